@@ -1,0 +1,17 @@
+// The table of contents of kernelmill._native.
+#include <nanobind/nanobind.h>
+
+namespace kernelmill::bindings {
+
+void register_runtime(nanobind::module_& m);
+void register_transforms(nanobind::module_& m);
+void register_random(nanobind::module_& m);
+
+}  // namespace kernelmill::bindings
+
+NB_MODULE(_native, m) {
+    using namespace kernelmill::bindings;
+    register_runtime(m);
+    register_transforms(m);
+    register_random(m);
+}

@@ -1,0 +1,40 @@
+# native/ as one static library. Its kernels are compiled once per instruction set; everything else
+# is compiled for the plain architecture.
+find_package(Threads REQUIRED)
+
+# No contraction of a * b + c into one rounding unless the source says so: results would otherwise
+# depend on the compiler and the machine. Never -ffast-math, never -march=native.
+set(kernelmill_flags -ffp-contract=off -Wall -Wextra)
+
+add_library(
+    kernelmill_core STATIC
+    native/core/fwht.cpp
+    native/core/isa.cpp
+    native/core/threads.cpp
+)
+target_include_directories(kernelmill_core PUBLIC native/include)
+target_compile_options(kernelmill_core PRIVATE ${kernelmill_flags})
+target_link_libraries(kernelmill_core PUBLIC Threads::Threads)
+
+function(kernelmill_add_target name vector_bytes has_fma)
+    add_library(kernelmill_${name} OBJECT native/kernels/target.cpp)
+    target_compile_definitions(
+        kernelmill_${name} PRIVATE KM_TARGET=${name} KM_VECTOR_BYTES=${vector_bytes}
+                                   KM_HAS_FMA=${has_fma}
+    )
+    target_compile_options(kernelmill_${name} PRIVATE ${kernelmill_flags} ${ARGN})
+    target_link_libraries(kernelmill_core PRIVATE kernelmill_${name})
+endfunction()
+
+string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" processor)
+if(processor MATCHES "x86_64|amd64")
+    kernelmill_add_target(baseline 16 0)
+    kernelmill_add_target(avx2 32 1 -mavx2 -mfma -mtune=haswell)
+    kernelmill_add_target(
+        avx512 64 1 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprefer-vector-width=512
+    )
+elseif(processor MATCHES "aarch64|arm64")
+    kernelmill_add_target(baseline 16 1)
+else()
+    kernelmill_add_target(baseline 16 0)
+endif()

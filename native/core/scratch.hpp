@@ -1,0 +1,49 @@
+// Memory for one piece of work, aligned for every vector width and freed on every way out.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <new>
+
+namespace kernelmill {
+
+constexpr std::align_val_t scratch_alignment{64};
+
+template <class T>
+class Scratch {
+  public:
+    explicit Scratch(size_t count) {
+        if (count > std::numeric_limits<size_t>::max() / sizeof(T)) throw std::bad_alloc();
+        data_ = static_cast<T*>(::operator new(count * sizeof(T), scratch_alignment));
+    }
+    ~Scratch() { ::operator delete(data_, scratch_alignment); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    T* data() { return data_; }
+
+  private:
+    T* data_;
+};
+
+// Between a strided line and contiguous memory. memcpy, since a stride may leave elements unaligned.
+template <class T>
+void gather(const char* src, ptrdiff_t stride, T* dst, size_t n) {
+    if (stride == static_cast<ptrdiff_t>(sizeof(T))) {
+        std::memcpy(dst, src, n * sizeof(T));
+        return;
+    }
+    for (size_t i = 0; i < n; ++i, src += stride) std::memcpy(dst + i, src, sizeof(T));
+}
+
+template <class T>
+void scatter(const T* src, char* dst, ptrdiff_t stride, size_t n) {
+    if (stride == static_cast<ptrdiff_t>(sizeof(T))) {
+        std::memcpy(dst, src, n * sizeof(T));
+        return;
+    }
+    for (size_t i = 0; i < n; ++i, dst += stride) std::memcpy(dst, src + i, sizeof(T));
+}
+
+}  // namespace kernelmill

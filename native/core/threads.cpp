@@ -1,0 +1,233 @@
+#include "kernelmill/threads.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace kernelmill {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto poll_interval = std::chrono::milliseconds(50);
+constexpr int most_threads = 1024;
+
+// How long an idle thread looks for work, or a caller for the end of it, before it sleeps: waking a
+// sleeper costs some ten microseconds, as much as transforming a small batch.
+constexpr auto spin_time = std::chrono::microseconds(30);
+
+thread_local bool inside_a_piece = false;
+
+void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+template <class Condition>
+bool spin_until(Condition condition) {
+    const auto give_up = Clock::now() + spin_time;
+    do {
+        for (int i = 0; i < 64; ++i) {
+            if (condition()) return true;
+            relax();
+        }
+    } while (Clock::now() < give_up);
+    return condition();
+}
+
+struct Job {
+    RangeFunction function;
+    void* context;
+    size_t count, grain;
+    std::atomic<size_t> next{0};
+    std::atomic<bool> stop{false};
+    std::atomic<int> active_helpers{0};  // changed with the pool's lock held
+    int free_places = 0;                 // guarded by the pool's lock
+    std::exception_ptr error = nullptr;  // guarded by the pool's lock
+};
+
+class Pool {
+  public:
+    // Runs `job` on the calling thread and up to `helpers` others; returns when nobody touches it.
+    void run(Job& job, int helpers, const Execution& execution);
+
+    std::mutex lock;
+
+  private:
+    void start_workers(int wanted);
+    void worker();
+    void work(Job& job, const Execution* caller);
+
+    std::condition_variable work_available, job_left;
+    std::deque<Job*> open_jobs;           // those with free places
+    std::atomic<size_t> jobs_waiting{0};  // open_jobs.size(), readable without the lock
+    int workers = 0;
+};
+
+void Pool::work(Job& job, const Execution* caller) {
+    const bool outer = std::exchange(inside_a_piece, true);
+    auto next_poll = Clock::now() + poll_interval;
+    try {
+        while (!job.stop.load(std::memory_order_relaxed)) {
+            const size_t begin = job.next.fetch_add(job.grain, std::memory_order_relaxed);
+            if (begin >= job.count) break;
+            job.function(job.context, begin, std::min(begin + job.grain, job.count));
+            if (caller && caller->interrupted && Clock::now() >= next_poll) {
+                if (caller->interrupted(caller->context)) job.stop = true;
+                next_poll = Clock::now() + poll_interval;
+            }
+        }
+    } catch (...) {
+        std::lock_guard guard(lock);
+        if (!job.error) job.error = std::current_exception();
+        job.stop = true;
+    }
+    inside_a_piece = outer;
+}
+
+void Pool::worker() {
+    std::unique_lock guard(lock);
+    for (;;) {
+        if (open_jobs.empty()) {
+            guard.unlock();
+            spin_until([&] { return jobs_waiting.load(std::memory_order_relaxed) > 0; });
+            guard.lock();
+            work_available.wait(guard, [&] { return !open_jobs.empty(); });
+        }
+        Job& job = *open_jobs.front();
+        ++job.active_helpers;
+        if (--job.free_places == 0) {
+            open_jobs.pop_front();
+            jobs_waiting = open_jobs.size();
+        }
+        guard.unlock();
+        work(job, nullptr);
+        guard.lock();
+        // The caller may return, and the job vanish, as soon as it sees 0.
+        if (--job.active_helpers == 0) job_left.notify_all();
+    }
+}
+
+void Pool::start_workers(int wanted) {
+    if (workers >= wanted) return;
+    // Signals belong to the threads of the user, above all Ctrl-C to the main one.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+        for (; workers < wanted; ++workers) std::thread([this] { worker(); }).detach();
+    } catch (const std::system_error&) {
+        // No more threads to be had: the call runs on those there are.
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Pool::run(Job& job, int helpers, const Execution& execution) {
+    {
+        std::lock_guard guard(lock);
+        start_workers(helpers);
+        job.free_places = std::min(helpers, workers);
+        if (job.free_places > 0) {
+            open_jobs.push_back(&job);
+            jobs_waiting = open_jobs.size();
+        }
+    }
+    if (helpers == 1) {
+        work_available.notify_one();
+    } else {
+        work_available.notify_all();
+    }
+    work(job, &execution);
+    std::unique_lock guard(lock);
+    const auto place = std::find(open_jobs.begin(), open_jobs.end(), &job);
+    if (place != open_jobs.end()) {  // no further helper may come
+        open_jobs.erase(place);
+        jobs_waiting = open_jobs.size();
+    }
+    if (job.active_helpers.load() != 0) {
+        guard.unlock();
+        spin_until([&] { return job.active_helpers.load() == 0; });
+        guard.lock();
+        job_left.wait(guard, [&] { return job.active_helpers.load() == 0; });
+    }
+}
+
+Pool* pool = nullptr;
+std::once_flag pool_started;
+
+// fork() copies memory but not threads. The lock is held across it, so that the child sees the pool
+// between two states; the child then leaves the old pool, whose workers do not exist there, alone.
+void before_fork() { pool->lock.lock(); }
+void after_fork_in_parent() { pool->lock.unlock(); }
+void after_fork_in_child() {
+    pool = new Pool;
+    inside_a_piece = false;
+}
+
+Pool& the_pool() {
+    std::call_once(pool_started, [] {
+        pool = new Pool;  // never deleted: workers may outlive static destructors
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    });
+    return *pool;
+}
+
+std::atomic<int>& thread_count() {
+    static std::atomic<int> count{default_num_threads()};
+    return count;
+}
+
+int allowed_cpus() {
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+#endif
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+int default_num_threads() {
+    int count = std::min(allowed_cpus(), most_threads);
+    if (const char* text = std::getenv("OMP_NUM_THREADS")) {
+        // A list gives one number per nesting level; the first is ours. Nonsense is ignored.
+        char* end = nullptr;
+        const long wanted = std::strtol(text, &end, 10);
+        if (end != text && wanted >= 1) count = static_cast<int>(std::min<long>(count, wanted));
+    }
+    return count;
+}
+
+int get_num_threads() { return thread_count(); }
+
+void set_num_threads(int count) { thread_count() = std::clamp(count, 1, most_threads); }
+
+bool parallel_for(size_t count, size_t grain, const Execution& execution, RangeFunction function,
+                  void* context) {
+    if (count == 0) return true;
+    Job job{.function = function, .context = context, .count = count, .grain = std::max<size_t>(grain, 1)};
+    const size_t pieces = (job.count - 1) / job.grain + 1;
+    const int wanted = execution.n_threads > 0 ? execution.n_threads : get_num_threads();
+    const int threads = static_cast<int>(
+        std::min<size_t>(static_cast<size_t>(std::min(wanted, most_threads)), pieces));
+    the_pool().run(job, inside_a_piece ? 0 : threads - 1, execution);
+    if (job.error) std::rethrow_exception(job.error);
+    return !job.stop;
+}
+
+}  // namespace kernelmill

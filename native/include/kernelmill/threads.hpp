@@ -1,0 +1,42 @@
+// A lazily started pool of threads, shared by all callers in the process.
+//
+// Any number of threads may call parallel_for at once; each also works on its own range, so a call
+// finishes even when every worker is busy elsewhere. A forked child starts with an empty pool.
+#pragma once
+
+#include <cstddef>
+
+namespace kernelmill {
+
+// CPUs this process may run on, lowered by OMP_NUM_THREADS where that is set.
+int default_num_threads();
+
+int get_num_threads();
+void set_num_threads(int count);  // count >= 1
+
+// How one call runs: on how many threads, and whether somebody wants it to stop.
+struct Execution {
+    int n_threads = 0;  // 0: get_num_threads()
+    // Asked by the calling thread between pieces of work, several times a second; true stops.
+    bool (*interrupted)(void* context) = nullptr;
+    void* context = nullptr;
+};
+
+using RangeFunction = void (*)(void* context, size_t begin, size_t end);
+
+// Calls function(context, begin, end) over consecutive pieces of [0, count) of `grain` each (the
+// last may be shorter), in any order and on any thread. Returns false if it was interrupted, in
+// which case some pieces were not done. Rethrows the first exception of a piece. Called from inside
+// a piece, it runs serially.
+bool parallel_for(size_t count, size_t grain, const Execution& execution, RangeFunction function,
+                  void* context);
+
+template <class Function>
+bool parallel_for(size_t count, size_t grain, const Execution& execution, Function&& function) {
+    auto call = [](void* context, size_t begin, size_t end) {
+        (*static_cast<Function*>(context))(begin, end);
+    };
+    return parallel_for(count, grain, execution, call, &function);
+}
+
+}  // namespace kernelmill

@@ -1,0 +1,23 @@
+// Compiled once per instruction set: one table of the kernels, built with that set's flags.
+#include "../core/kernel_table.hpp"
+#include "fwht.hpp"
+
+#define KM_STRING(name) KM_STRING_OF(name)
+#define KM_STRING_OF(name) #name
+
+namespace kernelmill::KM_TARGET {
+
+template <class T>
+constexpr KernelTable<T> table_of() {
+    return {
+        .width = width<T>,
+        .fwht_rows = fwht_rows<T>,
+        .fwht_shared_pass = fwht_shared_pass<T>,
+        .fwht_lanes = fwht_lanes<T>,
+    };
+}
+
+extern const Target target;
+const Target target{KM_STRING(KM_TARGET), table_of<float>(), table_of<double>()};
+
+}  // namespace kernelmill::KM_TARGET
