@@ -1,26 +1,71 @@
+#include <memory>
+#include <vector>
+
 #include "buffer.hpp"
+#include "kernelmill/convolution.hpp"
 #include "kernelmill/fwht.hpp"
+#include "kernelmill/sincos.hpp"
 #include "run.hpp"
 
 namespace kernelmill::bindings {
 namespace {
 
+// Calls work(T{}) with the element type of a buffer.
+template <class Work>
+auto with_real_type(const Buffer& buffer, Work&& work) {
+    switch (buffer.kind()) {
+        case 'f': return work(float{});
+        case 'd': return work(double{});
+        default: throw nb::type_error("expected an array of float32 or float64");
+    }
+}
+
+void require_alike(const Buffer& a, const Buffer& b) {
+    require(same_shape(a, b), "arrays must have one shape");
+    require(a.kind() == b.kind(), "arrays must have one dtype");
+}
+
 void fwht_into(nb::handle x, nb::handle out, int axis, bool normalize, int n_threads) {
     const Buffer from(x, Buffer::Access::read), to(out, Buffer::Access::write);
-    require(same_shape(from, to), "out must have the shape of x");
-    require(from.kind() == to.kind(), "out must have the dtype of x");
+    require_alike(from, to);
     if (axis < -from.ndim() || axis >= from.ndim()) throw nb::index_error("axis is out of range");
     if (axis < 0) axis += from.ndim();
-    run(n_threads, [&](const Execution& execution) {
-        switch (from.kind()) {
-            case 'f':
-                return fwht<float>(from.as<const float>(), to.as<float>(), axis, normalize,
-                                   execution);
-            case 'd':
-                return fwht<double>(from.as<const double>(), to.as<double>(), axis, normalize,
-                                    execution);
-            default: throw nb::type_error("expected float32 or float64");
-        }
+    with_real_type(from, [&](auto zero) {
+        using T = decltype(zero);
+        run(n_threads, [&](const Execution& execution) {
+            return fwht<T>(from.as<const T>(), to.as<T>(), axis, normalize, execution);
+        });
+    });
+}
+
+void sincos_into(nb::handle x, nb::handle sine, nb::handle cosine, int n_threads) {
+    const Buffer from(x, Buffer::Access::read), s(sine, Buffer::Access::write),
+        c(cosine, Buffer::Access::write);
+    require_alike(from, s);
+    require_alike(from, c);
+    with_real_type(from, [&](auto zero) {
+        using T = decltype(zero);
+        run(n_threads, [&](const Execution& execution) {
+            return sincos<T>(from.as<const T>(), s.as<T>(), c.as<T>(), execution);
+        });
+    });
+}
+
+void convolve_into(nb::tuple operands, nb::handle out, int n_threads) {
+    const Buffer to(out, Buffer::Access::write);
+    std::vector<std::unique_ptr<Buffer>> from;
+    for (nb::handle operand : operands) {
+        from.push_back(std::make_unique<Buffer>(operand, Buffer::Access::read));
+        require_alike(*from.back(), to);
+    }
+    require(!from.empty() && to.ndim() >= 1, "expected at least one array of one dimension");
+    with_real_type(to, [&](auto zero) {
+        using T = decltype(zero);
+        std::vector<ArrayView<const T>> views;
+        for (const auto& buffer : from) views.push_back(buffer->template as<const T>());
+        run(n_threads, [&](const Execution& execution) {
+            return circular_convolve<T>(views.data(), views.size(), to.as<T>(), execution);
+        });
     });
 }
 
@@ -28,6 +73,10 @@ void fwht_into(nb::handle x, nb::handle out, int axis, bool normalize, int n_thr
 
 void register_transforms(nb::module_& m) {
     m.def("fwht", &fwht_into, nb::arg("x"), nb::arg("out"), nb::arg("axis"), nb::arg("normalize"),
+          nb::arg("n_threads"));
+    m.def("sincos", &sincos_into, nb::arg("x"), nb::arg("sine"), nb::arg("cosine"),
+          nb::arg("n_threads"));
+    m.def("circular_convolve", &convolve_into, nb::arg("operands"), nb::arg("out"),
           nb::arg("n_threads"));
 }
 

@@ -4,13 +4,16 @@ find_package(Threads REQUIRED)
 
 # No contraction of a * b + c into one rounding unless the source says so: results would otherwise
 # depend on the compiler and the machine. Never -ffast-math, never -march=native.
-set(kernelmill_flags -ffp-contract=off -Wall -Wextra)
+set(kernelmill_flags -ffp-contract=off -Wall -Wextra -Wno-psabi)
 
 add_library(
     kernelmill_core STATIC
+    native/core/convolution.cpp
     native/core/fwht.cpp
     native/core/isa.cpp
+    native/core/sincos.cpp
     native/core/threads.cpp
+    native/core/twiddles.cpp
 )
 target_include_directories(kernelmill_core PUBLIC native/include)
 target_compile_options(kernelmill_core PRIVATE ${kernelmill_flags})

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "twiddles.hpp"
+
 namespace kernelmill {
 
 template <class T>
@@ -18,6 +20,23 @@ struct KernelTable {
     // is scratch for width << log2_n elements.
     void (*fwht_lanes)(const char* src, ptrdiff_t src_stride, char* dst, ptrdiff_t dst_stride,
                        int lanes, T* tile, int log2_n, T scale);
+
+    // Elementwise over n contiguous elements; sine or cosine may be x.
+    void (*sincos)(const T* x, T* sine, T* cosine, size_t n);
+
+    // Steps of a circular convolution of power-of-two length n: forward on each operand, multiply
+    // into the first, inverse. One row at a time from length 2 width^2 up, in a buffer of
+    // n + 2 width^2 elements; below that `width` rows side by side, in one of n * width elements.
+    // `real_scale` applies to the part of the spectrum that stays real.
+    struct Convolution {
+        void (*forward)(T* x, size_t n, const Twiddles<T>& twiddles);
+        void (*multiply)(T* a, const T* b, size_t n, T real_scale);
+        void (*inverse)(T* x, size_t n, const Twiddles<T>& twiddles);
+    };
+    Convolution row, lanes;
+    // `width` rows of n elements to and from the side-by-side layout.
+    void (*interleave_rows)(const T* const* rows, T* tile, size_t n);
+    void (*separate_rows)(const T* tile, T* const* rows, size_t n);
 };
 
 struct Target {

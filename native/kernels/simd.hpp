@@ -110,10 +110,38 @@ KM_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) { return a * 
 KM_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) { return a * b + c; }
 #endif
 
-// mask ? a : b, lane by lane; the lanes of a mask are all ones or all zeros.
+// a in the lanes where the sign bit of `which` is set, b in the others.
 template <class T>
-KM_INLINE Vec<T> select(Bits<T> mask, Vec<T> a, Vec<T> b) {
+KM_INLINE Vec<T> select_by_sign(Bits<T> which, Vec<T> a, Vec<T> b) {
+#if defined(__x86_64__) && KM_VECTOR_BYTES == 32
+    if constexpr (sizeof(T) == 4) {
+        return (Vec<T>)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)which);
+    } else {
+        return (Vec<T>)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)which);
+    }
+#else
+    const Bits<T> mask = which < 0;
     return (Vec<T>)((mask & (Bits<T>)a) | (~mask & (Bits<T>)b));
+#endif
+}
+
+// Is any bit of the mask set?
+template <class T>
+KM_INLINE bool any_set(Bits<T> mask) {
+#if defined(__x86_64__) && KM_VECTOR_BYTES == 64
+    return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(__x86_64__) && KM_VECTOR_BYTES == 32
+    return !_mm256_testz_si256((__m256i)mask, (__m256i)mask);
+#elif defined(__x86_64__)
+    return _mm_movemask_epi8((__m128i)mask) != 0;
+#elif defined(__aarch64__)
+    return vmaxvq_u32((uint32x4_t)mask) != 0;
+#else
+    for (int i = 0; i < width<T>; ++i) {
+        if (mask[i]) return true;
+    }
+    return false;
+#endif
 }
 
 // Lane i of the result is lane index(i) of a (index < width) or of b (index - width).

@@ -1,6 +1,8 @@
 // Compiled once per instruction set: one table of the kernels, built with that set's flags.
 #include "../core/kernel_table.hpp"
+#include "convolution.hpp"
 #include "fwht.hpp"
+#include "sincos.hpp"
 
 #define KM_STRING(name) KM_STRING_OF(name)
 #define KM_STRING_OF(name) #name
@@ -14,6 +16,12 @@ constexpr KernelTable<T> table_of() {
         .fwht_rows = fwht_rows<T>,
         .fwht_shared_pass = fwht_shared_pass<T>,
         .fwht_lanes = fwht_lanes<T>,
+        .sincos = sincos_array<T>,
+        .row = {convolution_row_forward<T>, convolution_row_multiply<T>, convolution_row_inverse<T>},
+        .lanes = {convolution_lanes_forward<T>, convolution_lanes_multiply<T>,
+                  convolution_lanes_inverse<T>},
+        .interleave_rows = interleave_rows<T>,
+        .separate_rows = separate_rows<T>,
     };
 }
 

@@ -1,0 +1,192 @@
+// Sine and cosine of the same argument, sharing one reduction to |r| <= pi/4.
+//
+// Within `sincos_limit` the error is below 2 units in the last place; beyond it, and for what is not
+// finite, lanes are redone one by one. Constants: tools/derive_sincos_constants.py.
+#pragma once
+
+#include "simd.hpp"
+
+namespace kernelmill {
+// The slow way, for any argument (native/core/sincos.cpp).
+void sincos_of_any(double x, double* sine, double* cosine);
+}  // namespace kernelmill
+
+namespace kernelmill::KM_TARGET {
+
+template <class T>
+struct SincosConstants;
+
+template <>
+struct SincosConstants<float> {
+    static constexpr float limit = 2e5f;          // q < 2^17, far inside the rounding trick
+    static constexpr float rounder = 12582912.f;  // 1.5 * 2^23: adding it rounds to an integer
+    static constexpr float two_over_pi = 0x1.45f306p-1f;
+    static constexpr float pi_2[3] = {0x1.921fb4p+0f, 0x1.4442d0p-24f, 0x1.846988p-48f};
+    static constexpr int terms = 3;
+    static constexpr float sine[terms] = {-0x1.555552p-3f, 0x1.110c28p-7f, -0x1.9ac9b0p-13f};
+    static constexpr float cosine[terms] = {0x1.555554p-5f, -0x1.6c12d2p-10f, 0x1.9bd89cp-16f};
+};
+
+template <>
+struct SincosConstants<double> {
+    static constexpr double limit = 1.5e9;                // q < 2^30
+    static constexpr double rounder = 6755399441055744.;  // 1.5 * 2^52
+    static constexpr double two_over_pi = 0x1.45f306dc9c883p-1;
+    static constexpr double pi_2[3] = {0x1.921fb54442d18p+0, 0x1.1a62633145c06p-54,
+                                       0x1.c1cd129024e08p-107};
+    static constexpr int terms = 6;
+    static constexpr double sine[terms] = {-0x1.5555555555555p-3,  0x1.1111111110bb2p-7,
+                                           -0x1.a01a019e83aaep-13, 0x1.71de37968a100p-19,
+                                           -0x1.ae600b02b6262p-26, 0x1.5e0b19f8b1451p-33};
+    static constexpr double cosine[terms] = {0x1.5555555555555p-5,  -0x1.6c16c16c16967p-10,
+                                             0x1.a01a019f4eb01p-16, -0x1.27e4fa17da09ep-22,
+                                             0x1.1eeb68e93b64cp-29, -0x1.907da367a37cbp-37};
+};
+
+// x - q pi/2, to about one unit in the last place however much cancels.
+//
+// With a fused multiply-add x - q A is exact (|x - q A| < 1 is a multiple of the last bit of A) and
+// each further part is rounded once.
+#if KM_HAS_FMA
+template <class T>
+KM_INLINE Vec<T> minus_quarter_turns(Vec<T> x, Vec<T> q) {
+    using C = SincosConstants<T>;
+    Vec<T> r = fma(q, broadcast<T>(-C::pi_2[0]), x);
+    r = fma(q, broadcast<T>(-C::pi_2[1]), r);
+    return fma(q, broadcast<T>(-C::pi_2[2]), r);
+}
+#else
+// Without one, float32 has float64 to compute in.
+KM_INLINE Vec<float> minus_quarter_turns_of(Vec<float> x, Vec<float> q) {
+    typedef double Wide __attribute__((vector_size(2 * KM_VECTOR_BYTES)));
+    const Wide x2 = __builtin_convertvector(x, Wide), q2 = __builtin_convertvector(q, Wide);
+    const Wide r = (x2 - q2 * 0x1.921fb540p+0) - q2 * 0x1.10b4611a62633p-30;
+    return __builtin_convertvector(r, Vec<float>);
+}
+
+// a - b; what the rounding loses goes into `lost`, exactly.
+KM_INLINE Vec<double> subtract_exactly(Vec<double> a, Vec<double> b, Vec<double>& lost) {
+    const Vec<double> difference = a - b, back = a - difference;
+    lost = (a - (difference + back)) + (back - b);
+    return difference;
+}
+
+// And float64 takes parts short enough for q times each to be exact.
+KM_INLINE Vec<double> minus_quarter_turns_of(Vec<double> x, Vec<double> q) {
+    Vec<double> lost3, lost4;
+    Vec<double> r = (x - q * 0x1.921fb4p+0) - q * 0x1.4442d0p-24;  // exact
+    r = subtract_exactly(r, q * 0x1.846988p-48, lost3);
+    r = subtract_exactly(r, q * 0x1.8cc514p-72, lost4);
+    return r + ((lost3 + lost4) - q * 0x1.80dc1cd129024p-95);
+}
+template <class T>
+KM_INLINE Vec<T> minus_quarter_turns(Vec<T> x, Vec<T> q) {
+    return minus_quarter_turns_of(x, q);
+}
+#endif
+
+// 1 - z/2 + z^2 p. The first two terms carry nearly all of it; where their sum is not fused, what it
+// rounds off is added back.
+template <class T>
+KM_INLINE Vec<T> cosine_sum(Vec<T> z, Vec<T> p) {
+#if KM_HAS_FMA
+    return fma(z * z, p, fma(z, broadcast<T>(T(-0.5)), broadcast<T>(1)));
+#else
+    const Vec<T> half = z * T(0.5), head = T(1) - half;
+    return head + (((T(1) - head) - half) + z * z * p);
+#endif
+}
+
+template <class T, int terms>
+KM_INLINE Vec<T> polynomial(const T (&c)[terms], Vec<T> z) {
+    Vec<T> p = broadcast<T>(c[terms - 1]);
+    KM_UNROLL for (int i = terms - 2; i >= 0; --i) p = fma(p, z, broadcast<T>(c[i]));
+    return p;
+}
+
+// Lanes with |x| <= limit; the others hold nothing of use.
+template <class T>
+KM_INLINE void sincos_in_range(Vec<T> x, Vec<T>& sine, Vec<T>& cosine) {
+    using C = SincosConstants<T>;
+    constexpr int sign_shift = 8 * sizeof(T) - 1;
+    const Bits<T> sign_bit = Bits<T>{} + (typename Lanes<T>::integer(1) << sign_shift);
+
+    const Vec<T> rounder = broadcast<T>(C::rounder);
+    const Vec<T> rounded = fma(x, broadcast<T>(C::two_over_pi), rounder);
+    const Bits<T> quadrant = (Bits<T>)rounded;  // its low bits are those of the integer q
+    const Vec<T> r = minus_quarter_turns<T>(x, rounded - rounder);
+
+    const Vec<T> z = r * r;
+    Vec<T> s = fma(r * z, polynomial<T>(C::sine, z), r);
+    s = (Vec<T>)((Bits<T>)s | ((Bits<T>)r & sign_bit));  // the sine of -0 is -0
+    const Vec<T> c = cosine_sum<T>(z, polynomial<T>(C::cosine, z));
+
+    const Bits<T> odd = quadrant << sign_shift;
+    const Bits<T> flip_sine = (quadrant << (sign_shift - 1)) & sign_bit;
+    const Bits<T> flip_cosine = ((quadrant + 1) << (sign_shift - 1)) & sign_bit;
+    sine = (Vec<T>)((Bits<T>)select_by_sign<T>(odd, c, s) ^ flip_sine);
+    cosine = (Vec<T>)((Bits<T>)select_by_sign<T>(odd, s, c) ^ flip_cosine);
+}
+
+template <class T>
+KM_INLINE Bits<T> sincos_out_of_range(Vec<T> x) {
+    constexpr int sign_shift = 8 * sizeof(T) - 1;
+    const Bits<T> magnitude = (Bits<T>)x & ~(Bits<T>{} + (typename Lanes<T>::integer(1) << sign_shift));
+    return ~((Vec<T>)magnitude <= SincosConstants<T>::limit);  // NaN counts as out of range
+}
+
+// Kept out of line: it is hardly ever needed, and would cost the callers registers.
+template <class T>
+__attribute__((noinline)) void redo_lanes(const T* x, const T* which, T* sine, T* cosine) {
+    for (int i = 0; i < width<T>; ++i) {
+        if (which[i] == T(0)) continue;
+        double s, c;
+        sincos_of_any(static_cast<double>(x[i]), &s, &c);
+        sine[i] = static_cast<T>(s);
+        cosine[i] = static_cast<T>(c);
+    }
+}
+template <class T>
+KM_INLINE void redo_sincos(Vec<T> x, Bits<T> which, Vec<T>& sine, Vec<T>& cosine) {
+    T lanes[4][width<T>];
+    store(lanes[0], x);
+    store(lanes[1], select_by_sign<T>(which, broadcast<T>(1), broadcast<T>(0)));
+    store(lanes[2], sine);
+    store(lanes[3], cosine);
+    redo_lanes<T>(lanes[0], lanes[1], lanes[2], lanes[3]);
+    sine = load(lanes[2]);
+    cosine = load(lanes[3]);
+}
+
+// Elementwise over n contiguous elements; sine or cosine may be x.
+template <class T>
+void sincos_array(const T* x, T* sine, T* cosine, size_t n) {
+    constexpr size_t w = width<T>;
+    Vec<T> s, c;
+    size_t i = 0;
+    for (; i + 2 * w <= n; i += 2 * w) {  // two vectors at a time share the test for rare arguments
+        const Vec<T> x0 = load(x + i), x1 = load(x + i + w);
+        Vec<T> s1, c1;
+        sincos_in_range<T>(x0, s, c);
+        sincos_in_range<T>(x1, s1, c1);
+        const Bits<T> redo0 = sincos_out_of_range<T>(x0), redo1 = sincos_out_of_range<T>(x1);
+        if (__builtin_expect(any_set<T>(redo0 | redo1), 0)) {
+            redo_sincos<T>(x0, redo0, s, c);
+            redo_sincos<T>(x1, redo1, s1, c1);
+        }
+        store(sine + i, s);
+        store(cosine + i, c);
+        store(sine + i + w, s1);
+        store(cosine + i + w, c1);
+    }
+    for (; i < n; i += w) {
+        const int count = static_cast<int>(n - i < w ? n - i : w);
+        const Vec<T> x0 = load_first(x + i, count);
+        sincos_in_range<T>(x0, s, c);
+        redo_sincos<T>(x0, sincos_out_of_range<T>(x0), s, c);
+        store_first(sine + i, s, count);
+        store_first(cosine + i, c, count);
+    }
+}
+
+}  // namespace kernelmill::KM_TARGET
