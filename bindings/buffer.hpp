@@ -3,7 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
-#include <string>
+#include <algorithm>
+#include <utility>
 
 #include "kernelmill/arrays.hpp"
 
@@ -29,6 +30,16 @@ class Buffer {
         if (*format == '@' || *format == '=' || *format == '<') ++format;
         return format[0] != '\0' && format[1] == '\0' ? format[0] : '?';
     }
+    // The bytes from the lowest to one past the highest element of one array and another.
+    bool overlaps(const Buffer& other) const {
+        const auto [low, high] = bounds();
+        const auto [other_low, other_high] = other.bounds();
+        return low < other_high && other_low < high;
+    }
+    bool same_elements(const Buffer& other) const {
+        return view_.buf == other.view_.buf &&
+               std::equal(view_.strides, view_.strides + view_.ndim, other.view_.strides);
+    }
     int ndim() const { return view_.ndim; }
     ptrdiff_t extent(int d) const { return view_.shape[d]; }
     size_t size() const { return static_cast<size_t>(view_.len / view_.itemsize); }
@@ -39,8 +50,24 @@ class Buffer {
     }
 
   private:
+    std::pair<const char*, const char*> bounds() const {
+        const char *low = static_cast<const char*>(view_.buf), *high = low;
+        if (view_.len == 0) return {low, low};
+        for (int d = 0; d < view_.ndim; ++d) {
+            const ptrdiff_t reach = (view_.shape[d] - 1) * view_.strides[d];
+            (reach < 0 ? low : high) += reach;
+        }
+        return {low, high + view_.itemsize};
+    }
+
     Py_buffer view_{};
 };
+
+// Would writing `to` change parts of `from` that are still to be read? Exactly the same elements
+// are no danger: every kernel reads a line before it writes it.
+inline bool clash(const Buffer& from, const Buffer& to) {
+    return from.overlaps(to) && !from.same_elements(to);
+}
 
 inline void require(bool holds, const char* what) {
     if (!holds) throw nb::type_error(what);

@@ -25,48 +25,56 @@ void require_alike(const Buffer& a, const Buffer& b) {
     require(a.kind() == b.kind(), "arrays must have one dtype");
 }
 
-void fwht_into(nb::handle x, nb::handle out, int axis, bool normalize, int n_threads) {
+// Each function returns false, with nothing written, if an output overlaps an input in a way that
+// would spoil it; the caller then passes a copy.
+bool fwht_into(nb::handle x, nb::handle out, int axis, bool normalize, int n_threads) {
     const Buffer from(x, Buffer::Access::read), to(out, Buffer::Access::write);
     require_alike(from, to);
+    if (clash(from, to)) return false;
     if (axis < -from.ndim() || axis >= from.ndim()) throw nb::index_error("axis is out of range");
     if (axis < 0) axis += from.ndim();
     with_real_type(from, [&](auto zero) {
         using T = decltype(zero);
-        run(n_threads, [&](const Execution& execution) {
+        run(n_threads, from.size(), [&](const Execution& execution) {
             return fwht<T>(from.as<const T>(), to.as<T>(), axis, normalize, execution);
         });
     });
+    return true;
 }
 
-void sincos_into(nb::handle x, nb::handle sine, nb::handle cosine, int n_threads) {
+bool sincos_into(nb::handle x, nb::handle sine, nb::handle cosine, int n_threads) {
     const Buffer from(x, Buffer::Access::read), s(sine, Buffer::Access::write),
         c(cosine, Buffer::Access::write);
     require_alike(from, s);
     require_alike(from, c);
+    if (clash(from, s) || clash(from, c)) return false;
     with_real_type(from, [&](auto zero) {
         using T = decltype(zero);
-        run(n_threads, [&](const Execution& execution) {
+        run(n_threads, from.size(), [&](const Execution& execution) {
             return sincos<T>(from.as<const T>(), s.as<T>(), c.as<T>(), execution);
         });
     });
+    return true;
 }
 
-void convolve_into(nb::tuple operands, nb::handle out, int n_threads) {
+bool convolve_into(nb::tuple operands, nb::handle out, int n_threads) {
     const Buffer to(out, Buffer::Access::write);
     std::vector<std::unique_ptr<Buffer>> from;
     for (nb::handle operand : operands) {
         from.push_back(std::make_unique<Buffer>(operand, Buffer::Access::read));
         require_alike(*from.back(), to);
+        if (clash(*from.back(), to)) return false;
     }
     require(!from.empty() && to.ndim() >= 1, "expected at least one array of one dimension");
     with_real_type(to, [&](auto zero) {
         using T = decltype(zero);
         std::vector<ArrayView<const T>> views;
         for (const auto& buffer : from) views.push_back(buffer->template as<const T>());
-        run(n_threads, [&](const Execution& execution) {
+        run(n_threads, to.size(), [&](const Execution& execution) {
             return circular_convolve<T>(views.data(), views.size(), to.as<T>(), execution);
         });
     });
+    return true;
 }
 
 }  // namespace

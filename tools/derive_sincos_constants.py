@@ -16,8 +16,9 @@ mp.mp.prec = 300
 
 def interpolant(f, degree, end):
     """Coefficients, lowest first, of the Chebyshev interpolant of f on [0, end]."""
-    nodes = [end / 2 * (1 + mp.cos(mp.pi * (2 * k + 1) / (2 * degree + 2))) for k in range(degree + 1)]
-    vandermonde = mp.matrix([[z**j for j in range(degree + 1)] for z in nodes])
+    n = degree + 1
+    nodes = [end / 2 * (1 + mp.cos(mp.pi * (2 * k + 1) / (2 * n))) for k in range(n)]
+    vandermonde = mp.matrix([[z**j for j in range(n)] for z in nodes])
     return mp.lu_solve(vandermonde, mp.matrix([f(z) for z in nodes]))
 
 

@@ -49,26 +49,26 @@ bool convolve_rows(const Problem<T>& p) {
     const auto& kernel = kernels<T>();
     const auto width = static_cast<size_t>(kernel.width);
     const auto twiddles = twiddles_for<T>(p.n / width, width);
-    return parallel_for(
-        p.lines.count(), std::max<size_t>(1, elements_per_piece / p.n), p.execution,
-        [&](size_t begin, size_t end) {
-            const size_t size = p.n + 2 * width * width;
-            Scratch<T> product(size), factor(size);
-            for (size_t i = begin; i < end; ++i) {
-                p.read(0, i, product.data());
-                multiply_by(product.data(), p.n, p.scale());
-                kernel.row.forward(product.data(), p.n, twiddles);
-                for (size_t k = 1; k < p.count; ++k) {
-                    p.read(k, i, factor.data());
-                    kernel.row.forward(factor.data(), p.n, twiddles);
-                    // The ring z^(2 width) - 1 has seen fewer levels than the complex ones.
-                    kernel.row.multiply(product.data(), factor.data(), p.n,
-                                        k == 1 ? static_cast<T>(width) : T(1));
-                }
-                kernel.row.inverse(product.data(), p.n, twiddles);
-                p.write(product.data(), i);
-            }
-        });
+    return parallel_for(p.lines.count(), std::max<size_t>(1, elements_per_piece / p.n), p.execution,
+                        [&](size_t begin, size_t end) {
+                            const size_t size = p.n + 2 * width * width;
+                            Scratch<T> product(size), factor(size);
+                            for (size_t i = begin; i < end; ++i) {
+                                p.read(0, i, product.data());
+                                multiply_by(product.data(), p.n, p.scale());
+                                kernel.row.forward(product.data(), p.n, twiddles);
+                                for (size_t k = 1; k < p.count; ++k) {
+                                    p.read(k, i, factor.data());
+                                    kernel.row.forward(factor.data(), p.n, twiddles);
+                                    // The ring z^(2 width) - 1 has seen fewer levels than the
+                                    // complex ones.
+                                    kernel.row.multiply(product.data(), factor.data(), p.n,
+                                                        k == 1 ? static_cast<T>(width) : T(1));
+                                }
+                                kernel.row.inverse(product.data(), p.n, twiddles);
+                                p.write(product.data(), i);
+                            }
+                        });
 }
 
 template <class T>
@@ -110,8 +110,8 @@ bool convolve_lanes(const Problem<T>& p) {
 
 template <class T>
 bool copy_lines(const Problem<T>& p) {
-    return parallel_for(p.lines.count(), std::max<size_t>(1, elements_per_piece / p.n),
-                        p.execution, [&](size_t begin, size_t end) {
+    return parallel_for(p.lines.count(), std::max<size_t>(1, elements_per_piece / p.n), p.execution,
+                        [&](size_t begin, size_t end) {
                             Scratch<T> row(p.n);
                             for (size_t i = begin; i < end; ++i) {
                                 p.read(0, i, row.data());
@@ -133,9 +133,12 @@ bool circular_convolve(const ArrayView<const T>* operands, size_t count, ArrayVi
     std::vector<const ptrdiff_t*> strides;
     for (size_t k = 0; k < count; ++k) strides.push_back(operands[k].strides);
     strides.push_back(out.strides);
-    Problem<T> p{operands,  count,
-                 out,       Lines(out.ndim, out.shape, out.ndim - 1, std::move(strides)),
-                 static_cast<size_t>(length), execution};
+    Problem<T> p{operands,
+                 count,
+                 out,
+                 Lines(out.ndim, out.shape, out.ndim - 1, std::move(strides)),
+                 static_cast<size_t>(length),
+                 execution};
     if (p.lines.count() == 0) return true;
     for (size_t k = 0; k < count; ++k) {
         // Stopped halfway, a result in place would have eaten its operand.

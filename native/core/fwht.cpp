@@ -76,14 +76,13 @@ bool transform_rows(const T* src, T* dst, size_t rows, int log2_n, T scale,
 template <class T>
 bool transform_separate_rows(const Problem<T>& p) {
     const auto& kernel = kernels<T>();
-    return parallel_for(p.lines.count(), p.lines_per_piece(), p.execution,
-                        [&](size_t begin, size_t end) {
-                            for (size_t i = begin; i < end; ++i) {
-                                kernel.fwht_rows(reinterpret_cast<const T*>(p.x_line(i)),
-                                                 reinterpret_cast<T*>(p.out_line(i)), 1, p.log2_n,
-                                                 p.scale);
-                            }
-                        });
+    return parallel_for(
+        p.lines.count(), p.lines_per_piece(), p.execution, [&](size_t begin, size_t end) {
+            for (size_t i = begin; i < end; ++i) {
+                kernel.fwht_rows(reinterpret_cast<const T*>(p.x_line(i)),
+                                 reinterpret_cast<T*>(p.out_line(i)), 1, p.log2_n, p.scale);
+            }
+        });
 }
 
 // Lines that lie side by side (`adjacent` of them), a vector of lines at a time.
@@ -132,30 +131,31 @@ bool fwht(ArrayView<const T> x, ArrayView<T> out, int axis, bool normalize,
                                     std::to_string(length));
     }
     const auto n = static_cast<size_t>(length);
+    const int log2_n = std::countr_zero(n);
+    const T scale = normalize ? static_cast<T>(1 / std::sqrt(static_cast<double>(n))) : T(1);
+    // Stopped halfway, a transform in place would leave neither the input nor the result.
+    Execution stoppable = execution;
+    if (static_cast<const void*>(x.data) == out.data) stoppable.interrupted = nullptr;
+
+    if (axis == x.ndim - 1 && x.contiguous() && out.contiguous()) {
+        return transform_rows(x.data, out.data, x.size() / n, log2_n, scale, stoppable);
+    }
     Problem<T> p{x,
                  out,
                  Lines(x.ndim, x.shape, axis, {x.strides, out.strides}),
                  n,
-                 std::countr_zero(n),
+                 log2_n,
                  x.strides[axis],
                  out.strides[axis],
-                 normalize ? static_cast<T>(1 / std::sqrt(static_cast<double>(n))) : T(1),
-                 execution};
+                 scale,
+                 stoppable};
     if (p.lines.count() == 0) return true;
-    // Stopped halfway, a transform in place would leave neither the input nor the result.
-    if (static_cast<const void*>(x.data) == out.data) p.execution.interrupted = nullptr;
-
     constexpr auto item = static_cast<ptrdiff_t>(sizeof(T));
-    const bool contiguous = n == 1 || (p.x_step == item && p.out_step == item);
     bool aligned = is_aligned<T>(x.data) && is_aligned<T>(out.data);
     for (int d = 0; d < x.ndim; ++d) {
         aligned = aligned && x.strides[d] % item == 0 && out.strides[d] % item == 0;
     }
-    if (contiguous && aligned) {
-        if (p.lines.evenly_spaced(item * length)) {
-            return transform_rows(x.data, out.data, p.lines.count(), p.log2_n, p.scale,
-                                  p.execution);
-        }
+    if (aligned && (n == 1 || (p.x_step == item && p.out_step == item))) {
         return transform_separate_rows(p);
     }
     if (n <= longest_tile_line) {

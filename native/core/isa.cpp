@@ -30,7 +30,8 @@ std::vector<Candidate> candidates() {
     std::vector<Candidate> list{{&baseline::target, true}};
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    list.push_back({&avx2::target, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")});
+    list.push_back(
+        {&avx2::target, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")});
     list.push_back({&avx512::target,
                     __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&

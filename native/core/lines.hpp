@@ -32,13 +32,6 @@ class Lines {
         return at;
     }
 
-    // Line i of every operand starts at i * step bytes?
-    bool evenly_spaced(ptrdiff_t step) const {
-        if (shape_.empty()) return true;
-        if (shape_.size() > 1) return false;
-        return std::all_of(steps_.begin(), steps_.end(), [&](auto& s) { return s[0] == step; });
-    }
-
     // Reorders so that the fastest dimension is one along which every operand has this step.
     // Returns the extent of that dimension, or 0 if there is none.
     size_t bring_to_front(ptrdiff_t step) {
@@ -47,7 +40,8 @@ class Lines {
                 continue;
             }
             const auto rotate = [d](auto& v) {
-                std::rotate(v.begin() + static_cast<ptrdiff_t>(d), v.begin() + static_cast<ptrdiff_t>(d) + 1, v.end());
+                std::rotate(v.begin() + static_cast<ptrdiff_t>(d),
+                            v.begin() + static_cast<ptrdiff_t>(d) + 1, v.end());
             };
             rotate(shape_);
             for (auto& s : steps_) rotate(s);
@@ -58,7 +52,8 @@ class Lines {
 
   private:
     void add_dimension(ptrdiff_t extent, int d) {
-        const bool merges = !shape_.empty() && extent > 0 &&
+        const bool merges =
+            !shape_.empty() && extent > 0 &&
             std::all_of(steps_.begin(), steps_.end(), [&, k = size_t(0)](auto& s) mutable {
                 return s.back() == strides_[k++][d] * extent;
             });

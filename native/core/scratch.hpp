@@ -27,7 +27,8 @@ class Scratch {
     T* data_;
 };
 
-// Between a strided line and contiguous memory. memcpy, since a stride may leave elements unaligned.
+// Between a strided line and contiguous memory. memcpy, since a stride may leave elements
+// unaligned.
 template <class T>
 void gather(const char* src, ptrdiff_t stride, T* dst, size_t n) {
     if (stride == static_cast<ptrdiff_t>(sizeof(T))) {

@@ -34,25 +34,13 @@ void sincos_line(const char* x, ptrdiff_t x_step, char* sine, ptrdiff_t sine_ste
     }
 }
 
-template <class T>
-bool contiguous(const ArrayView<T>& a) {
-    auto step = static_cast<ptrdiff_t>(sizeof(T));
-    for (int d = a.ndim - 1; d >= 0; --d) {
-        if (a.shape[d] != 1 && a.strides[d] != step) return false;
-        step *= a.shape[d];
-    }
-    return reinterpret_cast<size_t>(a.data) % alignof(T) == 0;
-}
-
 }  // namespace
 
 template <class T>
 bool sincos(ArrayView<const T> x, ArrayView<T> sine, ArrayView<T> cosine,
             const Execution& execution) {
-    if (contiguous(x) && contiguous(sine) && contiguous(cosine)) {
-        size_t n = 1;
-        for (int d = 0; d < x.ndim; ++d) n *= static_cast<size_t>(x.shape[d]);
-        return parallel_for(n, elements_per_piece, execution, [&](size_t begin, size_t end) {
+    if (x.contiguous() && sine.contiguous() && cosine.contiguous()) {
+        return parallel_for(x.size(), elements_per_piece, execution, [&](size_t begin, size_t end) {
             kernels<T>().sincos(x.data + begin, sine.data + begin, cosine.data + begin,
                                 end - begin);
         });
@@ -65,12 +53,11 @@ bool sincos(ArrayView<const T> x, ArrayView<T> sine, ArrayView<T> cosine,
         lines.count(), std::max<size_t>(1, elements_per_piece / n), execution,
         [&](size_t begin, size_t end) {
             for (size_t i = begin; i < end; ++i) {
-                sincos_line<T>(reinterpret_cast<const char*>(x.data) + lines.offset(0, i),
-                               x.strides[axis],
-                               reinterpret_cast<char*>(sine.data) + lines.offset(1, i),
-                               sine.strides[axis],
-                               reinterpret_cast<char*>(cosine.data) + lines.offset(2, i),
-                               cosine.strides[axis], n);
+                sincos_line<T>(
+                    reinterpret_cast<const char*>(x.data) + lines.offset(0, i), x.strides[axis],
+                    reinterpret_cast<char*>(sine.data) + lines.offset(1, i), sine.strides[axis],
+                    reinterpret_cast<char*>(cosine.data) + lines.offset(2, i), cosine.strides[axis],
+                    n);
             }
         });
 }

@@ -50,7 +50,28 @@ bool spin_until(Condition condition) {
     return condition();
 }
 
+// Asks now and then, between pieces, whether the calling thread should stop.
+class Poll {
+  public:
+    explicit Poll(const Execution* caller)
+        : caller_(caller && caller->interrupted ? caller : nullptr) {
+        if (caller_) next_ = Clock::now() + poll_interval;
+    }
+    bool wants_to_stop() {
+        if (!caller_ || Clock::now() < next_) return false;
+        next_ = Clock::now() + poll_interval;
+        return caller_->interrupted(caller_->context);
+    }
+
+  private:
+    const Execution* caller_;
+    Clock::time_point next_;
+};
+
 struct Job {
+    Job(RangeFunction function, void* context, size_t count, size_t grain)
+        : function(function), context(context), count(count), grain(grain) {}
+
     RangeFunction function;
     void* context;
     size_t count, grain;
@@ -81,16 +102,13 @@ class Pool {
 
 void Pool::work(Job& job, const Execution* caller) {
     const bool outer = std::exchange(inside_a_piece, true);
-    auto next_poll = Clock::now() + poll_interval;
+    Poll poll(caller);
     try {
         while (!job.stop.load(std::memory_order_relaxed)) {
             const size_t begin = job.next.fetch_add(job.grain, std::memory_order_relaxed);
             if (begin >= job.count) break;
             job.function(job.context, begin, std::min(begin + job.grain, job.count));
-            if (caller && caller->interrupted && Clock::now() >= next_poll) {
-                if (caller->interrupted(caller->context)) job.stop = true;
-                next_poll = Clock::now() + poll_interval;
-            }
+            if (poll.wants_to_stop()) job.stop = true;
         }
     } catch (...) {
         std::lock_guard guard(lock);
@@ -167,6 +185,20 @@ void Pool::run(Job& job, int helpers, const Execution& execution) {
     }
 }
 
+// Without helpers no lock is needed, and a call of one piece costs next to nothing.
+bool run_alone(const Job& job, const Execution& execution) {
+    if (job.count <= job.grain) {
+        job.function(job.context, 0, job.count);
+        return true;
+    }
+    Poll poll(&execution);
+    for (size_t begin = 0; begin < job.count; begin += job.grain) {
+        job.function(job.context, begin, begin + std::min(job.grain, job.count - begin));
+        if (poll.wants_to_stop()) return false;
+    }
+    return true;
+}
+
 Pool* pool = nullptr;
 std::once_flag pool_started;
 
@@ -220,12 +252,13 @@ void set_num_threads(int count) { thread_count() = std::clamp(count, 1, most_thr
 bool parallel_for(size_t count, size_t grain, const Execution& execution, RangeFunction function,
                   void* context) {
     if (count == 0) return true;
-    Job job{.function = function, .context = context, .count = count, .grain = std::max<size_t>(grain, 1)};
+    Job job{function, context, count, std::max<size_t>(grain, 1)};
     const size_t pieces = (job.count - 1) / job.grain + 1;
     const int wanted = execution.n_threads > 0 ? execution.n_threads : get_num_threads();
     const int threads = static_cast<int>(
         std::min<size_t>(static_cast<size_t>(std::min(wanted, most_threads)), pieces));
-    the_pool().run(job, inside_a_piece ? 0 : threads - 1, execution);
+    if (threads <= 1 || inside_a_piece) return run_alone(job, execution);
+    the_pool().run(job, threads - 1, execution);
     if (job.error) std::rethrow_exception(job.error);
     return !job.stop;
 }

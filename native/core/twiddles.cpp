@@ -25,7 +25,8 @@ template <class T>
 struct Tables {
     size_t units;
     std::vector<T> nodes, tiles;
-    std::unique_ptr<Tables> smaller;  // what this one replaced: other threads may still be reading it
+    std::unique_ptr<Tables>
+        smaller;  // what this one replaced: other threads may still be reading it
 };
 
 template <class T>

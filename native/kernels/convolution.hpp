@@ -4,9 +4,9 @@
 //     z^m - 1 = (z^(m/2) - 1)(z^(m/2) + 1),      R[z]/(z^(m/2) + 1) = C[z]/(z^(m/4) - i)
 // where the right-hand isomorphism costs nothing: the first half of the coefficients are the real
 // parts and the second half the imaginary ones. Complex rings split on, z^m - w^2 = (z^(m/2) - w)
-// (z^(m/2) + w), with one constant w for a whole block. After the last split products are pointwise,
-// and since every operand comes in the same scrambled order, no bit reversal is ever needed and no
-// untangling of a half-length transform either.
+// (z^(m/2) + w), with one constant w for a whole block. After the last split products are
+// pointwise, and since every operand comes in the same scrambled order, no bit reversal is ever
+// needed and no untangling of a half-length transform either.
 //
 // Everything is written on `units` of one vector. Two layouts share the code:
 //   lanes  a unit holds one element of `width` rows: for short transforms;
@@ -190,16 +190,20 @@ void join_ring(T* re, T* im, size_t units, size_t node, const T* nodes) {
 template <class T>
 KM_INLINE void transpose_tile(const T* const* from, T* to) {
     Vec<T> r[width<T>];
-    KM_UNROLL for (int i = 0; i < width<T>; ++i) r[i] = load(from[i]);
+    KM_UNROLL
+    for (int i = 0; i < width<T>; ++i) r[i] = load(from[i]);
     transpose<T>(r);
-    KM_UNROLL for (int i = 0; i < width<T>; ++i) store(to + i * width<T>, r[i]);
+    KM_UNROLL
+    for (int i = 0; i < width<T>; ++i) store(to + i * width<T>, r[i]);
 }
 template <class T>
 KM_INLINE void transpose_in_place(T* tile) {
     Vec<T> r[width<T>];
-    KM_UNROLL for (int i = 0; i < width<T>; ++i) r[i] = load(tile + i * width<T>);
+    KM_UNROLL
+    for (int i = 0; i < width<T>; ++i) r[i] = load(tile + i * width<T>);
     transpose<T>(r);
-    KM_UNROLL for (int i = 0; i < width<T>; ++i) store(tile + i * width<T>, r[i]);
+    KM_UNROLL
+    for (int i = 0; i < width<T>; ++i) store(tile + i * width<T>, r[i]);
 }
 
 // Vectors of twiddles that one tile uses.
@@ -215,14 +219,17 @@ constexpr size_t tile_twiddles() {
 template <class T>
 KM_INLINE void split_tile(T* re, T* im, const T* twiddles) {
     constexpr int w = width<T>;
-    KM_UNROLL for (int block = w; block >= 4; block /= 4) {
-        KM_UNROLL for (int at = 0; at < w; at += block, twiddles += 6 * w) {
+    KM_UNROLL
+    for (int block = w; block >= 4; block /= 4) {
+        KM_UNROLL
+        for (int at = 0; at < w; at += block, twiddles += 6 * w) {
             const LaneTwiddle<T> twiddle{twiddles};
             split_in_four<T>(re + at * w, im + at * w, block / 4 * w, twiddle);
         }
     }
     if constexpr (log2_of(w) % 2 == 1) {
-        KM_UNROLL for (int at = 0; at < w; at += 2, twiddles += 2 * w) {
+        KM_UNROLL
+        for (int at = 0; at < w; at += 2, twiddles += 2 * w) {
             split_in_two<T>(re + at * w, im + at * w, w, load_complex(twiddles, twiddles + w));
         }
     }
@@ -232,13 +239,16 @@ KM_INLINE void join_tile(T* re, T* im, const T* twiddles) {
     constexpr int w = width<T>;
     twiddles += tile_twiddles<T>() * w;
     if constexpr (log2_of(w) % 2 == 1) {
-        KM_UNROLL for (int at = w - 2; at >= 0; at -= 2) {
+        KM_UNROLL
+        for (int at = w - 2; at >= 0; at -= 2) {
             twiddles -= 2 * w;
             join_two<T>(re + at * w, im + at * w, w, load_complex(twiddles, twiddles + w));
         }
     }
-    KM_UNROLL for (int block = log2_of(w) % 2 ? 8 : 4; block <= w; block *= 4) {
-        KM_UNROLL for (int at = w - block; at >= 0; at -= block) {
+    KM_UNROLL
+    for (int block = log2_of(w) % 2 ? 8 : 4; block <= w; block *= 4) {
+        KM_UNROLL
+        for (int at = w - block; at >= 0; at -= block) {
             twiddles -= 6 * w;
             const LaneTwiddle<T> twiddle{twiddles};
             join_four<T>(re + at * w, im + at * w, block / 4 * w, twiddle);
@@ -246,8 +256,8 @@ KM_INLINE void join_tile(T* re, T* im, const T* twiddles) {
     }
 }
 
-// Real levels: the ring z^units - 1 into complex rings and, at the bottom, units 0 and 1, which stay
-// real (lanes: fully split; rows: the ring z^(2 width) - 1).
+// Real levels: the ring z^units - 1 into complex rings and, at the bottom, units 0 and 1, which
+// stay real (lanes: fully split; rows: the ring z^(2 width) - 1).
 template <class T>
 void split_real(T* x, size_t units, bool to_the_end, const T* nodes) {
     constexpr size_t w = width<T>;
@@ -352,8 +362,8 @@ KM_INLINE void tile_zero_sources(T* x, T** re, T** im) {
     constexpr size_t w = width<T>;
     re[0] = x;
     im[0] = x + w;
-    KM_UNROLL for (size_t size = 1; size < w; size *= 2) {
-        KM_UNROLL for (size_t b = 0; b < size; ++b) {
+    for (size_t size = 1; size < w; size *= 2) {
+        for (size_t b = 0; b < size; ++b) {
             re[size + b] = x + (2 * size + b) * w;
             im[size + b] = x + (3 * size + b) * w;
         }
@@ -426,9 +436,11 @@ void interleave_rows(const T* const* rows, T* tile, size_t n) {
     size_t k = 0;
     for (; k + w <= n; k += w) {
         Vec<T> r[w];
-        KM_UNROLL for (size_t i = 0; i < w; ++i) r[i] = load(rows[i] + k);
+        KM_UNROLL
+        for (size_t i = 0; i < w; ++i) r[i] = load(rows[i] + k);
         transpose<T>(r);
-        KM_UNROLL for (size_t i = 0; i < w; ++i) store(tile + (k + i) * w, r[i]);
+        KM_UNROLL
+        for (size_t i = 0; i < w; ++i) store(tile + (k + i) * w, r[i]);
     }
     for (; k < n; ++k) {
         for (size_t i = 0; i < w; ++i) tile[k * w + i] = rows[i][k];
@@ -440,9 +452,11 @@ void separate_rows(const T* tile, T* const* rows, size_t n) {
     size_t k = 0;
     for (; k + w <= n; k += w) {
         Vec<T> r[w];
-        KM_UNROLL for (size_t i = 0; i < w; ++i) r[i] = load(tile + (k + i) * w);
+        KM_UNROLL
+        for (size_t i = 0; i < w; ++i) r[i] = load(tile + (k + i) * w);
         transpose<T>(r);
-        KM_UNROLL for (size_t i = 0; i < w; ++i) store(rows[i] + k, r[i]);
+        KM_UNROLL
+        for (size_t i = 0; i < w; ++i) store(rows[i] + k, r[i]);
     }
     for (; k < n; ++k) {
         for (size_t i = 0; i < w; ++i) rows[i][k] = tile[k * w + i];

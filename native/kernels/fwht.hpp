@@ -32,8 +32,10 @@ KM_INLINE Vec<T> subtract_on_multiplier(Vec<T> a, Vec<T> b, Vec<T> one) {
 
 template <class T, int radix>
 KM_INLINE void butterflies(Vec<T>* r, Vec<T> one) {
-    KM_UNROLL for (int half = radix / 2; half >= 1; half /= 2) {
-        KM_UNROLL for (int i = 0; i < radix; ++i) {
+    KM_UNROLL
+    for (int half = radix / 2; half >= 1; half /= 2) {
+        KM_UNROLL
+        for (int i = 0; i < radix; ++i) {
             if (i & half) continue;
             const Vec<T> a = r[i], b = r[i + half];
             const bool balance = radix == 8 && (i == 0 || i == 3 || i == 5);
@@ -74,14 +76,16 @@ KM_INLINE void fwht_columns(const T* src, T* dst, size_t stride, size_t begin, s
     for (size_t k = begin; k < end; k += width<T>) {
         const T* from = src + k;
         Vec<T> r[radix];
-        KM_UNROLL for (int i = 0; i < radix; ++i) {
+        KM_UNROLL
+        for (int i = 0; i < radix; ++i) {
             if (i == 4) from += 4 * stride;
             r[i] = load(from + (i % 4) * stride);
             if (scaled) r[i] *= factor;
         }
         butterflies<T, radix>(r, one);
         T* to = dst + k;
-        KM_UNROLL for (int i = 0; i < radix; ++i) {
+        KM_UNROLL
+        for (int i = 0; i < radix; ++i) {
             if (i == 4) to += 4 * stride;
             store(to + (i % 4) * stride, r[i]);
         }
@@ -103,12 +107,14 @@ template <class T, int vectors, bool scaled>
 KM_INLINE void fwht_base(const T* src, T* dst, T scale) {
     const Vec<T> one = opaque_one<T>(), factor = broadcast<T>(scale);
     Vec<T> r[vectors];
-    KM_UNROLL for (int i = 0; i < vectors; ++i) {
+    KM_UNROLL
+    for (int i = 0; i < vectors; ++i) {
         r[i] = load(src + i * width<T>);
         if (scaled) r[i] *= factor;
     }
     butterflies<T, vectors>(r, one);
-    KM_UNROLL for (int i = 0; i < vectors; ++i) {
+    KM_UNROLL
+    for (int i = 0; i < vectors; ++i) {
         store(dst + i * width<T>, hadamard_in_register<T, width<T> / 2>(r[i]));
     }
 }

@@ -201,9 +201,11 @@ struct ExchangeParts {  // part c of the result: from a where bit `distance` of 
 template <class T, int distance>
 KM_INLINE void exchange_parts(Vec<T>* r) {
     constexpr int per_part = 16 / static_cast<int>(sizeof(T)), parts = width<T> / per_part;
-    KM_UNROLL for (int g = 0; g < parts; ++g) {
+    KM_UNROLL
+    for (int g = 0; g < parts; ++g) {
         if (g & distance) continue;
-        KM_UNROLL for (int j = 0; j < per_part; ++j) {
+        KM_UNROLL
+        for (int j = 0; j < per_part; ++j) {
             Vec<T>&a = r[g * per_part + j], &b = r[(g + distance) * per_part + j];
             const Vec<T> low = shuffle<T>(a, b, ExchangeParts<T, distance, 0>{});
             b = shuffle<T>(a, b, ExchangeParts<T, distance, 1>{});
@@ -215,7 +217,8 @@ KM_INLINE void exchange_parts(Vec<T>* r) {
 template <class T>
 KM_INLINE void transpose(Vec<T>* r) {
     constexpr int per_part = 16 / static_cast<int>(sizeof(T)), parts = width<T> / per_part;
-    KM_UNROLL for (int g = 0; g < width<T>; g += per_part) {
+    KM_UNROLL
+    for (int g = 0; g < width<T>; g += per_part) {
         Vec<T>* q = r + g;
         if constexpr (per_part == 4) {
             const Vec<T> a = shuffle<T>(q[0], q[1], Interleave<T, 1, 0>{});

@@ -1,7 +1,7 @@
 // Sine and cosine of the same argument, sharing one reduction to |r| <= pi/4.
 //
-// Within `sincos_limit` the error is below 2 units in the last place; beyond it, and for what is not
-// finite, lanes are redone one by one. Constants: tools/derive_sincos_constants.py.
+// Within `sincos_limit` the error is below 2 units in the last place; beyond it, and for what is
+// not finite, lanes are redone one by one. Constants: tools/derive_sincos_constants.py.
 #pragma once
 
 #include "simd.hpp"
@@ -77,7 +77,9 @@ KM_INLINE Vec<double> minus_quarter_turns_of(Vec<double> x, Vec<double> q) {
     Vec<double> r = (x - q * 0x1.921fb4p+0) - q * 0x1.4442d0p-24;  // exact
     r = subtract_exactly(r, q * 0x1.846988p-48, lost3);
     r = subtract_exactly(r, q * 0x1.8cc514p-72, lost4);
-    return r + ((lost3 + lost4) - q * 0x1.80dc1cd129024p-95);
+    r = r + ((lost3 + lost4) - q * 0x1.80dc1cd129024p-95);
+    const Bits<double> zero = r == 0.0, sign_bit = Bits<double>{} + (int64_t(1) << 63);
+    return (Vec<double>)((Bits<double>)r | (zero & (Bits<double>)x & sign_bit));  // -0 stays -0
 }
 template <class T>
 KM_INLINE Vec<T> minus_quarter_turns(Vec<T> x, Vec<T> q) {
@@ -85,8 +87,8 @@ KM_INLINE Vec<T> minus_quarter_turns(Vec<T> x, Vec<T> q) {
 }
 #endif
 
-// 1 - z/2 + z^2 p. The first two terms carry nearly all of it; where their sum is not fused, what it
-// rounds off is added back.
+// 1 - z/2 + z^2 p. The first two terms carry nearly all of it; where their sum is not fused, what
+// it rounds off is added back.
 template <class T>
 KM_INLINE Vec<T> cosine_sum(Vec<T> z, Vec<T> p) {
 #if KM_HAS_FMA
@@ -100,7 +102,8 @@ KM_INLINE Vec<T> cosine_sum(Vec<T> z, Vec<T> p) {
 template <class T, int terms>
 KM_INLINE Vec<T> polynomial(const T (&c)[terms], Vec<T> z) {
     Vec<T> p = broadcast<T>(c[terms - 1]);
-    KM_UNROLL for (int i = terms - 2; i >= 0; --i) p = fma(p, z, broadcast<T>(c[i]));
+    KM_UNROLL
+    for (int i = terms - 2; i >= 0; --i) p = fma(p, z, broadcast<T>(c[i]));
     return p;
 }
 
@@ -131,7 +134,8 @@ KM_INLINE void sincos_in_range(Vec<T> x, Vec<T>& sine, Vec<T>& cosine) {
 template <class T>
 KM_INLINE Bits<T> sincos_out_of_range(Vec<T> x) {
     constexpr int sign_shift = 8 * sizeof(T) - 1;
-    const Bits<T> magnitude = (Bits<T>)x & ~(Bits<T>{} + (typename Lanes<T>::integer(1) << sign_shift));
+    const Bits<T> magnitude =
+        (Bits<T>)x & ~(Bits<T>{} + (typename Lanes<T>::integer(1) << sign_shift));
     return ~((Vec<T>)magnitude <= SincosConstants<T>::limit);  // NaN counts as out of range
 }
 

@@ -2,12 +2,10 @@
 // negative or not a multiple of the element size.
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace kernelmill {
-
-constexpr int most_dimensions = 64;  // as many as NumPy has
 
 template <class T>
 struct ArrayView {
@@ -15,6 +13,22 @@ struct ArrayView {
     int ndim;
     const ptrdiff_t* shape;
     const ptrdiff_t* strides;
+
+    // Elements one after another in C order, at addresses fit for T.
+    bool contiguous() const {
+        auto step = static_cast<ptrdiff_t>(sizeof(T));
+        for (int d = ndim - 1; d >= 0; --d) {
+            if (shape[d] != 1 && strides[d] != step) return false;
+            step *= shape[d];
+        }
+        return reinterpret_cast<uintptr_t>(data) % alignof(T) == 0;
+    }
+
+    size_t size() const {
+        size_t count = 1;
+        for (int d = 0; d < ndim; ++d) count *= static_cast<size_t>(shape[d]);
+        return count;
+    }
 };
 
 }  // namespace kernelmill

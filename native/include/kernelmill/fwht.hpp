@@ -6,10 +6,11 @@
 
 namespace kernelmill {
 
-// out = H_n x along `axis` (times n^-1/2 if normalize). The views have one shape and do not overlap,
-// unless they are the same view: then the transform is in place and is not interrupted halfway.
-// Throws std::invalid_argument unless the length n of the axis is a power of two. Returns false if
-// it was interrupted. Results are bit-equal on every instruction set and for every thread count.
+// out = H_n x along `axis` (times n^-1/2 if normalize). The views have one shape and do not
+// overlap, unless they are the same view: then the transform is in place and is not interrupted
+// halfway. Throws std::invalid_argument unless the length n of the axis is a power of two. Returns
+// false if it was interrupted. Results are bit-equal on every instruction set and for every thread
+// count.
 template <class T>
 bool fwht(ArrayView<const T> x, ArrayView<T> out, int axis, bool normalize,
           const Execution& execution);

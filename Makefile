@@ -1,0 +1,65 @@
+# On a fresh machine with Python >= 3.11 and a C++20 compiler, `make demo` and `make test` are all the
+# set-up there is: each creates .venv, builds the core and installs kernelmill into it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard cmake/*) \
+	$(shell find native bindings -name '*.cpp' -o -name '*.hpp')
+NATIVE_SOURCES := $(shell find native bindings -name '*.cpp' -o -name '*.hpp')
+CMAKE := $(BIN)/cmake
+
+.PHONY: demo test lint format bench native-test sanitize cross clean
+
+demo: $(VENV)/installed
+	$(BIN)/python examples/fastfood_by_hand.py
+
+test: lint native-test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE_SOURCES)
+
+format: $(VENV)/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(NATIVE_SOURCES)
+
+bench: $(VENV)/installed
+	$(BIN)/python -m benchmarks
+
+native-test: $(VENV)/installed
+	$(CMAKE) -S . -B build/native -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON
+	$(CMAKE) --build build/native
+	build/native/native/tests/native_tests
+
+# The native tests with memory and undefined-behaviour checks, then with data-race checks.
+sanitize: $(VENV)/installed
+	$(CMAKE) -S . -B build/asan -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON \
+		-DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DCMAKE_CXX_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all"
+	$(CMAKE) --build build/asan
+	build/asan/native/tests/native_tests
+	$(CMAKE) -S . -B build/tsan -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON \
+		-DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="-fsanitize=thread"
+	$(CMAKE) --build build/tsan
+	TSAN_OPTIONS="halt_on_error=1 die_after_fork=0" build/tsan/native/tests/native_tests threads
+
+# The core for AArch64, and its tests in an emulator where there is one.
+cross: $(VENV)/installed
+	sh tools/cross_aarch64.sh $(CMAKE)
+
+$(VENV)/installed: $(BUILD_INPUTS)
+	$(PYTHON) tools/check_prerequisites.py
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group build --group test --group lint
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+clean:
+	rm -rf build dist $(VENV)

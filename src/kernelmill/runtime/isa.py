@@ -1,0 +1,84 @@
+"""The instruction set that the native kernels use."""
+
+import os
+
+from kernelmill import _native
+
+ENVIRONMENT_VARIABLE = "KERNELMILL_ISA"
+
+
+def available_isas() -> list[str]:
+    """Return the instruction sets that this build has and this CPU can run, weakest first.
+
+    Returns
+    -------
+    list of str
+        A part of ``["baseline", "avx2", "avx512"]``.
+
+    Examples
+    --------
+    >>> import kernelmill
+    >>> "baseline" in kernelmill.runtime.available_isas()
+    True
+    """
+    return _native.available_isas()
+
+
+def get_isa() -> str:
+    """Return the instruction set in use: the strongest available unless another was chosen.
+
+    Examples
+    --------
+    >>> import kernelmill
+    >>> kernelmill.runtime.get_isa() in kernelmill.runtime.available_isas()
+    True
+    """
+    return _native.get_isa()
+
+
+def set_isa(name: str) -> None:
+    """Use another instruction set from now on, in all threads of the process.
+
+    The environment variable ``KERNELMILL_ISA`` does the same when kernelmill is imported. Random
+    coefficients and Walsh-Hadamard transforms are the same to the last bit on all of them; sines,
+    cosines and convolutions agree to rounding.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`available_isas`.
+
+    Raises
+    ------
+    ValueError
+        If this build does not know the name or this CPU cannot run it.
+
+    Examples
+    --------
+    >>> import kernelmill
+    >>> before = kernelmill.runtime.get_isa()
+    >>> kernelmill.runtime.set_isa("baseline")
+    >>> kernelmill.runtime.set_isa(before)
+    """
+    _check(name, "instruction set")
+    _native.set_isa(name)
+
+
+def apply_environment() -> None:
+    """Choose the instruction set that ``KERNELMILL_ISA`` names, if it names one."""
+    name = os.environ.get(ENVIRONMENT_VARIABLE, "")
+    if name:
+        _check(name, f"value of the environment variable {ENVIRONMENT_VARIABLE}")
+        _native.set_isa(name)
+
+
+def _check(name: str, what: str) -> None:
+    available = _native.available_isas()
+    if name in available:
+        return
+    reason = (
+        "is compiled in, but this CPU cannot run it"
+        if name in _native.built_isas()
+        else "is unknown"
+    )
+    raise ValueError(f"The {what} {name!r} {reason}; choose one of: {', '.join(available)}.")

@@ -1,0 +1,92 @@
+"""Fast Walsh-Hadamard transform."""
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kernelmill import _native
+from kernelmill.runtime import resolve_threads
+from kernelmill.transforms.arrays import as_real, check_out
+
+
+def fwht(
+    x: ArrayLike,
+    *,
+    axis: int = -1,
+    normalize: bool = False,
+    out: NDArray[Any] | None = None,
+    n_threads: int | None = None,
+) -> NDArray[Any]:
+    r"""Fast Walsh-Hadamard transform along one axis, in :math:`n \log_2 n` additions.
+
+    Multiplies by the Hadamard matrix :math:`H_n` in natural order, ``scipy.linalg.hadamard(n)``:
+
+    .. math:: H_1 = (1), \qquad H_{2n} = \begin{pmatrix} H_n & H_n \\ H_n & -H_n \end{pmatrix}.
+
+    :math:`H_n H_n = n I`, so a transform that is normalized is its own inverse.
+
+    Parameters
+    ----------
+    x : array_like
+        Real. float32 and float64 are transformed as they are, with any strides; float16 becomes
+        float32, integers and booleans become float64.
+    axis : int, default=-1
+        The axis to transform. Its length must be a power of two.
+    normalize : bool, default=False
+        Divide by :math:`\sqrt n`, which makes the transform orthogonal.
+    out : ndarray, optional
+        Where to put the result: an array with the shape of x and the dtype of the result. With
+        ``out=x`` the transform is in place.
+    n_threads : int, optional
+        By default :func:`kernelmill.get_num_threads`.
+
+    Returns
+    -------
+    ndarray
+        ``out``, or a new array with the memory layout of x.
+
+    Notes
+    -----
+    The result is the same to the last bit on every instruction set, for every number of threads
+    and every memory layout. Scratch memory is at most a few rows a thread, and none for rows that
+    are contiguous.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import fwht
+    >>> fwht([1, 0, 1, 0, 0, 1, 1, 0])
+    array([ 4.,  2.,  0., -2.,  0.,  2.,  0.,  2.])
+    >>> x = np.random.default_rng(0).standard_normal((3, 1024))
+    >>> y = fwht(x, normalize=True)
+    >>> np.allclose(fwht(y, normalize=True), x)
+    True
+    """
+    array = as_real(x)
+    result = np.empty_like(array, subok=False) if out is None else out
+    threads = resolve_threads(n_threads)
+    try:
+        if not _native.fwht(array, result, axis, normalize, threads):
+            _native.fwht(array.copy(), result, axis, normalize, threads)
+    except (BufferError, IndexError, TypeError, ValueError):
+        _explain(array, axis, result)
+        raise
+    return result
+
+
+def _explain(x: NDArray[Any], axis: int, out: object) -> None:
+    """Raise the error that the arguments of a failed transform deserve."""
+    if x.ndim == 0:
+        raise ValueError("x must have at least one dimension, got a scalar; wrap it in a list.")
+    if not -x.ndim <= operator.index(axis) < x.ndim:
+        raise np.exceptions.AxisError(axis, x.ndim)
+    n = x.shape[axis]
+    if n < 1 or n & (n - 1):
+        padded = 1 << max(n - 1, 0).bit_length()
+        raise ValueError(
+            f"The length of the transformed axis must be a power of two, got {n} (axis {axis} of "
+            f"shape {x.shape}); pad it with zeros to {padded}."
+        )
+    check_out(out, x.shape, x.dtype)

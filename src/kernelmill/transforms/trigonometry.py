@@ -1,0 +1,65 @@
+"""Sine and cosine of the same argument."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kernelmill import _native
+from kernelmill.runtime import resolve_threads
+from kernelmill.transforms.arrays import as_real, check_out
+
+
+def sincos(
+    x: ArrayLike,
+    *,
+    out: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    n_threads: int | None = None,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Sine and cosine of every element, for little more than the price of one of them.
+
+    The error is below 2 units in the last place for arguments up to 1e5 in float32 and 1e9 in
+    float64; larger ones are correct too, but slower. The sine and cosine of NaN and of infinity
+    are NaN.
+
+    Parameters
+    ----------
+    x : array_like
+        Real, any shape and strides. float16 becomes float32, integers and booleans become float64.
+    out : tuple of two ndarrays, optional
+        Where to put the sines and the cosines: arrays with the shape of x and the dtype of the
+        results. One of them may be x.
+    n_threads : int, optional
+        By default :func:`kernelmill.get_num_threads`.
+
+    Returns
+    -------
+    sine, cosine : ndarray
+        ``out``, or new arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.transforms import sincos
+    >>> sine, cosine = sincos(np.array([0.0, np.pi / 6, np.pi / 2]))
+    >>> np.round(sine, 12)
+    array([0. , 0.5, 1. ])
+    >>> np.allclose(sine**2 + cosine**2, 1)
+    True
+    """
+    array = as_real(x)
+    if out is None:
+        results = (np.empty_like(array, subok=False), np.empty_like(array, subok=False))
+    else:
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise TypeError("out must be a tuple of two arrays, for the sines and the cosines.")
+        results = (
+            check_out(out[0], array.shape, array.dtype, "out[0]"),
+            check_out(out[1], array.shape, array.dtype, "out[1]"),
+        )
+        if np.may_share_memory(*results):
+            raise ValueError("The two arrays of out overlap; give two separate arrays.")
+    threads = resolve_threads(n_threads)
+    if not _native.sincos(array, *results, threads):
+        _native.sincos(array.copy(), *results, threads)
+    return results

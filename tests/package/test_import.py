@@ -1,0 +1,49 @@
+"""What `import kernelmill` costs, and that the stub of the extension module is true."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import kernelmill
+from kernelmill import _native
+
+HEAVY = ["matplotlib", "pandas", "pyarrow", "dask", "sklearn", "IPython"]
+
+
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+
+
+def test_is_light():
+    """Loads no module but its own beyond what numpy, scipy.linalg and scikit-learn's base load."""
+    show = "import sys; print('\\n'.join(sys.modules))"
+    base = set(run("import numpy, scipy.linalg, sklearn.base; " + show).split())
+    ours = set(run("import kernelmill; " + show).split())
+    extra = {m for m in ours - base if m.split(".")[0] not in ("kernelmill", "nanobind_backend")}
+    # scipy.fft is the way for lengths that are no powers of two; a few of its files are small.
+    unexpected = {m for m in extra if not m.startswith(("scipy.fft", "scipy._external", "uuid"))}
+    assert not [m for m in unexpected if m.split(".")[0] in HEAVY]
+    assert len(ours) <= len(base)
+
+
+def test_public_names_exist():
+    for module in (kernelmill, kernelmill.random, kernelmill.runtime, kernelmill.transforms):
+        for name in module.__all__:
+            assert getattr(module, name) is not None
+        assert list(module.__all__) == sorted(module.__all__)
+
+
+def test_version_is_that_of_the_installed_package():
+    from importlib.metadata import version
+
+    assert version("kernelmill") == kernelmill.__version__
+
+
+def test_stub_names_every_native_function():
+    stub = Path(kernelmill.__file__).with_name("_native.pyi")
+    described = {n.name for n in ast.parse(stub.read_text()).body if isinstance(n, ast.FunctionDef)}
+    actual = {n for n in dir(_native) if not n.startswith("__") and callable(getattr(_native, n))}
+    assert described == actual
