@@ -11,6 +11,11 @@ add_library(
     native/core/fwht.cpp
     native/core/isa.cpp
     native/core/threads.cpp
+    native/random/directions.cpp
+    native/random/gamma.cpp
+    native/random/hashing.cpp
+    native/random/permutation.cpp
+    native/random/words.cpp
 )
 target_include_directories(kernelmill_core PUBLIC native/include)
 target_compile_options(kernelmill_core PRIVATE ${kernelmill_flags})
