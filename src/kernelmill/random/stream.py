@@ -143,7 +143,7 @@ class Stream:
     def _drawn(
         self,
         fill: Callable[..., None],
-        shape: tuple[int, ...],
+        size: Size,
         start: int,
         dtype: DTypeLike,
         n_threads: int | None,
@@ -151,7 +151,7 @@ class Stream:
         dtypes: tuple[str, ...] = REALS,
     ) -> NDArray[Any]:
         start, threads = checked_start(start), resolve_threads(n_threads)
-        out = np.empty(shape, checked_dtype(dtype, dtypes))
+        out = np.empty(checked_size(size), checked_dtype(dtype, dtypes))
         fill(self._native_key(), start, *parameters, out, threads)
         return out
 
@@ -171,8 +171,7 @@ class Stream:
         array([[-1.,  1., -1.],
                [-1.,  1.,  1.]])
         """
-        extents = checked_size(size)
-        return self._drawn(_native.random_signs, extents, start, dtype, n_threads, dtypes=SIGNS)
+        return self._drawn(_native.random_signs, size, start, dtype, n_threads, dtypes=SIGNS)
 
     def uniforms(
         self,
@@ -191,8 +190,7 @@ class Stream:
         >>> Stream.from_seed(0).uniforms(3)
         array([0.87329559, 0.38834347, 0.51697928])
         """
-        extents = checked_size(size)
-        return self._drawn(_native.random_uniforms, extents, start, dtype, n_threads)
+        return self._drawn(_native.random_uniforms, size, start, dtype, n_threads)
 
     def normals(
         self,
@@ -211,8 +209,7 @@ class Stream:
         >>> Stream.from_seed(0).normals(3)
         array([ 1.2715513 , -0.88577357, -1.68226258])
         """
-        extents = checked_size(size)
-        return self._drawn(_native.random_normals, extents, start, dtype, n_threads)
+        return self._drawn(_native.random_normals, size, start, dtype, n_threads)
 
     def gammas(
         self,
@@ -234,8 +231,7 @@ class Stream:
         array([2.93766252, 3.52957834, 1.77853911])
         """
         shape = checked_positive("shape", shape)
-        extents = checked_size(size)
-        return self._drawn(_native.random_gammas, extents, start, dtype, n_threads, shape)
+        return self._drawn(_native.random_gammas, size, start, dtype, n_threads, shape)
 
     def chis(
         self,
@@ -256,8 +252,7 @@ class Stream:
         array([27.13518823, 27.81932247, 28.16216569])
         """
         df = checked_positive("df", df)
-        extents = checked_size(size)
-        return self._drawn(_native.random_chis, extents, start, dtype, n_threads, df)
+        return self._drawn(_native.random_chis, size, start, dtype, n_threads, df)
 
     def cauchys(
         self,
@@ -274,8 +269,7 @@ class Stream:
         >>> Stream.from_seed(0).cauchys(3)
         array([ 0.10354598,  0.26669332, -4.54674724])
         """
-        extents = checked_size(size)
-        return self._drawn(_native.random_cauchys, extents, start, dtype, n_threads)
+        return self._drawn(_native.random_cauchys, size, start, dtype, n_threads)
 
     def students(
         self,
@@ -297,8 +291,7 @@ class Stream:
         array([-1.75364473,  0.78365513,  0.61899817])
         """
         df = checked_positive("df", df)
-        extents = checked_size(size)
-        return self._drawn(_native.random_students, extents, start, dtype, n_threads, df)
+        return self._drawn(_native.random_students, size, start, dtype, n_threads, df)
 
     def sphere(
         self,
@@ -366,9 +359,8 @@ class Stream:
         """
         kind = checked_dtype(dtype, INTEGERS)
         high = checked_integer("high", high, 1, 2 ** (8 * kind.itemsize - 1))
-        extents = checked_size(size)
         fill = _native.random_integers
-        return self._drawn(fill, extents, start, kind, n_threads, high, dtypes=INTEGERS)
+        return self._drawn(fill, size, start, kind, n_threads, high, dtypes=INTEGERS)
 
     def permutation(self, n: int, *, index: int = 0, dtype: DTypeLike = np.int64) -> NDArray[Any]:
         """A uniform permutation of 0, ..., n - 1; `dtype` is int64 or int32.
