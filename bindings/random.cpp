@@ -158,10 +158,15 @@ std::vector<uint64_t> hash_coefficients(Words128 key, uint64_t use, uint64_t ind
     return out;
 }
 
+bool is_64_bit_integer(const Buffer& x) {
+    return std::string_view("lLqQ").find(x.kind()) != std::string_view::npos;
+}
+
 // Both hashes return the place of an index outside [0, 2^61 - 1), or -1 if there is none.
 ptrdiff_t hash_buckets(const std::vector<uint64_t>& coefficients, uint64_t n_buckets, nb::handle x,
                        nb::handle out, int n_threads) {
     const Contiguous from(x, Buffer::Access::read), to(out, Buffer::Access::write);
+    require(is_64_bit_integer(from), "x must hold 64-bit integers");
     require(from.size() == to.size(), "out must have the size of x");
     size_t bad = from.size();
     fill_as<int64_t>(to, n_threads, [&](int64_t* p, size_t n, const Execution& execution) {
@@ -174,6 +179,7 @@ ptrdiff_t hash_buckets(const std::vector<uint64_t>& coefficients, uint64_t n_buc
 ptrdiff_t hash_signs(const std::vector<uint64_t>& coefficients, nb::handle x, nb::handle out,
                      int n_threads) {
     const Contiguous from(x, Buffer::Access::read), to(out, Buffer::Access::write);
+    require(is_64_bit_integer(from), "x must hold 64-bit integers");
     require(from.size() == to.size(), "out must have the size of x");
     size_t bad = from.size();
     fill_as<int64_t, int8_t, float, double>(

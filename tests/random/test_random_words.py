@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kernelmill import _native
-from kernelmill.random import Stream
+from kernelmill.random import Stream, normal_quantile
 
 MASK = 2**64 - 1
 TAGS = {
@@ -121,8 +121,6 @@ def test_hash_coefficients_are_unbiased_multiples_of_the_words():
 
 
 def test_rows_are_normal_vectors_over_their_length():
-    from kernelmill.random import normal_quantile
-
     stream, dim, row = Stream.from_seed(8), 7, 2**63
     for name in ("sphere", "ball"):
         words = [word(stream, name, j, row) for j in range(dim)]
@@ -134,3 +132,36 @@ def test_rows_are_normal_vectors_over_their_length():
             u = ((word(stream, name, 0, row, attempt=1) >> 12) + 0.5) * 2.0**-52
             expected *= u ** (1 / dim)
         np.testing.assert_allclose(getattr(stream, name)(1, dim, start=row)[0], expected, 1e-13)
+
+
+def gamma_attempts(stream, positions, attempt):
+    """The normal and the uniform of the rejection test, and the uniform of the boost."""
+    key = (stream.key & MASK, stream.key >> 64)
+    blocks = [_native.philox(key, (p, attempt, 0, TAGS["gammas"])) for p in positions]
+    words = np.array(blocks, np.uint64).reshape(-1, 4)
+    halves = ((words[:, 0] & np.uint64(2**63 - 1)).astype(float) + 0.5) * 2.0**-64
+    x = np.where(words[:, 0] >> np.uint64(63), -1, 1) * normal_quantile(0.5 + halves)
+    u, boost = (((words[:, k] >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52 for k in (1, 2))
+    return x, u, boost
+
+
+@pytest.mark.parametrize("shape", [0.3, 1, 2.5, 60, 100, 1e9])
+def test_gammas_are_those_of_the_rejection_method(shape):
+    # So many that the last, rare inequality of the method decides about some of them.
+    stream, count = Stream.from_seed(9), 12_000
+    drawn, expected = stream.gammas(count, shape), np.full(count, np.nan)
+    d = np.longdouble(shape + 1 if shape < 1 else shape) - np.longdouble(1) / 3
+    open_, attempt, factor = np.arange(count), 0, 1
+    while open_.size:
+        x, u, boost = gamma_attempts(stream, open_.tolist(), attempt)
+        if shape < 1 and attempt == 0:
+            factor = boost ** (1 / shape)
+        t = x.astype(np.longdouble) / np.sqrt(9 * d)
+        positive = t > -1
+        v = (1 + np.where(positive, t, 0)) ** 3
+        ratio = x * x / np.longdouble(2) + d * (1 - v + np.log(v))
+        accepted = positive & (np.log(u.astype(np.longdouble)) < ratio)
+        expected[open_[accepted]] = (d * v)[accepted]
+        open_, attempt = open_[~accepted], attempt + 1
+    np.testing.assert_allclose(drawn, expected * factor, rtol=1e-12)
+    assert attempt > 1 or shape > 1e6  # where nearly every attempt is accepted
