@@ -1,4 +1,5 @@
 // Gamma variables and what is made of them: chi and Student's t, at O(1) a draw for any parameter.
+#include <algorithm>
 #include <cmath>
 
 #include "kernelmill/random.hpp"
@@ -33,21 +34,32 @@ class GammaSampler {
 
     bool boosted() const { return boosted_; }
 
-    Draw draw(const Words& words, uint64_t position) const {
-        uint64_t block[words_per_block];
-        words.block(position, 0, block);
-        Draw result{0, boosted_ ? elementary::log(uniform_from_word(block[2])) : 0, block[3]};
-        for (uint64_t attempt = 1; !accept(block, &result.body); ++attempt) {
-            words.block(position, attempt, block);
+    // The draws at `first`, first + 1, ...; count <= words_per_chunk. The normals of the first
+    // attempt, which nearly always is accepted, are made together.
+    void draw(const Words& words, uint64_t first, Draw* draws, size_t count) const {
+        uint64_t block[words_per_block], normal_words[words_per_chunk] = {};
+        double uniforms[words_per_chunk], normals[words_per_chunk];
+        for (size_t i = 0; i < count; ++i) {
+            words.block(first + i, 0, block);
+            normal_words[i] = block[0];
+            uniforms[i] = uniform_from_word(block[1]);
+            draws[i] = {0, boosted_ ? elementary::log(uniform_from_word(block[2])) : 0, block[3]};
         }
-        return result;
+        normals_from_words(normal_words, normals, count);
+        for (size_t i = 0; i < count; ++i) {
+            double x = normals[i], u = uniforms[i];
+            for (uint64_t attempt = 1; !accept(x, u, &draws[i].body); ++attempt) {
+                words.block(first + i, attempt, block);
+                x = normal_from_word(block[0]);
+                u = uniform_from_word(block[1]);
+            }
+        }
     }
 
   private:
-    bool accept(const uint64_t* block, double* value) const {
-        const double x = normal_from_word(block[0]), t = c_ * x;
+    bool accept(double x, double u, double* value) const {
+        const double t = c_ * x, square = x * x;
         if (t <= -1) return false;
-        const double u = uniform_from_word(block[1]), square = x * x;
         *value = d_ * ((1 + t) * (1 + t) * (1 + t));
         return u < 1 - 0.0331 * (square * square) || elementary::log(u) < log_ratio(x, t);
     }
@@ -76,8 +88,13 @@ bool fill_from_gammas(const Words& words, double shape, uint64_t start, T* out, 
     const GammaSampler sampler(shape);
     const bool boosted = sampler.boosted();
     return parallel_for(n, elements_per_piece, execution, [&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end; ++i) {
-            out[i] = static_cast<T>(value(sampler.draw(words, start + i), boosted));
+        GammaSampler::Draw draws[words_per_chunk];
+        for (size_t i = begin; i < end; i += words_per_chunk) {
+            const size_t count = std::min(words_per_chunk, end - i);
+            sampler.draw(words, start + i, draws, count);
+            for (size_t k = 0; k < count; ++k) {
+                out[i + k] = static_cast<T>(value(draws[k], boosted));
+            }
         }
     });
 }
