@@ -8,6 +8,7 @@ BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard cmake/*) \
 	$(shell find native bindings -name '*.cpp' -o -name '*.hpp')
 NATIVE_SOURCES := $(shell find native bindings -name '*.cpp' -o -name '*.hpp')
 CMAKE := $(BIN)/cmake
+NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELMILL_EMULATED_512=ON
 
 .PHONY: demo test lint format bench native-test sanitize cross clean
 
@@ -33,19 +34,18 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks
 
 native-test: $(VENV)/installed
-	$(CMAKE) -S . -B build/native -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON
+	$(CMAKE) -S . -B build/native $(NATIVE_TESTS)
 	$(CMAKE) --build build/native
 	build/native/native/tests/native_tests
 
 # The native tests with memory and undefined-behaviour checks, then with data-race checks.
 sanitize: $(VENV)/installed
-	$(CMAKE) -S . -B build/asan -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON \
-		-DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	$(CMAKE) -S . -B build/asan $(NATIVE_TESTS) -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		-DCMAKE_CXX_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all"
 	$(CMAKE) --build build/asan
 	build/asan/native/tests/native_tests
-	$(CMAKE) -S . -B build/tsan -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON \
-		-DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="-fsanitize=thread"
+	$(CMAKE) -S . -B build/tsan $(NATIVE_TESTS) -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DCMAKE_CXX_FLAGS="-fsanitize=thread"
 	$(CMAKE) --build build/tsan
 	TSAN_OPTIONS="halt_on_error=1 die_after_fork=0" build/tsan/native/tests/native_tests threads
 

@@ -14,10 +14,17 @@ add_library(
     native/core/sincos.cpp
     native/core/threads.cpp
     native/core/twiddles.cpp
+    native/random/directions.cpp
+    native/random/gamma.cpp
+    native/random/hashing.cpp
+    native/random/permutation.cpp
+    native/random/words.cpp
 )
 target_include_directories(kernelmill_core PUBLIC native/include)
 target_compile_options(kernelmill_core PRIVATE ${kernelmill_flags})
 target_link_libraries(kernelmill_core PUBLIC Threads::Threads)
+
+option(KERNELMILL_EMULATED_512 "Also build the kernels with vectors of 64 bytes that any CPU runs" OFF)
 
 function(kernelmill_add_target name vector_bytes has_fma)
     add_library(kernelmill_${name} OBJECT native/kernels/target.cpp)
@@ -40,4 +47,10 @@ elseif(processor MATCHES "aarch64|arm64")
     kernelmill_add_target(baseline 16 1)
 else()
     kernelmill_add_target(baseline 16 0)
+endif()
+
+# What 16 lanes do, on a CPU without AVX-512: slow, and for the tests alone.
+if(KERNELMILL_EMULATED_512)
+    kernelmill_add_target(emulated512 64 0)
+    target_compile_definitions(kernelmill_core PRIVATE KERNELMILL_EMULATED_512)
 endif()

@@ -19,6 +19,12 @@ extern const Target target;
 }
 #endif
 
+#if defined(KERNELMILL_EMULATED_512)
+namespace emulated512 {
+extern const Target target;
+}
+#endif
+
 namespace {
 
 struct Candidate {
@@ -36,6 +42,9 @@ std::vector<Candidate> candidates() {
                     __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")});
+#endif
+#if defined(KERNELMILL_EMULATED_512)
+    list.push_back({&emulated512::target, true});
 #endif
     return list;
 }

@@ -128,11 +128,11 @@ KM_INLINE Vec<T> select_by_sign(Bits<T> which, Vec<T> a, Vec<T> b) {
 // Is any bit of the mask set?
 template <class T>
 KM_INLINE bool any_set(Bits<T> mask) {
-#if defined(__x86_64__) && KM_VECTOR_BYTES == 64
+#if defined(__AVX512F__) && KM_VECTOR_BYTES == 64
     return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
 #elif defined(__x86_64__) && KM_VECTOR_BYTES == 32
     return !_mm256_testz_si256((__m256i)mask, (__m256i)mask);
-#elif defined(__x86_64__)
+#elif defined(__x86_64__) && KM_VECTOR_BYTES == 16
     return _mm_movemask_epi8((__m128i)mask) != 0;
 #elif defined(__aarch64__)
     return vmaxvq_u32((uint32x4_t)mask) != 0;

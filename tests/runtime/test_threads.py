@@ -128,7 +128,7 @@ class TestFork:
 
     # Python 3.12 and newer warn about any fork with threads about; whether ours survives it is
     # what is tested here.
-    pytestmark = pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+    pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 
     def test_after_the_pool_was_used(self):
         expected = work(0)

@@ -1,0 +1,62 @@
+"""Keys: 128 bits from a seed, from a `random_state`, or from a key and a name.
+
+Each derivation is BLAKE2b with a 16-byte digest and its own personalization, so that no input of
+one kind meets an input of another. What is written here can never change: saved models hold seeds.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from kernelmill.random.arguments import checked_integer
+
+__all__ = ["key_from_random_state", "key_from_seed", "key_of_substream"]
+
+KEY_BITS = 128
+
+
+def _digest(purpose: bytes, message: bytes) -> int:
+    return int.from_bytes(blake2b(message, digest_size=16, person=purpose).digest(), "little")
+
+
+def key_from_seed(seed: Any) -> int:
+    """The key of a non-negative integer of any size: BLAKE2b of its shortest little-endian form."""
+    seed = checked_integer("seed", seed, 0)
+    return _digest(b"kernelmill.seed", seed.to_bytes((seed.bit_length() + 7) // 8, "little"))
+
+
+def key_of_substream(key: int, name: str | int) -> int:
+    """The key of the substream `name` of `key`: BLAKE2b of the key, a type tag and the name."""
+    if isinstance(name, str):
+        encoded = b"s" + name.encode("utf-8")
+    elif isinstance(name, (bool, np.bool_)) or not hasattr(name, "__index__"):
+        raise TypeError(
+            "the path of a substream consists of strings and non-negative integers, "
+            f"not {name!r} of type {type(name).__name__}"
+        )
+    else:
+        number = checked_integer("an integer in the path of a substream", name, 0)
+        encoded = b"i" + number.to_bytes((number.bit_length() + 7) // 8, "little")
+    return _digest(b"kernelmill.path", key.to_bytes(KEY_BITS // 8, "little") + encoded)
+
+
+def key_from_random_state(random_state: Any) -> int:
+    """The key that scikit-learn's `random_state` stands for.
+
+    An integer is a seed; a RandomState or Generator gives 16 bytes and is advanced by that. None
+    means NumPy's global RandomState, as in scikit-learn, so that ``numpy.random.seed`` governs it.
+    """
+    if random_state is None or random_state is np.random:
+        random_state = np.random.mtrand._rand
+    if isinstance(random_state, (np.random.RandomState, np.random.Generator)):
+        return _digest(b"kernelmill.state", random_state.bytes(KEY_BITS // 8))
+    if isinstance(random_state, (bool, np.bool_)) or not hasattr(random_state, "__index__"):
+        raise TypeError(
+            "random_state must be None, a non-negative integer, a numpy.random.RandomState, a "
+            f"numpy.random.Generator or a Stream, not {random_state!r} of type "
+            f"{type(random_state).__name__}"
+        )
+    return key_from_seed(checked_integer("random_state", random_state, 0))

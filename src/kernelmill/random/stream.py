@@ -1,0 +1,435 @@
+"""Streams: a key from which every distribution can be drawn at every position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from kernelmill import _native
+from kernelmill.random.arguments import (
+    Size,
+    checked_dtype,
+    checked_integer,
+    checked_positive,
+    checked_size,
+    checked_start,
+)
+from kernelmill.random.hashing import HashFunction, SignHash
+from kernelmill.random.seeding import (
+    KEY_BITS,
+    key_from_random_state,
+    key_from_seed,
+    key_of_substream,
+)
+from kernelmill.runtime import resolve_threads
+
+__all__ = ["Stream"]
+
+REALS = ("float64", "float32")
+SIGNS = (*REALS, "int8")
+INTEGERS = ("int64", "int32")
+LAST_INDEX = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Stream:
+    """An immutable source of random numbers: a 128-bit key of the Philox4x64-10 generator.
+
+    A draw is a pure function of the key, the distribution and the position. Hence
+
+    - drawing changes nothing: the same call gives the same numbers again, and independent numbers
+      come from another position (`start`), another distribution or another substream;
+    - element i of ``stream.normals(n, start=s)`` is element s + i of ``stream.normals(s + n)``, for
+      any n, any shape and any number of threads;
+    - the bits are the same on every machine.
+
+    Draws of one distribution with different parameters (``chis(n, 3)`` and ``chis(n, 4)``) from
+    one stream at one position share their randomness; take two substreams where they must be
+    independent.
+
+    The methods share these options: `size` is an integer or a tuple, filled in C order; `start` is
+    the position of the first element, from 0 to 2**63; `dtype` is float64 or float32, whose value
+    is the float64 one rounded; `n_threads` is the number of threads, the library's default if None.
+
+    Parameters
+    ----------
+    key : int
+        In [0, 2**128). Use `from_seed` or `from_random_state` to make one from what users give.
+
+    Examples
+    --------
+    >>> from kernelmill.random import Stream
+    >>> stream = Stream.from_seed(0)
+    >>> blocks = [stream.substream("block", b) for b in range(2)]
+    >>> blocks[1].signs(4)
+    array([ 1.,  1., -1.,  1.])
+    >>> bool((stream.normals(3, start=7) == stream.normals(10)[7:]).all())
+    True
+
+    References
+    ----------
+    J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2,
+    3", Proc. Supercomputing (2011).
+    """
+
+    key: int
+
+    def __post_init__(self) -> None:
+        key = checked_integer("key", self.key, 0, 2**KEY_BITS - 1)
+        object.__setattr__(self, "key", key)
+
+    def __repr__(self) -> str:
+        return f"Stream(key={self.key:#034x})"
+
+    @classmethod
+    def from_seed(cls, seed: int) -> Stream:
+        """The stream of a seed, a non-negative integer of any size.
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> Stream.from_seed(0)
+        Stream(key=0x18a38b629311f40cb659aa78faeb06fb)
+        """
+        return cls(key_from_seed(seed))
+
+    @classmethod
+    def from_random_state(
+        cls, random_state: int | np.random.RandomState | np.random.Generator | Stream | None
+    ) -> Stream:
+        """The stream that the `random_state` of a scikit-learn estimator stands for.
+
+        An integer is a seed; a RandomState or Generator gives 128 bits, and so moves on; None means
+        NumPy's global RandomState, as it does there; a Stream is returned as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelmill.random import Stream
+        >>> Stream.from_random_state(0) == Stream.from_seed(0)
+        True
+        >>> rng = np.random.RandomState(0)
+        >>> Stream.from_random_state(rng) == Stream.from_random_state(rng)
+        False
+        """
+        if isinstance(random_state, Stream):
+            return random_state
+        return cls(key_from_random_state(random_state))
+
+    def substream(self, *path: str | int) -> Stream:
+        """The independent stream with this name, a path of strings and non-negative integers.
+
+        ``stream.substream(a, b)`` is ``stream.substream(a).substream(b)``. Different paths have
+        different streams: ("ab", "c") is not ("a", "bc"), and 1 is not "1".
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> stream = Stream.from_seed(0)
+        >>> stream.substream("signs", 7) == stream.substream("signs").substream(7)
+        True
+        >>> stream.substream(1) == stream.substream("1")
+        False
+        """
+        if not path:
+            raise TypeError("substream() needs a name: one or more strings or integers")
+        key = self.key
+        for name in path:
+            key = key_of_substream(key, name)
+        return Stream(key)
+
+    def _native_key(self) -> tuple[int, int]:
+        return self.key & (2**64 - 1), self.key >> 64
+
+    def _drawn(
+        self,
+        fill: Callable[..., None],
+        size: Size,
+        start: int,
+        dtype: DTypeLike,
+        n_threads: int | None,
+        *parameters: float,
+        dtypes: tuple[str, ...] = REALS,
+    ) -> NDArray[Any]:
+        start, threads = checked_start(start), resolve_threads(n_threads)
+        out = np.empty(checked_size(size), checked_dtype(dtype, dtypes))
+        fill(self._native_key(), start, *parameters, out, threads)
+        return out
+
+    def signs(
+        self,
+        size: Size,
+        *,
+        start: int = 0,
+        dtype: DTypeLike = np.float64,
+        n_threads: int | None = None,
+    ) -> NDArray[Any]:
+        """+1 and -1, each with probability 1/2; `dtype` may also be int8.
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> Stream.from_seed(0).signs((2, 3))
+        array([[-1.,  1., -1.],
+               [-1.,  1.,  1.]])
+        """
+        return self._drawn(_native.random_signs, size, start, dtype, n_threads, dtypes=SIGNS)
+
+    def uniforms(
+        self,
+        size: Size,
+        *,
+        start: int = 0,
+        dtype: DTypeLike = np.float64,
+        n_threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Uniform in the open interval (0, 1): (k + 1/2) / 2**52 with k uniform in [0, 2**52).
+
+        Neither end occurs, also as float32: what would round to 1 becomes 1 - 2**-24.
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> Stream.from_seed(0).uniforms(3)
+        array([0.87329559, 0.38834347, 0.51697928])
+        """
+        return self._drawn(_native.random_uniforms, size, start, dtype, n_threads)
+
+    def normals(
+        self,
+        size: Size,
+        *,
+        start: int = 0,
+        dtype: DTypeLike = np.float64,
+        n_threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Standard normal: the quantile (see `normal_quantile`) of one 64-bit word each.
+
+        Values reach to 9.1 standard deviations on both sides.
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> Stream.from_seed(0).normals(3)
+        array([ 1.2715513 , -0.88577357, -1.68226258])
+        """
+        return self._drawn(_native.random_normals, size, start, dtype, n_threads)
+
+    def gammas(
+        self,
+        size: Size,
+        shape: float,
+        *,
+        start: int = 0,
+        dtype: DTypeLike = np.float64,
+        n_threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Gamma variables of the given shape > 0 and scale 1, by Marsaglia & Tsang (2000).
+
+        The cost of a draw does not depend on the shape. Where a small shape makes a value smaller
+        than the least double, it is 0: almost half of them for a shape of 0.001.
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> Stream.from_seed(0).gammas(3, 2.5)
+        array([2.93766252, 3.52957834, 1.77853911])
+        """
+        shape = checked_positive("shape", shape)
+        return self._drawn(_native.random_gammas, size, start, dtype, n_threads, shape)
+
+    def chis(
+        self,
+        size: Size,
+        df: float,
+        *,
+        start: int = 0,
+        dtype: DTypeLike = np.float64,
+        n_threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Chi variables: the length of a normal vector of `df` dimensions, for any real df > 0.
+
+        The cost of a draw does not depend on `df`.
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> Stream.from_seed(0).chis(3, 784)
+        array([27.13518823, 27.81932247, 28.16216569])
+        """
+        df = checked_positive("df", df)
+        return self._drawn(_native.random_chis, size, start, dtype, n_threads, df)
+
+    def cauchys(
+        self,
+        size: Size,
+        *,
+        start: int = 0,
+        dtype: DTypeLike = np.float64,
+        n_threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Standard Cauchy: tan(pi (u - 1/2)) for u uniform in (0, 1).
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> Stream.from_seed(0).cauchys(3)
+        array([ 0.10354598,  0.26669332, -4.54674724])
+        """
+        return self._drawn(_native.random_cauchys, size, start, dtype, n_threads)
+
+    def students(
+        self,
+        size: Size,
+        df: float,
+        *,
+        start: int = 0,
+        dtype: DTypeLike = np.float64,
+        n_threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Student's t with `df` degrees of freedom, any real df > 0.
+
+        Where a small `df` makes a value larger than the greatest double, it is infinite; for
+        df >= 0.06 none is.
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> Stream.from_seed(0).students(3, 5)
+        array([-1.75364473,  0.78365513,  0.61899817])
+        """
+        df = checked_positive("df", df)
+        return self._drawn(_native.random_students, size, start, dtype, n_threads, df)
+
+    def sphere(
+        self,
+        size: Size,
+        dim: int,
+        *,
+        start: int = 0,
+        dtype: DTypeLike = np.float64,
+        n_threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Vectors uniform on the unit sphere of R**dim, as an array of shape (size, dim).
+
+        `start` counts vectors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelmill.random import Stream
+        >>> points = Stream.from_seed(0).sphere(4, 3)
+        >>> np.linalg.norm(points, axis=1).round(12)
+        array([1., 1., 1., 1.])
+        """
+        dim = checked_integer("dim", dim, 1)
+        shape = (*checked_size(size), dim)
+        return self._drawn(_native.random_sphere, shape, start, dtype, n_threads, dim)
+
+    def ball(
+        self,
+        size: Size,
+        dim: int,
+        *,
+        start: int = 0,
+        dtype: DTypeLike = np.float64,
+        n_threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Vectors uniform in the unit ball of R**dim, as an array of shape (size, dim).
+
+        The radius is u**(1 / dim) for u uniform in (0, 1). `start` counts vectors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelmill.random import Stream
+        >>> points = Stream.from_seed(0).ball((2, 2), 3)
+        >>> points.shape
+        (2, 2, 3)
+        >>> bool((np.linalg.norm(points, axis=-1) < 1).all())
+        True
+        """
+        dim = checked_integer("dim", dim, 1)
+        shape = (*checked_size(size), dim)
+        return self._drawn(_native.random_ball, shape, start, dtype, n_threads, dim)
+
+    def integers(
+        self,
+        size: Size,
+        high: int,
+        *,
+        start: int = 0,
+        dtype: DTypeLike = np.int64,
+        n_threads: int | None = None,
+    ) -> NDArray[Any]:
+        """Integers uniform in [0, high), without bias; `dtype` is int64 or int32.
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> Stream.from_seed(0).integers(5, 10)
+        array([4, 3, 1, 3, 1])
+        """
+        kind = checked_dtype(dtype, INTEGERS)
+        high = checked_integer("high", high, 1, 2 ** (8 * kind.itemsize - 1))
+        fill = _native.random_integers
+        return self._drawn(fill, size, start, kind, n_threads, high, dtypes=INTEGERS)
+
+    def permutation(self, n: int, *, index: int = 0, dtype: DTypeLike = np.int64) -> NDArray[Any]:
+        """A uniform permutation of 0, ..., n - 1; `dtype` is int64 or int32.
+
+        Each `index` from 0 to 2**64 - 1 gives an independent one.
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> Stream.from_seed(0).permutation(5)
+        array([3, 4, 1, 0, 2])
+        >>> Stream.from_seed(0).permutation(5, index=1)
+        array([3, 0, 4, 2, 1])
+        """
+        kind = checked_dtype(dtype, INTEGERS)
+        n = checked_integer("n", n, 0, 2 ** (8 * kind.itemsize - 1))
+        index = checked_integer("index", index, 0, LAST_INDEX)
+        out = np.empty(n, kind)
+        _native.random_permutation(self._native_key(), index, out)
+        return out
+
+    def hash_function(
+        self, n_buckets: int, *, independence: int = 2, index: int = 0
+    ) -> HashFunction:
+        """An `independence`-wise independent hash function to 0, ..., n_buckets - 1.
+
+        Each `index` from 0 to 2**64 - 1 gives an independent one.
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> h = Stream.from_seed(0).hash_function(100)
+        >>> h([0, 1, 2, 3])
+        array([70, 49, 28,  7])
+        """
+        return HashFunction(self._coefficients(0, independence, index), n_buckets)
+
+    def sign_hash(self, *, independence: int = 2, index: int = 0) -> SignHash:
+        """An `independence`-wise independent hash function to +1 and -1.
+
+        Each `index` from 0 to 2**64 - 1 gives an independent one, also of `hash_function`.
+
+        Examples
+        --------
+        >>> from kernelmill.random import Stream
+        >>> s = Stream.from_seed(0).sign_hash(independence=4)
+        >>> s([0, 1, 2, 3])
+        array([1, 1, 1, 1])
+        """
+        return SignHash(self._coefficients(1, independence, index))
+
+    def _coefficients(self, use: int, independence: int, index: int) -> tuple[int, ...]:
+        count = checked_integer("independence", independence, 2)
+        index = checked_integer("index", index, 0, LAST_INDEX)
+        return tuple(_native.hash_coefficients(self._native_key(), use, index, count))

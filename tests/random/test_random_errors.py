@@ -1,0 +1,179 @@
+"""Bad arguments: each is refused with what was given and what to give."""
+
+import numpy as np
+import pytest
+
+from kernelmill.random import HashFunction, SignHash, Stream, normal_quantile
+
+STREAM = Stream.from_seed(0)
+DRAWS = ["signs", "uniforms", "normals", "cauchys"]
+
+
+@pytest.mark.parametrize(
+    ("seed", "error", "message"),
+    [
+        (-1, ValueError, "seed must be at least 0, not -1"),
+        (True, TypeError, "seed must be an integer, not True of type bool"),
+        (1.0, TypeError, "seed must be an integer, not 1.0 of type float"),
+        ("7", TypeError, "seed must be an integer, not '7' of type str"),
+        (None, TypeError, "seed must be an integer, not None"),
+        (np.array([1, 2]), TypeError, "seed must be an integer, not array"),
+    ],
+)
+def test_seeds(seed, error, message):
+    with pytest.raises(error, match=message):
+        Stream.from_seed(seed)
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "message"),
+    [
+        (-5, ValueError, "random_state must be at least 0, not -5"),
+        (
+            0.5,
+            TypeError,
+            "random_state must be None, a non-negative integer, .* or a Stream, not 0.5",
+        ),
+        (False, TypeError, "random_state must be None"),
+        ("seed", TypeError, "random_state must be None, .* not 'seed' of type str"),
+    ],
+)
+def test_random_states(state, error, message):
+    with pytest.raises(error, match=message):
+        Stream.from_random_state(state)
+
+
+@pytest.mark.parametrize("key", [-1, 2**128])
+def test_keys(key):
+    with pytest.raises(ValueError, match=f"key must be between 0 and {2**128 - 1}, not {key}"):
+        Stream(key)
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "message"),
+    [
+        ((), TypeError, "needs a name"),
+        ((1.5,), TypeError, "strings and non-negative integers, not 1.5 of type float"),
+        (("a", True), TypeError, "not True of type bool"),
+        ((b"a",), TypeError, "not b'a' of type bytes"),
+        ((-1,), ValueError, "an integer in the path of a substream must be at least 0, not -1"),
+    ],
+)
+def test_paths(path, error, message):
+    with pytest.raises(error, match=message):
+        STREAM.substream(*path)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize(
+    ("size", "options", "error", "message"),
+    [
+        (-1, {}, ValueError, "size must be at least 0, not -1"),
+        (2.0, {}, TypeError, "size must be an integer or a tuple of integers, not 2.0"),
+        ("3", {}, TypeError, "size must be an integer or a tuple of integers, not '3'"),
+        (True, {}, TypeError, "size must be an integer, not True"),
+        ((2, -3), {}, ValueError, r"size\[1\] must be at least 0, not -3"),
+        ((2, 3.0), {}, TypeError, r"size\[1\] must be an integer, not 3.0"),
+        (3, {"start": -1}, ValueError, f"start must be between 0 and {2**63}, not -1"),
+        (3, {"start": 2**63 + 1}, ValueError, f"start must be between 0 and {2**63}, not"),
+        (3, {"start": 0.0}, TypeError, "start must be an integer, not 0.0"),
+        (3, {"dtype": np.int32}, TypeError, "dtype must be float64 or float32.*, not <class"),
+        (3, {"dtype": "nonsense"}, TypeError, "dtype must be float64 or float32.*, not 'nonsense'"),
+        (3, {"dtype": ">f8"}, TypeError, "dtype must be float64 or float32.*, not '>f8'"),
+        (3, {"dtype": None}, TypeError, "dtype must be float64 or float32.*, not None"),
+        (3, {"n_threads": 0}, ValueError, "n_threads"),
+        (3, {"n_threads": 1.5}, (TypeError, ValueError), "n_threads"),
+    ],
+)
+def test_common_arguments(name, size, options, error, message):
+    with pytest.raises(error, match=message):
+        getattr(STREAM, name)(size, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("gammas", "shape"), ("chis", "df"), ("students", "df")]
+)
+@pytest.mark.parametrize("value", [0, -1, np.inf, np.nan, 10**400, "2", None, True, [1.0, 2.0]])
+def test_parameters(name, what, value):
+    with pytest.raises(
+        (TypeError, ValueError), match=f"{what} must be a positive, finite number, not"
+    ):
+        getattr(STREAM, name)(3, value)
+
+
+@pytest.mark.parametrize("name", ["sphere", "ball"])
+@pytest.mark.parametrize(("dim", "error"), [(0, ValueError), (-1, ValueError), (2.0, TypeError)])
+def test_dimensions(name, dim, error):
+    with pytest.raises(error, match="dim must be"):
+        getattr(STREAM, name)(3, dim)
+
+
+def test_integers():
+    for high in (0, -1, 2**63 + 1):
+        with pytest.raises(ValueError, match=f"high must be between 1 and {2**63}, not {high}"):
+            STREAM.integers(3, high)
+    with pytest.raises(ValueError, match=f"high must be between 1 and {2**31}, not"):
+        STREAM.integers(3, 2**31 + 1, dtype=np.int32)
+    with pytest.raises(TypeError, match="dtype must be int64 or int32, not 'float64'"):
+        STREAM.integers(3, 5, dtype="float64")
+
+
+def test_permutations():
+    with pytest.raises(ValueError, match=f"n must be between 0 and {2**63}, not -1"):
+        STREAM.permutation(-1)
+    with pytest.raises(ValueError, match=f"n must be between 0 and {2**31}, not"):
+        STREAM.permutation(2**31 + 1, dtype=np.int32)
+    with pytest.raises(TypeError, match=r"n must be an integer, not 3\.0"):
+        STREAM.permutation(3.0)
+    with pytest.raises(ValueError, match="index must be between 0 and"):
+        STREAM.permutation(3, index=-1)
+    with pytest.raises(TypeError, match="dtype must be int64 or int32"):
+        STREAM.permutation(3, dtype=np.uint64)
+
+
+def test_hash_parameters():
+    for n_buckets in (0, -1, 2**61):
+        with pytest.raises(ValueError, match="n_buckets must be between 1 and"):
+            STREAM.hash_function(n_buckets)
+    for make in (lambda **k: STREAM.hash_function(5, **k), STREAM.sign_hash):
+        with pytest.raises(ValueError, match="independence must be at least 2, not 1"):
+            make(independence=1)
+        with pytest.raises(ValueError, match="index must be between"):
+            make(index=2**64)
+    for make in (lambda c: HashFunction(c, 5), SignHash):
+        with pytest.raises(ValueError, match="coefficients must not be empty"):
+            make(())
+        with pytest.raises(ValueError, match=r"coefficients\[1\] must be between 0 and"):
+            make((0, 2**61 - 1))
+        with pytest.raises(TypeError, match=r"coefficients\[0\] must be an integer"):
+            make((0.5,))
+        with pytest.raises(TypeError, match="coefficients must be a sequence of integers, not 5"):
+            make(5)
+
+
+@pytest.mark.parametrize("hashed", [STREAM.hash_function(5), STREAM.sign_hash()])
+@pytest.mark.parametrize(
+    ("indices", "error", "message"),
+    [
+        ([0, -1], ValueError, r"indices must lie in \[0, 2\*\*61 - 1\); found -1"),
+        ([2**61 - 1], ValueError, f"found {2**61 - 1}"),
+        (np.array([2**64 - 1], np.uint64), ValueError, f"found {2**64 - 1}"),
+        ([1.0], TypeError, "indices must be integers, not of dtype float64"),
+        ([True], TypeError, "indices must be integers, not of dtype bool"),
+        (["a"], TypeError, "indices must be integers"),
+        (np.empty(0), TypeError, "indices must be integers, not of dtype float64"),
+        ([2**70], TypeError, "indices must be integers, not of dtype object"),
+    ],
+)
+def test_indices(hashed, indices, error, message):
+    with pytest.raises(error, match=message):
+        hashed(indices)
+
+
+def test_quantiles():
+    for p in (-1e-300, 1 + 1e-15, np.nan, np.inf):
+        with pytest.raises(ValueError, match="p must lie between 0 and 1; found"):
+            normal_quantile([0.5, p])
+    for p in ("a", True, 1j):
+        with pytest.raises(TypeError, match="p must be an array of real numbers"):
+            normal_quantile(p)
