@@ -68,14 +68,46 @@ class Poll {
     Clock::time_point next_;
 };
 
+// One call of parallel_for. Each participant has a share of its own, always the same part of the
+// range, so that what it left in its cache the last time is still there; done with that, it helps
+// with the others' shares.
 struct Job {
-    Job(RangeFunction function, void* context, size_t count, size_t grain)
-        : function(function), context(context), count(count), grain(grain) {}
+    Job(RangeFunction function, void* context, size_t count, size_t grain, int threads)
+        : function(function), context(context), count(count), grain(grain) {
+        const size_t pieces = (count - 1) / grain + 1;
+        used = std::min(static_cast<size_t>(threads), most_shares);
+        for (size_t i = 0; i < used; ++i) {
+            shares[i].next = pieces * i / used;
+            shares[i].end = pieces * (i + 1) / used;
+        }
+    }
+
+    // The next piece for somebody who started with share `own`; false if nothing is left.
+    bool take(size_t own, size_t& begin, size_t& end) {
+        for (size_t i = 0; i < used; ++i) {
+            Share& share = shares[(own + i) % used];
+            if (share.next.load(std::memory_order_relaxed) >= share.end) continue;
+            const size_t piece = share.next.fetch_add(1, std::memory_order_relaxed);
+            if (piece >= share.end) continue;
+            begin = piece * grain;
+            end = std::min(count, begin + grain);
+            return true;
+        }
+        return false;
+    }
+
+    struct alignas(64) Share {
+        std::atomic<size_t> next;
+        size_t end;
+    };
+    static constexpr size_t most_shares = 16;
 
     RangeFunction function;
     void* context;
     size_t count, grain;
-    std::atomic<size_t> next{0};
+    size_t used;
+    Share shares[most_shares];
+    std::atomic<int> joined{1};  // participants so far; the caller has share 0
     std::atomic<bool> stop{false};
     std::atomic<int> active_helpers{0};  // changed with the pool's lock held
     int free_places = 0;                 // guarded by the pool's lock
@@ -92,7 +124,7 @@ class Pool {
   private:
     void start_workers(int wanted);
     void worker();
-    void work(Job& job, const Execution* caller);
+    void work(Job& job, size_t own_share, const Execution* caller);
 
     std::condition_variable work_available, job_left;
     std::deque<Job*> open_jobs;           // those with free places
@@ -100,14 +132,13 @@ class Pool {
     int workers = 0;
 };
 
-void Pool::work(Job& job, const Execution* caller) {
+void Pool::work(Job& job, size_t own_share, const Execution* caller) {
     const bool outer = std::exchange(inside_a_piece, true);
     Poll poll(caller);
     try {
-        while (!job.stop.load(std::memory_order_relaxed)) {
-            const size_t begin = job.next.fetch_add(job.grain, std::memory_order_relaxed);
-            if (begin >= job.count) break;
-            job.function(job.context, begin, std::min(begin + job.grain, job.count));
+        size_t begin, end;
+        while (!job.stop.load(std::memory_order_relaxed) && job.take(own_share, begin, end)) {
+            job.function(job.context, begin, end);
             if (poll.wants_to_stop()) job.stop = true;
         }
     } catch (...) {
@@ -134,7 +165,7 @@ void Pool::worker() {
             jobs_waiting = open_jobs.size();
         }
         guard.unlock();
-        work(job, nullptr);
+        work(job, static_cast<size_t>(job.joined.fetch_add(1)), nullptr);
         guard.lock();
         // The caller may return, and the job vanish, as soon as it sees 0.
         if (--job.active_helpers == 0) job_left.notify_all();
@@ -170,7 +201,7 @@ void Pool::run(Job& job, int helpers, const Execution& execution) {
     } else {
         work_available.notify_all();
     }
-    work(job, &execution);
+    work(job, 0, &execution);
     std::unique_lock guard(lock);
     const auto place = std::find(open_jobs.begin(), open_jobs.end(), &job);
     if (place != open_jobs.end()) {  // no further helper may come
@@ -186,14 +217,15 @@ void Pool::run(Job& job, int helpers, const Execution& execution) {
 }
 
 // Without helpers no lock is needed, and a call of one piece costs next to nothing.
-bool run_alone(const Job& job, const Execution& execution) {
-    if (job.count <= job.grain) {
-        job.function(job.context, 0, job.count);
+bool run_alone(RangeFunction function, void* context, size_t count, size_t grain,
+               const Execution& execution) {
+    if (count <= grain) {
+        function(context, 0, count);
         return true;
     }
     Poll poll(&execution);
-    for (size_t begin = 0; begin < job.count; begin += job.grain) {
-        job.function(job.context, begin, begin + std::min(job.grain, job.count - begin));
+    for (size_t begin = 0; begin < count; begin += grain) {
+        function(context, begin, begin + std::min(grain, count - begin));
         if (poll.wants_to_stop()) return false;
     }
     return true;
@@ -252,12 +284,15 @@ void set_num_threads(int count) { thread_count() = std::clamp(count, 1, most_thr
 bool parallel_for(size_t count, size_t grain, const Execution& execution, RangeFunction function,
                   void* context) {
     if (count == 0) return true;
-    Job job{function, context, count, std::max<size_t>(grain, 1)};
-    const size_t pieces = (job.count - 1) / job.grain + 1;
+    grain = std::max<size_t>(grain, 1);
+    const size_t pieces = (count - 1) / grain + 1;
     const int wanted = execution.n_threads > 0 ? execution.n_threads : get_num_threads();
     const int threads = static_cast<int>(
         std::min<size_t>(static_cast<size_t>(std::min(wanted, most_threads)), pieces));
-    if (threads <= 1 || inside_a_piece) return run_alone(job, execution);
+    if (threads <= 1 || inside_a_piece) {
+        return run_alone(function, context, count, grain, execution);
+    }
+    Job job(function, context, count, grain, threads);
     the_pool().run(job, threads - 1, execution);
     if (job.error) std::rethrow_exception(job.error);
     return !job.stop;

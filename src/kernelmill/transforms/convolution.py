@@ -64,6 +64,11 @@ def circular_convolve(
     if not arrays:
         raise TypeError("circular_convolve takes at least one array.")
     operands = [as_real(a, f"array {i}") for i, a in enumerate(arrays)]
+    threads = resolve_threads(n_threads)
+    if out is None and axis == -1 and _simple(operands):
+        result = np.empty(operands[0].shape, operands[0].dtype)
+        _native.circular_convolve(tuple(operands), result, threads)
+        return result
     dtype = np.result_type(*operands)
     try:
         shape = np.broadcast_shapes(*(a.shape for a in operands))
@@ -88,7 +93,6 @@ def circular_convolve(
         np.moveaxis(np.broadcast_to(a.astype(dtype, copy=False), shape), axis, -1) for a in operands
     ]
     target = np.moveaxis(result, axis, -1)
-    threads = resolve_threads(n_threads)
     n = lengths[0]
     if n & (n - 1):
         if out is not None and any(np.may_share_memory(a, target) for a in last):
@@ -97,6 +101,15 @@ def circular_convolve(
     elif not _native.circular_convolve(tuple(last), target, threads):
         _native.circular_convolve(tuple(a.copy() for a in last), target, threads)
     return result
+
+
+def _simple(operands: list[NDArray[Any]]) -> bool:
+    """Tell whether the arrays can go to the core as they are: the case whose overhead matters."""
+    first = operands[0]
+    if first.ndim == 0 or any(a.shape != first.shape or a.dtype != first.dtype for a in operands):
+        return False
+    n: int = first.shape[-1]
+    return n > 0 and n & (n - 1) == 0
 
 
 def _convolve_through_scipy(operands: list[NDArray[Any]], out: NDArray[Any], threads: int) -> None:

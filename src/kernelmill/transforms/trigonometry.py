@@ -49,17 +49,15 @@ def sincos(
     """
     array = as_real(x)
     if out is None:
-        results = (np.empty_like(array, subok=False), np.empty_like(array, subok=False))
-    else:
-        if not isinstance(out, tuple) or len(out) != 2:
-            raise TypeError("out must be a tuple of two arrays, for the sines and the cosines.")
-        results = (
-            check_out(out[0], array.shape, array.dtype, "out[0]"),
-            check_out(out[1], array.shape, array.dtype, "out[1]"),
-        )
-        if np.may_share_memory(*results):
-            raise ValueError("The two arrays of out overlap; give two separate arrays.")
+        out = (np.empty_like(array, subok=False), np.empty_like(array, subok=False))
+    elif not isinstance(out, tuple) or len(out) != 2:
+        raise TypeError("out must be a tuple of two arrays, for the sines and the cosines.")
     threads = resolve_threads(n_threads)
-    if not _native.sincos(array, *results, threads):
-        _native.sincos(array.copy(), *results, threads)
-    return results
+    try:
+        if not _native.sincos(array, *out, threads):
+            _native.sincos(array.copy(), *out, threads)
+    except (BufferError, TypeError, ValueError):
+        check_out(out[0], array.shape, array.dtype, "out[0]")
+        check_out(out[1], array.shape, array.dtype, "out[1]")
+        raise
+    return out

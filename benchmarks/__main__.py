@@ -1,0 +1,22 @@
+"""Run every benchmark, or those named: ``python -m benchmarks fwht sincos``."""
+
+import sys
+
+from benchmarks import bench_convolution, bench_fwht, bench_import, bench_random, bench_sincos
+from kernelmill import get_num_threads, runtime
+
+ALL = {
+    "fwht": bench_fwht.main,
+    "convolution": bench_convolution.main,
+    "sincos": bench_sincos.main,
+    "random": bench_random.main,
+    "import": bench_import.main,
+}
+
+names = sys.argv[1:] or list(ALL)
+unknown = [name for name in names if name not in ALL]
+if unknown:
+    sys.exit(f"Unknown benchmark {unknown[0]!r}; choose from: {', '.join(ALL)}.")
+print(f"instruction set {runtime.get_isa()}, {get_num_threads()} threads by default")
+for name in names:
+    ALL[name]()
