@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -25,50 +26,63 @@ struct Problem {
     size_t n;
     Execution execution;
 
-    int axis() const { return out.ndim - 1; }
-    void read(size_t operand, size_t line, T* to) const {
+    // A line of an operand: where it is if possible, else copied to `space`.
+    const T* read(size_t operand, size_t line, T* space) const {
         const auto& x = operands[operand];
-        gather(reinterpret_cast<const char*>(x.data) + lines.offset(operand, line),
-               x.strides[axis()], to, n);
+        const ptrdiff_t step = x.strides[x.ndim - 1];
+        const char* from = reinterpret_cast<const char*>(x.data) + lines.offset(operand, line);
+        if (usable_in_place(from, step)) return reinterpret_cast<const T*>(from);
+        gather(from, step, space, n);
+        return space;
     }
-    void write(const T* from, size_t line) const {
-        scatter(from, reinterpret_cast<char*>(out.data) + lines.offset(count, line),
-                out.strides[axis()], n);
+    // Where to write a line of the result: its own place if possible, else `space`, from where
+    // `finish` copies it.
+    T* place(size_t line, T* space) const {
+        char* to = out_line(line);
+        return usable_in_place(to, out_step()) ? reinterpret_cast<T*>(to) : space;
+    }
+    void finish(const T* from, size_t line) const {
+        char* to = out_line(line);
+        if (static_cast<const void*>(from) != to) scatter(from, to, out_step(), n);
     }
     // The complex part of the spectrum comes out n/2 times too large; a power of two, so exact.
     T scale() const { return n >= 4 ? T(2) / static_cast<T>(n) : T(1); }
-};
 
-template <class T>
-void multiply_by(T* x, size_t n, T factor) {
-    for (size_t k = 0; k < n; ++k) x[k] *= factor;
-}
+  private:
+    ptrdiff_t out_step() const { return out.strides[out.ndim - 1]; }
+    char* out_line(size_t line) const {
+        return reinterpret_cast<char*>(out.data) + lines.offset(count, line);
+    }
+    static bool usable_in_place(const void* line, ptrdiff_t step) {
+        return step == static_cast<ptrdiff_t>(sizeof(T)) &&
+               reinterpret_cast<uintptr_t>(line) % alignof(T) == 0;
+    }
+};
 
 template <class T>
 bool convolve_rows(const Problem<T>& p) {
     const auto& kernel = kernels<T>();
     const auto width = static_cast<size_t>(kernel.width);
     const auto twiddles = twiddles_for<T>(p.n / width, width);
-    return parallel_for(p.lines.count(), std::max<size_t>(1, elements_per_piece / p.n), p.execution,
-                        [&](size_t begin, size_t end) {
-                            const size_t size = p.n + 2 * width * width;
-                            Scratch<T> product(size), factor(size);
-                            for (size_t i = begin; i < end; ++i) {
-                                p.read(0, i, product.data());
-                                multiply_by(product.data(), p.n, p.scale());
-                                kernel.row.forward(product.data(), p.n, twiddles);
-                                for (size_t k = 1; k < p.count; ++k) {
-                                    p.read(k, i, factor.data());
-                                    kernel.row.forward(factor.data(), p.n, twiddles);
-                                    // The ring z^(2 width) - 1 has seen fewer levels than the
-                                    // complex ones.
-                                    kernel.row.multiply(product.data(), factor.data(), p.n,
-                                                        k == 1 ? static_cast<T>(width) : T(1));
-                                }
-                                kernel.row.inverse(product.data(), p.n, twiddles);
-                                p.write(product.data(), i);
-                            }
-                        });
+    // The ring z^(2 width) - 1 has seen fewer levels than the complex ones.
+    const T real_scale = static_cast<T>(width);
+    return parallel_for(
+        p.lines.count(), std::max<size_t>(1, elements_per_piece / p.n), p.execution,
+        [&](size_t begin, size_t end) {
+            const size_t size = p.n + 2 * width * width;
+            Scratch<T> product_space(size), factor_space(size);
+            T *product = product_space.data(), *factor = factor_space.data();
+            for (size_t i = begin; i < end; ++i) {
+                kernel.row.forward(p.read(0, i, product), product, p.n, p.scale(), twiddles);
+                for (size_t k = 1; k < p.count; ++k) {
+                    kernel.row.forward(p.read(k, i, factor), factor, p.n, T(1), twiddles);
+                    kernel.row.multiply(product, factor, p.n, k == 1 ? real_scale : T(1));
+                }
+                T* result = p.place(i, product);
+                kernel.row.inverse(product, result, p.n, twiddles);
+                p.finish(result, i);
+            }
+        });
 }
 
 template <class T>
@@ -76,34 +90,38 @@ bool convolve_lanes(const Problem<T>& p) {
     const auto& kernel = kernels<T>();
     const auto width = static_cast<size_t>(kernel.width);
     const auto twiddles = twiddles_for<T>(2 * width * width, width);
-    const size_t tiles = (p.lines.count() - 1) / width + 1;
     // The real part has seen one level more than the complex ones.
     const T real_scale = p.n >= 4 ? T(0.5) : T(1) / static_cast<T>(p.n);
+    const size_t tiles = (p.lines.count() - 1) / width + 1;
     return parallel_for(
         tiles, std::max<size_t>(1, elements_per_piece / p.n / width), p.execution,
         [&](size_t begin, size_t end) {
-            Scratch<T> rows(p.n * width), product(p.n * width), factor(p.n * width);
-            std::vector<T*> row(width);
-            for (size_t l = 0; l < width; ++l) row[l] = rows.data() + l * p.n;
+            Scratch<T> rows(p.n * width), product_space(p.n * width), factor_space(p.n * width);
+            T *product = product_space.data(), *factor = factor_space.data();
+            std::vector<const T*> from(width);
+            std::vector<T*> to(width);
+            const auto space = [&](size_t lane) { return rows.data() + lane * p.n; };
             for (size_t t = begin; t < end; ++t) {
                 const size_t first = t * width, used = std::min(width, p.lines.count() - first);
-                const auto read = [&](size_t operand, T* tile) {
-                    std::fill(rows.data() + used * p.n, rows.data() + width * p.n, T(0));
-                    for (size_t l = 0; l < used; ++l) p.read(operand, first + l, row[l]);
-                    kernel.interleave_rows(row.data(), tile, p.n);
+                const auto forward = [&](size_t operand, T* tile, T scale) {
+                    // Lanes without a line of their own repeat the first; nobody reads the result.
+                    for (size_t l = 0; l < width; ++l) {
+                        from[l] = l < used ? p.read(operand, first + l, space(l)) : from[0];
+                    }
+                    kernel.interleave_rows(from.data(), tile, p.n);
+                    kernel.lanes.forward(tile, tile, p.n, scale, twiddles);
                 };
-                read(0, product.data());
-                multiply_by(product.data(), p.n * width, p.scale());
-                kernel.lanes.forward(product.data(), p.n, twiddles);
+                forward(0, product, p.scale());
                 for (size_t k = 1; k < p.count; ++k) {
-                    read(k, factor.data());
-                    kernel.lanes.forward(factor.data(), p.n, twiddles);
-                    kernel.lanes.multiply(product.data(), factor.data(), p.n,
-                                          k == 1 ? real_scale : T(1));
+                    forward(k, factor, T(1));
+                    kernel.lanes.multiply(product, factor, p.n, k == 1 ? real_scale : T(1));
                 }
-                kernel.lanes.inverse(product.data(), p.n, twiddles);
-                kernel.separate_rows(product.data(), row.data(), p.n);
-                for (size_t l = 0; l < used; ++l) p.write(row[l], first + l);
+                kernel.lanes.inverse(product, product, p.n, twiddles);
+                for (size_t l = 0; l < width; ++l) {
+                    to[l] = l < used ? p.place(first + l, space(l)) : space(l);
+                }
+                kernel.separate_rows(product, to.data(), p.n);
+                for (size_t l = 0; l < used; ++l) p.finish(to[l], first + l);
             }
         });
 }
@@ -114,8 +132,7 @@ bool copy_lines(const Problem<T>& p) {
                         [&](size_t begin, size_t end) {
                             Scratch<T> row(p.n);
                             for (size_t i = begin; i < end; ++i) {
-                                p.read(0, i, row.data());
-                                p.write(row.data(), i);
+                                p.finish(p.read(0, i, row.data()), i);
                             }
                         });
 }

@@ -27,11 +27,12 @@ struct KernelTable {
     // Steps of a circular convolution of power-of-two length n: forward on each operand, multiply
     // into the first, inverse. One row at a time from length 2 width^2 up, in a buffer of
     // n + 2 width^2 elements; below that `width` rows side by side, in one of n * width elements.
+    // `src` and `dst` are what goes in and comes out, in the same layout, and may be the buffer.
     // `real_scale` applies to the part of the spectrum that stays real.
     struct Convolution {
-        void (*forward)(T* x, size_t n, const Twiddles<T>& twiddles);
-        void (*multiply)(T* a, const T* b, size_t n, T real_scale);
-        void (*inverse)(T* x, size_t n, const Twiddles<T>& twiddles);
+        void (*forward)(const T* src, T* buffer, size_t n, T scale, const Twiddles<T>& twiddles);
+        void (*multiply)(T* buffer, const T* factor, size_t n, T real_scale);
+        void (*inverse)(T* buffer, T* dst, size_t n, const Twiddles<T>& twiddles);
     };
     Convolution row, lanes;
     // `width` rows of n elements to and from the side-by-side layout.

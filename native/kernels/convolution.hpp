@@ -256,23 +256,36 @@ KM_INLINE void join_tile(T* re, T* im, const T* twiddles) {
     }
 }
 
-// Real levels: the ring z^units - 1 into complex rings and, at the bottom, units 0 and 1, which
-// stay real (lanes: fully split; rows: the ring z^(2 width) - 1).
+// Two levels of a real ring of 4 * quarter elements (or one, at the bottom), from `src` to `x`.
 template <class T>
-void split_real(T* x, size_t units, bool to_the_end, const T* nodes) {
+KM_INLINE void split_real_levels(const T* src, T* x, size_t quarter, bool two_levels, T scale) {
+    for (size_t k = 0; k < quarter; k += width<T>) {
+        const Vec<T> a0 = load(src + k) * scale, a1 = load(src + k + quarter) * scale,
+                     a2 = load(src + k + 2 * quarter) * scale,
+                     a3 = load(src + k + 3 * quarter) * scale;
+        const Vec<T> s0 = a0 + a2, s1 = a1 + a3;
+        store(x + k + 2 * quarter, a0 - a2);
+        store(x + k + 3 * quarter, a1 - a3);
+        store(x + k, two_levels ? s0 + s1 : s0);
+        store(x + k + quarter, two_levels ? s0 - s1 : s1);
+    }
+}
+
+// Real levels: the ring z^units - 1 of scale * src into complex rings and, at the bottom, units 0
+// and 1 of x, which stay real (lanes: fully split; rows: the ring z^(2 width) - 1).
+template <class T>
+void split_real(const T* src, T* x, size_t units, bool to_the_end, T scale, const T* nodes) {
     constexpr size_t w = width<T>;
+    if (units < 4) {
+        for (size_t k = 0; k < units * w; k += w) store(x + k, load(src + k) * scale);
+    }
     for (size_t m = units; m >= 4; m /= 4) {
         const size_t quarter = m / 4 * w;
         const bool two_levels = m >= 8;
-        for (size_t k = 0; k < quarter; k += w) {
-            T* at = x + k;
-            const Vec<T> a0 = load(at), a1 = load(at + quarter), a2 = load(at + 2 * quarter),
-                         a3 = load(at + 3 * quarter);
-            const Vec<T> s0 = a0 + a2, s1 = a1 + a3;
-            store(at + 2 * quarter, a0 - a2);
-            store(at + 3 * quarter, a1 - a3);
-            store(at, two_levels ? s0 + s1 : s0);
-            store(at + quarter, two_levels ? s0 - s1 : s1);
+        if (m == units) {
+            split_real_levels<T>(src, x, quarter, two_levels, scale);
+        } else {
+            split_real_levels<T>(x, x, quarter, two_levels, T(1));
         }
         split_ring(x + 2 * quarter, x + 3 * quarter, m / 4, 1, nodes);
         if (!two_levels) break;
@@ -284,38 +297,45 @@ void split_real(T* x, size_t units, bool to_the_end, const T* nodes) {
         store(x + w, a - b);
     }
 }
+
+// The way back, the last pass into dst, which may be x.
 template <class T>
-void join_real(T* x, size_t units, bool to_the_end, const T* nodes) {
+void join_real(T* x, T* dst, size_t units, bool to_the_end, const T* nodes) {
     constexpr size_t w = width<T>;
     if (to_the_end && units >= 2) {
         const Vec<T> a = load(x), b = load(x + w);
         store(x, a + b);
         store(x + w, a - b);
     }
-    size_t m = 4;  // the real ring that the next pass completes
+    size_t m = 8;  // the real ring that the next pass of two levels completes
     if (units >= 4 && __builtin_ctzll(units) % 2 == 0) {
         join_ring(x + 2 * w, x + 3 * w, 1, 1, nodes);
+        T* to = units == 4 ? dst : x;
         for (size_t k = 0; k < 2 * w; k += w) {
             const Vec<T> s = load(x + k), d = load(x + 2 * w + k);
-            store(x + k, s + d);
-            store(x + 2 * w + k, s - d);
+            store(to + k, s + d);
+            store(to + 2 * w + k, s - d);
         }
-        m = 8;
+        m = 16;
     }
-    for (m *= 2; m <= units; m *= 4) {  // two levels a pass
+    for (; m <= units; m *= 4) {
         const size_t quarter = m / 4 * w;
         join_ring(x + quarter, x + quarter + quarter / 2, m / 8, 1, nodes);
         join_ring(x + 2 * quarter, x + 3 * quarter, m / 4, 1, nodes);
+        T* to = m == units ? dst : x;
         for (size_t k = 0; k < quarter; k += w) {
-            T* at = x + k;
-            const Vec<T> a = load(at), b = load(at + quarter), d0 = load(at + 2 * quarter),
-                         d1 = load(at + 3 * quarter);
+            const T* from = x + k;
+            const Vec<T> a = load(from), b = load(from + quarter), d0 = load(from + 2 * quarter),
+                         d1 = load(from + 3 * quarter);
             const Vec<T> s0 = a + b, s1 = a - b;
-            store(at, s0 + d0);
-            store(at + quarter, s1 + d1);
-            store(at + 2 * quarter, s0 - d0);
-            store(at + 3 * quarter, s1 - d1);
+            store(to + k, s0 + d0);
+            store(to + k + quarter, s1 + d1);
+            store(to + k + 2 * quarter, s0 - d0);
+            store(to + k + 3 * quarter, s1 - d1);
         }
+    }
+    if (units < 4 && dst != x) {
+        for (size_t k = 0; k < units * w; k += w) store(dst + k, load(x + k));
     }
 }
 
@@ -339,8 +359,8 @@ KM_INLINE void multiply_rings(T* a, const T* b, size_t units, size_t first) {
 
 // Layout `lanes`: buffer of n units.
 template <class T>
-void convolution_lanes_forward(T* x, size_t n, const Twiddles<T>& twiddles) {
-    split_real(x, n, true, twiddles.nodes);
+void convolution_lanes_forward(const T* src, T* x, size_t n, T scale, const Twiddles<T>& twiddles) {
+    split_real(src, x, n, true, scale, twiddles.nodes);
 }
 template <class T>
 void convolution_lanes_multiply(T* a, const T* b, size_t n, T real_scale) {
@@ -351,8 +371,8 @@ void convolution_lanes_multiply(T* a, const T* b, size_t n, T real_scale) {
     multiply_rings<T>(a, b, n, 4);
 }
 template <class T>
-void convolution_lanes_inverse(T* x, size_t n, const Twiddles<T>& twiddles) {
-    join_real(x, n, true, twiddles.nodes);
+void convolution_lanes_inverse(T* x, T* dst, size_t n, const Twiddles<T>& twiddles) {
+    join_real(x, dst, n, true, twiddles.nodes);
 }
 
 // Layout `rows`: buffer of n elements, then 2 * width units for tile 0: the width - 1 blocks of the
@@ -370,10 +390,10 @@ KM_INLINE void tile_zero_sources(T* x, T** re, T** im) {
     }
 }
 template <class T>
-void convolution_row_forward(T* x, size_t n, const Twiddles<T>& twiddles) {
+void convolution_row_forward(const T* src, T* x, size_t n, T scale, const Twiddles<T>& twiddles) {
     constexpr size_t w = width<T>;
     const size_t units = n / w;
-    split_real(x, units, false, twiddles.nodes);
+    split_real(src, x, units, false, scale, twiddles.nodes);
     T *re[w], *im[w], *tile_re = x + n, *tile_im = x + n + w * w;
     tile_zero_sources<T>(x, re, im);
     transpose_tile<T>(re, tile_re);
@@ -406,7 +426,7 @@ void convolution_row_multiply(T* a, const T* b, size_t n, T real_scale) {
     multiply_rings<T>(a, b, n / w, 4 * w);
 }
 template <class T>
-void convolution_row_inverse(T* x, size_t n, const Twiddles<T>& twiddles) {
+void convolution_row_inverse(T* x, T* dst, size_t n, const Twiddles<T>& twiddles) {
     constexpr size_t w = width<T>;
     const size_t units = n / w;
     T *re[w], *im[w], *tile_re = x + n, *tile_im = x + n + w * w;
@@ -426,7 +446,7 @@ void convolution_row_inverse(T* x, size_t n, const Twiddles<T>& twiddles) {
             transpose_in_place(i);
         }
     }
-    join_real(x, units, false, twiddles.nodes);
+    join_real(x, dst, units, false, twiddles.nodes);
 }
 
 // `width` rows of n elements into lanes and back; rows[i] may be the same for unused lanes.
