@@ -1,5 +1,8 @@
 """Walsh-Hadamard transform: against the prototype, the other dtype, two threads and a copy."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from benchmarks import prototypes
@@ -20,23 +23,23 @@ def single_thread() -> None:
         rows = max(1, BATCH >> log2_n)
         x, y = np.zeros((rows, n), np.float32), np.zeros((rows, n), np.float64)
         z = np.empty_like(x)
-        contenders = {
-            "float32": lambda x=x: fwht(x, out=x, n_threads=1),
-            "float64": lambda y=y: fwht(y, out=y, n_threads=1),
-            "copy": lambda x=x, z=z: np.copyto(z, x),
+        contenders: dict[str, Callable[[], object]] = {
+            "float32": partial(fwht, x, out=x, n_threads=1),
+            "float64": partial(fwht, y, out=y, n_threads=1),
+            "copy": partial(np.copyto, z, x),
         }
         if library is not None:
             check = np.random.default_rng(0).standard_normal((rows, n)).astype(np.float32)
             theirs = check.copy()
             prototypes.fwht_rows(library, theirs, log2_n)
             np.testing.assert_allclose(fwht(check), theirs, atol=1e-5 * n)
-            contenders["prototype"] = lambda x=x, k=log2_n: prototypes.fwht_rows(library, x, k)
+            contenders["prototype"] = partial(prototypes.fwht_rows, library, x, log2_n)
         t = best_times(contenders)
         rate = rows * n * log2_n / t["float32"] / 1e9
         ratio = f"{t['prototype'] / t['float32']:8.2f}x" if library is not None else "      n/a"
         print(
-            f"2^{log2_n:<3d} {rows:6d} {rate:8.1f}  {ratio:>12s} {t['float64'] / t['float32']:14.2f}"
-            f" {t['float32'] / t['copy']:18.1f}"
+            f"2^{log2_n:<3d} {rows:6d} {rate:8.1f}  {ratio:>12s} "
+            f"{t['float64'] / t['float32']:14.2f} {t['float32'] / t['copy']:18.1f}"
         )
 
 
@@ -47,8 +50,8 @@ def two_threads() -> None:
         x = np.zeros((rows, n), np.float32)
         t = best_times(
             {
-                "one": lambda x=x: fwht(x, out=x, n_threads=1),
-                "two": lambda x=x: fwht(x, out=x, n_threads=2),
+                "one": partial(fwht, x, out=x, n_threads=1),
+                "two": partial(fwht, x, out=x, n_threads=2),
             },
             rounds=25,
         )

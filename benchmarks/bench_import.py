@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 from benchmarks.timing import best_times, heading
 
@@ -18,7 +19,7 @@ def main() -> None:
     def start(statement: str) -> None:
         subprocess.run([sys.executable, "-c", statement], check=True)
 
-    t = best_times({name: lambda s=s: start(s) for name, s in statements.items()}, rounds=5)
+    t = best_times({name: partial(start, s) for name, s in statements.items()}, rounds=5)
     for name, seconds in t.items():
         print(f"{name:36s} {seconds * 1e3:6.0f} ms")
 

@@ -1,5 +1,9 @@
 """Random streams beside numpy's generators, one thread."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from benchmarks.timing import best_times, heading
@@ -14,7 +18,7 @@ def main() -> None:
     stream = Stream.from_seed(0)
     pcg = np.random.default_rng(0)
     philox = np.random.Generator(np.random.Philox(0))
-    rows = {
+    rows: dict[str, tuple[Callable[[], object], Callable[[Any], object]]] = {
         "signs": (
             lambda: stream.signs(n, n_threads=1),
             lambda g: 1.0 - 2.0 * g.integers(0, 2, n, dtype=np.int8),
@@ -32,8 +36,8 @@ def main() -> None:
         t = best_times(
             {
                 "ours": ours,
-                "pcg": lambda theirs=theirs: theirs(pcg),
-                "philox": lambda theirs=theirs: theirs(philox),
+                "pcg": partial(theirs, pcg),
+                "philox": partial(theirs, philox),
             },
             rounds=5,
         )

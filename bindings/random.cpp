@@ -162,8 +162,8 @@ ptrdiff_t hash_signs(const std::vector<uint64_t>& coefficients, nb::handle x, nb
     size_t bad = from.size();
     fill_as<int64_t, int8_t, float, double>(
         to, n_threads, [&](auto* p, size_t n, const Execution& execution) {
-            return random::hash_to_signs({coefficients.data(), coefficients.size()},
-                                         indices, p, n, &bad, execution);
+            return random::hash_to_signs({coefficients.data(), coefficients.size()}, indices, p, n,
+                                         &bad, execution);
         });
     return bad < from.size() ? static_cast<ptrdiff_t>(bad) : -1;
 }

@@ -47,7 +47,8 @@ bool sincos_into(nb::handle x, nb::handle sine, nb::handle cosine, int n_threads
         c(cosine, Buffer::Access::write);
     require_alike(from, s);
     require_alike(from, c);
-    if (s.overlaps(c)) throw nb::value_error("The two arrays of out overlap; give two separate arrays.");
+    if (s.overlaps(c))
+        throw nb::value_error("The two arrays of out overlap; give two separate arrays.");
     if (clash(from, s) || clash(from, c)) return false;
     with_real_type(from, [&](auto zero) {
         using T = decltype(zero);

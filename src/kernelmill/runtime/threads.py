@@ -62,7 +62,7 @@ def _positive(value: int, name: str) -> int:
     return min(count, 2**31 - 1)
 
 
-class _ThreadpoolctlController(LibController):
+class _ThreadpoolctlController(LibController):  # type: ignore[misc] # threadpoolctl is untyped
     """Lets threadpoolctl see and limit the pool through symbols of the extension module."""
 
     user_api = "kernelmill"
