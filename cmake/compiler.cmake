@@ -2,9 +2,12 @@
 include(CheckLanguage)
 check_language(CXX)
 if(NOT CMAKE_CXX_COMPILER)
+    if(DEFINED ENV{CXX})
+        set(given " (the environment variable CXX names '$ENV{CXX}', which does not work)")
+    endif()
     message(
         FATAL_ERROR
-            "kernelmill has a C++ core and found no C++ compiler to build it with.\n"
+            "kernelmill has a C++ core and found no C++ compiler to build it with${given}.\n"
             "Install GCC 11 or newer, or Clang 14 or newer:\n"
             "  Debian, Ubuntu:  apt install g++\n"
             "  Fedora:          dnf install gcc-c++\n"

@@ -29,6 +29,19 @@ def test_is_light():
     assert len(ours) <= len(base)
 
 
+def test_modules_import_only_the_native_module_from_the_package_itself():
+    """What the import contract cannot see: `from kernelmill import name` inside the package."""
+    package = Path(kernelmill.__file__).parent
+    for path in package.rglob("*.py"):
+        if path == package / "__init__.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "kernelmill":
+                assert [alias.name for alias in node.names] == ["_native"], path
+            if isinstance(node, ast.Import):
+                assert "kernelmill" not in [alias.name for alias in node.names], path
+
+
 def test_public_names_exist():
     for module in (kernelmill, kernelmill.random, kernelmill.runtime, kernelmill.transforms):
         for name in module.__all__:
