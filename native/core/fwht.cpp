@@ -13,8 +13,8 @@
 namespace kernelmill {
 namespace {
 
-// Elements per piece of work: some ten microseconds, enough to hide handing it out.
-constexpr size_t elements_per_piece = size_t(1) << 14;
+// Elements per piece of work: a few microseconds, enough to hide handing it out.
+constexpr size_t elements_per_piece = size_t(1) << 13;
 // A row shared by several threads is cut into parts no smaller than this.
 constexpr int log2_smallest_shared_row = 17;
 // Side-by-side transforms need a tile of `width` lines as scratch; longer lines go one by one.

@@ -102,20 +102,39 @@ KM_INLINE void fwht_pass(const T* src, T* dst, size_t stride, size_t begin, size
     }
 }
 
-// The last levels: `vectors` vectors of one block, then the lanes of each.
+// The last levels: `vectors` vectors of one block, then the lanes of each. Sixteen are more than
+// the registers hold: after the first level the upper half waits in dst.
 template <class T, int vectors, bool scaled>
 KM_INLINE void fwht_base(const T* src, T* dst, T scale) {
-    const Vec<T> one = opaque_one<T>(), factor = broadcast<T>(scale);
-    Vec<T> r[vectors];
-    KM_UNROLL
-    for (int i = 0; i < vectors; ++i) {
-        r[i] = load(src + i * width<T>);
-        if (scaled) r[i] *= factor;
-    }
-    butterflies<T, vectors>(r, one);
-    KM_UNROLL
-    for (int i = 0; i < vectors; ++i) {
-        store(dst + i * width<T>, hadamard_in_register<T, width<T> / 2>(r[i]));
+    constexpr int w = width<T>;
+    if constexpr (vectors > 8) {
+        constexpr int half = vectors / 2;
+        const Vec<T> factor = broadcast<T>(scale);
+        Vec<T> sums[half];
+        KM_UNROLL
+        for (int i = 0; i < half; ++i) {
+            Vec<T> a = load(src + i * w), b = load(src + (i + half) * w);
+            if (scaled) a *= factor, b *= factor;
+            sums[i] = a + b;
+            store(dst + (i + half) * w, a - b);
+        }
+        butterflies<T, half>(sums, opaque_one<T>());
+        KM_UNROLL
+        for (int i = 0; i < half; ++i) {
+            store(dst + i * w, hadamard_in_register<T, w / 2>(sums[i]));
+        }
+        fwht_base<T, half, false>(dst + half * w, dst + half * w, scale);
+    } else {
+        const Vec<T> factor = broadcast<T>(scale);
+        Vec<T> r[vectors];
+        KM_UNROLL
+        for (int i = 0; i < vectors; ++i) {
+            r[i] = load(src + i * w);
+            if (scaled) r[i] *= factor;
+        }
+        butterflies<T, vectors>(r, opaque_one<T>());
+        KM_UNROLL
+        for (int i = 0; i < vectors; ++i) store(dst + i * w, hadamard_in_register<T, w / 2>(r[i]));
     }
 }
 

@@ -65,7 +65,7 @@ def fwht(
     True
     """
     array = as_real(x)
-    result = np.empty_like(array, subok=False) if out is None else out
+    result = np.empty_like(array) if out is None else out
     threads = resolve_threads(n_threads)
     try:
         if not _native.fwht(array, result, axis, normalize, threads):

@@ -49,7 +49,7 @@ def sincos(
     """
     array = as_real(x)
     if out is None:
-        out = (np.empty_like(array, subok=False), np.empty_like(array, subok=False))
+        out = (np.empty_like(array), np.empty_like(array))
     elif not isinstance(out, tuple) or len(out) != 2:
         raise TypeError("out must be a tuple of two arrays, for the sines and the cosines.")
     threads = resolve_threads(n_threads)
