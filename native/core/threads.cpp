@@ -68,6 +68,38 @@ class Poll {
     Clock::time_point next_;
 };
 
+// Moves the calling thread to the `number`-th CPU after `origin` among those it may use, and leaves
+// it free to go elsewhere. The kernel may start or wake a worker on its caller's CPU, and leave
+// both there for a tenth of a second although others are idle; so two threads are no faster than
+// one, or slower.
+void move_away_from(int origin, int number) {
+#if defined(__linux__)
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    const int count = CPU_COUNT(&allowed);
+    if (origin < 0 || count < 2) return;
+    int cpu = origin;
+    for (int steps = 1 + (number - 1) % (count - 1); steps > 0; --steps) {
+        do cpu = (cpu + 1) % CPU_SETSIZE;
+        while (!CPU_ISSET(cpu, &allowed));
+    }
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
+#else
+    (void)origin, (void)number;
+#endif
+}
+
+int current_cpu() {
+#if defined(__linux__)
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
 // One call of parallel_for. Each participant has a share of its own, always the same part of the
 // range, so that what it left in its cache the last time is still there; done with that, it helps
 // with the others' shares.
@@ -107,43 +139,13 @@ struct Job {
     size_t count, grain;
     size_t used;
     Share shares[most_shares];
+    int caller_cpu = current_cpu();
     std::atomic<int> joined{1};  // participants so far; the caller has share 0
     std::atomic<bool> stop{false};
     std::atomic<int> active_helpers{0};  // changed with the pool's lock held
     int free_places = 0;                 // guarded by the pool's lock
     std::exception_ptr error = nullptr;  // guarded by the pool's lock
 };
-
-// Moves the calling thread to the `number`-th CPU after `origin` among those it may use, and leaves
-// it free to go elsewhere. A new thread may start on the CPU of its creator, and stay there for a
-// hundred milliseconds although others are idle: on one CPU two threads are no faster than one.
-void move_away_from(int origin, int number) {
-#if defined(__linux__)
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    const int count = CPU_COUNT(&allowed);
-    if (origin < 0 || count < 2) return;
-    int cpu = origin;
-    for (int steps = 1 + (number - 1) % (count - 1); steps > 0; --steps) {
-        do cpu = (cpu + 1) % CPU_SETSIZE;
-        while (!CPU_ISSET(cpu, &allowed));
-    }
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (sched_setaffinity(0, sizeof one, &one) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
-#else
-    (void)origin, (void)number;
-#endif
-}
-
-int current_cpu() {
-#if defined(__linux__)
-    return sched_getcpu();
-#else
-    return -1;
-#endif
-}
 
 class Pool {
   public:
@@ -154,7 +156,7 @@ class Pool {
 
   private:
     void start_workers(int wanted);
-    void worker();
+    void worker(int number);
     void work(Job& job, size_t own_share, const Execution* caller);
 
     std::condition_variable work_available, job_left;
@@ -180,7 +182,7 @@ void Pool::work(Job& job, size_t own_share, const Execution* caller) {
     inside_a_piece = outer;
 }
 
-void Pool::worker() {
+void Pool::worker(int number) {
     std::unique_lock guard(lock);
     for (;;) {
         if (open_jobs.empty()) {
@@ -196,6 +198,7 @@ void Pool::worker() {
             jobs_waiting = open_jobs.size();
         }
         guard.unlock();
+        if (current_cpu() == job.caller_cpu) move_away_from(job.caller_cpu, number);
         work(job, static_cast<size_t>(job.joined.fetch_add(1)), nullptr);
         guard.lock();
         // The caller may return, and the job vanish, as soon as it sees 0.
@@ -210,12 +213,8 @@ void Pool::start_workers(int wanted) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-        const int origin = current_cpu();
         for (; workers < wanted; ++workers) {
-            std::thread([this, origin, number = workers + 1] {
-                move_away_from(origin, number);
-                worker();
-            }).detach();
+            std::thread([this, number = workers + 1] { worker(number); }).detach();
         }
     } catch (const std::system_error&) {
         // No more threads to be had: the call runs on those there are.
