@@ -6,8 +6,15 @@
 #pragma once
 
 #include <bit>
+#include <cfloat>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+
+#if defined(__FAST_MATH__)
+#error "the bits of the random streams depend on exact IEEE arithmetic: compile without -ffast-math"
+#endif
+static_assert(FLT_EVAL_METHOD == 0, "doubles must be rounded to double after every operation");
 
 // Called as elementary::log, never as log: an unqualified name could silently become the C
 // library's.

@@ -1,0 +1,48 @@
+"""Scratch memory is a few lines a thread, however many rows there are."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PROLOGUE = """
+    import numpy as np
+    from kernelmill import fwht
+    from kernelmill.transforms import circular_convolve, sincos
+
+    def peak():
+        with open("/proc/self/status") as status:
+            return next(int(l.split()[1]) for l in status if l.startswith("VmHWM")) / 1024
+
+    rows, n = 1 << 15, 1024
+    x = np.ones((rows, n), np.float32)  # 128 MiB
+    y = np.ones((rows, n), np.float32)
+    out = np.full((rows, n), 2, np.float32)  # touched, unlike zeros
+    small = np.ones((64, n), np.float32)
+    fwht(small, n_threads=2), sincos(small), circular_convolve(small, small)  # start everything
+    before = peak()
+"""
+
+CALLS = {
+    "fwht": "fwht(x, out=out, n_threads=2)",
+    "fwht in place": "fwht(x, out=x, n_threads=2)",
+    "fwht of columns": "fwht(x, axis=0, out=out, n_threads=2)",
+    "fwht of Fortran order": "fwht(x.T, axis=0, out=out.T, n_threads=2)",
+    "fwht of reversed rows": "fwht(x[:, ::-1], out=out, n_threads=2)",
+    "sincos": "sincos(x, out=(y, out), n_threads=2)",
+    "circular_convolve": "circular_convolve(x, y, out=out, n_threads=2)",
+    "circular_convolve broadcast": "circular_convolve(x, y[0], out=out, n_threads=2)",
+    "circular_convolve of 1000": "circular_convolve(x[:, :1000], y[0, :1000], out=out[:, :1000])",
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+def test_scratch_is_small(call):
+    code = textwrap.dedent(PROLOGUE) + call + "\nprint(peak() - before)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    # A copy of the input would be 128 MiB. Columns of 32768 in tiles of 8 (16 with AVX-512) take
+    # 1 MiB (2 MiB) a thread; the route through scipy transforms a few MiB at a time.
+    assert float(result.stdout) < 16
