@@ -43,17 +43,24 @@ struct SincosConstants<double> {
                                              0x1.1eeb68e93b64cp-29, -0x1.907da367a37cbp-37};
 };
 
-// x - q pi/2, to about one unit in the last place however much cancels.
+// q[i] becomes x[i] - q[i] pi/2, to about one unit in the last place however much cancels.
 //
 // With a fused multiply-add x - q A is exact (|x - q A| < 1 is a multiple of the last bit of A) and
 // each further part is rounded once.
 #if KM_HAS_FMA
-template <class T>
-KM_INLINE Vec<T> minus_quarter_turns(Vec<T> x, Vec<T> q) {
-    using C = SincosConstants<T>;
-    Vec<T> r = fma(q, broadcast<T>(-C::pi_2[0]), x);
-    r = fma(q, broadcast<T>(-C::pi_2[1]), r);
-    return fma(q, broadcast<T>(-C::pi_2[2]), r);
+template <class T, int N>
+KM_INLINE void minus_quarter_turns(const Vec<T>* x, Vec<T>* q) {
+    Vec<T> r[N];
+    KM_UNROLL
+    for (int i = 0; i < N; ++i) r[i] = x[i];
+    KM_UNROLL
+    for (int part = 0; part < 3; ++part) {
+        const Vec<T> minus_part = broadcast<T>(-SincosConstants<T>::pi_2[part]);
+        KM_UNROLL
+        for (int i = 0; i < N; ++i) r[i] = fma(q[i], minus_part, r[i]);
+    }
+    KM_UNROLL
+    for (int i = 0; i < N; ++i) q[i] = r[i];
 }
 #else
 // Without one, float32 has float64 to compute in.
@@ -81,9 +88,11 @@ KM_INLINE Vec<double> minus_quarter_turns_of(Vec<double> x, Vec<double> q) {
     const Bits<double> zero = r == 0.0, sign_bit = Bits<double>{} + (int64_t(1) << 63);
     return (Vec<double>)((Bits<double>)r | (zero & (Bits<double>)x & sign_bit));  // -0 stays -0
 }
-template <class T>
-KM_INLINE Vec<T> minus_quarter_turns(Vec<T> x, Vec<T> q) {
-    return minus_quarter_turns_of(x, q);
+
+template <class T, int N>
+KM_INLINE void minus_quarter_turns(const Vec<T>* x, Vec<T>* q) {
+    KM_UNROLL
+    for (int i = 0; i < N; ++i) q[i] = minus_quarter_turns_of(x[i], q[i]);
 }
 #endif
 
@@ -99,36 +108,52 @@ KM_INLINE Vec<T> cosine_sum(Vec<T> z, Vec<T> p) {
 #endif
 }
 
-template <class T, int terms>
-KM_INLINE Vec<T> polynomial(const T (&c)[terms], Vec<T> z) {
-    Vec<T> p = broadcast<T>(c[terms - 1]);
-    KM_UNROLL
-    for (int i = terms - 2; i >= 0; --i) p = fma(p, z, broadcast<T>(c[i]));
-    return p;
-}
-
-// Lanes with |x| <= limit; the others hold nothing of use.
-template <class T>
-KM_INLINE void sincos_in_range(Vec<T> x, Vec<T>& sine, Vec<T>& cosine) {
+// N vectors at once, step by step: one alone is a chain of some sixty cycles, and the steps of
+// several fill each other's gaps. Lanes with |x| <= limit are right; the others hold nothing of
+// use.
+template <class T, int N>
+KM_INLINE void sincos_in_range(const Vec<T>* x, Vec<T>* sine, Vec<T>* cosine) {
     using C = SincosConstants<T>;
     constexpr int sign_shift = 8 * sizeof(T) - 1;
     const Bits<T> sign_bit = Bits<T>{} + (typename Lanes<T>::integer(1) << sign_shift);
-
     const Vec<T> rounder = broadcast<T>(C::rounder);
-    const Vec<T> rounded = fma(x, broadcast<T>(C::two_over_pi), rounder);
-    const Bits<T> quadrant = (Bits<T>)rounded;  // its low bits are those of the integer q
-    const Vec<T> r = minus_quarter_turns<T>(x, rounded - rounder);
 
-    const Vec<T> z = r * r;
-    Vec<T> s = fma(r * z, polynomial<T>(C::sine, z), r);
-    s = (Vec<T>)((Bits<T>)s | ((Bits<T>)r & sign_bit));  // the sine of -0 is -0
-    const Vec<T> c = cosine_sum<T>(z, polynomial<T>(C::cosine, z));
-
-    const Bits<T> odd = quadrant << sign_shift;
-    const Bits<T> flip_sine = (quadrant << (sign_shift - 1)) & sign_bit;
-    const Bits<T> flip_cosine = ((quadrant + 1) << (sign_shift - 1)) & sign_bit;
-    sine = (Vec<T>)((Bits<T>)select_by_sign<T>(odd, c, s) ^ flip_sine);
-    cosine = (Vec<T>)((Bits<T>)select_by_sign<T>(odd, s, c) ^ flip_cosine);
+    Bits<T> quadrant[N];  // its low bits are those of q, the number of quarter turns
+    Vec<T> r[N], z[N], s[N], c[N];
+    KM_UNROLL
+    for (int i = 0; i < N; ++i) {
+        const Vec<T> rounded = fma(x[i], broadcast<T>(C::two_over_pi), rounder);
+        quadrant[i] = (Bits<T>)rounded;
+        r[i] = rounded - rounder;
+    }
+    minus_quarter_turns<T, N>(x, r);
+    KM_UNROLL
+    for (int i = 0; i < N; ++i) {
+        z[i] = r[i] * r[i];
+        s[i] = broadcast<T>(C::sine[C::terms - 1]);
+        c[i] = broadcast<T>(C::cosine[C::terms - 1]);
+    }
+    KM_UNROLL
+    for (int k = C::terms - 2; k >= 0; --k) {
+        KM_UNROLL
+        for (int i = 0; i < N; ++i) s[i] = fma(s[i], z[i], broadcast<T>(C::sine[k]));
+        KM_UNROLL
+        for (int i = 0; i < N; ++i) c[i] = fma(c[i], z[i], broadcast<T>(C::cosine[k]));
+    }
+    KM_UNROLL
+    for (int i = 0; i < N; ++i) {
+        c[i] = cosine_sum<T>(z[i], c[i]);
+        s[i] = fma(r[i] * z[i], s[i], r[i]);
+        s[i] = (Vec<T>)((Bits<T>)s[i] | ((Bits<T>)r[i] & sign_bit));  // the sine of -0 is -0
+    }
+    KM_UNROLL
+    for (int i = 0; i < N; ++i) {
+        const Bits<T> odd = quadrant[i] << sign_shift;
+        const Bits<T> flip_sine = (quadrant[i] << (sign_shift - 1)) & sign_bit;
+        const Bits<T> flip_cosine = ((quadrant[i] + 1) << (sign_shift - 1)) & sign_bit;
+        sine[i] = (Vec<T>)((Bits<T>)select_by_sign<T>(odd, c[i], s[i]) ^ flip_sine);
+        cosine[i] = (Vec<T>)((Bits<T>)select_by_sign<T>(odd, s[i], c[i]) ^ flip_cosine);
+    }
 }
 
 template <class T>
@@ -162,32 +187,41 @@ KM_INLINE void redo_sincos(Vec<T> x, Bits<T> which, Vec<T>& sine, Vec<T>& cosine
     cosine = load(lanes[3]);
 }
 
+// N vectors of any arguments.
+template <class T, int N>
+KM_INLINE void sincos(const Vec<T>* x, Vec<T>* sine, Vec<T>* cosine) {
+    sincos_in_range<T, N>(x, sine, cosine);
+    Bits<T> rare{};
+    KM_UNROLL
+    for (int i = 0; i < N; ++i) rare |= sincos_out_of_range<T>(x[i]);
+    if (__builtin_expect(any_set<T>(rare), 0)) {
+        for (int i = 0; i < N; ++i) {
+            redo_sincos<T>(x[i], sincos_out_of_range<T>(x[i]), sine[i], cosine[i]);
+        }
+    }
+}
+
 // Elementwise over n contiguous elements; sine or cosine may be x.
 template <class T>
 void sincos_array(const T* x, T* sine, T* cosine, size_t n) {
-    constexpr size_t w = width<T>;
-    Vec<T> s, c;
+    constexpr int w = width<T>, together = 3;
     size_t i = 0;
-    for (; i + 2 * w <= n; i += 2 * w) {  // two vectors at a time share the test for rare arguments
-        const Vec<T> x0 = load(x + i), x1 = load(x + i + w);
-        Vec<T> s1, c1;
-        sincos_in_range<T>(x0, s, c);
-        sincos_in_range<T>(x1, s1, c1);
-        const Bits<T> redo0 = sincos_out_of_range<T>(x0), redo1 = sincos_out_of_range<T>(x1);
-        if (__builtin_expect(any_set<T>(redo0 | redo1), 0)) {
-            redo_sincos<T>(x0, redo0, s, c);
-            redo_sincos<T>(x1, redo1, s1, c1);
+    for (; i + together * w <= n; i += together * w) {
+        Vec<T> in[together], s[together], c[together];
+        KM_UNROLL
+        for (int k = 0; k < together; ++k) in[k] = load(x + i + k * w);
+        sincos<T, together>(in, s, c);
+        KM_UNROLL
+        for (int k = 0; k < together; ++k) {
+            store(sine + i + k * w, s[k]);
+            store(cosine + i + k * w, c[k]);
         }
-        store(sine + i, s);
-        store(cosine + i, c);
-        store(sine + i + w, s1);
-        store(cosine + i + w, c1);
     }
     for (; i < n; i += w) {
         const int count = static_cast<int>(n - i < w ? n - i : w);
-        const Vec<T> x0 = load_first(x + i, count);
-        sincos_in_range<T>(x0, s, c);
-        redo_sincos<T>(x0, sincos_out_of_range<T>(x0), s, c);
+        Vec<T> s, c;
+        const Vec<T> in = load_first(x + i, count);
+        sincos<T, 1>(&in, &s, &c);
         store_first(sine + i, s, count);
         store_first(cosine + i, c, count);
     }
