@@ -54,7 +54,8 @@ cross: $(VENV)/installed
 	sh tools/cross_aarch64.sh $(CMAKE)
 
 $(VENV)/installed: $(BUILD_INPUTS)
-	$(PYTHON) tools/check_prerequisites.py
+	@$(PYTHON) tools/check_prerequisites.py
+	@echo "Setting up .venv and compiling the core: a minute or two the first time."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --group build --group test --group lint

@@ -18,8 +18,10 @@ def missing() -> list[str]:
         import venv  # noqa: F401, PLC0415
     except ImportError:
         lines.append("Python's venv module: on Debian and Ubuntu, 'apt install python3-venv'")
-    compilers = [os.environ.get("CXX") or "", "c++", "g++", "clang++"]
-    if not any(c and shutil.which(c.split()[0]) for c in compilers):
+    named = os.environ.get("CXX", "").split()
+    if named and not shutil.which(named[0]):
+        lines.append(f"the C++ compiler that the environment variable CXX names, {named[0]!r}")
+    elif not named and not any(shutil.which(c) for c in ("c++", "g++", "clang++")):
         lines.append(
             "a C++20 compiler, GCC 11 or Clang 14 or newer: on Debian and Ubuntu, 'apt install g++'"
         )

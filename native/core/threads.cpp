@@ -22,7 +22,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto poll_interval = std::chrono::milliseconds(50);
-constexpr int most_threads = 1024;
 
 // How long an idle thread looks for work, or a caller for the end of it, before it sleeps. Waking a
 // sleeper costs some ten microseconds, as much as transforming a small batch.
@@ -300,10 +299,16 @@ int allowed_cpus() {
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+// Threads beyond this help nobody; a slip of the pen should not start a million.
+int most_threads() {
+    static const int most = std::max(16, 4 * allowed_cpus());
+    return most;
+}
+
 }  // namespace
 
 int default_num_threads() {
-    int count = std::min(allowed_cpus(), most_threads);
+    int count = allowed_cpus();
     if (const char* text = std::getenv("OMP_NUM_THREADS")) {
         // A list gives one number per nesting level; the first is ours. Nonsense is ignored.
         char* end = nullptr;
@@ -315,7 +320,7 @@ int default_num_threads() {
 
 int get_num_threads() { return thread_count(); }
 
-void set_num_threads(int count) { thread_count() = std::clamp(count, 1, most_threads); }
+void set_num_threads(int count) { thread_count() = std::clamp(count, 1, most_threads()); }
 
 bool parallel_for(size_t count, size_t grain, const Execution& execution, RangeFunction function,
                   void* context) {
@@ -324,7 +329,7 @@ bool parallel_for(size_t count, size_t grain, const Execution& execution, RangeF
     const size_t pieces = (count - 1) / grain + 1;
     const int wanted = execution.n_threads > 0 ? execution.n_threads : get_num_threads();
     const int threads = static_cast<int>(
-        std::min<size_t>(static_cast<size_t>(std::min(wanted, most_threads)), pieces));
+        std::min<size_t>(static_cast<size_t>(std::min(wanted, most_threads())), pieces));
     if (threads <= 1 || inside_a_piece) {
         return run_alone(function, context, count, grain, execution);
     }

@@ -36,7 +36,7 @@ def sample(shape, dtype, seed=0):
 def test_agrees_with_numpy(isa, log2_n, dtype):
     for rows in [1, 3, 4, 8, 9, 17] if log2_n <= 10 else [1, 3]:
         operands = [sample((rows, 2**log2_n), dtype, seed) for seed in range(4)]
-        for count in (1, 2, 3, 4):
+        for count in (2, 3, 4):
             got = circular_convolve(*operands[:count])
             assert got.dtype == dtype
             error = np.abs(got - reference(*operands[:count]))
@@ -122,12 +122,15 @@ def test_law_rows_and_threads_do_not_matter(isa, log2_n, rows, dtype, n_threads,
 @pytest.mark.parametrize(
     ("arrays", "options", "error", "message"),
     [
-        ((), {}, TypeError, "at least one array"),
-        ((np.ones(4), np.ones(8)), {}, ValueError, r"do not fit together: \(4,\), \(8,\)"),
-        ((np.ones(4), np.ones(1)), {}, ValueError, r"one length along axis -1, got \[1, 4\]"),
-        ((np.ones(4), 2.0), {}, ValueError, r"one length along axis -1, got \[1, 4\]"),
+        ((), {}, TypeError, "two or more arrays, got 0"),
+        (([np.ones(4), np.ones(4)],), {}, TypeError, r"got 1; arrays in a list are passed as"),
+        ((np.ones(4), np.ones(8)), {}, ValueError, r"shapes \(4,\), \(8,\) do not fit"),
+        ((np.ones(4), np.ones(1)), {}, ValueError, r"one length along axis -1, got shapes"),
+        ((np.ones((3, 4)), np.ones(4)), {"axis": 0}, ValueError, r"\(3, 4\), \(4,\); along that"),
+        ((np.ones(4), 2.0), {}, ValueError, r"one length along axis -1, got shapes \(4,\), \(\)"),
+        ((np.ones(4), np.ones(4)), {"axis": "x"}, TypeError, "axis must be an integer"),
         ((1.0, 2.0), {}, ValueError, "at least one dimension"),
-        ((np.ones((2, 0)), np.ones((2, 0))), {}, ValueError, "empty along axis -1"),
+        ((np.ones((2, 0)), np.ones((2, 0))), {}, ValueError, "empty along axis -1: shapes"),
         ((np.ones(4), np.ones(4, complex)), {}, TypeError, "array 1 must be real"),
         ((np.ones(4), np.ones(4)), {"axis": 1}, np.exceptions.AxisError, "out of bounds"),
         ((np.ones(4), np.ones(4)), {"out": np.ones(4, "f")}, TypeError, "dtype of the result"),

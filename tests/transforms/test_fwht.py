@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -167,6 +168,12 @@ def test_promotes(given_dtype, expected):
     np.testing.assert_array_equal(y, [3, 1, -1, 1])
 
 
+def test_numpy_scalars_as_options():
+    x = sample((4, 8), np.float64)
+    expected = fwht(x, axis=0, normalize=True)
+    np.testing.assert_array_equal(fwht(x, axis=np.int64(0), normalize=np.bool_(True)), expected)
+
+
 def test_result_keeps_the_memory_order():
     x = np.asfortranarray(sample((8, 16), np.float32))
     assert fwht(x).flags.f_contiguous
@@ -184,20 +191,30 @@ def test_nan_and_infinity_spread():
     ("arguments", "error", "message"),
     [
         ({"x": np.ones(12)}, ValueError, "power of two, got 12.*pad it with zeros to 16"),
-        ({"x": np.ones((4, 0))}, ValueError, "power of two, got 0"),
+        ({"x": np.ones((4, 0))}, ValueError, "transformed axis is empty"),
+        ({"x": None}, TypeError, "must hold real numbers, got NoneType"),
+        ({"x": np.ma.ones(4)}, TypeError, "masked array"),
+        ({"x": scipy.sparse.eye_array(4)}, TypeError, r"sparse \(.*toarray"),
+        ({"x": np.ones(4), "axis": "rows"}, TypeError, "axis must be an integer, got 'rows'"),
+        ({"x": np.ones(4), "axis": 0.0}, TypeError, "axis must be an integer, got 0.0"),
+        ({"x": np.ones(4), "normalize": "yes"}, TypeError, "normalize must be True or False, got"),
         ({"x": np.ones((3, 4)), "axis": 0}, ValueError, r"got 3 \(axis 0 of shape \(3, 4\)\)"),
         ({"x": 1.0}, ValueError, "at least one dimension"),
         ({"x": np.ones(4), "axis": 1}, np.exceptions.AxisError, "axis 1 is out of bounds"),
-        ({"x": np.ones(4, complex)}, TypeError, "complex128; transform the real and the imaginary"),
+        (
+            {"x": np.ones(4, complex)},
+            TypeError,
+            "must be real, got dtype complex128; transform the real and the",
+        ),
         ({"x": np.ones(4, np.longdouble)}, TypeError, "float128|longdouble"),
-        ({"x": ["a", "b"]}, TypeError, "must be real with dtype"),
+        ({"x": ["a", "b"]}, TypeError, "must hold real numbers, got list"),
         (
             {"x": np.ones(4), "out": np.ones(8)},
             ValueError,
             r"shape of the result, \(4,\), got \(8,\)",
         ),
         ({"x": np.ones(4), "out": np.ones(4, "f")}, TypeError, "dtype of the result, float64, got"),
-        ({"x": np.ones(4), "out": [1, 2, 3, 4]}, TypeError, "numpy array or None, got list"),
+        ({"x": np.ones(4), "out": [1, 2, 3, 4]}, TypeError, "must be a numpy array, got list"),
         ({"x": np.ones(4), "out": np.broadcast_to(0.0, 4)}, ValueError, "out is read-only"),
         (
             {"x": np.ones(4), "n_threads": 0},

@@ -35,9 +35,18 @@ def checked_integer(name: str, value: Any, low: int, high: int | None = None) ->
             f"{name} must be an integer, not {value!r} of type {type(value).__name__}"
         ) from None
     if integer < low or (high is not None and integer > high):
-        allowed = f"at least {low}" if high is None else f"between {low} and {high}"
+        allowed = f"at least {low}" if high is None else f"between {low} and {_short(high)}"
         raise ValueError(f"{name} must be {allowed}, not {integer}")
     return integer
+
+
+def _short(limit: int) -> str:
+    """A limit as people write it: 2**63 rather than nineteen digits."""
+    for offset, text in ((0, ""), (1, " - 1")):
+        power = limit + offset
+        if power > 10**6 and power & (power - 1) == 0:
+            return f"2**{power.bit_length() - 1}{text}"
+    return str(limit)
 
 
 def checked_start(value: Any) -> int:
@@ -65,6 +74,8 @@ def checked_size(value: Any) -> tuple[int, ...]:
     """An integer or a sequence of integers as a shape."""
     if isinstance(value, (str, bytes)):
         raise TypeError(f"size must be an integer or a tuple of integers, not {value!r}")
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = tuple(value)
     if isinstance(value, (tuple, list)):
         return tuple(checked_integer(f"size[{i}]", v, 0) for i, v in enumerate(value))
     if not hasattr(value, "__index__"):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from kernelmill import _native
 from kernelmill.random.arguments import checked_dtype, checked_integer
-from kernelmill.runtime import resolve_threads
+from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["PRIME", "HashFunction", "SignHash"]
 
@@ -51,7 +51,7 @@ def _raise_if_outside(indices: NDArray[Any], place: int) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HashFunction:
     """A hash function from the integers [0, 2**61 - 1) to the buckets 0, ..., n_buckets - 1.
 
@@ -103,7 +103,7 @@ class HashFunction:
         return out
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SignHash:
     """A hash function from the integers [0, 2**61 - 1) to the signs +1 and -1.
 

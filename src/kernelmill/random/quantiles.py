@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
-from kernelmill.runtime import resolve_threads
+from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["normal_quantile"]
 

@@ -18,6 +18,7 @@ from kernelmill.random.arguments import (
     checked_size,
     checked_start,
 )
+from kernelmill.random.docstrings import describes_parameters
 from kernelmill.random.hashing import HashFunction, SignHash
 from kernelmill.random.seeding import (
     KEY_BITS,
@@ -25,7 +26,7 @@ from kernelmill.random.seeding import (
     key_from_seed,
     key_of_substream,
 )
-from kernelmill.runtime import resolve_threads
+from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["Stream"]
 
@@ -35,7 +36,7 @@ INTEGERS = ("int64", "int32")
 LAST_INDEX = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Stream:
     """An immutable source of random numbers: a 128-bit key of the Philox4x64-10 generator.
 
@@ -50,10 +51,6 @@ class Stream:
     Draws of one distribution with different parameters (``chis(n, 3)`` and ``chis(n, 4)``) from
     one stream at one position share their randomness; take two substreams where they must be
     independent.
-
-    The methods share these options: `size` is an integer or a tuple, filled in C order; `start` is
-    the position of the first element, from 0 to 2**63; `dtype` is float64 or float32, whose value
-    is the float64 one rounded; `n_threads` is the number of threads, the library's default if None.
 
     Parameters
     ----------
@@ -160,6 +157,7 @@ class Stream:
         fill(self._native_key(), start, *parameters, out, threads)
         return out
 
+    @describes_parameters(dtype="float64, float32 or int8.")
     def signs(
         self,
         size: Size,
@@ -179,6 +177,7 @@ class Stream:
         """
         return self._drawn(_native.random_signs, size, start, dtype, n_threads, dtypes=SIGNS)
 
+    @describes_parameters(dtype="float64, or float32: the same values, rounded, but below 1.")
     def uniforms(
         self,
         size: Size,
@@ -199,6 +198,7 @@ class Stream:
         """
         return self._drawn(_native.random_uniforms, size, start, dtype, n_threads)
 
+    @describes_parameters()
     def normals(
         self,
         size: Size,
@@ -219,6 +219,7 @@ class Stream:
         """
         return self._drawn(_native.random_normals, size, start, dtype, n_threads)
 
+    @describes_parameters()
     def gammas(
         self,
         size: Size,
@@ -242,6 +243,7 @@ class Stream:
         shape = checked_positive("shape", shape)
         return self._drawn(_native.random_gammas, size, start, dtype, n_threads, shape)
 
+    @describes_parameters()
     def chis(
         self,
         size: Size,
@@ -264,6 +266,7 @@ class Stream:
         df = checked_positive("df", df)
         return self._drawn(_native.random_chis, size, start, dtype, n_threads, df)
 
+    @describes_parameters()
     def cauchys(
         self,
         size: Size,
@@ -282,6 +285,7 @@ class Stream:
         """
         return self._drawn(_native.random_cauchys, size, start, dtype, n_threads)
 
+    @describes_parameters()
     def students(
         self,
         size: Size,
@@ -293,8 +297,8 @@ class Stream:
     ) -> NDArray[Any]:
         """Student's t with `df` degrees of freedom, any real df > 0.
 
-        Where a small `df` makes a value larger than the greatest double, it is infinite; for
-        df >= 0.06 none is.
+        Where a small `df` makes a value larger than the greatest float, it is infinite: for float64
+        hardly ever from df = 0.06 up, for float32 from about df = 0.5 up.
 
         Examples
         --------
@@ -305,6 +309,10 @@ class Stream:
         df = checked_positive("df", df)
         return self._drawn(_native.random_students, size, start, dtype, n_threads, df)
 
+    @describes_parameters(
+        size="The number of points, or a shape of points; `dim` is appended to it.",
+        start="The position of the first point, from 0 to 2**63.",
+    )
     def sphere(
         self,
         size: Size,
@@ -330,6 +338,10 @@ class Stream:
         shape = (*checked_size(size), dim)
         return self._drawn(_native.random_sphere, shape, start, dtype, n_threads, dim)
 
+    @describes_parameters(
+        size="The number of points, or a shape of points; `dim` is appended to it.",
+        start="The position of the first point, from 0 to 2**63.",
+    )
     def ball(
         self,
         size: Size,
@@ -357,6 +369,7 @@ class Stream:
         shape = (*checked_size(size), dim)
         return self._drawn(_native.random_ball, shape, start, dtype, n_threads, dim)
 
+    @describes_parameters(dtype="int64 or int32.")
     def integers(
         self,
         size: Size,
@@ -379,6 +392,7 @@ class Stream:
         fill = _native.random_integers
         return self._drawn(fill, size, start, kind, n_threads, high, dtypes=INTEGERS)
 
+    @describes_parameters(dtype="int64 or int32.")
     def permutation(self, n: int, *, index: int = 0, dtype: DTypeLike = np.int64) -> NDArray[Any]:
         """A uniform permutation of 0, ..., n - 1; `dtype` is int64 or int32.
 
@@ -399,6 +413,7 @@ class Stream:
         _native.random_permutation(self._native_key(), index, out)
         return out
 
+    @describes_parameters()
     def hash_function(
         self, n_buckets: int, *, independence: int = 2, index: int = 0
     ) -> HashFunction:
@@ -415,6 +430,7 @@ class Stream:
         """
         return HashFunction(self._coefficients(0, independence, index), n_buckets)
 
+    @describes_parameters()
     def sign_hash(self, *, independence: int = 2, index: int = 0) -> SignHash:
         """An `independence`-wise independent hash function to +1 and -1.
 

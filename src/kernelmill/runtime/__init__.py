@@ -1,13 +1,12 @@
 """What the native core runs on: threads and instruction sets."""
 
 from kernelmill.runtime.isa import available_isas, get_isa, set_isa
-from kernelmill.runtime.threads import get_num_threads, resolve_threads, set_num_threads
+from kernelmill.runtime.threads import get_num_threads, set_num_threads
 
 __all__ = [
     "available_isas",
     "get_isa",
     "get_num_threads",
-    "resolve_threads",
     "set_isa",
     "set_num_threads",
 ]

@@ -46,7 +46,7 @@ def set_isa(name: str) -> None:
     Parameters
     ----------
     name : str
-        One of :func:`available_isas`.
+        One of :func:`available_isas`, in upper or lower case.
 
     Raises
     ------
@@ -60,25 +60,20 @@ def set_isa(name: str) -> None:
     >>> kernelmill.runtime.set_isa("baseline")
     >>> kernelmill.runtime.set_isa(before)
     """
-    _check(name, "instruction set")
-    _native.set_isa(name)
+    _native.set_isa(_checked(name, "instruction set"))
 
 
 def apply_environment() -> None:
     """Choose the instruction set that ``KERNELMILL_ISA`` names, if it names one."""
     name = os.environ.get(ENVIRONMENT_VARIABLE, "")
     if name:
-        _check(name, f"value of the environment variable {ENVIRONMENT_VARIABLE}")
-        _native.set_isa(name)
+        _native.set_isa(_checked(name, f"value of {ENVIRONMENT_VARIABLE}"))
 
 
-def _check(name: str, what: str) -> None:
+def _checked(name: str, what: str) -> str:
     available = _native.available_isas()
-    if name in available:
-        return
-    reason = (
-        "is compiled in, but this CPU cannot run it"
-        if name in _native.built_isas()
-        else "is unknown"
-    )
+    if isinstance(name, str) and name.lower() in available:
+        return name.lower()
+    built = isinstance(name, str) and name.lower() in _native.built_isas()
+    reason = "is compiled in, but this CPU cannot run it" if built else "is unknown"
     raise ValueError(f"The {what} {name!r} {reason}; choose one of: {', '.join(available)}.")

@@ -31,7 +31,7 @@ def set_num_threads(count: int) -> None:
     Parameters
     ----------
     count : int
-        At least 1.
+        At least 1. More than four times the number of CPUs (or 16) counts as that.
 
     Examples
     --------
@@ -58,7 +58,8 @@ def _positive(value: int, name: str) -> int:
     except TypeError:
         raise TypeError(f"{name} must be a positive integer, got {value!r}.") from None
     if count < 1:
-        raise ValueError(f"{name} must be a positive integer, got {count}.")
+        default = "; leave it out to use the default, all CPUs" if name == "n_threads" else ""
+        raise ValueError(f"{name} must be a positive integer, got {count}{default}.")
     return min(count, 2**31 - 1)
 
 

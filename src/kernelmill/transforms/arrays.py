@@ -1,23 +1,28 @@
 """What the transforms accept as input and as ``out``, and what they say to the rest."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-RealArray = NDArray[np.float32] | NDArray[np.float64]
-
 _FLOAT32 = np.dtype(np.float32)
 _FLOAT64 = np.dtype(np.float64)
 
 
-def as_real(x: ArrayLike, name: str = "x") -> NDArray[Any]:
+def as_real(x: ArrayLike, name: str, if_complex: str) -> NDArray[Any]:
     """Return x as an array of float32 or float64 in native byte order, without a copy if it is one.
 
-    float16 becomes float32; booleans and integers become float64.
+    float16 becomes float32; booleans and integers become float64. `if_complex` is the advice for
+    those who give complex numbers.
     """
     if type(x) is np.ndarray and (x.dtype is _FLOAT32 or x.dtype is _FLOAT64):
         return x
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose mask would be lost; fill it first.")
+    if hasattr(x, "toarray"):
+        raise TypeError(f"{name} is sparse ({type(x).__name__}); give a dense array: .toarray().")
     array = np.asarray(x)
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "f" and size <= 8:
@@ -25,14 +30,24 @@ def as_real(x: ArrayLike, name: str = "x") -> NDArray[Any]:
     if kind in "biu":
         return array.astype(_FLOAT64)
     if kind == "c":
-        advice = "transform the real and the imaginary part separately"
-    elif kind == "f":
-        advice = "convert it with .astype(numpy.float64), which loses precision"
-    else:
-        advice = "convert it with .astype(numpy.float64)"
-    raise TypeError(
-        f"{name} must be real with dtype float32 or float64, got {array.dtype}; {advice}."
-    )
+        raise TypeError(f"{name} must be real, got dtype {array.dtype}; {if_complex}.")
+    if kind == "f":
+        raise TypeError(
+            f"{name} must have dtype float32 or float64, got {array.dtype}; convert it with "
+            ".astype(numpy.float64), which loses precision."
+        )
+    what = f"an array of dtype {array.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
+    raise TypeError(f"{name} must hold real numbers, got {what} (dtype {array.dtype}).")
+
+
+def check_axis(axis: object, ndim: int) -> int:
+    """Return the axis as an int if an array of so many dimensions has it."""
+    if isinstance(axis, (bool, np.bool_)) or not hasattr(axis, "__index__"):
+        raise TypeError(f"axis must be an integer, got {axis!r}.")
+    index = int(axis.__index__())
+    if not -ndim <= index < ndim:
+        raise np.exceptions.AxisError(index, ndim)
+    return index
 
 
 def check_out(
@@ -40,7 +55,7 @@ def check_out(
 ) -> NDArray[Any]:
     """Return ``out`` if a result of this shape and dtype can be written to it."""
     if not isinstance(out, np.ndarray):
-        raise TypeError(f"{name} must be a numpy array or None, got {type(out).__name__}.")
+        raise TypeError(f"{name} must be a numpy array, got {type(out).__name__}.")
     if out.shape != shape:
         raise ValueError(f"{name} must have the shape of the result, {shape}, got {out.shape}.")
     if out.dtype != dtype:

@@ -1,5 +1,7 @@
 """Circular convolution of rows."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -8,8 +10,8 @@ import scipy.fft
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
-from kernelmill.runtime import get_num_threads, resolve_threads
-from kernelmill.transforms.arrays import as_real, check_out
+from kernelmill.runtime.threads import get_num_threads, resolve_threads
+from kernelmill.transforms.arrays import as_real, check_axis, check_out
 
 # Elements that the route through scipy.fft transforms at a time, so that its spectra stay small.
 _BLOCK = 1 << 18
@@ -33,12 +35,13 @@ def circular_convolve(
     Parameters
     ----------
     *arrays : array_like
-        Real, with shapes that broadcast against each other and the same length along ``axis``. The
-        result has the widest dtype among them.
+        Two or more, real, with shapes that broadcast against each other and the same length along
+        ``axis``. float16 counts as float32, integers and booleans as float64; the result is float32
+        if all are, else float64.
     axis : int, default=-1
         The axis to convolve along.
     out : ndarray, optional
-        Where to put the result. It may be one of the arrays.
+        Where to put the result. It may be one of the arrays; any other overlap costs a copy.
     n_threads : int, optional
         By default :func:`kernelmill.get_num_threads`.
 
@@ -61,39 +64,27 @@ def circular_convolve(
     >>> circular_convolve([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 0.0, 0.0])
     array([4., 1., 2., 3.])
     """
-    if not arrays:
-        raise TypeError("circular_convolve takes at least one array.")
-    operands = [as_real(a, f"array {i}") for i, a in enumerate(arrays)]
+    if len(arrays) < 2:
+        raise TypeError(
+            f"circular_convolve takes two or more arrays, got {len(arrays)}; arrays in a list are "
+            "passed as circular_convolve(*list)."
+        )
+    advice = "convolve real and imaginary parts separately and combine the products"
+    operands = [as_real(a, f"array {i}", advice) for i, a in enumerate(arrays)]
     threads = resolve_threads(n_threads)
     if out is None and axis == -1 and _simple(operands):
         result = np.empty(operands[0].shape, operands[0].dtype)
         _native.circular_convolve(tuple(operands), result, threads)
         return result
     dtype = np.result_type(*operands)
-    try:
-        shape = np.broadcast_shapes(*(a.shape for a in operands))
-    except ValueError:
-        shapes = ", ".join(str(a.shape) for a in operands)
-        raise ValueError(f"The shapes of the arrays do not fit together: {shapes}.") from None
-    if not shape:
-        raise ValueError("The arrays must have at least one dimension, got scalars.")
-    if not -len(shape) <= axis < len(shape):
-        raise np.exceptions.AxisError(axis, len(shape))
-    from_end = axis if axis < 0 else axis - len(shape)
-    lengths = sorted({a.shape[from_end] if a.ndim >= -from_end else 1 for a in operands})
-    if len(lengths) > 1:
-        raise ValueError(
-            f"The arrays must have one length along axis {axis}, got {lengths}; pad the short ones."
-        )
-    if lengths[0] == 0:
-        raise ValueError(f"The arrays are empty along axis {axis}; there is nothing to convolve.")
-
+    shape = _common_shape(operands, axis)
+    axis = check_axis(axis, len(shape))
+    n = shape[axis]
     result = np.empty(shape, dtype) if out is None else check_out(out, shape, dtype)
     last = [
         np.moveaxis(np.broadcast_to(a.astype(dtype, copy=False), shape), axis, -1) for a in operands
     ]
     target = np.moveaxis(result, axis, -1)
-    n = lengths[0]
     if n & (n - 1):
         if out is not None and any(np.may_share_memory(a, target) for a in last):
             last = [a.copy() for a in last]
@@ -101,6 +92,29 @@ def circular_convolve(
     elif not _native.circular_convolve(tuple(last), target, threads):
         _native.circular_convolve(tuple(a.copy() for a in last), target, threads)
     return result
+
+
+def _common_shape(operands: list[NDArray[Any]], axis: int) -> tuple[int, ...]:
+    """Return the shape of the result, or say why there is none."""
+    shapes = ", ".join(str(a.shape) for a in operands)
+    try:
+        shape = np.broadcast_shapes(*(a.shape for a in operands))
+    except ValueError:
+        raise ValueError(
+            f"The shapes {shapes} do not fit together: the arrays need one length along axis "
+            f"{axis} (pad the short ones with zeros), and other axes that broadcast."
+        ) from None
+    if not shape:
+        raise ValueError("The arrays must have at least one dimension, got scalars.")
+    from_end = check_axis(axis, len(shape)) - (len(shape) if axis >= 0 else 0)
+    if len({a.shape[from_end] if a.ndim >= -from_end else 1 for a in operands}) > 1:
+        raise ValueError(
+            f"The arrays must have one length along axis {axis}, got shapes {shapes}; along that "
+            "axis they do not broadcast. Pad the short ones with zeros, or reshape."
+        )
+    if shape[axis] == 0:
+        raise ValueError(f"The arrays are empty along axis {axis}: shapes {shapes}.")
+    return shape
 
 
 def _simple(operands: list[NDArray[Any]]) -> bool:

@@ -1,12 +1,14 @@
 """Sine and cosine of the same argument."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
-from kernelmill.runtime import resolve_threads
+from kernelmill.runtime.threads import resolve_threads
 from kernelmill.transforms.arrays import as_real, check_out
 
 
@@ -47,11 +49,14 @@ def sincos(
     >>> np.allclose(sine**2 + cosine**2, 1)
     True
     """
-    array = as_real(x)
+    array = as_real(x, "x", "numpy.sin and numpy.cos take complex numbers")
     if out is None:
         out = (np.empty_like(array), np.empty_like(array))
     elif not isinstance(out, tuple) or len(out) != 2:
-        raise TypeError("out must be a tuple of two arrays, for the sines and the cosines.")
+        raise TypeError(
+            "out must be a tuple of two arrays, for the sines and the cosines, got "
+            f"{type(out).__name__}."
+        )
     threads = resolve_threads(n_threads)
     try:
         if not _native.sincos(array, *out, threads):

@@ -1,14 +1,15 @@
 """Fast Walsh-Hadamard transform."""
 
-import operator
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
-from kernelmill.runtime import resolve_threads
-from kernelmill.transforms.arrays import as_real, check_out
+from kernelmill.runtime.threads import resolve_threads
+from kernelmill.transforms.arrays import as_real, check_axis, check_out
 
 
 def fwht(
@@ -38,7 +39,7 @@ def fwht(
         Divide by :math:`\sqrt n`, which makes the transform orthogonal.
     out : ndarray, optional
         Where to put the result: an array with the shape of x and the dtype of the result. With
-        ``out=x`` the transform is in place.
+        ``out=x`` the transform is in place. Any other overlap with x costs a copy of x.
     n_threads : int, optional
         By default :func:`kernelmill.get_num_threads`.
 
@@ -64,9 +65,13 @@ def fwht(
     >>> np.allclose(fwht(y, normalize=True), x)
     True
     """
-    array = as_real(x)
+    array = as_real(x, "x", "transform the real and the imaginary part separately")
     result = np.empty_like(array) if out is None else out
     threads = resolve_threads(n_threads)
+    if type(axis) is not int:
+        axis = check_axis(axis, array.ndim)
+    if type(normalize) is not bool:
+        normalize = _check_normalize(normalize)
     try:
         if not _native.fwht(array, result, axis, normalize, threads):
             _native.fwht(array.copy(), result, axis, normalize, threads)
@@ -76,17 +81,25 @@ def fwht(
     return result
 
 
+def _check_normalize(normalize: object) -> bool:
+    if not isinstance(normalize, np.bool_):
+        raise TypeError(f"normalize must be True or False, got {normalize!r}.")
+    return bool(normalize)
+
+
 def _explain(x: NDArray[Any], axis: int, out: object) -> None:
     """Raise the error that the arguments of a failed transform deserve."""
     if x.ndim == 0:
         raise ValueError("x must have at least one dimension, got a scalar; wrap it in a list.")
-    if not -x.ndim <= operator.index(axis) < x.ndim:
-        raise np.exceptions.AxisError(axis, x.ndim)
+    check_axis(axis, x.ndim)
     n = x.shape[axis]
-    if n < 1 or n & (n - 1):
-        padded = 1 << max(n - 1, 0).bit_length()
+    where = f"(axis {axis} of shape {x.shape})"
+    if n == 0:
+        raise ValueError(f"The transformed axis is empty {where}; give at least one element.")
+    if n & (n - 1):
+        padded = 1 << (n - 1).bit_length()
         raise ValueError(
-            f"The length of the transformed axis must be a power of two, got {n} (axis {axis} of "
-            f"shape {x.shape}); pad it with zeros to {padded}."
+            f"The length of the transformed axis must be a power of two, got {n} {where}; pad it "
+            f"with zeros to {padded}."
         )
     check_out(out, x.shape, x.dtype)

@@ -1,0 +1,51 @@
+"""The sections of a docstring that all draws share, written once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+PARAMETERS = {
+    "size": ("int or tuple of int", "The shape of the result, filled in C order."),
+    "shape": ("float", "The shape parameter, positive and finite."),
+    "df": ("float", "The degrees of freedom, positive and finite; no integer need be given."),
+    "dim": ("int", "The dimension of the space, at least 1."),
+    "high": ("int", "One more than the largest value: from 1 to 2**63 (2**31 for int32)."),
+    "n": ("int", "The number of elements."),
+    "n_buckets": ("int", "The number of buckets, from 1 to 2**61 - 1."),
+    "independence": ("int", "k: the values of any k distinct indices are independent. At least 2."),
+    "index": ("int", "Each number from 0 to 2**64 - 1 gives an independent one."),
+    "start": ("int", "The position of the first element, from 0 to 2**63."),
+    "dtype": ("dtype", "float64, or float32: the same values, rounded."),
+    "n_threads": ("int, optional", "By default :func:`kernelmill.get_num_threads`."),
+}
+
+
+def describes_parameters(**special: str) -> Callable[[Method], Method]:
+    """Insert the section Parameters before the examples of a method, from its signature.
+
+    `special` replaces the description of a parameter where a method differs.
+    """
+
+    def insert(method: Method) -> Method:
+        if method.__doc__ is None:  # python -OO
+            return method
+        lines = ["Parameters", "----------"]
+        for name, parameter in inspect.signature(method).parameters.items():
+            if name == "self":
+                continue
+            kind, text = PARAMETERS[name]
+            default = parameter.default
+            if default is not inspect.Parameter.empty and default is not None:
+                kind += f", default={getattr(default, '__name__', default)}"
+            lines += [f"{name} : {kind}", f"    {special.get(name, text)}"]
+        indent = " " * 8
+        section = "".join(f"{indent}{line}\n" for line in lines)
+        before, examples = method.__doc__.split(f"{indent}Examples\n", 1)
+        method.__doc__ = f"{before}{section}\n{indent}Examples\n{examples}"
+        return method
+
+    return insert
