@@ -4,7 +4,9 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "kernelmill/arrays.hpp"
 
@@ -19,6 +21,11 @@ class Buffer {
     Buffer(nb::handle object, Access access) {
         const int flags = access == Access::write ? PyBUF_RECORDS : PyBUF_RECORDS_RO;
         if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) throw nb::python_error();
+        if (view_.ndim > 0 &&
+            (!view_.shape || !view_.strides)) {  // not all exporters keep to the rules
+            PyBuffer_Release(&view_);
+            throw nb::type_error("expected a numpy array");
+        }
     }
     ~Buffer() { PyBuffer_Release(&view_); }
     Buffer(const Buffer&) = delete;
@@ -36,13 +43,27 @@ class Buffer {
         const auto [other_low, other_high] = other.bounds();
         return low < other_high && other_low < high;
     }
+    // Might two elements lie in one place? False for whatever slicing and transposing can make.
+    bool overlaps_itself() const {
+        std::vector<std::pair<ptrdiff_t, ptrdiff_t>> steps;  // (distance, extent), nearest first
+        for (int d = 0; d < view_.ndim; ++d) {
+            if (view_.shape[d] > 1) steps.emplace_back(std::abs(view_.strides[d]), view_.shape[d]);
+        }
+        std::sort(steps.begin(), steps.end());
+        ptrdiff_t reach = view_.itemsize;
+        for (const auto& [distance, extent] : steps) {
+            if (distance < reach) return true;
+            reach += distance * (extent - 1);
+        }
+        return false;
+    }
     bool same_elements(const Buffer& other) const {
         return view_.buf == other.view_.buf &&
                std::equal(view_.strides, view_.strides + view_.ndim, other.view_.strides);
     }
     int ndim() const { return view_.ndim; }
     ptrdiff_t extent(int d) const { return view_.shape[d]; }
-    size_t size() const { return static_cast<size_t>(view_.len / view_.itemsize); }
+    size_t size() const { return as<char>().size(); }
 
     template <class T>
     ArrayView<T> as() const {

@@ -142,6 +142,7 @@ bool is_64_bit_integer(const Buffer& x) {
 ptrdiff_t hash_buckets(const std::vector<uint64_t>& coefficients, uint64_t n_buckets, nb::handle x,
                        nb::handle out, int n_threads) {
     const Buffer from(x, Buffer::Access::read), to(out, Buffer::Access::write);
+    require(!coefficients.empty(), "coefficients must not be empty");
     require(is_64_bit_integer(from), "x must hold 64-bit integers");
     require(from.size() == to.size(), "out must have the size of x");
     const auto* indices = elements<const uint64_t>(from);
@@ -156,6 +157,7 @@ ptrdiff_t hash_buckets(const std::vector<uint64_t>& coefficients, uint64_t n_buc
 ptrdiff_t hash_signs(const std::vector<uint64_t>& coefficients, nb::handle x, nb::handle out,
                      int n_threads) {
     const Buffer from(x, Buffer::Access::read), to(out, Buffer::Access::write);
+    require(!coefficients.empty(), "coefficients must not be empty");
     require(is_64_bit_integer(from), "x must hold 64-bit integers");
     require(from.size() == to.size(), "out must have the size of x");
     const auto* indices = elements<const uint64_t>(from);

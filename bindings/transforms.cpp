@@ -20,16 +20,20 @@ auto with_real_type(const Buffer& buffer, Work&& work) {
     }
 }
 
-void require_alike(const Buffer& a, const Buffer& b) {
-    require(same_shape(a, b), "arrays must have one shape");
-    require(a.kind() == b.kind(), "arrays must have one dtype");
+// Can a result computed from `from`, elementwise or line by line, be written to `to`?
+void require_fit(const Buffer& from, const Buffer& to) {
+    require(same_shape(from, to), "arrays must have one shape");
+    require(from.kind() == to.kind(), "arrays must have one dtype");
+    if (to.ndim() > 1 && to.overlaps_itself()) {
+        throw nb::value_error("out overlaps itself: several of its elements lie in one place");
+    }
 }
 
 // Each function returns false, with nothing written, if an output overlaps an input in a way that
 // would spoil it; the caller then passes a copy.
 bool fwht_into(nb::handle x, nb::handle out, int axis, bool normalize, int n_threads) {
     const Buffer from(x, Buffer::Access::read), to(out, Buffer::Access::write);
-    require_alike(from, to);
+    require_fit(from, to);
     if (clash(from, to)) return false;
     if (axis < -from.ndim() || axis >= from.ndim()) throw nb::index_error("axis is out of range");
     if (axis < 0) axis += from.ndim();
@@ -45,10 +49,8 @@ bool fwht_into(nb::handle x, nb::handle out, int axis, bool normalize, int n_thr
 bool sincos_into(nb::handle x, nb::handle sine, nb::handle cosine, int n_threads) {
     const Buffer from(x, Buffer::Access::read), s(sine, Buffer::Access::write),
         c(cosine, Buffer::Access::write);
-    require_alike(from, s);
-    require_alike(from, c);
-    if (s.overlaps(c))
-        throw nb::value_error("The two arrays of out overlap; give two separate arrays.");
+    require_fit(from, s);
+    require_fit(from, c);
     if (clash(from, s) || clash(from, c)) return false;
     with_real_type(from, [&](auto zero) {
         using T = decltype(zero);
@@ -64,7 +66,7 @@ bool convolve_into(nb::tuple operands, nb::handle out, int n_threads) {
     std::vector<std::unique_ptr<Buffer>> from;
     for (nb::handle operand : operands) {
         from.push_back(std::make_unique<Buffer>(operand, Buffer::Access::read));
-        require_alike(*from.back(), to);
+        require_fit(*from.back(), to);
         if (clash(*from.back(), to)) return false;
     }
     require(!from.empty() && to.ndim() >= 1, "expected at least one array of one dimension");

@@ -19,6 +19,7 @@ constexpr size_t elements_per_piece = size_t(1) << 13;
 
 template <class T>
 struct Problem {
+    const KernelTable<T>& kernel;  // chosen once: another thread may change the instruction set
     const ArrayView<const T>* operands;
     size_t count;
     ArrayView<T> out;
@@ -61,7 +62,7 @@ struct Problem {
 
 template <class T>
 bool convolve_rows(const Problem<T>& p) {
-    const auto& kernel = kernels<T>();
+    const auto& kernel = p.kernel;
     const auto width = static_cast<size_t>(kernel.width);
     const auto twiddles = twiddles_for<T>(p.n / width, width);
     // The ring z^(2 width) - 1 has seen fewer levels than the complex ones.
@@ -87,7 +88,7 @@ bool convolve_rows(const Problem<T>& p) {
 
 template <class T>
 bool convolve_lanes(const Problem<T>& p) {
-    const auto& kernel = kernels<T>();
+    const auto& kernel = p.kernel;
     const auto width = static_cast<size_t>(kernel.width);
     const auto twiddles = twiddles_for<T>(2 * width * width, width);
     // The real part has seen one level more than the complex ones.
@@ -150,7 +151,8 @@ bool circular_convolve(const ArrayView<const T>* operands, size_t count, ArrayVi
     std::vector<const ptrdiff_t*> strides;
     for (size_t k = 0; k < count; ++k) strides.push_back(operands[k].strides);
     strides.push_back(out.strides);
-    Problem<T> p{operands,
+    Problem<T> p{kernels<T>(),
+                 operands,
                  count,
                  out,
                  Lines(out.ndim, out.shape, out.ndim - 1, std::move(strides)),
@@ -164,7 +166,7 @@ bool circular_convolve(const ArrayView<const T>* operands, size_t count, ArrayVi
         }
     }
     if (count == 1) return copy_lines(p);
-    const auto width = static_cast<size_t>(kernels<T>().width);
+    const auto width = static_cast<size_t>(p.kernel.width);
     return p.n >= 2 * width * width ? convolve_rows(p) : convolve_lanes(p);
 }
 

@@ -20,17 +20,24 @@ namespace {
 constexpr size_t elements_per_piece = size_t(1) << 13;
 constexpr size_t block = 512;  // elements gathered at a time from a strided line
 
+struct Steps {
+    ptrdiff_t x, sine, cosine;  // byte distances of consecutive elements
+};
+
 template <class T>
-void sincos_line(const char* x, ptrdiff_t x_step, char* sine, ptrdiff_t sine_step, char* cosine,
-                 ptrdiff_t cosine_step, size_t n) {
+void sincos_line(const char* x, char* sine, char* cosine, Steps steps, size_t n) {
     T from[block], s[block], c[block];
-    for (size_t k = 0; k < n; k += block) {
-        const size_t count = std::min(block, n - k);
-        const auto at = static_cast<ptrdiff_t>(k);
-        gather(x + at * x_step, x_step, from, count);
+    while (n > 0) {
+        const size_t count = std::min(block, n);
+        const auto taken = static_cast<ptrdiff_t>(count);
+        gather(x, steps.x, from, count);
         kernels<T>().sincos(from, s, c, count);
-        scatter(s, sine + at * sine_step, sine_step, count);
-        scatter(c, cosine + at * cosine_step, cosine_step, count);
+        scatter(s, sine, steps.sine, count);
+        scatter(c, cosine, steps.cosine, count);
+        x += taken * steps.x;
+        sine += taken * steps.sine;
+        cosine += taken * steps.cosine;
+        n -= count;
     }
 }
 
@@ -45,19 +52,27 @@ bool sincos(ArrayView<const T> x, ArrayView<T> sine, ArrayView<T> cosine,
                                 end - begin);
         });
     }
-    const int axis = x.ndim - 1;
-    const auto n = static_cast<size_t>(x.shape[axis]);
+    const int axis = x.ndim - 1;  // -1: a single element, which is not aligned
+    const size_t n = axis < 0 ? 1 : static_cast<size_t>(x.shape[axis]);
     if (n == 0) return true;
+    const Steps steps =
+        axis < 0 ? Steps{} : Steps{x.strides[axis], sine.strides[axis], cosine.strides[axis]};
     const Lines lines(x.ndim, x.shape, axis, {x.strides, sine.strides, cosine.strides});
+    // A long line is several pieces, so that threads can share it and an interrupt can stop it.
+    const size_t pieces_per_line = (n - 1) / elements_per_piece + 1;
     return parallel_for(
-        lines.count(), std::max<size_t>(1, elements_per_piece / n), execution,
+        lines.count() * pieces_per_line, std::max<size_t>(1, elements_per_piece / n), execution,
         [&](size_t begin, size_t end) {
-            for (size_t i = begin; i < end; ++i) {
+            for (size_t piece = begin; piece < end; ++piece) {
+                const size_t line = piece / pieces_per_line;
+                const size_t first = piece % pieces_per_line * elements_per_piece;
+                const auto skip = static_cast<ptrdiff_t>(first);
                 sincos_line<T>(
-                    reinterpret_cast<const char*>(x.data) + lines.offset(0, i), x.strides[axis],
-                    reinterpret_cast<char*>(sine.data) + lines.offset(1, i), sine.strides[axis],
-                    reinterpret_cast<char*>(cosine.data) + lines.offset(2, i), cosine.strides[axis],
-                    n);
+                    reinterpret_cast<const char*>(x.data) + lines.offset(0, line) + skip * steps.x,
+                    reinterpret_cast<char*>(sine.data) + lines.offset(1, line) + skip * steps.sine,
+                    reinterpret_cast<char*>(cosine.data) + lines.offset(2, line) +
+                        skip * steps.cosine,
+                    steps, std::min(elements_per_piece, n - first));
             }
         });
 }

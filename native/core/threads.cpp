@@ -12,7 +12,6 @@
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -215,8 +214,8 @@ void Pool::start_workers(int wanted) {
         for (; workers < wanted; ++workers) {
             std::thread([this, number = workers + 1] { worker(number); }).detach();
         }
-    } catch (const std::system_error&) {
-        // No more threads to be had: the call runs on those there are.
+    } catch (const std::exception&) {
+        // No more threads, or no memory for them: the call runs on those there are.
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

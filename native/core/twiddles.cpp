@@ -4,12 +4,13 @@
 #include <bit>
 #include <cmath>
 #include <memory>
+#include <utility>
 #include <vector>
+
+#include "kernelmill/threads.hpp"
 
 namespace kernelmill {
 namespace {
-
-constexpr long double two_pi = 6.283185307179586476925286766559005768L;
 
 // The angle of a node of the tree, in turns; exact.
 double turns_of_node(size_t node) {
@@ -21,34 +22,50 @@ double turns_of_node(size_t node) {
     return turns;
 }
 
+// e^(2 pi i turns), 0 <= turns < 1. Reduced, exactly, to an eighth of a turn first: the angle is
+// then below pi/4, and the result correct to about one unit in the last place.
+template <class T>
+void put_root(double turns, T* re, T* im) {
+    constexpr double two_pi = 6.283185307179586;
+    const double quarters = std::floor(4 * turns + 0.5);
+    const double angle = two_pi * (turns - quarters / 4);
+    double c = std::cos(angle), s = std::sin(angle);
+    switch (static_cast<int>(quarters) % 4) {
+        case 1: std::swap(c, s), c = -c; break;
+        case 2: c = -c, s = -s; break;
+        case 3: std::swap(c, s), s = -s; break;
+        default: break;
+    }
+    *re = static_cast<T>(c);
+    *im = static_cast<T>(s);
+}
+
 template <class T>
 struct Tables {
     size_t units;
     std::vector<T> nodes, tiles;
-    std::unique_ptr<Tables>
-        smaller;  // what this one replaced: other threads may still be reading it
+    std::unique_ptr<Tables> smaller;  // what it replaced: other threads may still be reading it
 };
 
-template <class T>
-void put_root(double turns, T* re, T* im) {
-    const long double angle = two_pi * turns;
-    *re = static_cast<T>(std::cos(angle));
-    *im = static_cast<T>(std::sin(angle));
+size_t twiddles_of_tile(size_t width) {
+    size_t count = 0;
+    for (size_t block = width; block > 1; block /= 4) {
+        count += width / block * (block >= 4 ? 6 : 2) * width;
+    }
+    return count;
 }
 
 // Twiddles of one tile: lane l is at node tile * width + l. See split_tile.
 template <class T>
-void append_tile(std::vector<T>& out, size_t tile, size_t width) {
+void put_tile(T* out, size_t tile, size_t width) {
     for (size_t block = width; block > 1; block /= 4) {
-        const size_t factors = width / block;
-        for (size_t s = 0; s < factors; ++s) {
-            const size_t start = out.size(), count = block >= 4 ? 3 : 1;
-            out.resize(start + 2 * count * width);
+        const size_t factors = width / block, count = block >= 4 ? 3 : 1;
+        for (size_t s = 0; s < factors; ++s, out += 2 * count * width) {
             for (size_t l = 0; l < width; ++l) {
                 const double turns = turns_of_node((tile * width + l) * factors + s);
                 for (size_t k = 0; k < count; ++k) {
                     const double power = count == 3 ? 0.25 * static_cast<double>(k + 1) : 0.5;
-                    T* at = out.data() + start + 2 * k * width + l;
+                    T* at = out + 2 * k * width + l;
                     put_root(turns * power, at, at + width);
                 }
             }
@@ -60,15 +77,20 @@ template <class T>
 std::unique_ptr<Tables<T>> build(size_t units, size_t width) {
     auto tables = std::make_unique<Tables<T>>();
     tables->units = units;
-    const size_t nodes = units / 4 + 1;
+    const size_t nodes = units / 4 + 1, tiles = units / 2 / width, each = twiddles_of_tile(width);
     tables->nodes.resize(6 * nodes);
-    for (size_t j = 0; j < nodes; ++j) {
-        for (size_t k = 0; k < 3; ++k) {
-            T* at = tables->nodes.data() + 6 * j + 2 * k;
-            put_root(turns_of_node(j) * 0.25 * static_cast<double>(k + 1), at, at + 1);
+    tables->tiles.resize(tiles * each);
+    parallel_for(nodes, 512, {}, [&](size_t begin, size_t end) {
+        for (size_t j = begin; j < end; ++j) {
+            for (size_t k = 0; k < 3; ++k) {
+                T* at = tables->nodes.data() + 6 * j + 2 * k;
+                put_root(turns_of_node(j) * 0.25 * static_cast<double>(k + 1), at, at + 1);
+            }
         }
-    }
-    for (size_t tile = 0; tile < units / 2 / width; ++tile) append_tile(tables->tiles, tile, width);
+    });
+    parallel_for(tiles, 32, {}, [&](size_t begin, size_t end) {
+        for (size_t t = begin; t < end; ++t) put_tile(tables->tiles.data() + t * each, t, width);
+    });
     return tables;
 }
 

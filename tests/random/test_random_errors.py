@@ -136,7 +136,7 @@ def test_hash_parameters():
         with pytest.raises(ValueError, match="n_buckets must be between 1 and"):
             STREAM.hash_function(n_buckets)
     for make in (lambda **k: STREAM.hash_function(5, **k), STREAM.sign_hash):
-        with pytest.raises(ValueError, match="independence must be at least 2, not 1"):
+        with pytest.raises(ValueError, match="independence must be between 2 and 1000, not 1"):
             make(independence=1)
         with pytest.raises(ValueError, match="index must be between"):
             make(index=2**64)
@@ -177,3 +177,12 @@ def test_quantiles():
     for p in ("a", True, 1j):
         with pytest.raises(TypeError, match="p must be an array of real numbers"):
             normal_quantile(p)
+
+
+def test_unaligned_arrays_are_as_good_as_others():
+    raw = bytearray(np.array([3, 1, 4, 1], np.int64).tobytes())
+    odd = np.frombuffer(b"x" + raw, np.int64, offset=1)
+    h = STREAM.hash_function(10)
+    np.testing.assert_array_equal(h(odd), h([3, 1, 4, 1]))
+    p = np.frombuffer(b"x" + np.array([0.25, 0.5]).tobytes(), np.float64, offset=1)
+    np.testing.assert_array_equal(normal_quantile(p), normal_quantile([0.25, 0.5]))

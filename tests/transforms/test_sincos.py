@@ -132,5 +132,23 @@ def test_errors_say_what_to_change(arguments, error, message):
 
 def test_two_outputs_in_one_place_are_refused():
     out = np.empty(8)
-    with pytest.raises(ValueError, match="overlap; give two separate arrays"):
+    with pytest.raises(ValueError, match="share elements; give two separate arrays"):
         sincos(np.ones(8), out=(out, out))
+
+
+def test_sines_and_cosines_into_one_matrix(isa):
+    x = np.random.default_rng(0).uniform(-5, 5, (40, 30))
+    s, c = sincos(x)
+    for left, right in [(np.s_[:, :30], np.s_[:, 30:]), (np.s_[:, ::2], np.s_[:, 1::2])]:
+        features = np.empty((40, 60))
+        sincos(x, out=(features[left], features[right]))
+        np.testing.assert_array_equal(features[left], s)
+        np.testing.assert_array_equal(features[right], c)
+
+
+def test_unaligned_scalars_and_long_strided_lines(isa):
+    record = np.zeros((), dtype=[("tag", "i1"), ("value", "f8")])
+    record["value"] = 2.0
+    assert [float(v) for v in sincos(record["value"])] == [float(v) for v in sincos(2.0)]
+    x = np.random.default_rng(0).uniform(-5, 5, 100_000)
+    np.testing.assert_array_equal(sincos(x[::3], n_threads=3)[0], sincos(x)[0][::3])

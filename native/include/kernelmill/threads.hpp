@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 namespace kernelmill {
 
@@ -34,7 +35,7 @@ bool parallel_for(size_t count, size_t grain, const Execution& execution, RangeF
 template <class Function>
 bool parallel_for(size_t count, size_t grain, const Execution& execution, Function&& function) {
     auto call = [](void* context, size_t begin, size_t end) {
-        (*static_cast<Function*>(context))(begin, end);
+        (*static_cast<std::remove_reference_t<Function>*>(context))(begin, end);
     };
     return parallel_for(count, grain, execution, call, &function);
 }

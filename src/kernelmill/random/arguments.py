@@ -89,6 +89,6 @@ def checked_dtype(dtype: DTypeLike, allowed: Sequence[str]) -> np.dtype[Any]:
         try:
             if dtype is not None and np.dtype(dtype) == np.dtype(name):
                 return np.dtype(name)
-        except TypeError:  # not a dtype at all
+        except (TypeError, SyntaxError, ValueError):  # not a dtype at all
             break
     raise TypeError(f"dtype must be {' or '.join(allowed)}, not {dtype!r}")

@@ -16,7 +16,7 @@ PARAMETERS = {
     "high": ("int", "One more than the largest value: from 1 to 2**63 (2**31 for int32)."),
     "n": ("int", "The number of elements."),
     "n_buckets": ("int", "The number of buckets, from 1 to 2**61 - 1."),
-    "independence": ("int", "k: the values of any k distinct indices are independent. At least 2."),
+    "independence": ("int", "k: the values of any k distinct indices are independent; 2 to 1000."),
     "index": ("int", "Each number from 0 to 2**64 - 1 gives an independent one."),
     "start": ("int", "The position of the first element, from 0 to 2**63."),
     "dtype": ("dtype", "float64, or float32: the same values, rounded."),

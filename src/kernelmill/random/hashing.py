@@ -41,7 +41,7 @@ def _checked_indices(indices: ArrayLike) -> NDArray[Any]:
             f"indices must be integers, not of dtype {x.dtype}; convert them with .astype(np.int64)"
         )
     wide = np.uint64 if x.dtype.kind == "u" else np.int64
-    return np.ascontiguousarray(x, dtype=wide).reshape(x.shape)
+    return np.require(x, wide, ["C", "A"]).reshape(x.shape)
 
 
 def _raise_if_outside(indices: NDArray[Any], place: int) -> None:

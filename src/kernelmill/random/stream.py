@@ -34,6 +34,7 @@ REALS = ("float64", "float32")
 SIGNS = (*REALS, "int8")
 INTEGERS = ("int64", "int32")
 LAST_INDEX = 2**64 - 1
+MOST_INDEPENDENCE = 1000
 
 
 @dataclass(frozen=True, repr=False)
@@ -298,7 +299,7 @@ class Stream:
         """Student's t with `df` degrees of freedom, any real df > 0.
 
         Where a small `df` makes a value larger than the greatest float, it is infinite: for float64
-        hardly ever from df = 0.06 up, for float32 from about df = 0.5 up.
+        hardly ever from df = 0.06 up, for float32 from about df = 0.2 up.
 
         Examples
         --------
@@ -446,6 +447,6 @@ class Stream:
         return SignHash(self._coefficients(1, independence, index))
 
     def _coefficients(self, use: int, independence: int, index: int) -> tuple[int, ...]:
-        count = checked_integer("independence", independence, 2)
+        count = checked_integer("independence", independence, 2, MOST_INDEPENDENCE)
         index = checked_integer("index", index, 0, LAST_INDEX)
         return tuple(_native.hash_coefficients(self._native_key(), use, index, count))

@@ -52,10 +52,12 @@ def circular_convolve(
 
     Notes
     -----
-    Lengths that are powers of two are done natively, with two rows of scratch memory a thread;
-    other lengths go through :mod:`scipy.fft`, in blocks of rows, and take several times as long. A
-    row's result does not depend on the other rows. The error, relative to the product of the norms,
-    is a small multiple of the rounding unit.
+    Lengths that are powers of two are done natively, with two rows of scratch memory a thread and
+    tables of roots of unity, about as large as a row, that stay for the next call; other lengths go
+    through :mod:`scipy.fft`, in blocks of rows, and take several times as long. A row's result does
+    not depend on the other rows. The error, relative to the product of the norms, is a small
+    multiple of the rounding unit, unless the first array is so small that it becomes subnormal when
+    divided by its length.
 
     Examples
     --------
@@ -72,7 +74,7 @@ def circular_convolve(
     advice = "convolve real and imaginary parts separately and combine the products"
     operands = [as_real(a, f"array {i}", advice) for i, a in enumerate(arrays)]
     threads = resolve_threads(n_threads)
-    if out is None and axis == -1 and _simple(operands):
+    if out is None and type(axis) is int and axis == -1 and _simple(operands):
         result = np.empty(operands[0].shape, operands[0].dtype)
         _native.circular_convolve(tuple(operands), result, threads)
         return result

@@ -52,7 +52,8 @@ def fwht(
     -----
     The result is the same to the last bit on every instruction set, for every number of threads
     and every memory layout. Scratch memory is at most a few rows a thread, and none for rows that
-    are contiguous.
+    are contiguous. ``normalize`` multiplies the input, which no large value can overflow; values
+    that are subnormal after that multiplication lose digits.
 
     Examples
     --------
@@ -67,6 +68,8 @@ def fwht(
     """
     array = as_real(x, "x", "transform the real and the imaginary part separately")
     result = np.empty_like(array) if out is None else out
+    if not isinstance(result, np.ndarray):
+        check_out(result, array.shape, array.dtype)
     threads = resolve_threads(n_threads)
     if type(axis) is not int:
         axis = check_axis(axis, array.ndim)
