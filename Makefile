@@ -8,6 +8,7 @@ BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard cmake/*) \
 	$(shell find native bindings -name '*.cpp' -o -name '*.hpp')
 NATIVE_SOURCES := $(shell find native bindings -name '*.cpp' -o -name '*.hpp')
 CMAKE := $(BIN)/cmake
+CHECKED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1"
 NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELMILL_EMULATED_512=ON
 
 .PHONY: demo test lint format bench native-test sanitize cross clean
@@ -40,11 +41,11 @@ native-test: $(VENV)/installed
 
 # The native tests with memory and undefined-behaviour checks, then with data-race checks.
 sanitize: $(VENV)/installed
-	$(CMAKE) -S . -B build/asan $(NATIVE_TESTS) -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	$(CMAKE) -S . -B build/asan $(NATIVE_TESTS) $(CHECKED) \
 		-DCMAKE_CXX_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all"
 	$(CMAKE) --build build/asan
 	build/asan/native/tests/native_tests
-	$(CMAKE) -S . -B build/tsan $(NATIVE_TESTS) -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	$(CMAKE) -S . -B build/tsan $(NATIVE_TESTS) $(CHECKED) -DKERNELMILL_EMULATED_512=OFF \
 		-DCMAKE_CXX_FLAGS="-fsanitize=thread"
 	$(CMAKE) --build build/tsan
 	TSAN_OPTIONS="halt_on_error=1 die_after_fork=0" build/tsan/native/tests/native_tests threads

@@ -12,6 +12,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -153,6 +154,9 @@ class Pool {
     std::mutex lock;
 
   private:
+    // Is this the child of a fork that happened during a call, in a handler of `interrupted`? Its
+    // lock is then taken for ever, and its workers do not exist.
+    bool forked_away() const;
     void start_workers(int wanted);
     void worker(int number);
     void work(Job& job, size_t own_share, const Execution* caller);
@@ -168,7 +172,8 @@ void Pool::work(Job& job, size_t own_share, const Execution* caller) {
     Poll poll(caller);
     try {
         size_t begin, end;
-        while (!job.stop.load(std::memory_order_relaxed) && job.take(own_share, begin, end)) {
+        while (!forked_away() && !job.stop.load(std::memory_order_relaxed) &&
+               job.take(own_share, begin, end)) {
             job.function(job.context, begin, end);
             if (poll.wants_to_stop()) job.stop = true;
         }
@@ -236,6 +241,11 @@ void Pool::run(Job& job, int helpers, const Execution& execution) {
         work_available.notify_all();
     }
     work(job, 0, &execution);
+    if (forked_away()) {
+        throw std::runtime_error(
+            "this process was forked, from a signal handler, in the middle of a parallel "
+            "computation: the threads that shared in it are gone, and with them the result");
+    }
     std::unique_lock guard(lock);
     const auto place = std::find(open_jobs.begin(), open_jobs.end(), &job);
     if (place != open_jobs.end()) {  // no further helper may come
@@ -276,6 +286,8 @@ void after_fork_in_child() {
     pool = new Pool;
     inside_a_piece = false;
 }
+
+bool Pool::forked_away() const { return pool != this; }
 
 Pool& the_pool() {
     std::call_once(pool_started, [] {

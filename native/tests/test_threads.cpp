@@ -109,6 +109,36 @@ TEST(threads_survive_a_fork_while_others_compute) {
     busy.join();
 }
 
+// A signal handler that forks in the middle of a call: the child gets an error, not a hang.
+TEST(threads_refuse_to_go_on_in_a_child_forked_halfway) {
+#if defined(__SANITIZE_THREAD__)
+    return;
+#endif
+    static pid_t child;
+    child = -1;
+    Execution execution{.n_threads = 2};
+    execution.interrupted = [](void*) {
+        if (child < 0) {
+            child = fork();
+            if (child == 0) alarm(20);
+        }
+        return false;
+    };
+    bool refused = false;
+    try {
+        parallel_for(200, 1, execution, [](size_t, size_t) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        });
+    } catch (const std::runtime_error&) {
+        refused = true;
+    }
+    if (child == 0) _exit(refused ? 0 : 1);
+    CHECK(!refused);
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 TEST(threads_count_can_be_set) {
     const int before = get_num_threads();
     set_num_threads(3);
