@@ -17,8 +17,11 @@ namespace {
 constexpr size_t elements_per_piece = size_t(1) << 13;
 // A row shared by several threads is cut into parts no smaller than this.
 constexpr int log2_smallest_shared_row = 17;
-// Side-by-side transforms need a tile of `width` lines as scratch; longer lines go one by one.
-constexpr size_t longest_tile_line = size_t(1) << 22;
+// Width of the tile that lines side by side are gathered into: wide enough to use the cache lines
+// and pages that are fetched, less so for long lines, which make the tile tall. Even longer ones go
+// one by one.
+constexpr size_t tile_bytes(size_t n) { return n <= 4096 ? 256 : 128; }
+constexpr size_t longest_tile_line = size_t(1) << 20;
 
 template <class T>
 struct Problem {
@@ -85,25 +88,25 @@ bool transform_separate_rows(const Problem<T>& p) {
         });
 }
 
-// Lines that lie side by side (`adjacent` of them), a vector of lines at a time.
+// Lines that lie side by side (`adjacent` of them), some cache lines' worth at a time: what is
+// fetched with an element is used as well.
 template <class T>
 bool transform_lanes(const Problem<T>& p, size_t adjacent) {
     const auto& kernel = kernels<T>();
-    const auto width = static_cast<size_t>(kernel.width);
-    const size_t tiles_per_run = (adjacent - 1) / width + 1;
+    const size_t lanes = std::max(tile_bytes(p.n) / sizeof(T), static_cast<size_t>(kernel.width));
+    const size_t tiles_per_run = (adjacent - 1) / lanes + 1;
     const size_t tiles = p.lines.count() / adjacent * tiles_per_run;
-    return parallel_for(
-        tiles, std::max<size_t>(1, p.lines_per_piece() / width), p.execution,
-        [&](size_t begin, size_t end) {
-            Scratch<T> tile(width * p.n);
-            for (size_t t = begin; t < end; ++t) {
-                const size_t first = t % tiles_per_run * width;
-                const size_t line = t / tiles_per_run * adjacent + first;
-                const int lanes = static_cast<int>(std::min(width, adjacent - first));
-                kernel.fwht_lanes(p.x_line(line), p.x_step, p.out_line(line), p.out_step, lanes,
-                                  tile.data(), p.log2_n, p.scale);
-            }
-        });
+    return parallel_for(tiles, std::max<size_t>(1, p.lines_per_piece() / lanes), p.execution,
+                        [&](size_t begin, size_t end) {
+                            Scratch<T> tile(lanes * p.n);
+                            for (size_t t = begin; t < end; ++t) {
+                                const size_t first = t % tiles_per_run * lanes;
+                                const size_t line = t / tiles_per_run * adjacent + first;
+                                kernel.fwht_lanes(p.x_line(line), p.x_step, p.out_line(line),
+                                                  p.out_step, std::min(lanes, adjacent - first),
+                                                  tile.data(), lanes, p.log2_n, p.scale);
+                            }
+                        });
 }
 
 template <class T>

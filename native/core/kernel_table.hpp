@@ -16,10 +16,10 @@ struct KernelTable {
     // One radix-8 pass at distance `stride` over columns [begin, end), multiples of width.
     void (*fwht_shared_pass)(const T* src, T* dst, size_t stride, size_t begin, size_t end,
                              T scale);
-    // Up to `width` transforms side by side; consecutive elements are a byte stride apart. `tile`
-    // is scratch for width << log2_n elements.
+    // `used` <= lanes transforms side by side; consecutive elements are a byte stride apart. `tile`
+    // is scratch for lanes << log2_n elements, lanes a multiple of width.
     void (*fwht_lanes)(const char* src, ptrdiff_t src_stride, char* dst, ptrdiff_t dst_stride,
-                       int lanes, T* tile, int log2_n, T scale);
+                       size_t used, T* tile, size_t lanes, int log2_n, T scale);
 
     // Elementwise over n contiguous elements; sine or cosine may be x.
     void (*sincos)(const T* x, T* sine, T* cosine, size_t n);

@@ -274,10 +274,11 @@ void fwht_shared_pass(const T* src, T* dst, size_t stride, size_t begin, size_t 
     fwht_pass<T, 8, true>(src, dst, stride, begin, end, scale);
 }
 
-// All levels of `width` transforms side by side: lane l of vector k is element k of transform l.
+// All levels of `lanes` transforms side by side, a multiple of width: row k of the tile holds
+// element k of each.
 template <class T>
-void fwht_tile(T* tile, int log2_n) {
-    const size_t total = static_cast<size_t>(width<T>) << log2_n;
+void fwht_tile(T* tile, size_t lanes, int log2_n) {
+    const size_t total = lanes << log2_n;
     size_t block = total;
     for (int levels = log2_n; levels > 0;) {
         const int next = fwht_next_log2_radix(levels);
@@ -293,20 +294,33 @@ void fwht_tile(T* tile, int log2_n) {
     }
 }
 
+// `used` transforms side by side, in a tile of `lanes`. Byte strides, and any alignment.
 template <class T>
-void fwht_lanes(const char* src, ptrdiff_t src_stride, char* dst, ptrdiff_t dst_stride, int lanes,
-                T* tile, int log2_n, T scale) {
-    constexpr int w = width<T>;
-    const size_t n = size_t(1) << log2_n, bytes = static_cast<size_t>(lanes) * sizeof(T);
+void fwht_lanes(const char* src, ptrdiff_t src_stride, char* dst, ptrdiff_t dst_stride, size_t used,
+                T* tile, size_t lanes, int log2_n, T scale) {
+    constexpr size_t w = width<T>;
+    const size_t n = size_t(1) << log2_n, whole = used / w * w, rest = (used - whole) * sizeof(T);
     for (size_t k = 0; k < n; ++k, src += src_stride) {
-        Vec<T> v{};
-        __builtin_memcpy(&v, src, lanes == w ? sizeof v : bytes);
-        store(tile + k * w, v * scale);
+        T* row = tile + k * lanes;
+        Vec<T> v;
+        for (size_t l = 0; l < whole; l += w) {
+            __builtin_memcpy(&v, src + l * sizeof(T), sizeof v);
+            store(row + l, v * scale);
+        }
+        for (size_t l = whole; l < lanes; l += w) {
+            v = Vec<T>{};
+            if (l < used) __builtin_memcpy(&v, src + l * sizeof(T), rest);
+            store(row + l, v * scale);
+        }
     }
-    fwht_tile(tile, log2_n);
+    fwht_tile(tile, lanes, log2_n);
     for (size_t k = 0; k < n; ++k, dst += dst_stride) {
-        const Vec<T> v = load(tile + k * w);
-        __builtin_memcpy(dst, &v, lanes == w ? sizeof v : bytes);
+        const T* row = tile + k * lanes;
+        for (size_t l = 0; l < whole; l += w) {
+            const Vec<T> v = load(row + l);
+            __builtin_memcpy(dst + l * sizeof(T), &v, sizeof v);
+        }
+        if (rest) __builtin_memcpy(dst + whole * sizeof(T), row + whole, rest);
     }
 }
 

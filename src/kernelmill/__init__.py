@@ -1,4 +1,16 @@
-"""Kernel machines at linear cost: fast random feature maps with a C++ core."""
+"""Kernel machines at linear cost: fast random feature maps with a C++ core.
+
+Contents
+--------
+fwht
+    Fast Walsh-Hadamard transform.
+transforms
+    That, circular convolution (`circular_convolve`), and sine and cosine together (`sincos`).
+random
+    Counter-based random streams (`Stream`), the same on every machine.
+get_num_threads, set_num_threads, runtime
+    Threads and instruction sets.
+"""
 
 from kernelmill import random, runtime, transforms
 from kernelmill.runtime import get_num_threads, set_num_threads

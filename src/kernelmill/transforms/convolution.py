@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,8 @@ def circular_convolve(
     if n & (n - 1):
         if out is not None and any(np.may_share_memory(a, target) for a in last):
             last = [a.copy() for a in last]
-        _convolve_through_scipy(last, target, threads or get_num_threads())
+        workers = min(threads or get_num_threads(), os.cpu_count() or 1)
+        _convolve_through_scipy(last, target, workers)
     elif not _native.circular_convolve(tuple(last), target, threads):
         _native.circular_convolve(tuple(a.copy() for a in last), target, threads)
     return result
@@ -128,15 +130,15 @@ def _simple(operands: list[NDArray[Any]]) -> bool:
     return n > 0 and n & (n - 1) == 0
 
 
-def _convolve_through_scipy(operands: list[NDArray[Any]], out: NDArray[Any], threads: int) -> None:
+def _convolve_through_scipy(operands: list[NDArray[Any]], out: NDArray[Any], workers: int) -> None:
     n = out.shape[-1]
     rows_at_a_time = max(1, _BLOCK // n)
     leading = out.shape[:-1]
     for start in range(0, math.prod(leading), rows_at_a_time):
         stop = min(start + rows_at_a_time, math.prod(leading))
         where = np.unravel_index(np.arange(start, stop), leading) if leading else (np.newaxis,)
-        spectrum = scipy.fft.rfft(operands[0][where], workers=threads)
+        spectrum = scipy.fft.rfft(operands[0][where], workers=workers)
         for operand in operands[1:]:
-            spectrum *= scipy.fft.rfft(operand[where], workers=threads)
-        rows = scipy.fft.irfft(spectrum, n, workers=threads, overwrite_x=True)
+            spectrum *= scipy.fft.rfft(operand[where], workers=workers)
+        rows = scipy.fft.irfft(spectrum, n, workers=workers, overwrite_x=True)
         out[where] = rows
