@@ -67,12 +67,12 @@ bool convolve_rows(const Problem<T>& p) {
     const auto twiddles = twiddles_for<T>(p.n / width, width);
     // The ring z^(2 width) - 1 has seen fewer levels than the complex ones.
     const T real_scale = static_cast<T>(width);
+    const size_t size = p.n + 2 * width * width;
+    ScratchPerThread<T> products(size, p.execution), factors(size, p.execution);
     return parallel_for(
         p.lines.count(), std::max<size_t>(1, elements_per_piece / p.n), p.execution,
         [&](size_t begin, size_t end) {
-            const size_t size = p.n + 2 * width * width;
-            Scratch<T> product_space(size), factor_space(size);
-            T *product = product_space.data(), *factor = factor_space.data();
+            T *product = products.mine(), *factor = factors.mine();
             for (size_t i = begin; i < end; ++i) {
                 kernel.row.forward(p.read(0, i, product), product, p.n, p.scale(), twiddles);
                 for (size_t k = 1; k < p.count; ++k) {
@@ -93,15 +93,16 @@ bool convolve_lanes(const Problem<T>& p) {
     const auto twiddles = twiddles_for<T>(2 * width * width, width);
     // The real part has seen one level more than the complex ones.
     const T real_scale = p.n >= 4 ? T(0.5) : T(1) / static_cast<T>(p.n);
-    const size_t tiles = (p.lines.count() - 1) / width + 1;
+    const size_t tiles = (p.lines.count() - 1) / width + 1, size = p.n * width;
+    ScratchPerThread<T> copies(size, p.execution), products(size, p.execution),
+        factors(size, p.execution);
     return parallel_for(
         tiles, std::max<size_t>(1, elements_per_piece / p.n / width), p.execution,
         [&](size_t begin, size_t end) {
-            Scratch<T> rows(p.n * width), product_space(p.n * width), factor_space(p.n * width);
-            T *product = product_space.data(), *factor = factor_space.data();
+            T *rows = copies.mine(), *product = products.mine(), *factor = factors.mine();
             std::vector<const T*> from(width);
             std::vector<T*> to(width);
-            const auto space = [&](size_t lane) { return rows.data() + lane * p.n; };
+            const auto space = [&](size_t lane) { return rows + lane * p.n; };
             for (size_t t = begin; t < end; ++t) {
                 const size_t first = t * width, used = std::min(width, p.lines.count() - first);
                 const auto forward = [&](size_t operand, T* tile, T scale) {
@@ -129,11 +130,12 @@ bool convolve_lanes(const Problem<T>& p) {
 
 template <class T>
 bool copy_lines(const Problem<T>& p) {
+    ScratchPerThread<T> rows(p.n, p.execution);
     return parallel_for(p.lines.count(), std::max<size_t>(1, elements_per_piece / p.n), p.execution,
                         [&](size_t begin, size_t end) {
-                            Scratch<T> row(p.n);
+                            T* row = rows.mine();
                             for (size_t i = begin; i < end; ++i) {
-                                p.finish(p.read(0, i, row.data()), i);
+                                p.finish(p.read(0, i, row), i);
                             }
                         });
 }
@@ -159,6 +161,7 @@ bool circular_convolve(const ArrayView<const T>* operands, size_t count, ArrayVi
                  static_cast<size_t>(length),
                  execution};
     if (p.lines.count() == 0) return true;
+    p.execution.n_threads = most_participants(execution);  // one number for scratch and for threads
     for (size_t k = 0; k < count; ++k) {
         // Stopped halfway, a result in place would have eaten its operand.
         if (static_cast<const void*>(operands[k].data) == out.data) {

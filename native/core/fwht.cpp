@@ -96,15 +96,16 @@ bool transform_lanes(const Problem<T>& p, size_t adjacent) {
     const size_t lanes = std::max(tile_bytes(p.n) / sizeof(T), static_cast<size_t>(kernel.width));
     const size_t tiles_per_run = (adjacent - 1) / lanes + 1;
     const size_t tiles = p.lines.count() / adjacent * tiles_per_run;
+    ScratchPerThread<T> tiles_of_threads(lanes * p.n, p.execution);
     return parallel_for(tiles, std::max<size_t>(1, p.lines_per_piece() / lanes), p.execution,
                         [&](size_t begin, size_t end) {
-                            Scratch<T> tile(lanes * p.n);
+                            T* tile = tiles_of_threads.mine();
                             for (size_t t = begin; t < end; ++t) {
                                 const size_t first = t % tiles_per_run * lanes;
                                 const size_t line = t / tiles_per_run * adjacent + first;
                                 kernel.fwht_lanes(p.x_line(line), p.x_step, p.out_line(line),
                                                   p.out_step, std::min(lanes, adjacent - first),
-                                                  tile.data(), lanes, p.log2_n, p.scale);
+                                                  tile, lanes, p.log2_n, p.scale);
                             }
                         });
 }
@@ -112,13 +113,14 @@ bool transform_lanes(const Problem<T>& p, size_t adjacent) {
 template <class T>
 bool transform_copies(const Problem<T>& p) {
     const auto& kernel = kernels<T>();
+    ScratchPerThread<T> rows(p.n, p.execution);
     return parallel_for(p.lines.count(), p.lines_per_piece(), p.execution,
                         [&](size_t begin, size_t end) {
-                            Scratch<T> row(p.n);
+                            T* row = rows.mine();
                             for (size_t i = begin; i < end; ++i) {
-                                gather(p.x_line(i), p.x_step, row.data(), p.n);
-                                kernel.fwht_rows(row.data(), row.data(), 1, p.log2_n, p.scale);
-                                scatter(row.data(), p.out_line(i), p.out_step, p.n);
+                                gather(p.x_line(i), p.x_step, row, p.n);
+                                kernel.fwht_rows(row, row, 1, p.log2_n, p.scale);
+                                scatter(row, p.out_line(i), p.out_step, p.n);
                             }
                         });
 }
@@ -138,6 +140,7 @@ bool fwht(ArrayView<const T> x, ArrayView<T> out, int axis, bool normalize,
     const T scale = normalize ? static_cast<T>(1 / std::sqrt(static_cast<double>(n))) : T(1);
     // Stopped halfway, a transform in place would leave neither the input nor the result.
     Execution stoppable = execution;
+    stoppable.n_threads = most_participants(execution);  // one number for scratch and for threads
     if (static_cast<const void*>(x.data) == out.data) stoppable.interrupted = nullptr;
 
     if (axis == x.ndim - 1 && x.contiguous() && out.contiguous()) {

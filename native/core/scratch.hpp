@@ -1,10 +1,14 @@
-// Memory for one piece of work, aligned for every vector width and freed on every way out.
+// Memory for pieces of work, aligned for every vector width and freed on every way out.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <new>
+#include <vector>
+
+#include "kernelmill/threads.hpp"
 
 namespace kernelmill {
 
@@ -25,6 +29,25 @@ class Scratch {
 
   private:
     T* data_;
+};
+
+// Scratch of `count` elements for each thread that takes part in a job: allocated when one first
+// asks, and used for all its pieces.
+template <class T>
+class ScratchPerThread {
+  public:
+    ScratchPerThread(size_t count, const Execution& execution)
+        : count_(count), slots_(static_cast<size_t>(most_participants(execution))) {}
+
+    T* mine() {
+        auto& slot = slots_[static_cast<size_t>(participant())];
+        if (!slot) slot = std::make_unique<Scratch<T>>(count_);
+        return slot->data();
+    }
+
+  private:
+    size_t count_;
+    std::vector<std::unique_ptr<Scratch<T>>> slots_;
 };
 
 // Between a strided line and contiguous memory. memcpy, since a stride may leave elements

@@ -28,6 +28,7 @@ constexpr auto poll_interval = std::chrono::milliseconds(50);
 constexpr auto spin_time = std::chrono::microseconds(200);
 
 thread_local bool inside_a_piece = false;
+thread_local int participant_number = 0;
 
 void relax() {
 #if defined(__x86_64__)
@@ -169,6 +170,7 @@ class Pool {
 
 void Pool::work(Job& job, size_t own_share, const Execution* caller) {
     const bool outer = std::exchange(inside_a_piece, true);
+    participant_number = static_cast<int>(own_share);
     Poll poll(caller);
     try {
         size_t begin, end;
@@ -260,13 +262,27 @@ void Pool::run(Job& job, int helpers, const Execution& execution) {
     }
 }
 
+// Number 0 for whoever works alone; the number in an outer job comes back at the end.
+class OnlyParticipant {
+  public:
+    OnlyParticipant() : outer_(std::exchange(participant_number, 0)) {}
+    ~OnlyParticipant() { participant_number = outer_; }
+    OnlyParticipant(const OnlyParticipant&) = delete;
+    OnlyParticipant& operator=(const OnlyParticipant&) = delete;
+
+  private:
+    int outer_;
+};
+
 // Without helpers no lock is needed, and a call of one piece costs next to nothing.
 bool run_alone(RangeFunction function, void* context, size_t count, size_t grain,
                const Execution& execution) {
     if (count <= grain) {
+        const OnlyParticipant alone;
         function(context, 0, count);
         return true;
     }
+    const OnlyParticipant alone;
     Poll poll(&execution);
     for (size_t begin = 0; begin < count; begin += grain) {
         function(context, begin, begin + std::min(grain, count - begin));
@@ -331,6 +347,13 @@ int default_num_threads() {
 
 int get_num_threads() { return thread_count(); }
 
+int participant() { return participant_number; }
+
+int most_participants(const Execution& execution) {
+    const int wanted = execution.n_threads > 0 ? execution.n_threads : get_num_threads();
+    return std::min(wanted, most_threads());
+}
+
 void set_num_threads(int count) { thread_count() = std::clamp(count, 1, most_threads()); }
 
 bool parallel_for(size_t count, size_t grain, const Execution& execution, RangeFunction function,
@@ -338,9 +361,8 @@ bool parallel_for(size_t count, size_t grain, const Execution& execution, RangeF
     if (count == 0) return true;
     grain = std::max<size_t>(grain, 1);
     const size_t pieces = (count - 1) / grain + 1;
-    const int wanted = execution.n_threads > 0 ? execution.n_threads : get_num_threads();
     const int threads = static_cast<int>(
-        std::min<size_t>(static_cast<size_t>(std::min(wanted, most_threads())), pieces));
+        std::min<size_t>(static_cast<size_t>(most_participants(execution)), pieces));
     if (threads <= 1 || inside_a_piece) {
         return run_alone(function, context, count, grain, execution);
     }

@@ -32,6 +32,11 @@ using RangeFunction = void (*)(void* context, size_t begin, size_t end);
 bool parallel_for(size_t count, size_t grain, const Execution& execution, RangeFunction function,
                   void* context);
 
+// Inside a piece: the number of the calling thread among those that share the job, from 0 to
+// most_participants(execution) - 1, so that each can have scratch memory of its own.
+int participant();
+int most_participants(const Execution& execution);
+
 template <class Function>
 bool parallel_for(size_t count, size_t grain, const Execution& execution, Function&& function) {
     auto call = [](void* context, size_t begin, size_t end) {
