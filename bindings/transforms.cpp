@@ -46,12 +46,14 @@ bool fwht_into(nb::handle x, nb::handle out, int axis, bool normalize, int n_thr
     return true;
 }
 
-bool sincos_into(nb::handle x, nb::handle sine, nb::handle cosine, int n_threads) {
+// Outputs whose bounds overlap may still have no element in common; `separate` says that they have
+// none.
+bool sincos_into(nb::handle x, nb::handle sine, nb::handle cosine, bool separate, int n_threads) {
     const Buffer from(x, Buffer::Access::read), s(sine, Buffer::Access::write),
         c(cosine, Buffer::Access::write);
     require_fit(from, s);
     require_fit(from, c);
-    if (clash(from, s) || clash(from, c)) return false;
+    if (clash(from, s) || clash(from, c) || (!separate && s.overlaps(c))) return false;
     with_real_type(from, [&](auto zero) {
         using T = decltype(zero);
         run(n_threads, from.size(), [&](const Execution& execution) {
@@ -87,7 +89,7 @@ void register_transforms(nb::module_& m) {
     m.def("fwht", &fwht_into, nb::arg("x"), nb::arg("out"), nb::arg("axis"), nb::arg("normalize"),
           nb::arg("n_threads"));
     m.def("sincos", &sincos_into, nb::arg("x"), nb::arg("sine"), nb::arg("cosine"),
-          nb::arg("n_threads"));
+          nb::arg("separate"), nb::arg("n_threads"));
     m.def("circular_convolve", &convolve_into, nb::arg("operands"), nb::arg("out"),
           nb::arg("n_threads"));
 }

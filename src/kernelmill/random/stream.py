@@ -28,8 +28,6 @@ from kernelmill.random.seeding import (
 )
 from kernelmill.runtime.threads import resolve_threads
 
-__all__ = ["Stream"]
-
 REALS = ("float64", "float32")
 SIGNS = (*REALS, "int8")
 INTEGERS = ("int64", "int32")

@@ -57,15 +57,17 @@ def sincos(
             "out must be a tuple of two arrays, for the sines and the cosines, got "
             f"{type(out).__name__}."
         )
-    elif _share_memory(*out):
-        raise ValueError("The two arrays of out share elements; give two separate arrays.")
     threads = resolve_threads(n_threads)
+    for i in (0, 1):
+        if not isinstance(out[i], np.ndarray):
+            check_out(out[i], array.shape, array.dtype, f"out[{i}]")
     try:
-        for i, result in enumerate(out):
-            if not isinstance(result, np.ndarray):
-                check_out(result, array.shape, array.dtype, f"out[{i}]")
-        if not _native.sincos(array, *out, threads):
-            _native.sincos(array.copy(), *out, threads)
+        if not _native.sincos(array, *out, False, threads):
+            if _share_memory(*out):
+                raise ValueError("The two arrays of out share elements; give two separate arrays.")
+            if any(np.may_share_memory(array, result) for result in out):
+                array = array.copy()
+            _native.sincos(array, *out, True, threads)
     except (BufferError, TypeError, ValueError):
         check_out(out[0], array.shape, array.dtype, "out[0]")
         check_out(out[1], array.shape, array.dtype, "out[1]")
@@ -73,12 +75,8 @@ def sincos(
     return out
 
 
-def _share_memory(a: object, b: object) -> bool:
+def _share_memory(a: NDArray[Any], b: NDArray[Any]) -> bool:
     """Tell whether two outputs have elements in common; the halves of one matrix have none."""
-    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
-        return False
-    if not np.may_share_memory(a, b):
-        return False
     try:
         return np.shares_memory(a, b, max_work=100_000)  # type: ignore[arg-type] # a stub too strict
     except np.exceptions.TooHardError:
