@@ -27,16 +27,16 @@ LAST_POSITION = 2**63
 def checked_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """`value` as an int with low <= value <= high."""
     if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer, not {value!r} of type {type(value).__name__}")
+        raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
     try:
         integer = operator.index(value)
     except TypeError:  # an array of several numbers or of floats has __index__ too
         raise TypeError(
-            f"{name} must be an integer, not {value!r} of type {type(value).__name__}"
+            f"{name} must be an integer, got {value!r} ({type(value).__name__})"
         ) from None
     if integer < low or (high is not None and integer > high):
         allowed = f"at least {low}" if high is None else f"between {low} and {_short(high)}"
-        raise ValueError(f"{name} must be {allowed}, not {integer}")
+        raise ValueError(f"{name} must be {allowed}, got {integer}")
     return integer
 
 
@@ -56,7 +56,7 @@ def checked_start(value: Any) -> int:
 
 def checked_positive(name: str, value: Any) -> float:
     """`value` as a positive, finite float."""
-    message = f"{name} must be a positive, finite number, not {value!r}"
+    message = f"{name} must be a positive, finite number, got {value!r}"
     if isinstance(value, (bool, np.bool_, str, bytes)):
         raise TypeError(message)
     try:
@@ -73,13 +73,13 @@ def checked_positive(name: str, value: Any) -> float:
 def checked_size(value: Any) -> tuple[int, ...]:
     """An integer or a sequence of integers as a shape."""
     if isinstance(value, (str, bytes)):
-        raise TypeError(f"size must be an integer or a tuple of integers, not {value!r}")
+        raise TypeError(f"size must be an integer or a tuple of integers, got {value!r}")
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = tuple(value)
     if isinstance(value, (tuple, list)):
         return tuple(checked_integer(f"size[{i}]", v, 0) for i, v in enumerate(value))
     if not hasattr(value, "__index__"):
-        raise TypeError(f"size must be an integer or a tuple of integers, not {value!r}")
+        raise TypeError(f"size must be an integer or a tuple of integers, got {value!r}")
     return (checked_integer("size", value, 0),)
 
 
@@ -91,4 +91,4 @@ def checked_dtype(dtype: DTypeLike, allowed: Sequence[str]) -> np.dtype[Any]:
                 return np.dtype(name)
         except (TypeError, SyntaxError, ValueError):  # not a dtype at all
             break
-    raise TypeError(f"dtype must be {' or '.join(allowed)}, not {dtype!r}")
+    raise TypeError(f"dtype must be {' or '.join(allowed)}, got {dtype!r}")

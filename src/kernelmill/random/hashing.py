@@ -22,7 +22,7 @@ def _checked_coefficients(coefficients: Any) -> tuple[int, ...]:
         given = tuple(coefficients)
     except TypeError:
         raise TypeError(
-            f"coefficients must be a sequence of integers, not {coefficients!r}"
+            f"coefficients must be a sequence of integers, got {coefficients!r}"
         ) from None
     if len(given) == 0:
         raise ValueError("coefficients must not be empty; give k of them for k-wise independence")
@@ -38,7 +38,7 @@ def _checked_indices(indices: ArrayLike) -> NDArray[Any]:
         x = x.astype(np.int64)  # [] has no integers that would tell its dtype
     if x.dtype.kind not in "iu":
         raise TypeError(
-            f"indices must be integers, not of dtype {x.dtype}; convert them with .astype(np.int64)"
+            f"indices must be integers, got dtype {x.dtype}; convert them with .astype(np.int64)"
         )
     wide = np.uint64 if x.dtype.kind == "u" else np.int64
     return np.require(x, wide, ["C", "A"]).reshape(x.shape)

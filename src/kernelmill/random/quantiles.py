@@ -37,7 +37,7 @@ def normal_quantile(p: ArrayLike, *, n_threads: int | None = None) -> NDArray[np
     """
     given = np.asarray(p)
     if given.dtype.kind not in "fiu":
-        raise TypeError(f"p must be an array of real numbers, not of dtype {given.dtype}")
+        raise TypeError(f"p must be an array of real numbers, got dtype {given.dtype}")
     x = np.require(given, np.float64, ["C", "A"]).reshape(given.shape)
     out = np.empty_like(x)
     _native.elementary("normal_quantile", x, out, resolve_threads(n_threads))

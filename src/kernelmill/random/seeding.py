@@ -35,7 +35,7 @@ def key_of_substream(key: int, name: str | int) -> int:
     elif isinstance(name, (bool, np.bool_)) or not hasattr(name, "__index__"):
         raise TypeError(
             "the path of a substream consists of strings and non-negative integers, "
-            f"not {name!r} of type {type(name).__name__}"
+            f"got {name!r} ({type(name).__name__})"
         )
     else:
         number = checked_integer("an integer in the path of a substream", name, 0)
@@ -56,7 +56,7 @@ def key_from_random_state(random_state: Any) -> int:
     if isinstance(random_state, (bool, np.bool_)) or not hasattr(random_state, "__index__"):
         raise TypeError(
             "random_state must be None, a non-negative integer, a numpy.random.RandomState, a "
-            f"numpy.random.Generator or a Stream, not {random_state!r} of type "
-            f"{type(random_state).__name__}"
+            f"numpy.random.Generator or a Stream, got {random_state!r} ("
+            f"{type(random_state).__name__})"
         )
     return key_from_seed(checked_integer("random_state", random_state, 0))
