@@ -24,7 +24,6 @@ void register_runtime(nb::module_& m) {
     m.def("available_isas", &available_isas);
     m.def("get_isa", &get_isa);
     m.def("set_isa", &set_isa, nb::arg("name"));
-    m.def("default_num_threads", &default_num_threads);
     m.def("get_num_threads", &get_num_threads);
     m.def("set_num_threads", &set_num_threads, nb::arg("count"));
 }

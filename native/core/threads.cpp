@@ -277,12 +277,11 @@ class OnlyParticipant {
 // Without helpers no lock is needed, and a call of one piece costs next to nothing.
 bool run_alone(RangeFunction function, void* context, size_t count, size_t grain,
                const Execution& execution) {
+    const OnlyParticipant alone;
     if (count <= grain) {
-        const OnlyParticipant alone;
         function(context, 0, count);
         return true;
     }
-    const OnlyParticipant alone;
     Poll poll(&execution);
     for (size_t begin = 0; begin < count; begin += grain) {
         function(context, begin, begin + std::min(grain, count - begin));

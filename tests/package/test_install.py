@@ -83,7 +83,10 @@ def paths():
 
 @pytest.mark.parametrize(
     ("compiler", "message"),
-    [("/nonexistent/compiler", "compiler"), (None, "found no C++ compiler")],
+    [
+        ("/nonexistent/compiler", "names '/nonexistent/compiler', which does not work"),
+        (None, "found no C++ compiler"),
+    ],
 )
 def test_says_what_is_missing_without_a_compiler(sources, tmp_path, compiler, message):
     tools = tmp_path / "bin"
@@ -102,7 +105,6 @@ def test_says_what_is_missing_without_a_compiler(sources, tmp_path, compiler, me
         environment=environment,
     )
     assert result.returncode != 0
-    output = result.stdout + result.stderr
+    output = " ".join((result.stdout + result.stderr).split())  # CMake folds long lines
     assert message in output
-    if compiler is None:
-        assert "apt install g++" in output
+    assert "apt install g++" in output
