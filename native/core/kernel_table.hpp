@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
+#include "kernelmill/features.hpp"
 #include "twiddles.hpp"
 
 namespace kernelmill {
@@ -38,6 +40,19 @@ struct KernelTable {
     // `width` rows of n elements to and from the side-by-side layout.
     void (*interleave_rows)(const T* const* rows, T* tile, size_t n);
     void (*separate_rows)(const T* tile, T* const* rows, size_t n);
+
+    // Features of projections z, times `outer` where given, of frequencies first, first + 1, ...
+    void (*features_row)(const T* z, const T* outer, size_t n, size_t first,
+                         const Features<T>& features, T* row);
+    // One group of Fastfood blocks, for `rows` <= width rows in a tile and for one row: see
+    // native/kernels/fastfood.hpp.
+    void (*fastfood_tile)(const T* x, T* a, T* b, int levels, int stages, const T* signs,
+                          const int32_t* permutation, size_t blocks, const T* inner, const T* outer,
+                          size_t first, const Features<T>& features, T* out, ptrdiff_t out_stride,
+                          int rows);
+    void (*fastfood_row)(const T* x, T* a, T* b, int levels, int stages, const T* signs,
+                         const int32_t* permutation, size_t blocks, const T* inner, const T* outer,
+                         size_t first, const Features<T>& features, T* out);
 };
 
 struct Target {

@@ -67,7 +67,7 @@ KM_INLINE void store(T* p, Vec<T> v) {
 
 template <class T>
 KM_INLINE Vec<T> broadcast(T x) {
-    return Vec<T>{} + x;
+    return x - Vec<T>{};  // not plus: -0 + 0 is 0, so that would be an addition
 }
 
 // The first `count` lanes from memory, zero in the others.

@@ -1,0 +1,207 @@
+// Projections and their features: rows in, features out, in one core call.
+#include "kernelmill/features.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <bit>
+#include <optional>
+#include <string_view>
+
+#include "buffer.hpp"
+#include "kernelmill/fastfood.hpp"
+#include "run.hpp"
+
+namespace kernelmill::bindings {
+namespace {
+
+template <class T>
+constexpr char kind_of = 'd';
+template <>
+constexpr char kind_of<float> = 'f';
+
+// The elements of a contiguous array of T.
+template <class T>
+const T* contiguous(const Buffer& buffer, char kind, const char* what) {
+    const auto view = buffer.as<const T>();
+    require(buffer.kind() == kind && view.contiguous(), what);
+    return view.data;
+}
+
+bool is_32_bit(const Buffer& b) { return b.kind() == 'i'; }
+bool is_64_bit(const Buffer& b) { return b.kind() == 'l' || b.kind() == 'q'; }
+
+// The rows of a matrix, dense or as the tuple (data, indices, indptr, columns) of a CSR matrix.
+// Indices are checked: what they point to is read.
+template <class T>
+class Input {
+  public:
+    explicit Input(nb::handle x) {
+        if (!nb::isinstance<nb::tuple>(x)) {
+            values_.emplace(x, Buffer::Access::read);
+            require(values_->kind() == kind_of<T> && values_->ndim() == 2,
+                    "x must be a matrix of the dtype of out");
+            const auto view = values_->as<const T>();
+            constexpr auto item = static_cast<ptrdiff_t>(sizeof(T));
+            require((view.shape[1] <= 1 || view.strides[1] == item) &&
+                        view.strides[0] % item == 0 &&
+                        reinterpret_cast<uintptr_t>(view.data) % alignof(T) == 0,
+                    "the rows of x must be contiguous");
+            rows.count = static_cast<size_t>(view.shape[0]);
+            rows.dim = static_cast<size_t>(view.shape[1]);
+            rows.values = view.data;
+            rows.stride = view.strides[0] / item;
+            return;
+        }
+        const auto parts = nb::cast<nb::tuple>(x);
+        require(parts.size() == 4, "expected (data, indices, indptr, columns)");
+        values_.emplace(parts[0], Buffer::Access::read);
+        indices_.emplace(parts[1], Buffer::Access::read);
+        starts_.emplace(parts[2], Buffer::Access::read);
+        rows.dim = nb::cast<size_t>(parts[3]);
+        rows.values = contiguous<T>(*values_, kind_of<T>, "data must have the dtype of out");
+        require(starts_->ndim() == 1 && starts_->size() >= 1, "indptr must have an element");
+        rows.count = starts_->size() - 1;
+        rows.stride = 0;
+        require(is_32_bit(*indices_) || is_64_bit(*indices_), "indices must be int32 or int64");
+        require(is_32_bit(*starts_) || is_64_bit(*starts_), "indptr must be int32 or int64");
+        if (is_32_bit(*indices_)) {
+            rows.indices32 = contiguous<int32_t>(*indices_, indices_->kind(), "indices");
+        } else {
+            rows.indices64 = contiguous<int64_t>(*indices_, indices_->kind(), "indices");
+        }
+        if (is_32_bit(*starts_)) {
+            rows.starts32 = contiguous<int32_t>(*starts_, starts_->kind(), "indptr");
+        } else {
+            rows.starts64 = contiguous<int64_t>(*starts_, starts_->kind(), "indptr");
+        }
+        check_structure();
+    }
+
+    Rows<T> rows{};
+
+  private:
+    void check_structure() const {
+        const size_t stored = std::min(values_->size(), indices_->size());
+        size_t before = 0;
+        for (size_t i = 0; i <= rows.count; ++i) {
+            const size_t at = rows.start(i);  // a negative one becomes huge
+            if (at < before || at > stored) {
+                throw nb::value_error("the sparse matrix is damaged: indptr must not decrease, nor "
+                                      "pass the number of stored elements");
+            }
+            before = at;
+        }
+        for (size_t e = rows.start(0); e < before; ++e) {
+            if (rows.index(e) >= rows.dim) {
+                throw nb::value_error("the sparse matrix is damaged: a column index is out of range");
+            }
+        }
+    }
+
+    std::optional<Buffer> values_, indices_, starts_;
+};
+
+// Where features go: a matrix whose rows are contiguous, with as many columns as there are features.
+template <class T>
+struct Output {
+    Output(const Buffer& out, int kind, double scale, const std::optional<Buffer>& phases,
+           size_t most_frequencies) {
+        const auto view = out.as<T>();
+        require(view.ndim == 2 && out.kind() == kind_of<T>, "out must be a matrix of real numbers");
+        constexpr auto item = static_cast<ptrdiff_t>(sizeof(T));
+        require((view.shape[1] <= 1 || view.strides[1] == item) && view.strides[0] % item == 0 &&
+                    reinterpret_cast<uintptr_t>(view.data) % alignof(T) == 0,
+                "the rows of out must be contiguous");
+        require(kind >= 0 && kind <= 3, "unknown kind of features");
+        const auto columns = static_cast<size_t>(view.shape[1]);
+        features.kind = static_cast<FeatureKind>(kind);
+        const bool paired =
+            features.kind == FeatureKind::cos_sin || features.kind == FeatureKind::complex;
+        features.pairs = paired ? columns / 2 : 0;
+        features.frequencies = paired ? (columns + 1) / 2 : columns;
+        features.scale = static_cast<T>(scale);
+        features.phases = nullptr;
+        require(features.kind != FeatureKind::complex || columns % 2 == 0,
+                "complex features take an even number of real columns");
+        require(features.frequencies <= most_frequencies, "out has more columns than features");
+        const bool needs_phases =
+            features.kind == FeatureKind::cos_phase || features.pairs < (paired ? features.frequencies : 0);
+        if (needs_phases) {
+            require(phases.has_value() && phases->size() >= features.frequencies,
+                    "a phase for each frequency is needed");
+            features.phases = contiguous<T>(*phases, kind_of<T>, "phases must have the dtype of out");
+        }
+        data = view.data;
+        stride = view.strides[0] / item;
+        rows = static_cast<size_t>(view.shape[0]);
+    }
+
+    Features<T> features{};
+    T* data;
+    ptrdiff_t stride;
+    size_t rows;
+};
+
+template <class Work>
+void with_real_type_of(const Buffer& buffer, Work&& work) {
+    switch (buffer.kind()) {
+        case 'f': return work(float{});
+        case 'd': return work(double{});
+        default: throw nb::type_error("expected an array of float32 or float64");
+    }
+}
+
+// permutation, if there is one, must hold numbers below the size of a block: the caller has seen to it.
+void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle permutation,
+                   nb::handle inner, nb::handle outer, size_t blocks_per_group, int kind,
+                   double scale, nb::handle phases, int n_threads) {
+    const Buffer to(out, Buffer::Access::write), b(signs, Buffer::Access::read),
+        g(inner, Buffer::Access::read), s(outer, Buffer::Access::read);
+    std::optional<Buffer> p, phase;
+    if (!permutation.is_none()) p.emplace(permutation, Buffer::Access::read);
+    if (!phases.is_none()) phase.emplace(phases, Buffer::Access::read);
+    require(b.ndim() == 3 && g.ndim() == 2 && same_shape(g, s), "factors must have fitting shapes");
+    const auto blocks = static_cast<size_t>(g.extent(0)), size = static_cast<size_t>(g.extent(1));
+    require(std::has_single_bit(size), "the size of a block must be a power of two");
+    require(blocks_per_group >= 1, "a group has at least one block");
+    const size_t groups = (blocks + blocks_per_group - 1) / blocks_per_group;
+    require(static_cast<size_t>(b.extent(0)) >= groups && (b.extent(1) == 1 || b.extent(1) == 2) &&
+                static_cast<size_t>(b.extent(2)) == size,
+            "signs must have one or two rows for each group");
+    if (p) {
+        require(p->ndim() == 2 && static_cast<size_t>(p->extent(0)) >= groups &&
+                    static_cast<size_t>(p->extent(1)) == size,
+                "permutation must have a row for each group");
+    }
+    with_real_type_of(to, [&](auto zero) {
+        using T = decltype(zero);
+        const Input<T> input(x);
+        const Output<T> output(to, kind, scale, phase, blocks * size);
+        require(input.rows.count == output.rows, "out must have as many rows as x");
+        require(input.rows.dim <= size, "x has more columns than a block");
+        const FastfoodFactors<T> factors{
+            std::countr_zero(size),
+            blocks,
+            blocks_per_group,
+            static_cast<int>(b.extent(1)),
+            contiguous<T>(b, kind_of<T>, "signs must have the dtype of out"),
+            p ? contiguous<int32_t>(*p, 'i', "permutation must be int32") : nullptr,
+            contiguous<T>(g, kind_of<T>, "inner must have the dtype of out"),
+            contiguous<T>(s, kind_of<T>, "outer must have the dtype of out")};
+        run(n_threads, to.size(), [&](const Execution& execution) {
+            return fastfood<T>(input.rows, factors, output.features, output.data, output.stride,
+                               execution);
+        });
+    });
+}
+
+}  // namespace
+
+void register_features(nb::module_& m) {
+    using nb::arg;
+    m.def("fastfood", &fastfood_into, arg("x"), arg("out"), arg("signs"),
+          arg("permutation").none(), arg("inner"), arg("outer"), arg("blocks_per_group"),
+          arg("kind"), arg("scale"), arg("phases").none(), arg("n_threads"));
+}
+
+}  // namespace kernelmill::bindings

@@ -1,0 +1,167 @@
+#include "kernelmill/fastfood.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel_table.hpp"
+#include "scratch.hpp"
+
+namespace kernelmill {
+namespace {
+
+// Tiles of one row per lane serve blocks of these sizes. Smaller ones have too few levels for the
+// tile's passes; of larger ones three tiles do not fit into the second cache.
+constexpr int smallest_tile = 4, largest_tile = 12;
+// A tile costs about as much as so many rows one by one, in tenths of its lanes.
+constexpr size_t rows_worth_a_tile_tenths = 5;
+// Elements of output per piece of work.
+constexpr size_t elements_per_piece = size_t(1) << 14;
+
+template <class T>
+class Job {
+  public:
+    Job(const Rows<T>& x, const FastfoodFactors<T>& factors, const Features<T>& features, T* out,
+        ptrdiff_t out_stride, const Execution& execution)
+        : x_(x),
+          factors_(factors),
+          features_(features),
+          out_(out),
+          out_stride_(out_stride),
+          kernel_(kernels<T>()),
+          size_(size_t(1) << factors.log2_size),
+          lanes_(static_cast<size_t>(kernel_.width)),
+          tiled_(factors.log2_size >= smallest_tile && factors.log2_size <= largest_tile),
+          execution_(execution) {
+        execution_.n_threads = most_participants(execution);  // for the scratch and for the threads
+    }
+
+    bool run() {
+        const size_t groups = used_groups();
+        if (x_.count == 0 || groups == 0) return true;
+        const size_t row_sets = tiled_ ? (x_.count - 1) / lanes_ + 1 : x_.count;
+        const size_t rows_per_set = std::min(tiled_ ? lanes_ : 1, x_.count);
+        const size_t per_group = rows_per_set * factors_.blocks_per_group * size_;
+        // Pieces are sets of rows where there are enough of them for all threads; otherwise the
+        // groups of a set are shared as well.
+        const auto threads = static_cast<size_t>(execution_.n_threads);
+        const size_t most_groups =
+            row_sets >= 4 * threads ? groups : std::max<size_t>(1, elements_per_piece / per_group);
+        const size_t groups_per_piece = std::min(groups, most_groups);
+        const size_t parts = (groups - 1) / groups_per_piece + 1;
+        const size_t grain =
+            std::max<size_t>(1, elements_per_piece / (groups_per_piece * per_group));
+        ScratchPerThread<T> scratch(3 * size_ * (tiled_ ? lanes_ : 1), execution_);
+        return parallel_for(row_sets * parts, grain, execution_, [&](size_t begin, size_t end) {
+            T* mine = scratch.mine();
+            size_t loaded = row_sets;
+            for (size_t piece = begin; piece < end; ++piece) {
+                const size_t set = piece / parts, first = piece % parts * groups_per_piece;
+                const size_t last = std::min(groups, first + groups_per_piece);
+                if (tiled_) {
+                    tile(set * lanes_, first, last, mine, set != loaded);
+                } else {
+                    row(set, first, last, mine);
+                }
+                loaded = set;
+            }
+        });
+    }
+
+  private:
+    size_t used_groups() const {
+        const size_t per_group = factors_.blocks_per_group * size_;
+        return (features_.frequencies + per_group - 1) / per_group;
+    }
+    size_t blocks_of(size_t group) const {
+        const size_t first = group * factors_.blocks_per_group;
+        return std::min(factors_.blocks_per_group, factors_.blocks - first);
+    }
+    const T* signs_of(size_t group) const {
+        return factors_.signs + group * static_cast<size_t>(factors_.sign_stages) * size_;
+    }
+    const int32_t* permutation_of(size_t group) const {
+        return factors_.permutation ? factors_.permutation + group * size_ : nullptr;
+    }
+
+    void tile(size_t first_row, size_t first_group, size_t last_group, T* scratch, bool load) {
+        const size_t rows = std::min(lanes_, x_.count - first_row);
+        if (rows * 10 <= lanes_ * rows_worth_a_tile_tenths) {
+            for (size_t i = 0; i < rows; ++i) row(first_row + i, first_group, last_group, scratch);
+            return;
+        }
+        T *x = scratch, *a = x + size_ * lanes_, *b = a + size_ * lanes_;
+        if (load) load_tile(first_row, rows, x);
+        for (size_t g = first_group; g < last_group; ++g) {
+            const size_t at = g * factors_.blocks_per_group * size_;
+            kernel_.fastfood_tile(x, a, b, factors_.log2_size, factors_.sign_stages, signs_of(g),
+                                  permutation_of(g), blocks_of(g), factors_.inner + at,
+                                  factors_.outer + at, at, features_, out_row(first_row),
+                                  out_stride_, static_cast<int>(rows));
+        }
+    }
+
+    void row(size_t i, size_t first_group, size_t last_group, T* scratch) {
+        T *x = scratch, *a = x + size_, *b = a + size_;
+        load_row(i, x);
+        for (size_t g = first_group; g < last_group; ++g) {
+            const size_t at = g * factors_.blocks_per_group * size_;
+            kernel_.fastfood_row(x, a, b, factors_.log2_size, factors_.sign_stages, signs_of(g),
+                                 permutation_of(g), blocks_of(g), factors_.inner + at,
+                                 factors_.outer + at, at, features_, out_row(i));
+        }
+    }
+
+    void load_row(size_t i, T* to) const {
+        if (x_.sparse()) {
+            std::fill(to, to + size_, T(0));
+            for (size_t e = x_.start(i); e < x_.start(i + 1); ++e) to[x_.index(e)] += x_.values[e];
+            return;
+        }
+        std::memcpy(to, x_row(i), x_.dim * sizeof(T));
+        std::fill(to + x_.dim, to + size_, T(0));
+    }
+
+    void load_tile(size_t first_row, size_t rows, T* to) const {
+        if (x_.sparse()) {
+            std::fill(to, to + size_ * lanes_, T(0));
+            for (size_t i = 0; i < rows; ++i) {
+                for (size_t e = x_.start(first_row + i); e < x_.start(first_row + i + 1); ++e) {
+                    to[x_.index(e) * lanes_ + i] += x_.values[e];
+                }
+            }
+            return;
+        }
+        const T* from[64];
+        for (size_t i = 0; i < lanes_; ++i) from[i] = x_row(first_row + std::min(i, rows - 1));
+        kernel_.interleave_rows(from, to, x_.dim);
+        std::fill(to + x_.dim * lanes_, to + size_ * lanes_, T(0));
+    }
+
+    const T* x_row(size_t i) const { return x_.values + static_cast<ptrdiff_t>(i) * x_.stride; }
+    T* out_row(size_t i) const { return out_ + static_cast<ptrdiff_t>(i) * out_stride_; }
+
+    const Rows<T>& x_;
+    const FastfoodFactors<T>& factors_;
+    const Features<T>& features_;
+    T* out_;
+    ptrdiff_t out_stride_;
+    const KernelTable<T>& kernel_;
+    size_t size_, lanes_;
+    bool tiled_;
+    Execution execution_;
+};
+
+}  // namespace
+
+template <class T>
+bool fastfood(const Rows<T>& x, const FastfoodFactors<T>& factors, const Features<T>& features,
+              T* out, ptrdiff_t out_stride, const Execution& execution) {
+    return Job<T>(x, factors, features, out, out_stride, execution).run();
+}
+
+template bool fastfood(const Rows<float>&, const FastfoodFactors<float>&, const Features<float>&,
+                       float*, ptrdiff_t, const Execution&);
+template bool fastfood(const Rows<double>&, const FastfoodFactors<double>&,
+                       const Features<double>&, double*, ptrdiff_t, const Execution&);
+
+}  // namespace kernelmill

@@ -1,0 +1,28 @@
+// What becomes of a projection z = V x, and where it goes in a row of the output.
+#pragma once
+
+#include <cstddef>
+
+namespace kernelmill {
+
+enum class FeatureKind : int {
+    projection,  // z itself: column j is z_j
+    cos_sin,     // column j is cos z_j, column pairs + j is sin z_j
+    complex,     // columns 2j and 2j + 1 are the real and the imaginary part of exp(i z_j)
+    cos_phase,   // column j is cos(z_j + phase_j)
+};
+
+// Plain data: the kernels are compiled several times and may share no inline function.
+//
+// `pairs` frequencies fill two columns each with cos_sin and complex. With cos_sin one more frequency
+// may follow, for an odd number of columns: column 2 pairs is then cos(z + phase).
+template <class T>
+struct Features {
+    FeatureKind kind;
+    size_t frequencies;
+    size_t pairs;
+    T scale;          // of all columns but those of a projection
+    const T* phases;  // one for each frequency; null where the kind has none
+};
+
+}  // namespace kernelmill

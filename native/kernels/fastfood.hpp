@@ -1,0 +1,281 @@
+// Fastfood: z = S H G P H B x and its features, for as many rows at once as a vector has lanes.
+//
+// A tile holds one row in each lane: every butterfly is vertical, the permutation moves whole
+// vectors, the diagonals are broadcasts. Diagonals and permutation are applied by the transform pass
+// that comes next, and the last pass hands its results to the sines and cosines while they are in
+// registers. Values pass through the same operations as in fastfood_row below, so a row's features do
+// not depend on which of the two computed them.
+#pragma once
+
+
+#include "features.hpp"
+#include "fwht.hpp"
+
+namespace kernelmill::KM_TARGET {
+
+// Levels done by the first pass of a transform of `levels` levels whose last pass has radix 8.
+constexpr int fastfood_first_pass(int levels) {
+    const int above = levels - 3;
+    if (above % 3 == 0) return 3;
+    return above == 1 ? 1 : 2;  // 4 = 2 + 2: a pass of radix 2 moves as much memory as one of radix 8
+}
+
+// The middle passes of `levels` levels in place, one part after another so that each stays in the
+// nearest cache, but for the last three.
+template <class T>
+KM_INLINE void fastfood_pass(T* tile, size_t stride, int log2_radix) {
+    if (log2_radix == 3) fwht_columns<T, 8, false>(tile, tile, stride, 0, stride, T(1));
+    if (log2_radix == 2) fwht_columns<T, 4, false>(tile, tile, stride, 0, stride, T(1));
+    if (log2_radix == 1) fwht_columns<T, 2, false>(tile, tile, stride, 0, stride, T(1));
+}
+
+// Calls last(k) for every run of eight tile rows k, ..., k + 7 once all levels above it are done.
+template <class T, class Last>
+KM_INLINE void fastfood_levels(T* tile, size_t first_row, int levels, const Last& last) {
+    // Not recursive, since it is to be inlined: an odometer over the parts.
+    constexpr size_t w = width<T>;
+    int radix[16], depth = 0;
+    for (int left = levels; left > 3;) {
+        radix[depth] = fastfood_first_pass(left);
+        left -= radix[depth++];
+    }
+    const size_t runs = size_t(1) << (levels - 3);
+    for (size_t run = 0; run < runs; ++run) {
+        int left = levels;
+        for (int at = 0; at < depth; ++at) {
+            const size_t rows = size_t(1) << left;  // of the part that this pass covers
+            left -= radix[at];
+            if ((run * 8) % rows == 0) {
+                fastfood_pass(tile + (first_row + run * 8) * w, (rows >> radix[at]) * w, radix[at]);
+            }
+        }
+        last(first_row + run * 8);
+    }
+}
+
+// One pass from `src` to `dst`: row k of the source, at place[k] if there are places, times factor[k].
+template <class T, int radix, bool permuted>
+KM_INLINE void fastfood_scaled_pass(const T* src, const int32_t* place, const T* factor, T* dst,
+                                    size_t stride) {
+    constexpr size_t w = width<T>;
+    const Vec<T> one = opaque_one<T>();
+    for (size_t k = 0; k < stride; ++k) {
+        Vec<T> r[radix];
+        KM_UNROLL
+        for (int i = 0; i < radix; ++i) {
+            const size_t at = k + i * stride;
+            const size_t from = permuted ? static_cast<size_t>(place[at]) : at;
+            r[i] = load(src + from * w) * broadcast(factor[at]);
+        }
+        butterflies<T, radix>(r, one);
+        KM_UNROLL
+        for (int i = 0; i < radix; ++i) store(dst + (k + i * stride) * w, r[i]);
+    }
+}
+
+template <class T, bool permuted>
+KM_INLINE void fastfood_scaled_pass(const T* src, const int32_t* place, const T* factor, T* dst,
+                                    int levels, int log2_radix) {
+    const size_t stride = size_t(1) << (levels - log2_radix);
+    if (log2_radix == 3) fastfood_scaled_pass<T, 8, permuted>(src, place, factor, dst, stride);
+    if (log2_radix == 2) fastfood_scaled_pass<T, 4, permuted>(src, place, factor, dst, stride);
+    if (log2_radix == 1) fastfood_scaled_pass<T, 2, permuted>(src, place, factor, dst, stride);
+}
+
+template <class T>
+KM_INLINE void fastfood_last_butterflies(T* at, Vec<T>* r) {
+    KM_UNROLL
+    for (int i = 0; i < 8; ++i) r[i] = load(at + i * width<T>);
+    butterflies<T, 8>(r, opaque_one<T>());
+}
+
+// dst = H diag(factor) src[place], all levels.
+template <class T, bool permuted, class Last>
+KM_INLINE void fastfood_transform(const T* src, const int32_t* place, const T* factor, T* dst,
+                                  int levels, const Last& last) {
+    const int first = fastfood_first_pass(levels);
+    fastfood_scaled_pass<T, permuted>(src, place, factor, dst, levels, first);
+    const int left = levels - first;
+    for (size_t part = 0; part < size_t(1) << first; ++part) {
+        fastfood_levels<T>(dst, part << left, left, last);
+    }
+}
+
+// Writes `count` frequencies from number `first` on to the rows of the output: tile row i holds one
+// column of it, a row in each lane. A cache line of each row is written at a time, because rows of the
+// output often lie a power of two apart and then compete for one set of the nearest cache.
+template <class T>
+KM_INLINE void fastfood_store(const T* tile, T* out, ptrdiff_t out_stride, size_t count, int rows) {
+    constexpr int w = width<T>, line = 64 / static_cast<int>(sizeof(T));
+    size_t k = 0;
+    if (rows == w) {
+        for (; k + line <= count; k += line) {
+            Vec<T> r[line];
+            KM_UNROLL
+            for (int i = 0; i < line; ++i) r[i] = load(tile + (k + i) * w);
+            KM_UNROLL
+            for (int i = 0; i < line; i += w) transpose<T>(r + i);
+            T* to = out + k;
+            KM_UNROLL
+            for (int row = 0; row < w; ++row, to += out_stride) {
+                KM_UNROLL
+                for (int i = 0; i < line; i += w) store(to + i, r[i + row]);
+            }
+        }
+    }
+    for (; k < count; ++k) {
+        for (int row = 0; row < rows; ++row) out[row * out_stride + k] = tile[k * w + row];
+    }
+}
+
+// The same for pairs, of which one row gets c0 s0 c1 s1 ...
+template <class T>
+KM_INLINE void fastfood_store_pairs(const T* c, const T* s, T* out, ptrdiff_t out_stride,
+                                    size_t count, int rows) {
+    constexpr int w = width<T>;
+    size_t k = 0;
+    if (rows == w) {
+        constexpr int half = w / 2;
+        for (; k + half <= count; k += half) {
+            Vec<T> r[w];
+            KM_UNROLL
+            for (int i = 0; i < half; ++i) {
+                r[2 * i] = load(c + (k + i) * w);
+                r[2 * i + 1] = load(s + (k + i) * w);
+            }
+            transpose<T>(r);
+            KM_UNROLL
+            for (int row = 0; row < w; ++row) store(out + row * out_stride + 2 * k, r[row]);
+        }
+    }
+    for (; k < count; ++k) {
+        for (int row = 0; row < rows; ++row) {
+            out[row * out_stride + 2 * k] = c[k * w + row];
+            out[row * out_stride + 2 * k + 1] = s[k * w + row];
+        }
+    }
+}
+
+// Sines and cosines of n tile rows, times scale. x may be c.
+template <class T>
+KM_INLINE void fastfood_sincos(const T* x, T* c, T* s, size_t n, T scale) {
+    constexpr size_t w = width<T>, together = 2;
+    for (size_t k = 0; k < n; k += together) {  // n is a multiple of 8
+        Vec<T> in[together], sine[together], cosine[together];
+        KM_UNROLL
+        for (size_t i = 0; i < together; ++i) in[i] = load(x + (k + i) * w);
+        sincos<T, together>(in, sine, cosine);
+        KM_UNROLL
+        for (size_t i = 0; i < together; ++i) {
+            store(c + (k + i) * w, cosine[i] * scale);
+            store(s + (k + i) * w, sine[i] * scale);
+        }
+    }
+}
+
+// Features of frequencies first, first + 1, ... from the projections in the n rows of a tile, to the
+// rows of the output. Spoils the tile.
+template <class T>
+KM_INLINE void fastfood_features(T* z, size_t n, size_t first, const Features<T>& features, T* out,
+                                 ptrdiff_t out_stride, int rows) {
+    constexpr size_t w = width<T>, chunk = 64;
+    alignas(64) T s[chunk * w];
+    const FeatureKind kind = features.kind;
+    const bool paired = kind == FeatureKind::cos_sin || kind == FeatureKind::complex;
+    for (size_t k = 0; k < n; k += chunk, z += chunk * w, first += chunk) {
+        if (first >= features.frequencies) return;
+        const size_t here = n - k < chunk ? n - k : chunk, left = features.frequencies - first;
+        const size_t count = left < here ? left : here;
+        if (kind == FeatureKind::cos_phase) {
+            for (size_t i = 0; i < count; ++i) {
+                store(z + i * w, load(z + i * w) + broadcast(features.phases[first + i]));
+            }
+        }
+        size_t pairs = count;
+        if (paired && first + count > features.pairs) {  // one more, for an odd number of columns
+            pairs = features.pairs - first;
+            Vec<T> x = load(z + pairs * w) + broadcast(features.phases[features.pairs]), sine, cosine;
+            sincos<T, 1>(&x, &sine, &cosine);
+            cosine *= broadcast(features.scale);
+            for (int r = 0; r < rows; ++r) out[r * out_stride + 2 * features.pairs] = cosine[r];
+        }
+        if (kind != FeatureKind::projection) fastfood_sincos<T>(z, z, s, here, features.scale);
+        if (kind == FeatureKind::complex) {
+            fastfood_store_pairs<T>(z, s, out + 2 * first, out_stride, pairs, rows);
+            continue;
+        }
+        fastfood_store<T>(z, out + first, out_stride, pairs, rows);
+        if (paired) fastfood_store<T>(s, out + features.pairs + first, out_stride, pairs, rows);
+    }
+}
+
+// One group: signs (`stages` times), then each block. `x` is the tile of the rows, `a` and `b` scratch
+// tiles; all have 2^levels rows, levels >= 4. `first` is the group's first frequency.
+template <class T>
+void fastfood_tile(const T* x, T* a, T* b, int levels, int stages, const T* signs,
+                   const int32_t* permutation, size_t blocks, const T* inner, const T* outer,
+                   size_t first, const Features<T>& features, T* out, ptrdiff_t out_stride,
+                   int rows) {
+    constexpr int w = width<T>;
+    const size_t p = size_t(1) << levels;
+    const auto in_place = [&](T* tile) {
+        return [tile](size_t k) __attribute__((always_inline)) {
+            Vec<T> r[8];
+            T* at = tile + k * w;
+            fastfood_last_butterflies<T>(at, r);
+            KM_UNROLL
+            for (int i = 0; i < 8; ++i) store(at + i * w, r[i]);
+        };
+    };
+    fastfood_transform<T, false>(x, nullptr, signs, a, levels, in_place(a));
+    if (stages == 2) {
+        fastfood_transform<T, false>(a, nullptr, signs + p, b, levels, in_place(b));
+        T* swap = a;
+        a = b;
+        b = swap;
+    }
+    for (size_t block = 0; block < blocks && first < features.frequencies; ++block) {
+        const auto scaled = [&](size_t k) __attribute__((always_inline)) {
+            Vec<T> r[8];
+            T* at = b + k * w;
+            fastfood_last_butterflies<T>(at, r);
+            KM_UNROLL
+            for (int i = 0; i < 8; ++i) store(at + i * w, r[i] * broadcast(outer[k + i]));
+        };
+        if (permutation) {
+            fastfood_transform<T, true>(a, permutation, inner, b, levels, scaled);
+        } else {
+            fastfood_transform<T, false>(a, nullptr, inner, b, levels, scaled);
+        }
+        fastfood_features<T>(b, p, first, features, out, out_stride, rows);
+        inner += p;
+        outer += p;
+        first += p;
+    }
+}
+
+// The same for one row, along the row: x has length p, a and b are scratch of that length.
+template <class T>
+void fastfood_row(const T* x, T* a, T* b, int levels, int stages, const T* signs,
+                  const int32_t* permutation, size_t blocks, const T* inner, const T* outer,
+                  size_t first, const Features<T>& features, T* out) {
+    const size_t p = size_t(1) << levels;
+    for (size_t k = 0; k < p; ++k) a[k] = x[k] * signs[k];
+    fwht_rows<T>(a, a, 1, levels, T(1));
+    if (stages == 2) {
+        for (size_t k = 0; k < p; ++k) a[k] = a[k] * signs[p + k];
+        fwht_rows<T>(a, a, 1, levels, T(1));
+    }
+    for (size_t block = 0; block < blocks; ++block, inner += p, outer += p, first += p) {
+        if (first >= features.frequencies) return;
+        if (permutation) {
+            for (size_t k = 0; k < p; ++k) b[k] = a[permutation[k]] * inner[k];
+        } else {
+            for (size_t k = 0; k < p; ++k) b[k] = a[k] * inner[k];
+        }
+        fwht_rows<T>(b, b, 1, levels, T(1));
+        features_row<T>(b, outer, p, first, features, out);
+    }
+}
+
+}  // namespace kernelmill::KM_TARGET
