@@ -77,8 +77,8 @@ class Kernel(ABC):
         Returns
         -------
         ndarray of shape (n, dim)
-            Lengths, or for kernels that are not radial entries, of at most 1e12: larger ones of
-            heavy-tailed spectra are cut to that.
+            Lengths (for `Laplacian`, entries) are at most 1e12: larger ones of heavy-tailed spectra
+            are cut to between half of that and 1e12.
         """
 
     def length_scale_from_gamma(self, gamma: float) -> float:
@@ -138,11 +138,17 @@ class RadialKernel(Kernel):
     def radii(self, stream: Stream, n: int, dim: int, *, start: int = 0) -> NDArray[np.float64]:
         """Lengths of n independent frequencies in `dim` dimensions, at most 1e12.
 
-        Element i depends on the stream and ``start + i`` alone.
+        Element i depends on the stream and ``start + i`` alone. Where a heavy tail would give more
+        than 1e12, it is uniform between half of that and 1e12: were it always the same number, in
+        one dimension the kernel would not fall to 0.
         """
         n, dim = checked_integer("n", n, 0), checked_integer("dim", dim, 1)
         lengths = self._lengths(stream, n, dim, checked_start(start))
-        return np.fmin(lengths, LONGEST_FREQUENCY)
+        too_long = ~(lengths <= LONGEST_FREQUENCY)
+        if too_long.any():
+            shares = (1 + stream.substream("cut").uniforms(n, start=start)) / 2
+            lengths[too_long] = LONGEST_FREQUENCY * shares[too_long]
+        return lengths
 
     def frequencies(
         self, stream: Stream, n: int, dim: int, *, start: int = 0

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import scipy  # scipy.special is loaded when it is first used
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
 
 # From these orders on Debye's expansions have an error below 1e-14; measured with mpmath.
@@ -115,19 +116,19 @@ def _start_of_k(order: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
 def _log_debye(order: float, square: NDArray[np.float64]) -> NDArray[np.float64]:
     """Debye's expansion for large orders: of J at z = x / order, and of K for a negative order.
 
-    `square` is -z**2 for J and z**2 for K. See DLMF 10.19.3 and 10.41.4; Stirling's series for the
-    gamma function takes away all that is large.
+    `square` is -z**2 for J and z**2 for K. See DLMF 10.19.3 and 10.41.4; what is large there is
+    taken away by the gamma function, whose Stirling series is that of the sum at z = 0.
     """
     root = np.sqrt(1 + square)
     less_one = square / (1 + root)
     p = 1 / root
-    total = np.zeros_like(root)
+    total, total_at_zero = np.zeros_like(root), np.zeros(())
     for k in range(_DEBYE_TERMS, -1, -1):
-        total = total / order + np.polynomial.polynomial.polyval(p, _debye_polynomials()[k])
-    v = 1 / order
-    stirling = v * (1 / 12 - v**2 * (1 / 360 - v**2 * (1 / 1260 - v**2 / 1680)))
+        coefficients = _debye_polynomials()[k]
+        total = total / order + polyval(p, coefficients)
+        total_at_zero = total_at_zero / order + polyval(1.0, coefficients)
     growth = order * (less_one - np.log1p(less_one / 2))
-    return np.asarray(stirling + growth - np.log(root) / 2 + np.log(total))
+    return np.asarray(growth - np.log(root) / 2 + np.log(total / total_at_zero))
 
 
 @functools.cache

@@ -29,7 +29,7 @@ class Radial(RadialKernel):
         An array of lengths stands for the law that takes each of them with the same probability.
         A callable ``radii(stream, n, dim)`` returns n lengths, shape (n,), drawn from the `Stream`;
         the first ones must not depend on n. Lengths are finite and not negative; those above 1e12
-        are cut to that.
+        are cut to about that.
     value : callable, optional
         The kernel as a function of an array of distances, in length scales. Without it, the kernel
         of an array of radii is the mean over the radii w of
@@ -106,8 +106,8 @@ class Radial(RadialKernel):
         return drawn[start:].astype(np.float64)
 
     def __repr__(self) -> str:
-        law = self.law if callable(self.law) else f"<{self.law.size} radii>"
-        return f"Radial({law}, value={self.profile})"
+        law = name_of(self.law) if callable(self.law) else f"<{self.law.size} radii>"
+        return f"Radial({law}, value={name_of(self.profile)})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Radial):
@@ -119,6 +119,11 @@ class Radial(RadialKernel):
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.law if callable(self.law) else self.law.tobytes(), self.profile)
+
+
+def name_of(function: Callable[..., Any] | None) -> str:
+    """A function as people write it, without the address that its repr has."""
+    return str(getattr(function, "__name__", repr(function)))
 
 
 def _checked_sample(radii: ArrayLike) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.kernels.base import Kernel
+from kernelmill.kernels.custom_radial import name_of
 from kernelmill.kernels.points import dense_blocks
 from kernelmill.random import Stream
 from kernelmill.random.arguments import checked_integer, checked_start
@@ -136,8 +137,11 @@ class Spectrum(Kernel):
             )
 
     def __repr__(self) -> str:
-        law = "<{} frequencies in {} dimensions>".format(*getattr(self.law, "shape", (0, 0)))
-        return f"Spectrum({self.law if callable(self.law) else law}, value={self.profile})"
+        if callable(self.law):
+            law = name_of(self.law)
+        else:
+            law = "<{} frequencies in {} dimensions>".format(*self.law.shape)
+        return f"Spectrum({law}, value={name_of(self.profile)})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Spectrum):

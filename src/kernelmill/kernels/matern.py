@@ -38,8 +38,8 @@ class Matern(RadialKernel):
     Notes
     -----
     The error of values is below 1e-12 for every nu. For nu below about 0.1 a good part of the
-    frequencies would be longer than 1e12, and are cut to that length: this changes the kernel at
-    distances that are below 1e-12 length scales.
+    frequencies would be longer than 1e12; they are cut to about that length, which changes the
+    kernel at distances of some 1e-12 length scales and less.
 
     Examples
     --------
