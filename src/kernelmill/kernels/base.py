@@ -1,0 +1,168 @@
+"""What every kernel offers, and what the radial ones share."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kernelmill.kernels.distances import euclidean_distances
+from kernelmill.kernels.points import checked_pair
+from kernelmill.random import Stream
+from kernelmill.random.arguments import checked_integer, checked_positive, checked_start
+
+# Heavy tails end here: a kernel cannot tell distances below 1e-12 length scales apart from 0.
+LONGEST_FREQUENCY = 1e12
+
+
+class Kernel(ABC):
+    r"""A shift-invariant kernel with k(x, x) = 1, given at length scale 1.
+
+    By Bochner's theorem it is the characteristic function of its spectral measure,
+
+    .. math:: k(x, y) = E \cos \langle \omega, x - y \rangle,
+
+    from which `frequencies` draws. At length scale s, k is evaluated at (x - y) / s and frequencies
+    are divided by s.
+
+    Attributes
+    ----------
+    radial : bool
+        Whether k is a function of the Euclidean distance alone.
+    """
+
+    radial: ClassVar[bool] = False
+
+    def __call__(self, X: Any, Y: Any = None, *, length_scale: float = 1.0) -> NDArray[np.float64]:
+        """The exact kernel between the rows of X and those of Y.
+
+        Parameters
+        ----------
+        X, Y : array_like or scipy sparse, of shapes (n_X, dim) and (n_Y, dim)
+            Points, real and finite. Without Y, those of X again.
+        length_scale : float, default=1.0
+            Positive.
+
+        Returns
+        -------
+        ndarray of shape (n_X, n_Y)
+            float64, whatever the dtype of the points.
+        """
+        scale = checked_positive("length_scale", length_scale)
+        first, second = checked_pair(X, Y)
+        return self._values(first, second, scale)
+
+    @abstractmethod
+    def _values(self, X: Any, Y: Any, length_scale: float) -> NDArray[np.float64]:
+        """The kernel between checked points; Y is None where it is X."""
+
+    @abstractmethod
+    def frequencies(
+        self, stream: Stream, n: int, dim: int, *, start: int = 0
+    ) -> NDArray[np.float64]:
+        """Independent draws from the spectral measure at length scale 1.
+
+        Parameters
+        ----------
+        stream : Stream
+            Where the randomness comes from.
+        n, dim : int
+            The number of frequencies and of their dimensions.
+        start : int, default=0
+            The position of the first: row i depends on the stream and ``start + i`` alone.
+
+        Returns
+        -------
+        ndarray of shape (n, dim)
+            Lengths (for `Laplacian`, entries) are at most 1e12: larger ones of heavy-tailed spectra
+            are cut to between half of that and 1e12.
+        """
+
+    def length_scale_from_gamma(self, gamma: float) -> float:
+        """The length scale that scikit-learn's `gamma` stands for: 1 / sqrt(2 gamma).
+
+        The kernel is then a function of gamma times the squared distance.
+        """
+        return math.sqrt(0.5 / checked_positive("gamma", gamma))
+
+    def length_scale_of_spread(self, dim: int, variance: float) -> float:
+        """The length scale called "scale": that of gamma = 1 / (dim * variance).
+
+        Parameters
+        ----------
+        dim : int
+            The number of columns of the data.
+        variance : float
+            The variance of all their entries. If it is 0, gamma is 1, as in scikit-learn.
+        """
+        spread = self._checked_spread(dim, variance)
+        return math.sqrt(spread / 2) if spread > 0 else self.length_scale_from_gamma(1.0)
+
+    @staticmethod
+    def _checked_spread(dim: int, variance: float) -> float:
+        number = 0.0 if variance == 0 else checked_positive("variance", variance)
+        return checked_integer("dim", dim, 1) * number
+
+    def distances(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
+        """The distances that the kernel is a function of: Euclidean unless stated otherwise."""
+        return euclidean_distances(*checked_pair(X, Y))
+
+
+class RadialKernel(Kernel):
+    """A kernel that is a function of the Euclidean distance.
+
+    Its frequencies are uniform directions times random lengths, the `radii`.
+
+    Attributes
+    ----------
+    gaussian_mixture : bool
+        Whether the spectrum is a scale mixture of Gaussians. Then k, as a function of the distance,
+        is the same in every dimension, and d of p coordinates of a frequency in p dimensions are a
+        frequency in d dimensions.
+    """
+
+    radial: ClassVar[bool] = True
+    gaussian_mixture: ClassVar[bool] = False
+
+    @abstractmethod
+    def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
+        """The kernel at points so many length scales apart, in `dim` dimensions."""
+
+    @abstractmethod
+    def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:
+        """Radii that may still be too long; NaN stands for infinity over infinity."""
+
+    def radii(self, stream: Stream, n: int, dim: int, *, start: int = 0) -> NDArray[np.float64]:
+        """Lengths of n independent frequencies in `dim` dimensions, at most 1e12.
+
+        Element i depends on the stream and ``start + i`` alone. Where a heavy tail would give more
+        than 1e12, it is uniform between half of that and 1e12: were it always the same number, in
+        one dimension the kernel would not fall to 0.
+        """
+        n, dim = checked_integer("n", n, 0), checked_integer("dim", dim, 1)
+        lengths = self._lengths(stream, n, dim, checked_start(start))
+        too_long = ~(lengths <= LONGEST_FREQUENCY)
+        if too_long.any():
+            shares = (1 + stream.substream("cut").uniforms(n, start=start)) / 2
+            lengths[too_long] = LONGEST_FREQUENCY * shares[too_long]
+        return lengths
+
+    def frequencies(
+        self, stream: Stream, n: int, dim: int, *, start: int = 0
+    ) -> NDArray[np.float64]:
+        """Independent draws from the spectral measure: radii times uniform directions.
+
+        See `Kernel.frequencies`.
+        """
+        radii = self.radii(stream.substream("radii"), n, dim, start=start)
+        directions = stream.substream("directions").sphere(n, dim, start=start)
+        directions *= radii[:, np.newaxis]
+        return directions
+
+    def _values(self, X: Any, Y: Any, length_scale: float) -> NDArray[np.float64]:
+        with np.errstate(over="ignore"):
+            distances = euclidean_distances(X, Y) / length_scale
+        return self.value(distances, X.shape[1])
