@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <bit>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -195,12 +196,40 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
     });
 }
 
+// Features of projections z of frequencies first, first + 1, ..., times `outer` where it is given.
+void features_into(nb::handle z, nb::handle outer, size_t first, nb::handle out, int kind,
+                   double scale, nb::handle phases, int n_threads) {
+    const Buffer to(out, Buffer::Access::write);
+    std::optional<Buffer> s, phase;
+    if (!outer.is_none()) s.emplace(outer, Buffer::Access::read);
+    if (!phases.is_none()) phase.emplace(phases, Buffer::Access::read);
+    with_real_type_of(to, [&](auto zero) {
+        using T = decltype(zero);
+        const Input<T> input(z);
+        require(!input.rows.sparse(), "z must be dense");
+        const size_t n = input.rows.dim;
+        const Output<T> output(to, kind, scale, phase, std::numeric_limits<size_t>::max());
+        require(input.rows.count == output.rows, "out must have as many rows as z");
+        require(!s || s->size() == n, "outer must have an element for each column of z");
+        require(first <= output.features.frequencies, "first is beyond the columns of out");
+        const T* factors = s ? contiguous<T>(*s, kind_of<T>, "outer must have the dtype of out")
+                             : nullptr;
+        run(n_threads, input.rows.count * n, [&](const Execution& execution) {
+            return write_features<T>(input.rows.values, input.rows.stride, input.rows.count, n,
+                                     factors, first, output.features, output.data, output.stride,
+                                     execution);
+        });
+    });
+}
+
 }  // namespace
 
 void register_features(nb::module_& m) {
     using nb::arg;
     m.def("fastfood", &fastfood_into, arg("x"), arg("out"), arg("signs"),
           arg("permutation").none(), arg("inner"), arg("outer"), arg("blocks_per_group"),
+          arg("kind"), arg("scale"), arg("phases").none(), arg("n_threads"));
+    m.def("features", &features_into, arg("z"), arg("outer").none(), arg("first"), arg("out"),
           arg("kind"), arg("scale"), arg("phases").none(), arg("n_threads"));
 }
 

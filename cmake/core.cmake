@@ -10,6 +10,7 @@ add_library(
     kernelmill_core STATIC
     native/core/convolution.cpp
     native/core/fastfood.cpp
+    native/core/features.cpp
     native/core/fwht.cpp
     native/core/isa.cpp
     native/core/sincos.cpp

@@ -24,6 +24,34 @@ def circular_convolve(
     operands: tuple[NDArray[Any], ...], out: NDArray[Any], n_threads: int
 ) -> bool: ...
 
+# Features of rows: a dense matrix, or (data, indices, indptr, columns) of a CSR matrix. `kind` is
+# 0 projection, 1 cos_sin, 2 complex (as pairs of reals), 3 cos_phase.
+Rows = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
+
+def fastfood(
+    x: Rows,
+    out: NDArray[Any],
+    signs: NDArray[Any],
+    permutation: NDArray[Any] | None,
+    inner: NDArray[Any],
+    outer: NDArray[Any],
+    blocks_per_group: int,
+    kind: int,
+    scale: float,
+    phases: NDArray[Any] | None,
+    n_threads: int,
+) -> None: ...
+def features(
+    z: NDArray[Any],
+    outer: NDArray[Any] | None,
+    first: int,
+    out: NDArray[Any],
+    kind: int,
+    scale: float,
+    phases: NDArray[Any] | None,
+    n_threads: int,
+) -> None: ...
+
 # Random draws; a key is two words, the low one first.
 Key = tuple[int, int]
 

@@ -1,0 +1,237 @@
+"""Fastfood projections: z = V x in O(log d) operations per frequency, V never stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill import _native
+from kernelmill.kernels import RadialKernel
+from kernelmill.projections.coefficients import (
+    STRATA,
+    block_lengths,
+    draw_permutations,
+    draw_signs,
+    stratified_normals,
+)
+from kernelmill.projections.layout import FeatureLayout
+from kernelmill.projections.rows import blocks_of_rows, native_rows
+from kernelmill.random import Stream
+from kernelmill.runtime.threads import resolve_threads
+from kernelmill.transforms import fwht
+
+__all__ = ["FastfoodFactors", "HadamardProjection", "padded_size"]
+
+# With fewer dimensions, the rows of one block are too much alike: docs/decisions/008.
+_SMALLEST_BLOCK = {"hadamard": 16, "sorf": 64}
+
+
+def padded_size(transform: str, dim: int) -> int:
+    """The length that inputs are padded to with zeros: a power of two, and not too small."""
+    return max(_SMALLEST_BLOCK[transform], 1 << (dim - 1).bit_length())
+
+
+@dataclass(frozen=True, eq=False)
+class FastfoodFactors:
+    r"""The factors of :math:`V = S H G \Pi H B`, in blocks of p rows.
+
+    Blocks come in groups of `blocks_per_group` that share the signs and the permutation.
+
+    Attributes
+    ----------
+    signs : ndarray of shape (n_groups, n_stages, p)
+        B. With two stages, :math:`H B` is applied twice, with signs of its own each time.
+    permutation : ndarray of int32 of shape (n_groups, p), or None
+        Element i of :math:`\Pi w` is ``w[permutation[i]]``.
+    inner : ndarray of shape (n_blocks, p)
+        G.
+    outer : ndarray of shape (n_blocks, p)
+        S with all normalization and the length scale.
+    blocks_per_group : int
+    """
+
+    signs: NDArray[Any]
+    permutation: NDArray[np.int32] | None
+    inner: NDArray[Any]
+    outer: NDArray[Any]
+    blocks_per_group: int
+
+    def astype(self, dtype: np.dtype[Any]) -> FastfoodFactors:
+        """The same factors rounded to another dtype, not to be written to."""
+        arrays = [a.astype(dtype) for a in (self.signs, self.inner, self.outer)]
+        for array in arrays:
+            array.flags.writeable = False
+        signs, inner, outer = arrays
+        return FastfoodFactors(signs, self.permutation, inner, outer, self.blocks_per_group)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that they take."""
+        arrays = (self.signs, self.permutation, self.inner, self.outer)
+        return sum(a.nbytes for a in arrays if a is not None)
+
+
+def _draw_hadamard(
+    stream: Stream, n_blocks: int, size: int, stratified: bool
+) -> tuple[FastfoodFactors, NDArray[np.float64]]:
+    """Signs, permutations and normals, and the length of the rows of H G P H B in each block."""
+    per_group = STRATA if stratified else 1
+    n_groups = -(-n_blocks // per_group)
+    if stratified:
+        inner = stratified_normals(stream.substream("stratified normals"), n_blocks, size)
+    else:
+        inner = stream.substream("normals").normals((n_blocks, size))
+    factors = FastfoodFactors(
+        signs=draw_signs(stream.substream("signs"), n_groups, size)[:, np.newaxis],
+        permutation=draw_permutations(stream.substream("permutations"), n_groups, size),
+        inner=inner,
+        outer=np.ones_like(inner),
+        blocks_per_group=per_group,
+    )
+    return factors, block_lengths(inner) * np.sqrt(size)
+
+
+def _draw_sorf(
+    stream: Stream, n_blocks: int, size: int
+) -> tuple[FastfoodFactors, NDArray[np.float64]]:
+    """Three diagonals of signs, and the length of the rows of (H D)^3."""
+    signs = [
+        draw_signs(stream.substream("sorf signs", stage), n_blocks, size) for stage in range(3)
+    ]
+    factors = FastfoodFactors(
+        signs=np.stack(signs[:2], axis=1),
+        permutation=None,
+        inner=signs[2],
+        outer=np.ones_like(signs[2]),
+        blocks_per_group=1,
+    )
+    return factors, np.full(n_blocks, size * np.sqrt(size))
+
+
+def _lengths_of_leading_part(factors: FastfoodFactors, dim: int) -> NDArray[np.float64]:
+    """The length of the first `dim` coordinates of every row of H G P H B, block by block.
+
+    The unit vectors are projected a few at a time, and squares are added in their order.
+    """
+    n_blocks, size = factors.inner.shape
+    squares = np.zeros((n_blocks, size))
+    step = max(1, (1 << 20) // size)
+    for begin in range(0, dim, step):
+        units = np.eye(min(step, dim - begin), size, begin)
+        for block in range(n_blocks):
+            group = block // factors.blocks_per_group
+            rows = units
+            for stage_signs in factors.signs[group]:
+                rows = fwht(rows * stage_signs)
+            if factors.permutation is not None:
+                rows = rows[:, factors.permutation[group]]
+            rows = fwht(rows * factors.inner[block])
+            for row in rows:
+                squares[block] += row * row
+    return np.sqrt(squares)
+
+
+@dataclass(eq=False)
+class HadamardProjection:
+    r"""Frequencies of a radial kernel as rows of :math:`S H G \Pi H B` or of :math:`S (H D)^3`.
+
+    Parameters
+    ----------
+    kernel : RadialKernel
+        Its radii are the lengths of the rows.
+    length_scale : float
+        Divides the frequencies.
+    dim : int
+        The number of columns of the input.
+    n_frequencies : int
+    stream : Stream
+        All coefficients are functions of it and of their position.
+    transform : {"hadamard", "sorf"}
+    stratified : bool
+        Whether blocks share signs and permutation in fours, with stratified normals.
+
+    Notes
+    -----
+    Coefficients are drawn when they are first needed, once for each dtype, and are not pickled.
+    """
+
+    kernel: RadialKernel
+    length_scale: float
+    dim: int
+    n_frequencies: int
+    stream: Stream
+    transform: str
+    stratified: bool
+    _drawn: dict[str, FastfoodFactors] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_drawn": {}}
+
+    @property
+    def block_size(self) -> int:
+        """The padded length of an input, and the number of frequencies in a block."""
+        return padded_size(self.transform, self.dim)
+
+    def factors(self, dtype: Any = np.float64) -> FastfoodFactors:
+        """The coefficients in float64 or float32."""
+        name = np.dtype(dtype).name
+        if name not in self._drawn:
+            self._drawn[name] = self._draw().astype(np.dtype(dtype))
+        return self._drawn[name]
+
+    def _draw(self) -> FastfoodFactors:
+        size = self.block_size
+        n_blocks = -(-self.n_frequencies // size)
+        if self.transform == "sorf":
+            factors, lengths = _draw_sorf(self.stream, n_blocks, size)
+        else:
+            factors, lengths = _draw_hadamard(self.stream, n_blocks, size, self.stratified)
+        # In p > d dimensions a scale mixture of Gaussians has the right law in the first d. For
+        # other spectra it is the length of those d coordinates that has to be right.
+        if self.kernel.gaussian_mixture or self.dim == size:
+            radii_dim, row_lengths = size, lengths[:, np.newaxis]
+        else:
+            radii_dim, row_lengths = self.dim, _lengths_of_leading_part(factors, self.dim)
+        radii = self.kernel.radii(self.stream.substream("radii"), n_blocks * size, radii_dim)
+        factors.outer[:] = radii.reshape(n_blocks, size) / (row_lengths * self.length_scale)
+        return factors
+
+    def features(
+        self,
+        X: Any,
+        layout: FeatureLayout,
+        phases: NDArray[Any] | None,
+        out: NDArray[Any],
+        n_threads: int | None = None,
+    ) -> None:
+        """Write the features of the rows of X, which has the real dtype of `out`."""
+        apply_factors(self.factors(out.dtype), X, layout, phases, out, n_threads)
+
+
+def apply_factors(
+    factors: FastfoodFactors,
+    X: Any,
+    layout: FeatureLayout,
+    phases: NDArray[Any] | None,
+    out: NDArray[Any],
+    n_threads: int | None,
+) -> None:
+    """Write the features of the rows of X; factors, phases, X and out have one real dtype."""
+    threads = resolve_threads(n_threads)
+    for rows, part in blocks_of_rows(X, out):
+        _native.fastfood(
+            native_rows(rows),
+            part,
+            factors.signs,
+            factors.permutation,
+            factors.inner,
+            factors.outer,
+            factors.blocks_per_group,
+            layout.native_kind,
+            layout.scale,
+            phases,
+            threads,
+        )

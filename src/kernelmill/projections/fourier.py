@@ -1,0 +1,166 @@
+"""Fastfood with a Fourier or a cosine transform instead of the Walsh-Hadamard transform."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill import _native
+from kernelmill.kernels import RadialKernel
+from kernelmill.projections.coefficients import (
+    STRATA,
+    block_lengths,
+    draw_permutations,
+    draw_signs,
+    stratified_normals,
+)
+from kernelmill.projections.layout import FeatureLayout
+from kernelmill.projections.rows import blocks_of_rows
+from kernelmill.random import Stream
+from kernelmill.runtime.threads import get_num_threads, resolve_threads
+
+__all__ = ["FourierProjection"]
+
+_SMALLEST_BLOCK = 16
+_BLOCK_ELEMENTS = 1 << 17  # of the transformed rows that wait in memory
+
+
+def real_fourier(x: NDArray[Any], workers: int) -> NDArray[Any]:
+    """The real Fourier transform along the rows, as an orthogonal matrix: cosines, then sines."""
+    from scipy.fft import rfft
+
+    n = x.shape[1]
+    spectrum = rfft(x, axis=1, norm="ortho", workers=workers)
+    out = np.empty_like(x)
+    n_cosines = n // 2 + 1
+    out[:, :n_cosines] = spectrum.real
+    out[:, n_cosines:] = spectrum.imag[:, 1 : n - n_cosines + 1]
+    twice = slice(1, n if n % 2 else n // 2)  # all but the constant and the alternating row
+    out[:, twice] *= np.sqrt(x.dtype.type(2))
+    if n % 2 == 0:
+        out[:, n_cosines:] *= np.sqrt(x.dtype.type(2))
+    return out
+
+
+def cosine(x: NDArray[Any], workers: int) -> NDArray[Any]:
+    """The discrete cosine transform along the rows, as an orthogonal matrix."""
+    from scipy.fft import dct
+
+    return np.asarray(dct(x, axis=1, norm="ortho", workers=workers))
+
+
+@dataclass(frozen=True, eq=False)
+class _Factors:
+    signs: NDArray[Any]  # (n_groups, p)
+    permutation: NDArray[np.int32]  # (n_groups, p)
+    inner: NDArray[Any] | None  # (n_blocks, p); None for "fft"
+    outer: NDArray[Any]  # (n_blocks, p)
+    blocks_per_group: int
+
+
+@dataclass(eq=False)
+class FourierProjection:
+    r"""Frequencies of a radial kernel by fast transforms of any length.
+
+    "dct" replaces both Walsh-Hadamard transforms of Fastfood by cosine transforms T,
+    :math:`V = S T G \Pi T B` (Le, Sarlós & Smola, footnote 2). "fft" is their heuristic
+    :math:`V = S \Pi F B` (section 6): rows of the real Fourier matrix F in random order, with random
+    signs on the columns.
+
+    Parameters are those of :class:`~kernelmill.projections.HadamardProjection`.
+    """
+
+    kernel: RadialKernel
+    length_scale: float
+    dim: int
+    n_frequencies: int
+    stream: Stream
+    transform: str
+    stratified: bool
+    _drawn: dict[str, _Factors] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_drawn": {}}
+
+    @property
+    def block_size(self) -> int:
+        """The padded length of an input, and the number of frequencies in a block."""
+        return max(_SMALLEST_BLOCK, self.dim)
+
+    def factors(self, dtype: Any = np.float64) -> _Factors:
+        """The coefficients in float64 or float32."""
+        kind = np.dtype(dtype)
+        if kind.name not in self._drawn:
+            drawn = self._draw()
+            inner = None if drawn.inner is None else drawn.inner.astype(kind)
+            self._drawn[kind.name] = _Factors(
+                drawn.signs.astype(kind),
+                drawn.permutation,
+                inner,
+                drawn.outer.astype(kind),
+                drawn.blocks_per_group,
+            )
+        return self._drawn[kind.name]
+
+    def _draw(self) -> _Factors:
+        size = self.block_size
+        n_blocks = -(-self.n_frequencies // size)
+        per_group = STRATA if self.stratified and self.transform == "dct" else 1
+        n_groups = -(-n_blocks // per_group)
+        inner = None
+        lengths = np.ones(n_blocks)
+        if self.transform == "dct":
+            if self.stratified:
+                normals = self.stream.substream("stratified normals")
+                inner = stratified_normals(normals, n_blocks, size)
+            else:
+                inner = self.stream.substream("normals").normals((n_blocks, size))
+            lengths = block_lengths(inner) / np.sqrt(size)
+        radii = self.kernel.radii(self.stream.substream("radii"), n_blocks * size, size)
+        return _Factors(
+            signs=draw_signs(self.stream.substream("signs"), n_groups, size),
+            permutation=draw_permutations(self.stream.substream("permutations"), n_groups, size),
+            inner=inner,
+            outer=radii.reshape(n_blocks, size) / (lengths[:, np.newaxis] * self.length_scale),
+            blocks_per_group=per_group,
+        )
+
+    def features(
+        self,
+        X: Any,
+        layout: FeatureLayout,
+        phases: NDArray[Any] | None,
+        out: NDArray[Any],
+        n_threads: int | None = None,
+    ) -> None:
+        """Write the features of the rows of X, which has the real dtype of `out`."""
+        factors = self.factors(out.dtype)
+        threads = resolve_threads(n_threads)
+        workers = threads or get_num_threads()
+        most_rows = max(1, _BLOCK_ELEMENTS // self.block_size)
+        for rows, part in blocks_of_rows(X, out, most_rows=most_rows):
+            dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+            padded = np.zeros((dense.shape[0], self.block_size), out.dtype)
+            padded[:, : self.dim] = dense
+            for block in range(factors.outer.shape[0]):
+                group, within = divmod(block, factors.blocks_per_group)
+                if within == 0:
+                    mixed = self._mixed(padded, factors, group, workers)
+                z = mixed
+                if factors.inner is not None:
+                    z = cosine(mixed * factors.inner[block], workers)
+                first = block * self.block_size
+                kind, scale = layout.native_kind, layout.scale
+                _native.features(
+                    z, factors.outer[block], first, part, kind, scale, phases, threads
+                )
+
+    def _mixed(
+        self, padded: NDArray[Any], factors: _Factors, group: int, workers: int
+    ) -> NDArray[Any]:
+        signed = padded * factors.signs[group]
+        forward = real_fourier if self.transform == "fft" else cosine
+        return np.ascontiguousarray(forward(signed, workers)[:, factors.permutation[group]])
