@@ -6,6 +6,7 @@ namespace kernelmill::bindings {
 void register_runtime(nanobind::module_& m);
 void register_transforms(nanobind::module_& m);
 void register_random(nanobind::module_& m);
+void register_dense(nanobind::module_& m);
 
 }  // namespace kernelmill::bindings
 
@@ -14,4 +15,5 @@ NB_MODULE(_native, m) {
     register_runtime(m);
     register_transforms(m);
     register_random(m);
+    register_dense(m);
 }

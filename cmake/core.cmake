@@ -9,6 +9,7 @@ set(kernelmill_flags -ffp-contract=off -Wall -Wextra -Wno-psabi)
 add_library(
     kernelmill_core STATIC
     native/core/convolution.cpp
+    native/core/dense.cpp
     native/core/fwht.cpp
     native/core/isa.cpp
     native/core/sincos.cpp
@@ -32,6 +33,7 @@ function(kernelmill_add_target name vector_bytes has_fma)
         kernelmill_${name} PRIVATE KM_TARGET=${name} KM_VECTOR_BYTES=${vector_bytes}
                                    KM_HAS_FMA=${has_fma}
     )
+    target_include_directories(kernelmill_${name} PRIVATE native/include)
     target_compile_options(kernelmill_${name} PRIVATE ${kernelmill_flags} ${ARGN})
     target_link_libraries(kernelmill_core PRIVATE kernelmill_${name})
 endfunction()

@@ -5,6 +5,7 @@ find_package(nanobind CONFIG REQUIRED)
 nanobind_add_module(
     _native
     BACKEND_MODULE nanobind_backend
+    bindings/dense.cpp
     bindings/module.cpp
     bindings/random.cpp
     bindings/runtime.cpp

@@ -1,6 +1,7 @@
 // Compiled once per instruction set: one table of the kernels, built with that set's flags.
 #include "../core/kernel_table.hpp"
 #include "convolution.hpp"
+#include "dense.hpp"
 #include "fwht.hpp"
 #include "sincos.hpp"
 
@@ -23,6 +24,9 @@ constexpr KernelTable<T> table_of() {
                   convolution_lanes_inverse<T>},
         .interleave_rows = interleave_rows<T>,
         .separate_rows = separate_rows<T>,
+        .dense_tile = dense_tile<T>,
+        .sparse_tile_32 = sparse_tile<T, int32_t>,
+        .sparse_tile_64 = sparse_tile<T, int64_t>,
     };
 }
 

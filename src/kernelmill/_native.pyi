@@ -24,6 +24,12 @@ def circular_convolve(
     operands: tuple[NDArray[Any], ...], out: NDArray[Any], n_threads: int
 ) -> bool: ...
 
+# Products of rows with frequencies, packed in panels of 64 bytes: out = x @ w.T.
+def dense_pack(w: NDArray[Any], out: NDArray[Any]) -> None: ...
+def dense_project(
+    x: NDArray[Any], packed: NDArray[Any], m: int, out: NDArray[Any], n_threads: int
+) -> None: ...
+
 # Random draws; a key is two words, the low one first.
 Key = tuple[int, int]
 
