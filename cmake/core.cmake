@@ -18,6 +18,7 @@ add_library(
     native/random/directions.cpp
     native/random/gamma.cpp
     native/random/hashing.cpp
+    native/random/orthogonal.cpp
     native/random/permutation.cpp
     native/random/words.cpp
 )
