@@ -71,10 +71,10 @@ void multiply_columns(const Reflections& r, size_t first, size_t count, double* 
     const size_t dim = r.dim;
     std::fill(tile, tile + dim * width, 0.0);
     for (size_t c = 0; c < count; ++c) tile[(first + c) * width + c] = r.sign[first + c];
-    // Reflections of later coordinates than a column's own leave it as it is. The last coordinate
-    // alone has a sign and no reflection.
-    size_t p = std::min(first + count - 1, dim >= 2 ? dim - 2 : 0);
+    // The last coordinate alone has a sign and no reflection.
     if (dim < 2) return;
+    // Reflections of later coordinates than a column's own leave it as it is.
+    size_t p = std::min(first + count - 1, dim - 2);
     double sums[width] = {}, t[width];
     const double* u = r.vector(p);
     for (size_t i = p; i < dim; ++i) {
