@@ -3,12 +3,14 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <optional>
-#include <string_view>
+#include <variant>
 
 #include "buffer.hpp"
+#include "kernelmill/dense.hpp"
 #include "kernelmill/fastfood.hpp"
 #include "run.hpp"
 
@@ -28,91 +30,97 @@ const T* contiguous(const Buffer& buffer, char kind, const char* what) {
     return view.data;
 }
 
-bool is_32_bit(const Buffer& b) { return b.kind() == 'i'; }
-bool is_64_bit(const Buffer& b) { return b.kind() == 'l' || b.kind() == 'q'; }
+// The distance of consecutive rows in elements; rows themselves must be contiguous.
+template <class T>
+ptrdiff_t row_stride(const ArrayView<T>& view) {
+    constexpr auto item = static_cast<ptrdiff_t>(sizeof(T));
+    require((view.shape[1] <= 1 || view.strides[1] == item) && view.strides[0] % item == 0 &&
+                reinterpret_cast<uintptr_t>(view.data) % alignof(T) == 0,
+            "the rows of a matrix must be contiguous");
+    return view.strides[0] / item;
+}
 
 // The rows of a matrix, dense or as the tuple (data, indices, indptr, columns) of a CSR matrix.
-// Indices are checked: what they point to is read.
 template <class T>
 class Input {
   public:
     explicit Input(nb::handle x) {
-        if (!nb::isinstance<nb::tuple>(x)) {
-            values_.emplace(x, Buffer::Access::read);
-            require(values_->kind() == kind_of<T> && values_->ndim() == 2,
-                    "x must be a matrix of the dtype of out");
-            const auto view = values_->as<const T>();
-            constexpr auto item = static_cast<ptrdiff_t>(sizeof(T));
-            require((view.shape[1] <= 1 || view.strides[1] == item) &&
-                        view.strides[0] % item == 0 &&
-                        reinterpret_cast<uintptr_t>(view.data) % alignof(T) == 0,
-                    "the rows of x must be contiguous");
-            rows.count = static_cast<size_t>(view.shape[0]);
-            rows.dim = static_cast<size_t>(view.shape[1]);
-            rows.values = view.data;
-            rows.stride = view.strides[0] / item;
-            return;
+        if (nb::isinstance<nb::tuple>(x)) {
+            take_sparse(nb::cast<nb::tuple>(x));
+        } else {
+            take_dense(x);
         }
-        const auto parts = nb::cast<nb::tuple>(x);
+    }
+
+    Rows<T> rows;
+    size_t count, dim;
+
+  private:
+    void take_dense(nb::handle x) {
+        values_.emplace(x, Buffer::Access::read);
+        require(values_->kind() == kind_of<T> && values_->ndim() == 2,
+                "expected a matrix of the dtype of out");
+        const auto view = values_->as<const T>();
+        const auto stride = row_stride(view);
+        count = static_cast<size_t>(view.shape[0]);
+        dim = static_cast<size_t>(view.shape[1]);
+        rows = DenseRows<T>{view.data, stride, count};
+    }
+
+    void take_sparse(const nb::tuple& parts) {
         require(parts.size() == 4, "expected (data, indices, indptr, columns)");
         values_.emplace(parts[0], Buffer::Access::read);
         indices_.emplace(parts[1], Buffer::Access::read);
         starts_.emplace(parts[2], Buffer::Access::read);
-        rows.dim = nb::cast<size_t>(parts[3]);
-        rows.values = contiguous<T>(*values_, kind_of<T>, "data must have the dtype of out");
+        dim = nb::cast<size_t>(parts[3]);
         require(starts_->ndim() == 1 && starts_->size() >= 1, "indptr must have an element");
-        rows.count = starts_->size() - 1;
-        rows.stride = 0;
-        require(is_32_bit(*indices_) || is_64_bit(*indices_), "indices must be int32 or int64");
-        require(is_32_bit(*starts_) || is_64_bit(*starts_), "indptr must be int32 or int64");
-        if (is_32_bit(*indices_)) {
-            rows.indices32 = contiguous<int32_t>(*indices_, indices_->kind(), "indices");
-        } else {
-            rows.indices64 = contiguous<int64_t>(*indices_, indices_->kind(), "indices");
+        count = starts_->size() - 1;
+        require(indices_->kind() == starts_->kind(), "indices and indptr must have one dtype");
+        switch (starts_->kind()) {
+            case 'i': return take_sparse_of<int32_t>();
+            case 'l':
+            case 'q': return take_sparse_of<int64_t>();
+            default: throw nb::type_error("indices must be int32 or int64");
         }
-        if (is_32_bit(*starts_)) {
-            rows.starts32 = contiguous<int32_t>(*starts_, starts_->kind(), "indptr");
-        } else {
-            rows.starts64 = contiguous<int64_t>(*starts_, starts_->kind(), "indptr");
-        }
-        check_structure();
     }
 
-    Rows<T> rows{};
-
-  private:
-    void check_structure() const {
-        const size_t stored = std::min(values_->size(), indices_->size());
-        size_t before = 0;
-        for (size_t i = 0; i <= rows.count; ++i) {
-            const size_t at = rows.start(i);  // a negative one becomes huge
-            if (at < before || at > stored) {
-                throw nb::value_error("the sparse matrix is damaged: indptr must not decrease, nor "
-                                      "pass the number of stored elements");
+    // Checks all indices: what they point to is read.
+    template <class Index>
+    void take_sparse_of() {
+        const SparseRows<T, Index> sparse{
+            contiguous<T>(*values_, kind_of<T>, "data must have the dtype of out"),
+            contiguous<Index>(*indices_, indices_->kind(), "indices must be contiguous"),
+            contiguous<Index>(*starts_, starts_->kind(), "indptr must be contiguous"), count};
+        const auto stored = static_cast<Index>(std::min(values_->size(), indices_->size()));
+        Index before = 0;
+        for (size_t i = 0; i <= count; ++i) {
+            if (sparse.starts[i] < before || sparse.starts[i] > stored) {
+                throw nb::value_error(
+                    "the sparse matrix is damaged: indptr must not decrease, nor pass the number "
+                    "of "
+                    "stored elements");
             }
-            before = at;
+            before = sparse.starts[i];
         }
-        for (size_t e = rows.start(0); e < before; ++e) {
-            if (rows.index(e) >= rows.dim) {
-                throw nb::value_error("the sparse matrix is damaged: a column index is out of range");
+        for (Index e = sparse.starts[0]; e < before; ++e) {
+            if (sparse.indices[e] < 0 || static_cast<size_t>(sparse.indices[e]) >= dim) {
+                throw nb::value_error("the sparse matrix is damaged: a column is out of range");
             }
         }
+        rows = sparse;
     }
 
     std::optional<Buffer> values_, indices_, starts_;
 };
 
-// Where features go: a matrix whose rows are contiguous, with as many columns as there are features.
+// Where features go: a matrix whose rows are contiguous, with as many columns as there are
+// features.
 template <class T>
 struct Output {
     Output(const Buffer& out, int kind, double scale, const std::optional<Buffer>& phases,
            size_t most_frequencies) {
         const auto view = out.as<T>();
         require(view.ndim == 2 && out.kind() == kind_of<T>, "out must be a matrix of real numbers");
-        constexpr auto item = static_cast<ptrdiff_t>(sizeof(T));
-        require((view.shape[1] <= 1 || view.strides[1] == item) && view.strides[0] % item == 0 &&
-                    reinterpret_cast<uintptr_t>(view.data) % alignof(T) == 0,
-                "the rows of out must be contiguous");
         require(kind >= 0 && kind <= 3, "unknown kind of features");
         const auto columns = static_cast<size_t>(view.shape[1]);
         features.kind = static_cast<FeatureKind>(kind);
@@ -125,15 +133,16 @@ struct Output {
         require(features.kind != FeatureKind::complex || columns % 2 == 0,
                 "complex features take an even number of real columns");
         require(features.frequencies <= most_frequencies, "out has more columns than features");
-        const bool needs_phases =
-            features.kind == FeatureKind::cos_phase || features.pairs < (paired ? features.frequencies : 0);
+        const bool needs_phases = features.kind == FeatureKind::cos_phase ||
+                                  features.pairs < (paired ? features.frequencies : 0);
         if (needs_phases) {
             require(phases.has_value() && phases->size() >= features.frequencies,
                     "a phase for each frequency is needed");
-            features.phases = contiguous<T>(*phases, kind_of<T>, "phases must have the dtype of out");
+            features.phases =
+                contiguous<T>(*phases, kind_of<T>, "phases must have the dtype of out");
         }
         data = view.data;
-        stride = view.strides[0] / item;
+        stride = row_stride(view);
         rows = static_cast<size_t>(view.shape[0]);
     }
 
@@ -152,7 +161,8 @@ void with_real_type_of(const Buffer& buffer, Work&& work) {
     }
 }
 
-// permutation, if there is one, must hold numbers below the size of a block: the caller has seen to it.
+// permutation, if there is one, must hold numbers below the size of a block: the caller has seen to
+// it.
 void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle permutation,
                    nb::handle inner, nb::handle outer, size_t blocks_per_group, int kind,
                    double scale, nb::handle phases, int n_threads) {
@@ -178,10 +188,11 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
         using T = decltype(zero);
         const Input<T> input(x);
         const Output<T> output(to, kind, scale, phase, blocks * size);
-        require(input.rows.count == output.rows, "out must have as many rows as x");
-        require(input.rows.dim <= size, "x has more columns than a block");
+        require(input.count == output.rows, "out must have as many rows as x");
+        require(input.dim <= size, "x has more columns than a block");
         const FastfoodFactors<T> factors{
             std::countr_zero(size),
+            input.dim,
             blocks,
             blocks_per_group,
             static_cast<int>(b.extent(1)),
@@ -196,6 +207,49 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
     });
 }
 
+// w: (m, d); out: one-dimensional, as long as m rounded up to whole panels of 64 bytes, times d.
+void pack_into(nb::handle w, nb::handle out) {
+    const Buffer from(w, Buffer::Access::read), to(out, Buffer::Access::write);
+    require(from.ndim() == 2 && from.kind() == to.kind(), "w must be a matrix of the dtype of out");
+    with_real_type_of(from, [&](auto zero) {
+        using T = decltype(zero);
+        const auto m = static_cast<size_t>(from.extent(0)), d = static_cast<size_t>(from.extent(1));
+        require(to.ndim() == 1 && to.size() == packed_size<T>(m, d) && to.as<T>().contiguous(),
+                "out must be one-dimensional and as long as the packed frequencies");
+        const T* rows = contiguous<T>(from, kind_of<T>, "w must be contiguous");
+        run(1, from.size(), [&](const Execution&) {
+            pack_frequencies(rows, m, d, to.as<T>().data);
+            return true;
+        });
+    });
+}
+
+// packed: what pack_into made of (m, d). Its frequency j is frequency first + j of the features.
+void dense_into(nb::handle x, nb::handle packed, size_t m, size_t first, nb::handle out, int kind,
+                double scale, nb::handle phases, int n_threads) {
+    const Buffer to(out, Buffer::Access::write), frequencies(packed, Buffer::Access::read);
+    std::optional<Buffer> phase;
+    if (!phases.is_none()) phase.emplace(phases, Buffer::Access::read);
+    with_real_type_of(to, [&](auto zero) {
+        using T = decltype(zero);
+        const Input<T> input(x);
+        const Output<T> output(to, kind, scale, phase, std::numeric_limits<size_t>::max());
+        require(input.count == output.rows, "out must have as many rows as x");
+        const T* elements =
+            contiguous<T>(frequencies, kind_of<T>, "packed must have the dtype of out");
+        require(m <= output.features.frequencies && first <= output.features.frequencies - m,
+                "out has fewer columns than features");
+        require(frequencies.size() == packed_size<T>(m, input.dim),
+                "packed must hold m frequencies of as many coordinates as x has columns");
+        const Frequencies<T> w{elements, m, input.dim};
+        run(n_threads, input.count * m * std::max<size_t>(1, input.dim / 16),
+            [&](const Execution& execution) {
+                return dense_features<T>(input.rows, w, first, output.features, output.data,
+                                         output.stride, execution);
+            });
+    });
+}
+
 // Features of projections z of frequencies first, first + 1, ..., times `outer` where it is given.
 void features_into(nb::handle z, nb::handle outer, size_t first, nb::handle out, int kind,
                    double scale, nb::handle phases, int n_threads) {
@@ -206,18 +260,18 @@ void features_into(nb::handle z, nb::handle outer, size_t first, nb::handle out,
     with_real_type_of(to, [&](auto zero) {
         using T = decltype(zero);
         const Input<T> input(z);
-        require(!input.rows.sparse(), "z must be dense");
-        const size_t n = input.rows.dim;
+        const auto* rows = std::get_if<DenseRows<T>>(&input.rows);
+        require(rows != nullptr, "z must be dense");
+        const size_t n = input.dim;
         const Output<T> output(to, kind, scale, phase, std::numeric_limits<size_t>::max());
-        require(input.rows.count == output.rows, "out must have as many rows as z");
+        require(input.count == output.rows, "out must have as many rows as z");
         require(!s || s->size() == n, "outer must have an element for each column of z");
         require(first <= output.features.frequencies, "first is beyond the columns of out");
-        const T* factors = s ? contiguous<T>(*s, kind_of<T>, "outer must have the dtype of out")
-                             : nullptr;
-        run(n_threads, input.rows.count * n, [&](const Execution& execution) {
-            return write_features<T>(input.rows.values, input.rows.stride, input.rows.count, n,
-                                     factors, first, output.features, output.data, output.stride,
-                                     execution);
+        const T* factors =
+            s ? contiguous<T>(*s, kind_of<T>, "outer must have the dtype of out") : nullptr;
+        run(n_threads, input.count * n, [&](const Execution& execution) {
+            return write_features<T>(rows->data, rows->stride, rows->count, n, factors, first,
+                                     output.features, output.data, output.stride, execution);
         });
     });
 }
@@ -226,8 +280,11 @@ void features_into(nb::handle z, nb::handle outer, size_t first, nb::handle out,
 
 void register_features(nb::module_& m) {
     using nb::arg;
-    m.def("fastfood", &fastfood_into, arg("x"), arg("out"), arg("signs"),
-          arg("permutation").none(), arg("inner"), arg("outer"), arg("blocks_per_group"),
+    m.def("fastfood", &fastfood_into, arg("x"), arg("out"), arg("signs"), arg("permutation").none(),
+          arg("inner"), arg("outer"), arg("blocks_per_group"), arg("kind"), arg("scale"),
+          arg("phases").none(), arg("n_threads"));
+    m.def("dense_pack", &pack_into, arg("w"), arg("out"));
+    m.def("dense", &dense_into, arg("x"), arg("packed"), arg("m"), arg("first"), arg("out"),
           arg("kind"), arg("scale"), arg("phases").none(), arg("n_threads"));
     m.def("features", &features_into, arg("z"), arg("outer").none(), arg("first"), arg("out"),
           arg("kind"), arg("scale"), arg("phases").none(), arg("n_threads"));

@@ -128,6 +128,17 @@ void permutation(Words128 key, uint64_t index, nb::handle out) {
         out, 1, [&](auto... to) { return random::fill_permutation(key_of(key), index, to...); });
 }
 
+// out: (dim, dim).
+void orthogonal(Words128 key, uint64_t index, nb::handle out, int n_threads) {
+    const Buffer to(out, Buffer::Access::write);
+    require(to.ndim() == 2 && to.extent(0) == to.extent(1), "out must be a square matrix");
+    require(to.extent(0) > 0, "out must not be empty");
+    const auto dim = static_cast<size_t>(to.extent(0));
+    fill_as<double>(to, n_threads, [&](double* p, size_t, const Execution& execution) {
+        return random::fill_orthogonal(key_of(key), index, p, dim, execution);
+    });
+}
+
 std::vector<uint64_t> hash_coefficients(Words128 key, uint64_t use, uint64_t index, size_t count) {
     std::vector<uint64_t> out(count);
     random::draw_hash_coefficients(key_of(key), use, index, out.data(), count);
@@ -215,6 +226,7 @@ void register_random(nb::module_& m) {
     m.def("random_integers", &integers, arg("key"), arg("start"), arg("high"), arg("out"),
           arg("n_threads"));
     m.def("random_permutation", &permutation, arg("key"), arg("index"), arg("out"));
+    m.def("random_orthogonal", &orthogonal, arg("key"), arg("index"), arg("out"), arg("n_threads"));
     m.def("hash_coefficients", &hash_coefficients, arg("key"), arg("use"), arg("index"),
           arg("count"));
     m.def("hash_buckets", &hash_buckets, arg("coefficients"), arg("n_buckets"), arg("x"),

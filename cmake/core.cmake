@@ -9,6 +9,7 @@ set(kernelmill_flags -ffp-contract=off -Wall -Wextra -Wno-psabi)
 add_library(
     kernelmill_core STATIC
     native/core/convolution.cpp
+    native/core/dense.cpp
     native/core/fastfood.cpp
     native/core/features.cpp
     native/core/fwht.cpp
@@ -19,6 +20,7 @@ add_library(
     native/random/directions.cpp
     native/random/gamma.cpp
     native/random/hashing.cpp
+    native/random/orthogonal.cpp
     native/random/permutation.cpp
     native/random/words.cpp
 )
@@ -34,8 +36,8 @@ function(kernelmill_add_target name vector_bytes has_fma)
         kernelmill_${name} PRIVATE KM_TARGET=${name} KM_VECTOR_BYTES=${vector_bytes}
                                    KM_HAS_FMA=${has_fma}
     )
-    target_compile_options(kernelmill_${name} PRIVATE ${kernelmill_flags} ${ARGN})
     target_include_directories(kernelmill_${name} PRIVATE native/include)
+    target_compile_options(kernelmill_${name} PRIVATE ${kernelmill_flags} ${ARGN})
     target_link_libraries(kernelmill_core PRIVATE kernelmill_${name})
 endfunction()
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <variant>
 
 #include "kernel_table.hpp"
 #include "scratch.hpp"
@@ -29,6 +30,7 @@ class Job {
           out_stride_(out_stride),
           kernel_(kernels<T>()),
           size_(size_t(1) << factors.log2_size),
+          count_(count_of(x)),
           lanes_(static_cast<size_t>(kernel_.width)),
           tiled_(factors.log2_size >= smallest_tile && factors.log2_size <= largest_tile),
           execution_(execution) {
@@ -37,9 +39,9 @@ class Job {
 
     bool run() {
         const size_t groups = used_groups();
-        if (x_.count == 0 || groups == 0) return true;
-        const size_t row_sets = tiled_ ? (x_.count - 1) / lanes_ + 1 : x_.count;
-        const size_t rows_per_set = std::min(tiled_ ? lanes_ : 1, x_.count);
+        if (count_ == 0 || groups == 0) return true;
+        const size_t row_sets = tiled_ ? (count_ - 1) / lanes_ + 1 : count_;
+        const size_t rows_per_set = std::min(tiled_ ? lanes_ : 1, count_);
         const size_t per_group = rows_per_set * factors_.blocks_per_group * size_;
         // Pieces are sets of rows where there are enough of them for all threads; otherwise the
         // groups of a set are shared as well.
@@ -84,7 +86,7 @@ class Job {
     }
 
     void tile(size_t first_row, size_t first_group, size_t last_group, T* scratch, bool load) {
-        const size_t rows = std::min(lanes_, x_.count - first_row);
+        const size_t rows = std::min(lanes_, count_ - first_row);
         if (rows * 10 <= lanes_ * rows_worth_a_tile_tenths) {
             for (size_t i = 0; i < rows; ++i) row(first_row + i, first_group, last_group, scratch);
             return;
@@ -112,32 +114,44 @@ class Job {
     }
 
     void load_row(size_t i, T* to) const {
-        if (x_.sparse()) {
-            std::fill(to, to + size_, T(0));
-            for (size_t e = x_.start(i); e < x_.start(i + 1); ++e) to[x_.index(e)] += x_.values[e];
-            return;
-        }
-        std::memcpy(to, x_row(i), x_.dim * sizeof(T));
-        std::fill(to + x_.dim, to + size_, T(0));
+        std::visit([&](const auto& rows) { load_row(rows, i, to); }, x_);
+    }
+    void load_row(const DenseRows<T>& x, size_t i, T* to) const {
+        std::memcpy(to, row_of(x, i), factors_.dim * sizeof(T));
+        std::fill(to + factors_.dim, to + size_, T(0));
+    }
+    template <class Index>
+    void load_row(const SparseRows<T, Index>& x, size_t i, T* to) const {
+        std::fill(to, to + size_, T(0));
+        add_entries(x, i, to, 1);
     }
 
     void load_tile(size_t first_row, size_t rows, T* to) const {
-        if (x_.sparse()) {
-            std::fill(to, to + size_ * lanes_, T(0));
-            for (size_t i = 0; i < rows; ++i) {
-                for (size_t e = x_.start(first_row + i); e < x_.start(first_row + i + 1); ++e) {
-                    to[x_.index(e) * lanes_ + i] += x_.values[e];
-                }
-            }
-            return;
-        }
-        const T* from[64];
-        for (size_t i = 0; i < lanes_; ++i) from[i] = x_row(first_row + std::min(i, rows - 1));
-        kernel_.interleave_rows(from, to, x_.dim);
-        std::fill(to + x_.dim * lanes_, to + size_ * lanes_, T(0));
+        std::visit([&](const auto& x) { load_tile(x, first_row, rows, to); }, x_);
+    }
+    void load_tile(const DenseRows<T>& x, size_t first_row, size_t rows, T* to) const {
+        const T* from[64 / sizeof(T)];
+        for (size_t i = 0; i < lanes_; ++i) from[i] = row_of(x, first_row + std::min(i, rows - 1));
+        kernel_.interleave_rows(from, to, factors_.dim);
+        std::fill(to + factors_.dim * lanes_, to + size_ * lanes_, T(0));
+    }
+    template <class Index>
+    void load_tile(const SparseRows<T, Index>& x, size_t first_row, size_t rows, T* to) const {
+        std::fill(to, to + size_ * lanes_, T(0));
+        for (size_t i = 0; i < rows; ++i) add_entries(x, first_row + i, to + i, lanes_);
     }
 
-    const T* x_row(size_t i) const { return x_.values + static_cast<ptrdiff_t>(i) * x_.stride; }
+    // Entries of one place add up, as they do in the matrix that they stand for.
+    template <class Index>
+    static void add_entries(const SparseRows<T, Index>& x, size_t row, T* to, size_t step) {
+        for (Index e = x.starts[row]; e < x.starts[row + 1]; ++e) {
+            to[static_cast<size_t>(x.indices[e]) * step] += x.values[e];
+        }
+    }
+
+    static const T* row_of(const DenseRows<T>& x, size_t i) {
+        return x.data + static_cast<ptrdiff_t>(i) * x.stride;
+    }
     T* out_row(size_t i) const { return out_ + static_cast<ptrdiff_t>(i) * out_stride_; }
 
     const Rows<T>& x_;
@@ -146,7 +160,7 @@ class Job {
     T* out_;
     ptrdiff_t out_stride_;
     const KernelTable<T>& kernel_;
-    size_t size_, lanes_;
+    size_t size_, count_, lanes_;
     bool tiled_;
     Execution execution_;
 };
@@ -161,7 +175,7 @@ bool fastfood(const Rows<T>& x, const FastfoodFactors<T>& factors, const Feature
 
 template bool fastfood(const Rows<float>&, const FastfoodFactors<float>&, const Features<float>&,
                        float*, ptrdiff_t, const Execution&);
-template bool fastfood(const Rows<double>&, const FastfoodFactors<double>&,
-                       const Features<double>&, double*, ptrdiff_t, const Execution&);
+template bool fastfood(const Rows<double>&, const FastfoodFactors<double>&, const Features<double>&,
+                       double*, ptrdiff_t, const Execution&);
 
 }  // namespace kernelmill

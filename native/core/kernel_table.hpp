@@ -53,6 +53,19 @@ struct KernelTable {
     void (*fastfood_row)(const T* x, T* a, T* b, int levels, int stages, const T* signs,
                          const int32_t* permutation, size_t blocks, const T* inner, const T* outer,
                          size_t first, const Features<T>& features, T* out);
+
+    // tile = (or, unless `first`, +=) rows times `k_count` coordinates of `panels` panels of
+    // frequencies. Rows are block_stride<T> apart in x, panels panel_stride elements in `packed`,
+    // which points to the first of these coordinates.
+    void (*dense_tile)(const T* x, size_t rows, const T* packed, size_t panel_stride, size_t panels,
+                       size_t k_count, T* tile, size_t tile_stride, bool first);
+    // The same for whole rows in compressed form, with 32-bit and with 64-bit indices.
+    void (*sparse_tile_32)(const T* values, const int32_t* indices, const int32_t* starts,
+                           size_t rows, const T* packed, size_t panel_stride, size_t panels,
+                           T* tile, size_t tile_stride);
+    void (*sparse_tile_64)(const T* values, const int64_t* indices, const int64_t* starts,
+                           size_t rows, const T* packed, size_t panel_stride, size_t panels,
+                           T* tile, size_t tile_stride);
 };
 
 struct Target {

@@ -1,12 +1,11 @@
 // Fastfood: z = S H G P H B x and its features, for as many rows at once as a vector has lanes.
 //
 // A tile holds one row in each lane: every butterfly is vertical, the permutation moves whole
-// vectors, the diagonals are broadcasts. Diagonals and permutation are applied by the transform pass
-// that comes next, and the last pass hands its results to the sines and cosines while they are in
-// registers. Values pass through the same operations as in fastfood_row below, so a row's features do
-// not depend on which of the two computed them.
+// vectors, the diagonals are broadcasts. Diagonals and permutation are applied by the transform
+// pass that comes next, and the last pass hands its results to the sines and cosines while they are
+// in registers. Values pass through the same operations as in fastfood_row below, so a row's
+// features do not depend on which of the two computed them.
 #pragma once
-
 
 #include "features.hpp"
 #include "fwht.hpp"
@@ -17,7 +16,8 @@ namespace kernelmill::KM_TARGET {
 constexpr int fastfood_first_pass(int levels) {
     const int above = levels - 3;
     if (above % 3 == 0) return 3;
-    return above == 1 ? 1 : 2;  // 4 = 2 + 2: a pass of radix 2 moves as much memory as one of radix 8
+    return above == 1 ? 1
+                      : 2;  // 4 = 2 + 2: a pass of radix 2 moves as much memory as one of radix 8
 }
 
 // The middle passes of `levels` levels in place, one part after another so that each stays in the
@@ -53,7 +53,8 @@ KM_INLINE void fastfood_levels(T* tile, size_t first_row, int levels, const Last
     }
 }
 
-// One pass from `src` to `dst`: row k of the source, at place[k] if there are places, times factor[k].
+// One pass from `src` to `dst`: row k of the source, at place[k] if there are places, times
+// factor[k].
 template <class T, int radix, bool permuted>
 KM_INLINE void fastfood_scaled_pass(const T* src, const int32_t* place, const T* factor, T* dst,
                                     size_t stride) {
@@ -102,8 +103,8 @@ KM_INLINE void fastfood_transform(const T* src, const int32_t* place, const T* f
 }
 
 // Writes `count` frequencies from number `first` on to the rows of the output: tile row i holds one
-// column of it, a row in each lane. A cache line of each row is written at a time, because rows of the
-// output often lie a power of two apart and then compete for one set of the nearest cache.
+// column of it, a row in each lane. A cache line of each row is written at a time, because rows of
+// the output often lie a power of two apart and then compete for one set of the nearest cache.
 template <class T>
 KM_INLINE void fastfood_store(const T* tile, T* out, ptrdiff_t out_stride, size_t count, int rows) {
     constexpr int w = width<T>, line = 64 / static_cast<int>(sizeof(T));
@@ -173,8 +174,8 @@ KM_INLINE void fastfood_sincos(const T* x, T* c, T* s, size_t n, T scale) {
     }
 }
 
-// Features of frequencies first, first + 1, ... from the projections in the n rows of a tile, to the
-// rows of the output. Spoils the tile.
+// Features of frequencies first, first + 1, ... from the projections in the n rows of a tile, to
+// the rows of the output. Spoils the tile.
 template <class T>
 KM_INLINE void fastfood_features(T* z, size_t n, size_t first, const Features<T>& features, T* out,
                                  ptrdiff_t out_stride, int rows) {
@@ -194,7 +195,8 @@ KM_INLINE void fastfood_features(T* z, size_t n, size_t first, const Features<T>
         size_t pairs = count;
         if (paired && first + count > features.pairs) {  // one more, for an odd number of columns
             pairs = features.pairs - first;
-            Vec<T> x = load(z + pairs * w) + broadcast(features.phases[features.pairs]), sine, cosine;
+            Vec<T> x = load(z + pairs * w) + broadcast(features.phases[features.pairs]), sine,
+                   cosine;
             sincos<T, 1>(&x, &sine, &cosine);
             cosine *= broadcast(features.scale);
             for (int r = 0; r < rows; ++r) out[r * out_stride + 2 * features.pairs] = cosine[r];
@@ -209,8 +211,8 @@ KM_INLINE void fastfood_features(T* z, size_t n, size_t first, const Features<T>
     }
 }
 
-// One group: signs (`stages` times), then each block. `x` is the tile of the rows, `a` and `b` scratch
-// tiles; all have 2^levels rows, levels >= 4. `first` is the group's first frequency.
+// One group: signs (`stages` times), then each block. `x` is the tile of the rows, `a` and `b`
+// scratch tiles; all have 2^levels rows, levels >= 4. `first` is the group's first frequency.
 template <class T>
 void fastfood_tile(const T* x, T* a, T* b, int levels, int stages, const T* signs,
                    const int32_t* permutation, size_t blocks, const T* inner, const T* outer,

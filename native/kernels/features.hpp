@@ -11,9 +11,7 @@ constexpr int sincos_together = 4;
 
 struct InterleaveLow {  // a0 b0 a1 b1 ...
     int width;
-    constexpr int operator()(int lane) const {
-        return lane % 2 ? width + lane / 2 : lane / 2;
-    }
+    constexpr int operator()(int lane) const { return lane % 2 ? width + lane / 2 : lane / 2; }
 };
 template <class T, int high>
 struct InterleaveHalf {
@@ -55,8 +53,8 @@ KM_INLINE Vec<T> scaled_lanes(const T* z, const T* outer, size_t at, int count) 
     return outer ? v * load_first(outer + at, count) : v;
 }
 
-// Along one row: z[0 .. n) are the projections of frequencies first, first + 1, ..., times outer[0 ..
-// n) where that is given. `row` is the start of the row's features.
+// Along one row: z[0 .. n) are the projections of frequencies first, first + 1, ..., times outer[0
+// .. n) where that is given. `row` is the start of the row's features.
 template <class T>
 void features_row(const T* z, const T* outer, size_t n, size_t first, const Features<T>& features,
                   T* row) {
@@ -68,7 +66,8 @@ void features_row(const T* z, const T* outer, size_t n, size_t first, const Feat
             const int count = static_cast<int>(end - j < w ? end - j : w);
             Vec<T> v = scaled_lanes(z, outer, j - first, count), s;
             if (features.kind == FeatureKind::cos_phase) {
-                v += count == w ? load(features.phases + j) : load_first(features.phases + j, count);
+                v +=
+                    count == w ? load(features.phases + j) : load_first(features.phases + j, count);
                 const Vec<T> x = v;
                 sincos<T, 1>(&x, &s, &v);
                 v *= scale;
@@ -86,7 +85,8 @@ void features_row(const T* z, const T* outer, size_t n, size_t first, const Feat
     for (; j + sincos_together * w <= pairs_end; j += sincos_together * w) {
         Vec<T> x[sincos_together], s[sincos_together], c[sincos_together];
         KM_UNROLL
-        for (int i = 0; i < sincos_together; ++i) x[i] = scaled_lanes(z, outer, j - first + i * w, w);
+        for (int i = 0; i < sincos_together; ++i)
+            x[i] = scaled_lanes(z, outer, j - first + i * w, w);
         sincos<T, sincos_together>(x, s, c);
         KM_UNROLL
         for (int i = 0; i < sincos_together; ++i) {
@@ -100,7 +100,9 @@ void features_row(const T* z, const T* outer, size_t n, size_t first, const Feat
         store_pair(features, row, j, c * scale, s * scale, count);
     }
     if (end > features.pairs && first <= features.pairs) {  // the odd one
-        Vec<T> x = scaled_lanes(z, outer, features.pairs - first, 1) + features.phases[features.pairs], s, c;
+        Vec<T> x = scaled_lanes(z, outer, features.pairs - first, 1) +
+                   features.phases[features.pairs],
+               s, c;
         sincos<T, 1>(&x, &s, &c);
         store_first(row + 2 * features.pairs, c * scale, 1);
     }

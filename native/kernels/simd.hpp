@@ -65,9 +65,10 @@ KM_INLINE void store(T* p, Vec<T> v) {
     *reinterpret_cast<typename Lanes<T>::unaligned*>(p) = v;
 }
 
+// x - 0 is x for every x, so compilers drop the subtraction; 0 + x would have to make 0 of -0.
 template <class T>
 KM_INLINE Vec<T> broadcast(T x) {
-    return x - Vec<T>{};  // not plus: -0 + 0 is 0, so that would be an addition
+    return x - Vec<T>{};
 }
 
 // The first `count` lanes from memory, zero in the others.

@@ -1,6 +1,7 @@
 // Compiled once per instruction set: one table of the kernels, built with that set's flags.
 #include "../core/kernel_table.hpp"
 #include "convolution.hpp"
+#include "dense.hpp"
 #include "fastfood.hpp"
 #include "fwht.hpp"
 #include "sincos.hpp"
@@ -27,6 +28,9 @@ constexpr KernelTable<T> table_of() {
         .features_row = features_row<T>,
         .fastfood_tile = fastfood_tile<T>,
         .fastfood_row = fastfood_row<T>,
+        .dense_tile = dense_tile<T>,
+        .sparse_tile_32 = sparse_tile<T, int32_t>,
+        .sparse_tile_64 = sparse_tile<T, int64_t>,
     };
 }
 

@@ -26,6 +26,7 @@ enum class Tag : uint64_t {
     permutation = 11,
     bucket_hash = 12,
     sign_hash = 13,
+    orthogonal = 14,
 };
 
 constexpr size_t words_per_block = 4;

@@ -79,6 +79,8 @@ TEST(random_fills_have_the_same_bits_everywhere) {
           0x2aec26575e1b97bb);
     meets("permutation", FILL(int32_t, fill_permutation(key, 7, out, count, execution)),
           0x0c64d77c952b032d);
+    meets("orthogonal", FILL(double, fill_orthogonal(key, 7, out, 141, execution)),
+          0xf44b0253549f4928);
 }
 
 TEST(random_hashes_have_the_same_values_everywhere) {

@@ -2,6 +2,10 @@
 
 Contents
 --------
+Fastfood, RandomFourier
+    Feature maps of shift-invariant kernels: scikit-learn transformers.
+kernels
+    The kernels, with their exact values and spectral measures.
 fwht
     Fast Walsh-Hadamard transform.
 transforms
@@ -12,17 +16,27 @@ get_num_threads, set_num_threads, runtime
     Threads and instruction sets.
 """
 
-from kernelmill import random, runtime, transforms
+from typing import TYPE_CHECKING, Any
+
+from kernelmill import kernels, random, runtime, transforms
 from kernelmill.runtime import get_num_threads, set_num_threads
 from kernelmill.runtime.isa import apply_environment as _apply_environment
 from kernelmill.transforms import fwht
 
+if TYPE_CHECKING:
+    from kernelmill import maps
+    from kernelmill.maps import Fastfood, RandomFourier
+
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Fastfood",
+    "RandomFourier",
     "__version__",
     "fwht",
     "get_num_threads",
+    "kernels",
+    "maps",
     "random",
     "runtime",
     "set_num_threads",
@@ -30,3 +44,17 @@ __all__ = [
 ]
 
 _apply_environment()
+
+
+def __getattr__(name: str) -> Any:
+    # The maps import scikit-learn, which takes a second: not before somebody wants one.
+    if name in ("Fastfood", "RandomFourier", "maps"):
+        from importlib import import_module
+
+        maps = import_module("kernelmill.maps")
+        return maps if name == "maps" else getattr(maps, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -52,6 +52,20 @@ def features(
     n_threads: int,
 ) -> None: ...
 
+# Frequencies w of shape (m, d), packed in panels of 64 bytes for `dense`.
+def dense_pack(w: NDArray[Any], out: NDArray[Any]) -> None: ...
+def dense(
+    x: Rows,
+    packed: NDArray[Any],
+    m: int,
+    first: int,
+    out: NDArray[Any],
+    kind: int,
+    scale: float,
+    phases: NDArray[Any] | None,
+    n_threads: int,
+) -> None: ...
+
 # Random draws; a key is two words, the low one first.
 Key = tuple[int, int]
 
@@ -68,6 +82,7 @@ def random_sphere(key: Key, start: int, dim: int, out: NDArray[Any], n_threads: 
 def random_ball(key: Key, start: int, dim: int, out: NDArray[Any], n_threads: int) -> None: ...
 def random_integers(key: Key, start: int, high: int, out: NDArray[Any], n_threads: int) -> None: ...
 def random_permutation(key: Key, index: int, out: NDArray[Any]) -> None: ...
+def random_orthogonal(key: Key, index: int, out: NDArray[Any], n_threads: int) -> None: ...
 def hash_coefficients(key: Key, use: int, index: int, count: int) -> list[int]: ...
 def hash_buckets(
     coefficients: Sequence[int], n_buckets: int, x: NDArray[Any], out: NDArray[Any], n_threads: int

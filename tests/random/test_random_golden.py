@@ -17,6 +17,7 @@ from kernelmill.random import Stream, normal_quantile
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text())
 # Elements under a digest; more than one piece of work.
 DIGEST_SIZE = 20_011
+ORTHOGONAL_DIGEST_DIM = 203
 
 
 def name_of(entry):
@@ -53,6 +54,13 @@ def test_permutations(entry):
     stream, index = Stream.from_seed(entry["seed"]), entry["index"]
     assert stream.permutation(*entry["arguments"], index=index).tolist() == entry["values"]
     assert digest(stream.permutation(DIGEST_SIZE, index=index)) == entry["digest"]
+
+
+@pytest.mark.parametrize("entry", GOLDEN["orthogonal matrices"], ids=name_of)
+def test_orthogonal_matrices(isa, entry):
+    stream, index = Stream.from_seed(entry["seed"]), entry["index"]
+    assert plain(stream.orthogonal(*entry["arguments"], index=index)) == entry["values"]
+    assert digest(stream.orthogonal(ORTHOGONAL_DIGEST_DIM, index=index)) == entry["digest"]
 
 
 @pytest.mark.parametrize("entry", GOLDEN["hashes"], ids=name_of)

@@ -20,6 +20,7 @@ TAGS = {
     "permutation": 11,
     "bucket_hash": 12,
     "sign_hash": 13,
+    "orthogonal": 14,
 }
 
 
@@ -165,3 +166,27 @@ def test_gammas_are_those_of_the_rejection_method(shape):
         open_, attempt = open_[~accepted], attempt + 1
     np.testing.assert_allclose(drawn, expected * factor, rtol=1e-12)
     assert attempt > 1 or shape > 1e6  # where nearly every attempt is accepted
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 12])
+def test_orthogonal_matrices_are_products_of_reflections(dim):
+    stream, index = Stream.from_seed(34), 9
+    expected = np.zeros((dim, dim))
+    for n in range(1, dim + 1):
+        first = n * (n - 1) // 2
+        words = [word(stream, "orthogonal", first + i, index) for i in range(n)]
+        x = np.array([signed_normal(w) for w in words])
+        s = np.copysign(1.0, x[0])
+        u = x.copy()
+        u[0] += s * np.linalg.norm(x)
+        reflection = np.eye(n) - 2 * np.outer(u, u) / (u @ u)
+        at = dim - n
+        expected[at, at] = -s
+        expected[at:, at:] = reflection @ expected[at:, at:]
+        np.testing.assert_allclose(expected[at:, at], x / np.linalg.norm(x), atol=1e-15)
+    np.testing.assert_allclose(stream.orthogonal(dim, index=index), expected, atol=1e-14)
+
+
+def signed_normal(w):
+    magnitude = normal_quantile(0.5 + ((w & (2**63 - 1)) + 0.5) / 2**64)
+    return -magnitude if w >> 63 else magnitude

@@ -16,8 +16,8 @@ enum class FeatureKind : int {
 
 // Plain data: the kernels are compiled several times and may share no inline function.
 //
-// `pairs` frequencies fill two columns each with cos_sin and complex. With cos_sin one more frequency
-// may follow, for an odd number of columns: column 2 pairs is then cos(z + phase).
+// `pairs` frequencies fill two columns each with cos_sin and complex. With cos_sin one more
+// frequency may follow, for an odd number of columns: column 2 pairs is then cos(z + phase).
 template <class T>
 struct Features {
     FeatureKind kind;

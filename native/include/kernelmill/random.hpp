@@ -69,6 +69,10 @@ bool fill_integers(Key key, uint64_t start, uint64_t high, T* out, size_t n,
 template <class T>
 bool fill_permutation(Key key, uint64_t index, T* out, size_t n, const Execution& execution);
 
+// out = orthogonal matrix number `index` of R^dim, contiguous rows, uniform in the sense of Haar.
+// dim >= 1. Takes memory for half as many elements again.
+bool fill_orthogonal(Key key, uint64_t index, double* out, size_t dim, const Execution& execution);
+
 constexpr uint64_t hash_prime = (uint64_t(1) << 61) - 1;
 
 // A polynomial c[0] + c[1] x + ... over the integers mod hash_prime; coefficients lie in

@@ -29,9 +29,9 @@ __all__ = ["FastfoodFactors", "HadamardProjection", "padded_size"]
 _SMALLEST_BLOCK = {"hadamard": 16, "sorf": 64}
 
 
-def padded_size(transform: str, dim: int) -> int:
+def padded_size(structure: str, dim: int) -> int:
     """The length that inputs are padded to with zeros: a power of two, and not too small."""
-    return max(_SMALLEST_BLOCK[transform], 1 << (dim - 1).bit_length())
+    return max(_SMALLEST_BLOCK[structure], 1 << (dim - 1).bit_length())
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class HadamardProjection:
     n_frequencies : int
     stream : Stream
         All coefficients are functions of it and of their position.
-    transform : {"hadamard", "sorf"}
+    structure : {"hadamard", "sorf"}
     stratified : bool
         Whether blocks share signs and permutation in fours, with stratified normals.
 
@@ -163,7 +163,7 @@ class HadamardProjection:
     dim: int
     n_frequencies: int
     stream: Stream
-    transform: str
+    structure: str
     stratified: bool
     _drawn: dict[str, FastfoodFactors] = field(default_factory=dict, repr=False)
 
@@ -173,7 +173,7 @@ class HadamardProjection:
     @property
     def block_size(self) -> int:
         """The padded length of an input, and the number of frequencies in a block."""
-        return padded_size(self.transform, self.dim)
+        return padded_size(self.structure, self.dim)
 
     def factors(self, dtype: Any = np.float64) -> FastfoodFactors:
         """The coefficients in float64 or float32."""
@@ -185,7 +185,7 @@ class HadamardProjection:
     def _draw(self) -> FastfoodFactors:
         size = self.block_size
         n_blocks = -(-self.n_frequencies // size)
-        if self.transform == "sorf":
+        if self.structure == "sorf":
             factors, lengths = _draw_sorf(self.stream, n_blocks, size)
         else:
             factors, lengths = _draw_hadamard(self.stream, n_blocks, size, self.stratified)
@@ -198,6 +198,10 @@ class HadamardProjection:
         radii = self.kernel.radii(self.stream.substream("radii"), n_blocks * size, radii_dim)
         factors.outer[:] = radii.reshape(n_blocks, size) / (row_lengths * self.length_scale)
         return factors
+
+    def prepare(self, dtype: Any) -> None:
+        """Draw the coefficients for data of this dtype."""
+        self.factors(dtype)
 
     def features(
         self,

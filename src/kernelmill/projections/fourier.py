@@ -78,7 +78,7 @@ class FourierProjection:
     dim: int
     n_frequencies: int
     stream: Stream
-    transform: str
+    structure: str
     stratified: bool
     _drawn: dict[str, _Factors] = field(default_factory=dict, repr=False)
 
@@ -108,11 +108,11 @@ class FourierProjection:
     def _draw(self) -> _Factors:
         size = self.block_size
         n_blocks = -(-self.n_frequencies // size)
-        per_group = STRATA if self.stratified and self.transform == "dct" else 1
+        per_group = STRATA if self.stratified and self.structure == "dct" else 1
         n_groups = -(-n_blocks // per_group)
         inner = None
         lengths = np.ones(n_blocks)
-        if self.transform == "dct":
+        if self.structure == "dct":
             if self.stratified:
                 normals = self.stream.substream("stratified normals")
                 inner = stratified_normals(normals, n_blocks, size)
@@ -127,6 +127,10 @@ class FourierProjection:
             outer=radii.reshape(n_blocks, size) / (lengths[:, np.newaxis] * self.length_scale),
             blocks_per_group=per_group,
         )
+
+    def prepare(self, dtype: Any) -> None:
+        """Draw the coefficients for data of this dtype."""
+        self.factors(dtype)
 
     def features(
         self,
@@ -154,13 +158,11 @@ class FourierProjection:
                     z = cosine(mixed * factors.inner[block], workers)
                 first = block * self.block_size
                 kind, scale = layout.native_kind, layout.scale
-                _native.features(
-                    z, factors.outer[block], first, part, kind, scale, phases, threads
-                )
+                _native.features(z, factors.outer[block], first, part, kind, scale, phases, threads)
 
     def _mixed(
         self, padded: NDArray[Any], factors: _Factors, group: int, workers: int
     ) -> NDArray[Any]:
         signed = padded * factors.signs[group]
-        forward = real_fourier if self.transform == "fft" else cosine
+        forward = real_fourier if self.structure == "fft" else cosine
         return np.ascontiguousarray(forward(signed, workers)[:, factors.permutation[group]])

@@ -413,6 +413,32 @@ class Stream:
         return out
 
     @describes_parameters()
+    def orthogonal(
+        self, dim: int, *, index: int = 0, n_threads: int | None = None
+    ) -> NDArray[np.float64]:
+        """A uniform (Haar-distributed) orthogonal matrix of shape (dim, dim), as float64.
+
+        Each `index` from 0 to 2**64 - 1 gives an independent one. Unlike the QR decomposition of a
+        normal matrix, whose bits are up to LAPACK, it is the same on every machine. It takes
+        4/3 dim**3 operations (Stewart 1980) and, while it runs, half the memory of the result
+        again.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelmill.random import Stream
+        >>> q = Stream.from_seed(0).orthogonal(3)
+        >>> bool(np.allclose(q @ q.T, np.eye(3)))
+        True
+        """
+        dim = checked_integer("dim", dim, 1)
+        index = checked_integer("index", index, 0, LAST_INDEX)
+        threads = resolve_threads(n_threads)
+        out = np.empty((dim, dim))
+        _native.random_orthogonal(self._native_key(), index, out, threads)
+        return out
+
+    @describes_parameters()
     def hash_function(
         self, n_buckets: int, *, independence: int = 2, index: int = 0
     ) -> HashFunction:

@@ -1,0 +1,27 @@
+// How frequencies are packed for products: in panels of 64 bytes of neighbouring frequencies.
+//
+// packed[panel][k][lane] is coordinate k of frequency panel * panel_width + lane, zero beyond the
+// last frequency. The width is one for all instruction sets, so that the set can be changed
+// between packing and use.
+#pragma once
+
+#include <cstddef>
+
+namespace kernelmill {
+
+constexpr size_t panel_bytes = 64;
+
+template <class T>
+constexpr size_t panel_width = panel_bytes / sizeof(T);
+
+// Coordinates that a product works through at a time: that much of a panel (24 or 16 KiB), and of
+// the few rows it meets, stays in the first-level cache.
+template <class T>
+constexpr size_t coordinates_per_block = sizeof(T) == 4 ? 384 : 256;
+
+// The distance of rows in such a block: an odd number of cache lines, so that rows do not compete
+// for the same places in the cache whatever their distance was in the caller's array.
+template <class T>
+constexpr size_t block_stride = coordinates_per_block<T> + panel_width<T>;
+
+}  // namespace kernelmill

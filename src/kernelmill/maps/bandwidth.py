@@ -1,0 +1,91 @@
+"""The length scale of a kernel: given, or taken from the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.kernels import Kernel
+from kernelmill.random import Stream
+from kernelmill.random.arguments import checked_positive
+
+__all__ = ["resolve_length_scale"]
+
+_MEDIAN_ROWS = 1000
+_BLOCK_ELEMENTS = 1 << 20
+
+
+def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
+    """The length scale that the two parameters, of which at most one is given, mean for X.
+
+    Neither is the same as ``length_scale="scale"``.
+    """
+    if length_scale is not None and gamma is not None:
+        raise ValueError(
+            f"Only one of length_scale and gamma can be given, got length_scale={length_scale!r} "
+            f"and gamma={gamma!r}; leave one out."
+        )
+    if gamma is not None and not isinstance(gamma, str):
+        return kernel.length_scale_from_gamma(checked_positive("gamma", gamma))
+    if length_scale is not None and not isinstance(length_scale, str):
+        return checked_positive("length_scale", length_scale)
+    if gamma is not None and gamma != "scale":
+        raise ValueError(f"gamma must be a positive number or 'scale', got {gamma!r}.")
+    if gamma is not None or length_scale in (None, "scale"):
+        return _scale_of_spread(kernel, X)
+    if length_scale == "median":
+        return _median_distance(kernel, X)
+    raise ValueError(
+        f"length_scale must be a positive number, 'scale' or 'median', got {length_scale!r}."
+    )
+
+
+def _scale_of_spread(kernel: Kernel, X: Any) -> float:
+    spread = variance_of_entries(X)
+    if not np.isfinite(spread):
+        raise ValueError(
+            "The variance of X is too large for float64, so length_scale='scale' has no meaning; "
+            "scale the data or give length_scale as a number."
+        )
+    return kernel.length_scale_of_spread(X.shape[1], spread)
+
+
+def variance_of_entries(X: Any) -> float:
+    """The variance of all entries of a dense or CSR matrix, in float64 and without a large copy."""
+    total = X.shape[0] * X.shape[1]
+    stored = X if isinstance(X, np.ndarray) else X.data.reshape(-1, 1)
+    step = max(1, _BLOCK_ELEMENTS // max(1, stored.shape[1]))
+    # Blocks are merged by their means and sums of squared deviations; absent entries are zeros.
+    count, mean, deviations = float(total - stored.size), 0.0, 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for begin in range(0, stored.shape[0], step):
+            block = stored[begin : begin + step].astype(np.float64)
+            block_mean = float(block.mean())
+            block -= block_mean
+            n = count + block.size
+            shift = block_mean - mean
+            deviations += float(np.vdot(block, block)) + shift * shift * count * block.size / n
+            mean += shift * block.size / n
+            count = n
+    return deviations / total
+
+
+def _median_distance(kernel: Kernel, X: Any) -> float:
+    """The median distance between different rows of a fixed sample of the rows."""
+    n_rows = X.shape[0]
+    if n_rows > _MEDIAN_ROWS:
+        stream = Stream.from_seed(0).substream("rows for the median distance")
+        rows: NDArray[np.int64] = np.unique(stream.integers(_MEDIAN_ROWS, n_rows))
+        X = X[rows]
+    distances = kernel.distances(X)
+    distances = distances[np.triu_indices(distances.shape[0], 1)]
+    distances = distances[distances > 0]
+    median = float(np.median(distances)) if distances.size else 1.0
+    if not np.isfinite(median):
+        raise ValueError(
+            "The distances between the rows of X are too large for float64; scale the data or give "
+            "length_scale as a number."
+        )
+    return median

@@ -1,0 +1,233 @@
+"""Fastfood: random Fourier features in loglinear time."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kernelmill.kernels import Kernel, RadialKernel
+from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap, checked_choice
+from kernelmill.projections import FourierProjection, HadamardProjection
+from kernelmill.projections.given import GivenFactors, GivenProjection
+
+__all__ = ["Fastfood"]
+
+_STRUCTURES = ("hadamard", "sorf", "dct", "fft")
+_BLOCKS = ("stratified", "independent")
+
+
+class Fastfood(ShiftInvariantMap):
+    r"""Random Fourier features of a radial kernel at O(log d) operations each.
+
+    The matrix of frequencies is replaced by a product
+
+    .. math:: V = \frac{1}{\ell \sqrt{p}} \, S H G \Pi H B
+
+    in blocks of p rows: B holds random signs, :math:`\Pi` is a random permutation, G holds standard
+    normals, H is the Walsh-Hadamard matrix, and S gives the rows the lengths that the kernel's
+    spectrum asks for (Le, Sarlós & Smola, 2013). Inputs are padded with zeros to p, a power of two.
+    Each row of V has exactly the distribution of a random frequency, so inner products of the
+    features estimate the kernel without bias; V itself is never stored, nor are its coefficients
+    saved: they are functions of the seed.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        A radial kernel: "gaussian" (or "rbf"), "exponential", "matern" (nu = 3/2),
+        "rational_quadratic", "cauchy", "ball_convolution", or an object of
+        :mod:`kernelmill.kernels` such as ``Matern(nu=2.5)`` or your own ``Radial``. The Laplacian
+        kernel is not radial: use :class:`RandomFourier`.
+    n_components : int, default=100
+        The number of output columns, exactly.
+    length_scale : float, {"scale", "median"}, default=None
+        Distances are divided by it: the Gaussian kernel is :math:`\exp(-r^2 / (2 \ell^2))`.
+        "scale" is what scikit-learn's ``gamma="scale"`` means, "median" the median distance between
+        the rows of a fixed sample of at most 1000. None is "scale", unless gamma is given.
+    gamma : float or "scale", default=None
+        The other way to say it: :math:`\ell = 1 / \sqrt{2 \gamma}`, so that the Gaussian kernel is
+        :math:`\exp(-\gamma r^2)`.
+    features : {"cos_sin", "complex", "cos_phase"}, default="cos_sin"
+        "cos_sin" has the cosines in the first half of the columns and the sines in the second (an
+        odd number of columns ends with one ``cos(z + b)``); "complex" has ``exp(i z)``, of which
+        inner products take a conjugate; "cos_phase" has ``cos(z + b)`` with a random phase b, one
+        column for each frequency, and a larger error at the same number of columns.
+    structure : {"hadamard", "sorf", "dct", "fft"}, default="hadamard"
+        "hadamard" is the product above. "sorf": three rounds of random signs and H
+        instead, :math:`S (H D)^3` (Yu et al., 2016); not quite unbiased, but of much less error for
+        points that are close to each other. "dct": cosine transforms in the place of H, of any
+        length. "fft": rows of a Fourier matrix with random signs, the heuristic of section 6 of Le,
+        Sarlós & Smola; in few dimensions it does not estimate the kernel at all closely. The last
+        two are slower.
+    blocks : {"stratified", "independent"}, default="stratified"
+        How the blocks of V depend on each other. "independent" is the construction of the paper.
+        "stratified" lets four consecutive blocks share B and :math:`\Pi`, and stratifies their
+        normals: faster and of less error; each row of V is distributed as before. "sorf" and "fft"
+        have independent blocks.
+    factors : tuple, default=None
+        Coefficients of your own instead of random ones: see :meth:`from_factors`.
+    random_state : int, RandomState, Generator or Stream, default=None
+        The seed. An integer gives the same coefficients on every machine and in every release.
+    n_threads : int, default=None
+        By default :func:`kernelmill.get_num_threads`. Results do not depend on it.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+    length_scale_ : float
+    n_frequencies_ : int
+        How many frequencies the columns are made of: half as many for "cos_sin".
+    projection_ : HadamardProjection or FourierProjection
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X had column names at `fit`.
+
+    See Also
+    --------
+    RandomFourier : A dense matrix; for kernels that are not radial, and for very few dimensions.
+
+    Notes
+    -----
+    With independent blocks the variance of an estimate is larger than that of as many independent
+    frequencies: for close points by a factor 2 (d - 1) / (d + 2). With stratified blocks it is no
+    larger from about two blocks on, and for close points less than that of independent frequencies.
+    ``docs/decisions/008`` has the derivation and the measurements.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import Fastfood
+    >>> X = np.random.default_rng(0).uniform(size=(100, 20))
+    >>> features = Fastfood(n_components=2000, random_state=0)
+    >>> Z = features.fit_transform(X)
+    >>> Z.shape
+    (100, 2000)
+    >>> bool(np.abs(Z @ Z.T - features.exact_kernel(X)).max() < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "gaussian",
+        *,
+        n_components: int = 100,
+        length_scale: float | str | None = None,
+        gamma: float | str | None = None,
+        features: str = "cos_sin",
+        structure: str = "hadamard",
+        blocks: str = "stratified",
+        factors: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike] | None = None,
+        random_state: Any = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.length_scale = length_scale
+        self.gamma = gamma
+        self.features = features
+        self.structure = structure
+        self.blocks = blocks
+        self.factors = factors
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    @classmethod
+    def from_factors(
+        cls,
+        B: ArrayLike,
+        permutation: ArrayLike,
+        G: ArrayLike,
+        S: ArrayLike,
+        *,
+        length_scale: float = 1.0,
+        n_features: int | None = None,
+        n_components: int | None = None,
+        features: str = "cos_sin",
+        n_threads: int | None = None,
+    ) -> Self:
+        r"""A fitted map with given coefficients: :math:`V = S H G \Pi H B / (\ell \sqrt{p})`.
+
+        Parameters
+        ----------
+        B, G, S : array_like of shape (n_blocks, p)
+            The diagonals, p a power of two. One block may be given as an array of shape (p,).
+        permutation : array_like of int of shape (n_blocks, p)
+            Element i of :math:`\Pi w` is ``w[permutation[i]]``.
+        length_scale : float, default=1.0
+        n_features : int, default=None
+            The number of columns of the data, at most p; by default p.
+        n_components : int, default=None
+            The number of output columns; by default all that the blocks give.
+        features : {"cos_sin", "complex", "cos_phase"}, default="cos_sin"
+            The phases of "cos_phase" are those of ``random_state=0``.
+        n_threads : int, default=None
+
+        Returns
+        -------
+        Fastfood
+            Its copies by :func:`sklearn.base.clone` keep the coefficients.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelmill import Fastfood
+        >>> rng = np.random.default_rng(0)
+        >>> G = rng.standard_normal((8, 16))
+        >>> S = np.sqrt(rng.chisquare(16, (8, 16))) / np.linalg.norm(G, axis=1, keepdims=True)
+        >>> B = rng.choice([-1, 1], (8, 16))
+        >>> permutation = [rng.permutation(16) for _ in range(8)]
+        >>> Fastfood.from_factors(B, permutation, G, S).transform(np.ones((2, 16))).shape
+        (2, 256)
+        """
+        given = GivenFactors.checked(B, permutation, G, S)
+        if n_components is None:
+            n_components = given.n_frequencies * (2 if features == "cos_sin" else 1)
+        made = cls(
+            n_components=n_components,
+            length_scale=length_scale,
+            features=features,
+            factors=(B, permutation, G, S),
+            random_state=0,
+            n_threads=n_threads,
+        )
+        return made.fit(np.zeros((1, given.block_size if n_features is None else n_features)))
+
+    def _check_parameters(self, kernel: Kernel) -> None:
+        checked_choice("structure", self.structure, _STRUCTURES)
+        checked_choice("blocks", self.blocks, _BLOCKS)
+        if not kernel.radial:
+            raise ValueError(
+                f"Fastfood needs a radial kernel, one that depends on the Euclidean distance alone, "
+                f"and {type(kernel).__name__} is not; use RandomFourier for it."
+            )
+
+    def _resolve_length_scale(self, X: Any) -> float:
+        if self.factors is not None and self.length_scale is None and self.gamma is None:
+            return 1.0
+        return super()._resolve_length_scale(X)
+
+    def exact_kernel(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
+        """The kernel that inner products of the features estimate; see `RandomFourier`."""
+        if self.factors is not None:
+            raise ValueError(
+                "The coefficients were given, so the kernel is not known; call the kernel that they "
+                "were made for, such as kernelmill.kernels.Gaussian()(X, Y)."
+            )
+        return super().exact_kernel(X, Y)
+
+    def _make_projection(self, dim: int) -> Projection:
+        if self.factors is not None:
+            given = GivenFactors.checked(*self.factors)
+            return GivenProjection(given, self.length_scale_, dim, self.n_frequencies_)
+        assert isinstance(self.kernel_, RadialKernel)
+        family = HadamardProjection if self.structure in ("hadamard", "sorf") else FourierProjection
+        return family(
+            kernel=self.kernel_,
+            length_scale=self.length_scale_,
+            dim=dim,
+            n_frequencies=self.n_frequencies_,
+            stream=self.stream_.substream("fastfood", self.structure),
+            structure=self.structure,
+            stratified=self.blocks == "stratified",
+        )

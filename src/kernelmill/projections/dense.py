@@ -1,0 +1,183 @@
+"""Dense projections: frequencies drawn one by one, orthogonally, or by quasi-Monte Carlo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill import _native
+from kernelmill.kernels import Gaussian, Kernel, Laplacian, RadialKernel
+from kernelmill.projections.layout import FeatureLayout
+from kernelmill.projections.rows import blocks_of_rows, native_rows
+from kernelmill.projections.sobol import MOST_DIMENSIONS, scrambled_sobol
+from kernelmill.random import Stream, normal_quantile
+from kernelmill.runtime.threads import resolve_threads
+
+__all__ = ["SAMPLINGS", "DenseProjection"]
+
+SAMPLINGS = ("iid", "orthogonal", "qmc")
+
+_PANEL = 128  # frequencies: whole panels and tiles of the native core, for both dtypes
+_BLOCK_ELEMENTS = 1 << 19  # of the matrix, drawn at a time
+
+
+@dataclass(eq=False)
+class DenseProjection:
+    """Frequencies as rows of a matrix W, and the features of W x.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    length_scale : float
+        Divides the frequencies.
+    dim, n_frequencies : int
+        The shape of W is (n_frequencies, dim).
+    stream : Stream
+        A frequency is a function of it and of its position.
+    sampling : {"iid", "orthogonal", "qmc"}
+    stored : bool
+        Whether W is kept in memory. Otherwise it is drawn again whenever it is needed, some rows at
+        a time.
+    """
+
+    kernel: Kernel
+    length_scale: float
+    dim: int
+    n_frequencies: int
+    stream: Stream
+    sampling: str
+    stored: bool
+    _packed: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        name = type(self.kernel).__name__
+        if self.sampling == "orthogonal" and not self.kernel.radial:
+            raise ValueError(
+                f"sampling='orthogonal' needs a radial kernel, got {name}; use sampling='iid'."
+            )
+        if self.sampling == "qmc":
+            if not (self.kernel.radial or isinstance(self.kernel, Laplacian)):
+                raise ValueError(
+                    f"sampling='qmc' needs a radial kernel or Laplacian, got {name}; use "
+                    "sampling='iid'."
+                )
+            if self.dim > MOST_DIMENSIONS:
+                raise ValueError(
+                    f"sampling='qmc' takes at most {MOST_DIMENSIONS} columns (Sobol points are "
+                    f"known up to there), got {self.dim}; use sampling='orthogonal' or Fastfood."
+                )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_packed": {}}
+
+    def frequencies(self, start: int = 0, stop: int | None = None) -> NDArray[np.float64]:
+        """Rows start, ..., stop - 1 of W."""
+        stop = self.n_frequencies if stop is None else stop
+        draw = {"iid": self._iid, "orthogonal": self._orthogonal, "qmc": self._qmc}[self.sampling]
+        rows = draw(start, stop)
+        rows /= self.length_scale
+        return rows
+
+    def _iid(self, start: int, stop: int) -> NDArray[np.float64]:
+        stream = self.stream.substream("frequencies")
+        return self.kernel.frequencies(stream, stop - start, self.dim, start=start)
+
+    def _radii(self, start: int, stop: int) -> NDArray[np.float64]:
+        assert isinstance(self.kernel, RadialKernel)
+        stream = self.stream.substream("radii")
+        return self.kernel.radii(stream, stop - start, self.dim, start=start)
+
+    def _orthogonal(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Rows of independent random orthogonal matrices, with random lengths."""
+        out = np.empty((stop - start, self.dim))
+        stream = self.stream.substream("orthogonal")
+        for index in range(start // self.dim, -(-stop // self.dim)):
+            first = index * self.dim
+            low, high = max(start, first), min(stop, first + self.dim)
+            matrix = stream.orthogonal(self.dim, index=index)
+            out[low - start : high - start] = matrix[low - first : high - first]
+        out *= self._radii(start, stop)[:, np.newaxis]
+        return out
+
+    def _qmc(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Scrambled Sobol points through the quantile functions of the coordinates."""
+        stream = self.stream.substream("sobol")
+        points = scrambled_sobol(stream, stop - start, self.dim, start=start)
+        if not self.kernel.radial:
+            points -= 0.5
+            tangents = np.empty_like(points)
+            _native.elementary("tan_pi", np.abs(points), tangents, 0)
+            return np.copysign(tangents, points, out=tangents)
+        normals = normal_quantile(points)
+        if isinstance(self.kernel, Gaussian):
+            return normals
+        squares = np.zeros(len(normals))
+        for column in normals.T:  # added in one order everywhere
+            squares += column * column
+        normals *= (self._radii(start, stop) / np.sqrt(squares))[:, np.newaxis]
+        return normals
+
+    @property
+    def _rows_at_once(self) -> int:
+        least = self.dim if self.sampling == "orthogonal" else 1  # one matrix is drawn as a whole
+        rows = max(least, _BLOCK_ELEMENTS // self.dim, 1)
+        return -(-rows // _PANEL) * _PANEL
+
+    def _pack(self, start: int, stop: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        panel = 64 // dtype.itemsize
+        packed = np.empty(-(-(stop - start) // panel) * panel * self.dim, dtype)
+        _native.dense_pack(self.frequencies(start, stop).astype(dtype), packed)
+        return packed
+
+    def packed(self, dtype: Any) -> NDArray[Any]:
+        """The whole matrix as the native core takes it."""
+        kind = np.dtype(dtype)
+        if kind.name not in self._packed:
+            panel = 64 // kind.itemsize
+            whole = np.empty(-(-self.n_frequencies // panel) * panel * self.dim, kind)
+            for start in range(0, self.n_frequencies, self._rows_at_once):
+                stop = min(start + self._rows_at_once, self.n_frequencies)
+                part = self._pack(start, stop, kind)
+                whole[start * self.dim : start * self.dim + part.size] = part
+            whole.flags.writeable = False
+            self._packed[kind.name] = whole
+        return self._packed[kind.name]
+
+    def prepare(self, dtype: Any) -> None:
+        """Draw the matrix, if it is kept, for data of this dtype."""
+        if self.stored:
+            self.packed(dtype)
+        elif self.sampling == "iid":  # let a kernel of the user's own fail now rather than later
+            self.frequencies(self.n_frequencies - 1, self.n_frequencies)
+
+    def features(
+        self,
+        X: Any,
+        layout: FeatureLayout,
+        phases: NDArray[Any] | None,
+        out: NDArray[Any],
+        n_threads: int | None = None,
+    ) -> None:
+        """Write the features of the rows of X, which has the real dtype of `out`."""
+        step = self.n_frequencies if self.stored else self._rows_at_once
+        for start in range(0, self.n_frequencies, step):
+            stop = min(start + step, self.n_frequencies)
+            if self.stored:
+                packed = self.packed(out.dtype)
+            else:
+                packed = self._pack(start, stop, out.dtype)
+            for rows, part in blocks_of_rows(X, out):
+                _native.dense(
+                    native_rows(rows),
+                    packed,
+                    stop - start,
+                    start,
+                    part,
+                    layout.native_kind,
+                    layout.scale,
+                    phases,
+                    resolve_threads(n_threads),
+                )

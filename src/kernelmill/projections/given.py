@@ -1,0 +1,132 @@
+"""Fastfood with coefficients that the user gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kernelmill.projections.fastfood import FastfoodFactors, apply_factors
+from kernelmill.projections.layout import FeatureLayout
+
+__all__ = ["GivenFactors", "GivenProjection"]
+
+
+@dataclass(frozen=True, eq=False)
+class GivenFactors:
+    """B, the permutation, G and S of some blocks, each of shape (n_blocks, p)."""
+
+    B: NDArray[np.float64]
+    permutation: NDArray[np.int32]
+    G: NDArray[np.float64]
+    S: NDArray[np.float64]
+
+    @property
+    def block_size(self) -> int:
+        """The longest input, p."""
+        return self.G.shape[1]
+
+    @property
+    def n_frequencies(self) -> int:
+        """How many frequencies all blocks have together."""
+        return self.G.size
+
+    @classmethod
+    def checked(
+        cls, B: ArrayLike, permutation: ArrayLike, G: ArrayLike, S: ArrayLike
+    ) -> GivenFactors:
+        """The factors, if they fit together."""
+        arrays = {name: _diagonal(name, value) for name, value in (("B", B), ("G", G), ("S", S))}
+        shape = arrays["G"].shape
+        for name, array in arrays.items():
+            if array.shape != shape:
+                raise ValueError(
+                    f"B, permutation, G and S must have one shape, (n_blocks, p); G has {shape}, "
+                    f"{name} has {array.shape}."
+                )
+        if shape[1] & (shape[1] - 1):
+            raise ValueError(
+                f"The blocks must have a power of two of columns, got {shape[1]}; pad the factors "
+                "to the next power of two."
+            )
+        places = np.atleast_2d(np.asarray(permutation))
+        if places.dtype.kind not in "iu" or places.shape != shape:
+            raise ValueError(
+                f"permutation must hold integers in the shape of G, {shape}, got {places.dtype} in "
+                f"the shape {places.shape}."
+            )
+        if not (np.sort(places, axis=1) == np.arange(shape[1])).all():
+            raise ValueError(
+                f"Each row of permutation must hold every number from 0 to {shape[1] - 1} once."
+            )
+        return cls(arrays["B"], places.astype(np.int32), arrays["G"], arrays["S"])
+
+
+def _diagonal(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub" or array.ndim not in (1, 2) or array.size == 0:
+        raise ValueError(
+            f"{name} must be real and of shape (n_blocks, p) or (p,), got dtype {array.dtype} and "
+            f"shape {array.shape}."
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity.")
+    return np.atleast_2d(array).astype(np.float64)
+
+
+@dataclass(eq=False)
+class GivenProjection:
+    r"""The projection :math:`S H G \Pi H B / (\ell \sqrt{p})` of given factors."""
+
+    given: GivenFactors
+    length_scale: float
+    dim: int
+    n_frequencies: int
+    _rounded: dict[str, FastfoodFactors] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.dim > self.given.block_size:
+            raise ValueError(
+                f"The factors take at most {self.given.block_size} columns, got {self.dim}; give "
+                "factors of a larger power of two."
+            )
+        if self.n_frequencies > self.given.n_frequencies:
+            raise ValueError(
+                f"The factors give {self.given.n_frequencies} frequencies, and n_components asks for "
+                f"{self.n_frequencies}; lower n_components or give more blocks."
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_rounded": {}}
+
+    def factors(self, dtype: Any = np.float64) -> FastfoodFactors:
+        """The coefficients in float64 or float32."""
+        kind = np.dtype(dtype)
+        if kind.name not in self._rounded:
+            given = self.given
+            factors = FastfoodFactors(
+                signs=given.B[:, np.newaxis],
+                permutation=given.permutation,
+                inner=given.G,
+                outer=given.S / (self.length_scale * np.sqrt(given.block_size)),
+                blocks_per_group=1,
+            )
+            self._rounded[kind.name] = factors.astype(kind)
+        return self._rounded[kind.name]
+
+    def prepare(self, dtype: Any) -> None:
+        """Round the coefficients for data of this dtype."""
+        self.factors(dtype)
+
+    def features(
+        self,
+        X: Any,
+        layout: FeatureLayout,
+        phases: NDArray[Any] | None,
+        out: NDArray[Any],
+        n_threads: int | None = None,
+    ) -> None:
+        """Write the features of the rows of X, which has the real dtype of `out`."""
+        apply_factors(self.factors(out.dtype), X, layout, phases, out, n_threads)
