@@ -16,6 +16,7 @@ get_num_threads, set_num_threads, runtime
     Threads and instruction sets.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kernelmill import kernels, random, runtime, transforms
@@ -49,8 +50,6 @@ _apply_environment()
 def __getattr__(name: str) -> Any:
     # The maps import scikit-learn, which takes a second: not before somebody wants one.
     if name in ("Fastfood", "RandomFourier", "maps"):
-        from importlib import import_module
-
         maps = import_module("kernelmill.maps")
         return maps if name == "maps" else getattr(maps, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -69,7 +69,7 @@ def variance_of_entries(X: Any) -> float:
             deviations += float(np.vdot(block, block)) + shift * shift * count * block.size / n
             mean += shift * block.size / n
             count = n
-    return deviations / total
+    return float(deviations / total)
 
 
 def _median_distance(kernel: Kernel, X: Any) -> float:

@@ -198,7 +198,7 @@ class Fastfood(ShiftInvariantMap):
         checked_choice("blocks", self.blocks, _BLOCKS)
         if not kernel.radial:
             raise ValueError(
-                f"Fastfood needs a radial kernel, one that depends on the Euclidean distance alone, "
+                "Fastfood needs a radial kernel, one that depends on the Euclidean distance alone, "
                 f"and {type(kernel).__name__} is not; use RandomFourier for it."
             )
 
@@ -211,8 +211,8 @@ class Fastfood(ShiftInvariantMap):
         """The kernel that inner products of the features estimate; see `RandomFourier`."""
         if self.factors is not None:
             raise ValueError(
-                "The coefficients were given, so the kernel is not known; call the kernel that they "
-                "were made for, such as kernelmill.kernels.Gaussian()(X, Y)."
+                "The coefficients were given, so the kernel is not known; call the kernel that "
+                "they were made for, such as kernelmill.kernels.Gaussian()(X, Y)."
             )
         return super().exact_kernel(X, Y)
 

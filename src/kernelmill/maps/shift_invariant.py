@@ -131,7 +131,7 @@ class ShiftInvariantMap(
         return out
 
     def _is_plain(self, X: Any) -> bool:
-        """Is X a few rows that need none of scikit-learn's checks, which would outlast the work?"""
+        """Whether X is a few rows in good order: to check them more would outlast the work."""
         return (
             type(X) is np.ndarray
             and X.ndim == 2

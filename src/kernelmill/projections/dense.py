@@ -165,10 +165,8 @@ class DenseProjection:
         step = self.n_frequencies if self.stored else self._rows_at_once
         for start in range(0, self.n_frequencies, step):
             stop = min(start + step, self.n_frequencies)
-            if self.stored:
-                packed = self.packed(out.dtype)
-            else:
-                packed = self._pack(start, stop, out.dtype)
+            kept = self.stored
+            packed = self.packed(out.dtype) if kept else self._pack(start, stop, out.dtype)
             for rows, part in blocks_of_rows(X, out):
                 _native.dense(
                     native_rows(rows),

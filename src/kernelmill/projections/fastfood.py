@@ -26,7 +26,7 @@ from kernelmill.transforms import fwht
 __all__ = ["FastfoodFactors", "HadamardProjection", "padded_size"]
 
 # With fewer dimensions, the rows of one block are too much alike: docs/decisions/008.
-_SMALLEST_BLOCK = {"hadamard": 16, "sorf": 64}
+_SMALLEST_BLOCK = {"hadamard": 32, "sorf": 64}
 
 
 def padded_size(structure: str, dim: int) -> int:

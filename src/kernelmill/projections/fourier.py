@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.fft
 from numpy.typing import NDArray
 
 from kernelmill import _native
@@ -24,16 +25,14 @@ from kernelmill.runtime.threads import get_num_threads, resolve_threads
 
 __all__ = ["FourierProjection"]
 
-_SMALLEST_BLOCK = 16
+_SMALLEST_BLOCK = 32
 _BLOCK_ELEMENTS = 1 << 17  # of the transformed rows that wait in memory
 
 
 def real_fourier(x: NDArray[Any], workers: int) -> NDArray[Any]:
     """The real Fourier transform along the rows, as an orthogonal matrix: cosines, then sines."""
-    from scipy.fft import rfft
-
     n = x.shape[1]
-    spectrum = rfft(x, axis=1, norm="ortho", workers=workers)
+    spectrum = scipy.fft.rfft(x, axis=1, norm="ortho", workers=workers)
     out = np.empty_like(x)
     n_cosines = n // 2 + 1
     out[:, :n_cosines] = spectrum.real
@@ -47,9 +46,7 @@ def real_fourier(x: NDArray[Any], workers: int) -> NDArray[Any]:
 
 def cosine(x: NDArray[Any], workers: int) -> NDArray[Any]:
     """The discrete cosine transform along the rows, as an orthogonal matrix."""
-    from scipy.fft import dct
-
-    return np.asarray(dct(x, axis=1, norm="ortho", workers=workers))
+    return np.asarray(scipy.fft.dct(x, axis=1, norm="ortho", workers=workers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +64,8 @@ class FourierProjection:
 
     "dct" replaces both Walsh-Hadamard transforms of Fastfood by cosine transforms T,
     :math:`V = S T G \Pi T B` (Le, Sarlós & Smola, footnote 2). "fft" is their heuristic
-    :math:`V = S \Pi F B` (section 6): rows of the real Fourier matrix F in random order, with random
-    signs on the columns.
+    :math:`V = S \Pi F B` (section 6): rows of the real Fourier matrix F in random order, with
+    random signs on the columns.
 
     Parameters are those of :class:`~kernelmill.projections.HadamardProjection`.
     """
@@ -88,7 +85,8 @@ class FourierProjection:
     @property
     def block_size(self) -> int:
         """The padded length of an input, and the number of frequencies in a block."""
-        return max(_SMALLEST_BLOCK, self.dim)
+        # Only scale mixtures of Gaussians have the right law in part of the coordinates.
+        return max(_SMALLEST_BLOCK if self.kernel.gaussian_mixture else 1, self.dim)
 
     def factors(self, dtype: Any = np.float64) -> _Factors:
         """The coefficients in float64 or float32."""

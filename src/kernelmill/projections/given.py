@@ -26,7 +26,7 @@ class GivenFactors:
     @property
     def block_size(self) -> int:
         """The longest input, p."""
-        return self.G.shape[1]
+        return int(self.G.shape[1])
 
     @property
     def n_frequencies(self) -> int:
@@ -94,8 +94,8 @@ class GivenProjection:
             )
         if self.n_frequencies > self.given.n_frequencies:
             raise ValueError(
-                f"The factors give {self.given.n_frequencies} frequencies, and n_components asks for "
-                f"{self.n_frequencies}; lower n_components or give more blocks."
+                f"The factors give {self.given.n_frequencies} frequencies, and n_components asks "
+                f"for {self.n_frequencies}; lower n_components or give more blocks."
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class FeatureLayout:
 
     @property
     def has_phases(self) -> bool:
-        """Does some column need a phase?"""
+        """Whether some column needs a phase."""
         return self.kind == "cos_phase" or (self.kind == "cos_sin" and self.n_columns % 2 == 1)
 
     def phases(self, stream: Stream) -> NDArray[np.float64] | None:

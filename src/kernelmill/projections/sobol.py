@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy  # scipy.stats is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.random import Stream
@@ -16,12 +17,10 @@ _BITS = 32
 def scrambled_sobol(stream: Stream, n: int, dim: int, *, start: int = 0) -> NDArray[np.float64]:
     """Points number start, ..., start + n - 1 of a randomly scrambled Sobol sequence in (0, 1)^dim.
 
-    Every point is uniform. The sequence comes from scipy; the scrambling, by random lower triangular
-    matrices of bits and a random digital shift (Matoušek, 1998), from the stream.
+    Every point is uniform. The sequence comes from scipy; the scrambling, by random lower
+    triangular matrices of bits and a random digital shift (Matoušek, 1998), from the stream.
     """
-    from scipy.stats import qmc
-
-    sequence = qmc.Sobol(dim, scramble=False, bits=_BITS)
+    sequence = scipy.stats.qmc.Sobol(dim, scramble=False, bits=_BITS)
     if start > 0:
         sequence.fast_forward(start)
     # Drawing 2^k points keeps scipy from warning; points do not depend on how many are drawn.
@@ -36,4 +35,4 @@ def scrambled_sobol(stream: Stream, n: int, dim: int, *, start: int = 0) -> NDAr
         parity = np.bitwise_count(digits & row) & np.uint8(1)
         scrambled |= parity.astype(np.uint32) << place
     scrambled ^= words[:, _BITS]
-    return (scrambled + 0.5) / 2.0**_BITS
+    return np.asarray((scrambled.astype(np.float64) + 0.5) / 2.0**_BITS)
