@@ -144,10 +144,10 @@ class ShiftInvariantMap(
         )
 
     def _phases_in(self, dtype: np.dtype[Any]) -> NDArray[Any] | None:
-        if dtype.name not in self._phases:
+        if dtype.char not in self._phases:
             phases = self._layout.phases(self.stream_)
-            self._phases[dtype.name] = None if phases is None else phases.astype(dtype)
-        return self._phases[dtype.name]
+            self._phases[dtype.char] = None if phases is None else phases.astype(dtype)
+        return self._phases[dtype.char]
 
     def exact_kernel(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
         """The kernel that inner products of the features estimate, in O(n²).

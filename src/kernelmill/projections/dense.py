@@ -135,7 +135,7 @@ class DenseProjection:
     def packed(self, dtype: Any) -> NDArray[Any]:
         """The whole matrix as the native core takes it."""
         kind = np.dtype(dtype)
-        if kind.name not in self._packed:
+        if kind.char not in self._packed:
             panel = 64 // kind.itemsize
             whole = np.empty(-(-self.n_frequencies // panel) * panel * self.dim, kind)
             for start in range(0, self.n_frequencies, self._rows_at_once):
@@ -143,8 +143,8 @@ class DenseProjection:
                 part = self._pack(start, stop, kind)
                 whole[start * self.dim : start * self.dim + part.size] = part
             whole.flags.writeable = False
-            self._packed[kind.name] = whole
-        return self._packed[kind.name]
+            self._packed[kind.char] = whole
+        return self._packed[kind.char]
 
     def prepare(self, dtype: Any) -> None:
         """Draw the matrix, if it is kept, for data of this dtype."""

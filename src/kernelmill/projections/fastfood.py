@@ -177,7 +177,7 @@ class HadamardProjection:
 
     def factors(self, dtype: Any = np.float64) -> FastfoodFactors:
         """The coefficients in float64 or float32."""
-        name = np.dtype(dtype).name
+        name = np.dtype(dtype).char
         if name not in self._drawn:
             self._drawn[name] = self._draw().astype(np.dtype(dtype))
         return self._drawn[name]

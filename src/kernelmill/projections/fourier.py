@@ -91,17 +91,17 @@ class FourierProjection:
     def factors(self, dtype: Any = np.float64) -> _Factors:
         """The coefficients in float64 or float32."""
         kind = np.dtype(dtype)
-        if kind.name not in self._drawn:
+        if kind.char not in self._drawn:
             drawn = self._draw()
             inner = None if drawn.inner is None else drawn.inner.astype(kind)
-            self._drawn[kind.name] = _Factors(
+            self._drawn[kind.char] = _Factors(
                 drawn.signs.astype(kind),
                 drawn.permutation,
                 inner,
                 drawn.outer.astype(kind),
                 drawn.blocks_per_group,
             )
-        return self._drawn[kind.name]
+        return self._drawn[kind.char]
 
     def _draw(self) -> _Factors:
         size = self.block_size

@@ -104,7 +104,7 @@ class GivenProjection:
     def factors(self, dtype: Any = np.float64) -> FastfoodFactors:
         """The coefficients in float64 or float32."""
         kind = np.dtype(dtype)
-        if kind.name not in self._rounded:
+        if kind.char not in self._rounded:
             given = self.given
             factors = FastfoodFactors(
                 signs=given.B[:, np.newaxis],
@@ -113,8 +113,8 @@ class GivenProjection:
                 outer=given.S / (self.length_scale * np.sqrt(given.block_size)),
                 blocks_per_group=1,
             )
-            self._rounded[kind.name] = factors.astype(kind)
-        return self._rounded[kind.name]
+            self._rounded[kind.char] = factors.astype(kind)
+        return self._rounded[kind.char]
 
     def prepare(self, dtype: Any) -> None:
         """Round the coefficients for data of this dtype."""
