@@ -94,6 +94,9 @@ class Fastfood(ShiftInvariantMap):
     larger from about two blocks on, and for close points less than that of independent frequencies.
     ``docs/decisions/008`` has the derivation and the measurements.
 
+    Where d is not a power of two, kernels whose spectrum is not a scale mixture of Gaussians
+    (`BallConvolution`, `Radial`) make `fit` project d unit vectors for every block.
+
     Examples
     --------
     >>> import numpy as np

@@ -20,6 +20,7 @@ __all__ = ["SAMPLINGS", "DenseProjection"]
 
 SAMPLINGS = ("iid", "orthogonal", "qmc")
 
+_LARGEST_ORTHOGONAL = 8192
 _PANEL = 128  # frequencies: whole panels and tiles of the native core, for both dtypes
 _BLOCK_ELEMENTS = 1 << 19  # of the matrix, drawn at a time
 
@@ -57,6 +58,11 @@ class DenseProjection:
         if self.sampling == "orthogonal" and not self.kernel.radial:
             raise ValueError(
                 f"sampling='orthogonal' needs a radial kernel, got {name}; use sampling='iid'."
+            )
+        if self.sampling == "orthogonal" and self.dim > _LARGEST_ORTHOGONAL:
+            raise ValueError(
+                f"sampling='orthogonal' takes at most {_LARGEST_ORTHOGONAL} columns, since it draws "
+                f"square matrices of that size, got {self.dim}; use Fastfood(structure='sorf')."
             )
         if self.sampling == "qmc":
             if not (self.kernel.radial or isinstance(self.kernel, Laplacian)):
