@@ -14,7 +14,7 @@ NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELM
 .PHONY: demo test lint format bench native-test sanitize cross clean
 
 demo: $(VENV)/installed
-	$(BIN)/python examples/fastfood_by_hand.py
+	$(BIN)/python examples/digits.py
 
 test: lint native-test
 	$(BIN)/python -m pytest
