@@ -31,7 +31,8 @@ def against_rbf_sampler() -> None:
     """Time transform on all threads, with the allocation of its output."""
     heading("transform, float32, all threads: us a row, and ratios to RBFSampler")
     print(
-        "   d  columns    rows  RBFSampler  RandomFourier  Fastfood   vs RandomFourier  vs Fastfood"
+        "    d columns    rows  RBFSampler  RandomFourier  Fastfood"
+        "  RBFSampler / RandomFourier  / Fastfood"
     )
     for d, n_columns in SIZES:
         X = draw_rows(batch_size(d, n_columns), d)
