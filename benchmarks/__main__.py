@@ -2,7 +2,16 @@
 
 import sys
 
-from benchmarks import bench_convolution, bench_fwht, bench_import, bench_random, bench_sincos
+from benchmarks import (
+    bench_convolution,
+    bench_fwht,
+    bench_import,
+    bench_map_limits,
+    bench_maps,
+    bench_random,
+    bench_sincos,
+    bench_single_row,
+)
 from kernelmill import get_num_threads, runtime
 
 ALL = {
@@ -10,6 +19,9 @@ ALL = {
     "convolution": bench_convolution.main,
     "sincos": bench_sincos.main,
     "random": bench_random.main,
+    "maps": bench_maps.main,
+    "map_limits": bench_map_limits.main,
+    "single_row": bench_single_row.main,
     "import": bench_import.main,
 }
 
