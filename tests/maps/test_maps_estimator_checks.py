@@ -47,9 +47,12 @@ def test_check_estimator(estimator, check):
 
 
 # Some versions of scikit-learn lack some of these. Four of them fit a data frame and transform an
-# array, at which scikit-learn warns as it should.
+# array, or the other way around, at which scikit-learn warns as it should.
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
+@pytest.mark.filterwarnings("ignore:X has feature names, but:UserWarning")
 @pytest.mark.parametrize("name", [n for n in FURTHER if hasattr(estimator_checks, n)])
 @pytest.mark.parametrize("estimator", MAPS, ids=repr)
 def test_further_check(estimator, name):
+    if estimator.features == "complex" and "polars" in name:
+        pytest.skip("polars has no complex numbers and cannot compare columns of objects")
     getattr(estimator_checks, name)(type(estimator).__name__, clone(estimator))
