@@ -77,7 +77,18 @@ class ShiftInvariantMap(
         Returns
         -------
         self
+            If anything is wrong, it stays as it was before the call.
         """
+        before = dict(vars(self))
+        try:
+            self._fit(X)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        return self
+
+    def _fit(self, X: Any) -> None:
         n_components = checked_integer("n_components", self.n_components, 1)
         kind = checked_choice("features", self.features, KINDS)
         resolve_threads(self.n_threads)
@@ -90,7 +101,6 @@ class ShiftInvariantMap(
         self._set_layout(FeatureLayout(kind, n_components))
         self.projection_ = self._make_projection(X.shape[1])
         self.projection_.prepare(X.dtype)
-        return self
 
     def _set_layout(self, layout: FeatureLayout) -> None:
         self._layout = layout
