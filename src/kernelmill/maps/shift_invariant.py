@@ -83,8 +83,7 @@ class ShiftInvariantMap(
         try:
             self._fit(X)
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
         return self
 
