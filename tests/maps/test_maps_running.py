@@ -110,10 +110,8 @@ class TestFewRows:
     @pytest.mark.parametrize("make", [RandomFourier, Fastfood])
     def test_subclasses_of_arrays_go_the_long_way(self, make):
         fitted = make().fit(np.eye(3))
-        with pytest.raises(ValueError, match="contains NaN|NaN"):
+        with pytest.raises(ValueError, match="contains NaN"):
             fitted.transform(np.ma.masked_array([[1.0, np.nan, 2.0]]))
-        with pytest.raises(TypeError, match="matrix is not supported"):
-            fitted.transform(np.asmatrix(np.eye(3)))
 
 
 def test_python_threads_share_a_map(feature_map, points):
@@ -149,35 +147,23 @@ def test_forked_children(make, points, same_bits):
     same_bits(fitted.transform(X), Z)
 
 
-@pytest.mark.parametrize("make", MAPS.values(), ids=MAPS.keys())
-def test_interrupt(make):
+@pytest.mark.parametrize("name", ["hadamard", "sorf", "dct", "dense", "dense drawn again"])
+def test_interrupt(name):
     code = """
-        import os, signal, sys, threading, time
+        import os, signal, sys, threading
         import numpy as np
         from kernelmill import Fastfood, RandomFourier
 
         signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
-        X = np.broadcast_to(np.ones(256, np.float32), (1 << 21, 256))  # 8 GiB of features
-        fitted = eval(sys.argv[1]).fit(X[:1])
+        X = np.broadcast_to(np.ones(1024, np.float32), (1 << 20, 1024))  # seconds of work
+        fitted = eval(sys.argv[1]).set_params(n_components=64).fit(X[:1])
         fitted.transform(X[:100])
-        sent = []
-
-        def interrupt():
-            sent.append(time.monotonic())
-            os.kill(os.getpid(), signal.SIGINT)
-
-        out = np.empty((1000, fitted.n_components), np.float32)
-
-        class Rows:  # the same memory again and again: what is tested is the time
-            pass
-
+        layout, out = fitted._layout, np.full((1 << 20, 64), np.nan, np.float32)
         try:
-            threading.Timer(0.3, interrupt).start()
-            while True:
-                fitted.transform(X[: 1 << 17])
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            fitted.projection_.features(X, layout, None, out, 1)
+            print("finished")
         except KeyboardInterrupt:
-            print("interrupted", time.monotonic() - sent[0])
+            print("interrupted", np.isnan(out).any())
     """
-    word, seconds = run(code, make)
-    assert word == "interrupted"
-    assert float(seconds) < 20
+    assert run(code, MAPS[name]) == ["interrupted", "True"]
