@@ -8,18 +8,17 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.kernels import Kernel, resolve
 from kernelmill.maps.bandwidth import resolve_length_scale
+from kernelmill.maps.validation import REAL, checked_data
 from kernelmill.projections.layout import KINDS, FeatureLayout
 from kernelmill.random import Stream
 from kernelmill.random.arguments import checked_integer
 from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["ShiftInvariantMap", "checked_choice"]
-
-_REAL = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 class Projection(Protocol):
@@ -78,20 +77,29 @@ class ShiftInvariantMap(
         Returns
         -------
         self
+            If anything is wrong, it stays as it was before the call.
         """
+        before = dict(vars(self))
+        try:
+            self._fit(X)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        return self
+
+    def _fit(self, X: Any) -> None:
         n_components = checked_integer("n_components", self.n_components, 1)
         kind = checked_choice("features", self.features, KINDS)
         resolve_threads(self.n_threads)
         kernel = resolve(self.kernel)
         self._check_parameters(kernel)
-        X = validate_data(self, X, accept_sparse="csr", dtype=list(_REAL))
+        X = checked_data(self, X, reset=True)
         self.kernel_ = kernel
         self.length_scale_ = self._resolve_length_scale(X)
         self.stream_ = Stream.from_random_state(self.random_state)
         self._set_layout(FeatureLayout(kind, n_components))
         self.projection_ = self._make_projection(X.shape[1])
         self.projection_.prepare(X.dtype)
-        return self
 
     def _set_layout(self, layout: FeatureLayout) -> None:
         self._layout = layout
@@ -125,7 +133,7 @@ class ShiftInvariantMap(
         """
         if not self._is_plain(X):
             check_is_fitted(self)
-            X = validate_data(self, X, accept_sparse="csr", dtype=list(_REAL), reset=False)
+            X = checked_data(self, X, reset=False)
         out, view = self._layout.empty(X.shape[0], X.dtype)
         self.projection_.features(X, self._layout, self._phases_in(X.dtype), view, self.n_threads)
         return out
@@ -136,7 +144,7 @@ class ShiftInvariantMap(
             type(X) is np.ndarray
             and X.ndim == 2
             and 0 < X.shape[0] <= 16
-            and X.dtype in _REAL
+            and X.dtype in REAL
             and X.dtype.isnative
             and X.shape[1] == getattr(self, "n_features_in_", -1)
             and not hasattr(self, "feature_names_in_")

@@ -38,7 +38,7 @@ def blocks_of_rows(X: Any, out: NDArray[Any], *, most_rows: int = 0) -> Iterator
         return
     for begin in range(0, n_rows, step):
         block = X[begin : begin + step]
-        yield block if readable else np.ascontiguousarray(block), out[begin : begin + step]
+        yield block if readable else block.copy(), out[begin : begin + step]
 
 
 def _has_contiguous_rows(X: NDArray[Any]) -> bool:

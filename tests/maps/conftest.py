@@ -1,0 +1,61 @@
+"""The table of maps: every law is tested on every one of them."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from kernelmill import Fastfood, RandomFourier
+from kernelmill.kernels import Laplacian, Matern
+
+MAPS = {
+    "dense": RandomFourier(),
+    "dense complex": RandomFourier(features="complex"),
+    "dense cos_phase": RandomFourier(features="cos_phase"),
+    "dense orthogonal": RandomFourier(sampling="orthogonal"),
+    "dense qmc": RandomFourier(sampling="qmc"),
+    "dense drawn again": RandomFourier(store_matrix=False),
+    "dense orthogonal drawn again": RandomFourier(sampling="orthogonal", store_matrix=False),
+    "dense Laplacian": RandomFourier(Laplacian()),
+    "dense Matern qmc": RandomFourier(Matern(1.5), sampling="qmc"),
+    "hadamard": Fastfood(),
+    "hadamard complex": Fastfood(features="complex"),
+    "hadamard cos_phase": Fastfood(features="cos_phase"),
+    "hadamard independent": Fastfood(blocks="independent"),
+    "hadamard Matern": Fastfood(Matern(1.5)),
+    "hadamard BallConvolution": Fastfood("ball_convolution"),
+    "sorf": Fastfood(structure="sorf"),
+    "sorf complex": Fastfood(structure="sorf", features="complex"),
+    "dct": Fastfood(structure="dct"),
+    "dct independent": Fastfood(structure="dct", blocks="independent"),
+    "fft": Fastfood(structure="fft"),
+    "fft cos_phase": Fastfood(structure="fft", features="cos_phase"),
+}
+
+
+@pytest.fixture(params=MAPS.values(), ids=MAPS.keys())
+def feature_map(request):
+    """A fresh map with a fixed seed, not fitted."""
+    return clone(request.param).set_params(random_state=7)
+
+
+@pytest.fixture
+def points():
+    """Make rows of standard normals: ``points(n_rows, n_columns, dtype)``."""
+
+    def make(n_rows, n_columns, dtype=np.float64):
+        rng = np.random.default_rng([n_rows, n_columns])
+        return rng.standard_normal((n_rows, n_columns)).astype(dtype)
+
+    return make
+
+
+@pytest.fixture
+def same_bits():
+    """Assert that two arrays have the same dtype, shape and bytes."""
+
+    def check(actual, expected):
+        assert actual.dtype == expected.dtype
+        assert actual.shape == expected.shape
+        assert actual.tobytes() == expected.tobytes()
+
+    return check

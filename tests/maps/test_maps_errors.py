@@ -1,0 +1,265 @@
+"""Whatever is wrong is refused, with a message that says what, and nothing crashes."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+
+from kernelmill import Fastfood, RandomFourier
+from kernelmill.kernels import Gaussian, Laplacian, Spectrum
+
+X = np.random.default_rng(0).standard_normal((30, 5))
+BOTH = [RandomFourier, Fastfood]
+
+
+def uniform_frequencies(stream, n, dim):
+    return 2 * stream.uniforms((n, dim)) - 1
+
+
+PARAMETERS = [
+    ({"n_components": 0}, ValueError, "n_components must be at least 1, got 0"),
+    ({"n_components": -1}, ValueError, "n_components must be at least 1, got -1"),
+    ({"n_components": 2.5}, TypeError, r"n_components must be an integer, got 2\.5"),
+    ({"n_components": "a"}, TypeError, "n_components must be an integer, got 'a'"),
+    ({"n_components": None}, TypeError, "n_components must be an integer, got None"),
+    ({"n_components": True}, TypeError, "n_components must be an integer, got True"),
+    ({"features": "cosine"}, ValueError, "features must be one of 'cos_sin', .* got 'cosine'"),
+    ({"features": None}, ValueError, "features must be one of 'cos_sin', .* got None"),
+    ({"features": ["complex"]}, ValueError, "features must be one of"),
+    ({"kernel": "gausian"}, ValueError, "kernel must be one of .*'gaussian'.* got 'gausian'"),
+    ({"kernel": 3}, TypeError, "kernel must be one of .* got 3"),
+    ({"kernel": None}, TypeError, "kernel must be one of .* got None"),
+    ({"kernel": Gaussian}, TypeError, r"kernel must be an instance.* write Gaussian\(\)"),
+    ({"gamma": -1}, ValueError, "gamma must be a positive, finite number, got -1"),
+    ({"gamma": 0}, ValueError, "gamma must be a positive, finite number, got 0"),
+    ({"gamma": np.nan}, ValueError, "gamma must be a positive, finite number, got nan"),
+    ({"gamma": np.inf}, ValueError, "gamma must be a positive, finite number, got inf"),
+    ({"gamma": "auto"}, ValueError, "gamma must be a positive number or 'scale', got 'auto'"),
+    ({"gamma": [1.0, 2.0]}, TypeError, "gamma must be a positive, finite number"),
+    ({"gamma": True}, TypeError, "gamma must be a positive, finite number, got True"),
+    ({"length_scale": -1}, ValueError, "length_scale must be a positive, finite number, got -1"),
+    ({"length_scale": 0.0}, ValueError, "length_scale must be a positive, finite number"),
+    ({"length_scale": np.nan}, ValueError, "length_scale must be a positive, finite number"),
+    ({"length_scale": "mean"}, ValueError, "length_scale must be .*'median', got 'mean'"),
+    ({"length_scale": [1.0, 2.0]}, TypeError, "length_scale must be a positive, finite number"),
+    ({"n_threads": 0}, ValueError, "n_threads must be a positive integer, got 0"),
+    ({"n_threads": -1}, ValueError, "n_threads must be a positive integer, got -1"),
+    ({"n_threads": 1.5}, TypeError, r"n_threads must be a positive integer, got 1\.5"),
+    ({"random_state": "a"}, TypeError, "random_state must be .* got 'a'"),
+    ({"random_state": -1}, ValueError, "random_state must be at least 0, got -1"),
+]
+OF_FASTFOOD = [
+    ({"structure": "hadamar"}, ValueError, "structure must be one of .* got 'hadamar'"),
+    ({"structure": None}, ValueError, "structure must be one of .* got None"),
+    ({"blocks": "stratify"}, ValueError, "blocks must be one of .* got 'stratify'"),
+    ({"kernel": "laplacian"}, ValueError, "radial kernel.*Laplacian is not; use RandomFourier"),
+    ({"kernel": Laplacian()}, ValueError, "radial kernel.*Laplacian is not; use RandomFourier"),
+    ({"kernel": Spectrum(uniform_frequencies)}, ValueError, "Spectrum is not; use RandomFourier"),
+]
+OF_DENSE = [
+    ({"sampling": "iidd"}, ValueError, "sampling must be one of .* got 'iidd'"),
+    ({"sampling": None}, ValueError, "sampling must be one of .* got None"),
+    (
+        {"sampling": "orthogonal", "kernel": "laplacian"},
+        ValueError,
+        "sampling='orthogonal' needs a radial kernel, got Laplacian; use sampling='iid'",
+    ),
+    (
+        {"sampling": "qmc", "kernel": Spectrum(uniform_frequencies)},
+        ValueError,
+        "sampling='qmc' needs a radial kernel or Laplacian, got Spectrum; use sampling='iid'",
+    ),
+]
+WRONG = [(make, *case) for make in BOTH for case in PARAMETERS]
+WRONG += [(Fastfood, *case) for case in OF_FASTFOOD]
+WRONG += [(RandomFourier, *case) for case in OF_DENSE]
+
+
+def name_of(value):
+    return value.__name__ if isinstance(value, type) else str(value)[:50]
+
+
+@pytest.mark.parametrize(("make", "parameters", "error", "message"), WRONG, ids=name_of)
+def test_parameters(make, parameters, error, message):
+    with pytest.raises(error, match=message):
+        make(**parameters).fit(X)
+
+
+@pytest.mark.parametrize(("make", "parameters", "error", "message"), WRONG, ids=name_of)
+def test_a_failed_fit_leaves_the_old_one(make, parameters, error, message, same_bits):
+    fitted = make(random_state=0).fit(X)
+    Z = fitted.transform(X)
+    state = dict(vars(fitted))
+    with pytest.raises(error, match=message):
+        fitted.set_params(**parameters).fit(np.ones((2, 9)))
+    for name in ("n_features_in_", "kernel_", "length_scale_", "projection_", "stream_"):
+        assert getattr(fitted, name) is state[name]
+    fitted.n_threads = None  # the one parameter that transform looks at
+    same_bits(fitted.transform(X), Z)
+
+
+def test_too_wide_for_sobol_points():
+    with pytest.raises(ValueError, match=r"at most 21201 columns.*got 21202; use sampling='orth"):
+        RandomFourier(sampling="qmc").fit(np.ones((1, 21202)))
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_threads_are_checked_in_transform(make):
+    fitted = make(random_state=0).fit(X)
+    for n_rows in (1, 30):
+        with pytest.raises(ValueError, match="n_threads must be a positive integer, got 0"):
+            fitted.set_params(n_threads=0).transform(X[:n_rows])
+
+
+def with_entry(value, form=np.asarray):
+    data = X.copy()
+    data[3, 2] = value
+    return form(data)
+
+
+DATA = {
+    "NaN": (with_entry(np.nan), "NaN"),
+    "infinity": (with_entry(np.inf), "infinity"),
+    "minus infinity": (with_entry(-np.inf), "infinity"),
+    "sparse NaN": (with_entry(np.nan, sp.csr_array), "NaN"),
+    "sparse infinity": (with_entry(np.inf, sp.csr_array), "infinity"),
+    "float32 infinity": (with_entry(np.inf).astype(np.float32), "infinity"),
+    "strings": (np.array([["a", "b", "c", "d", "e"]]), "convert|float"),
+    "one dimension": (np.ones(5), r"2D array, got 1D"),
+    "three dimensions": (np.ones((2, 5, 1)), "dim 3"),
+    "a number": (3.0, "2D array, got scalar"),
+    "no rows": (np.empty((0, 5)), "0 sample"),
+    "no columns": (np.empty((5, 0)), "0 feature|5 features"),
+    "complex": (X + 0j, "[Cc]omplex"),
+    "None": (None, "2D array, got scalar|NoneType"),
+}
+
+
+@pytest.mark.parametrize(("data", "message"), DATA.values(), ids=DATA.keys())
+class TestData:
+    def test_fit(self, feature_map, data, message):
+        with pytest.raises((ValueError, TypeError), match=message):
+            feature_map.fit(data)
+
+    def test_transform(self, feature_map, data, message):
+        feature_map.fit(X)
+        with pytest.raises((ValueError, TypeError), match=message):
+            feature_map.transform(data)
+        if isinstance(data, np.ndarray) and data.ndim == 2 and len(data) > 10:
+            with pytest.raises(ValueError, match=message):
+                feature_map.transform(data[3:4])
+
+
+def test_wrong_number_of_columns(feature_map):
+    feature_map.fit(X)
+    for wrong in (X[:, :4], np.ones((30, 6)), X[:1, :4], sp.csr_array(X[:, :4])):
+        message = f"{wrong.shape[1]} features, but .* is expecting 5 features"
+        with pytest.raises(ValueError, match=message):
+            feature_map.transform(wrong)
+
+
+def test_not_fitted(feature_map):
+    for rows in (X, X[:1]):
+        with pytest.raises(NotFittedError):
+            feature_map.transform(rows)
+    with pytest.raises(NotFittedError):
+        feature_map.exact_kernel(X)
+    with pytest.raises(NotFittedError):
+        feature_map.get_feature_names_out()
+
+
+def damaged(which, n_rows):
+    matrix = sp.csr_array(np.ones((n_rows, 5)))
+    if which == "too large index":
+        matrix.indices[7] = 5
+    elif which == "huge index":
+        matrix.indices[7] = 2**31 - 1
+    elif which == "negative index":
+        matrix.indices[7] = -1
+    elif which == "decreasing indptr":
+        matrix.indptr[2] = 2
+    elif which == "large indptr":
+        matrix.indptr[-1] = 10**6
+    elif which == "large indptr inside":
+        matrix.indptr[2] = 10**6
+    elif which == "negative indptr":
+        matrix.indptr[1] = -3
+    elif which == "late start":
+        matrix.indptr[0] = 2
+    elif which == "short data":
+        matrix.data = matrix.data[:-3]
+    elif which == "short indptr":
+        matrix.indptr = matrix.indptr[:-1]
+    return matrix
+
+
+@pytest.mark.parametrize("n_rows", [3, 40])
+@pytest.mark.parametrize(
+    "which",
+    [
+        "too large index",
+        "huge index",
+        "negative index",
+        "decreasing indptr",
+        "large indptr",
+        "large indptr inside",
+        "negative indptr",
+        "late start",
+        "short data",
+        "short indptr",
+    ],
+)
+def test_damaged_sparse_matrices(feature_map, which, n_rows):
+    feature_map.fit(X)
+    with pytest.raises(ValueError, match=r"X is not a valid CSR matrix: .*; build it again"):
+        feature_map.transform(damaged(which, n_rows))
+    for length_scale in ("scale", "median", 1.0):
+        feature_map.set_params(length_scale=length_scale)
+        with pytest.raises(ValueError, match=r"X is not a valid CSR matrix: .*; build it again"):
+            feature_map.fit(damaged(which, n_rows))
+
+
+class TestFactors:
+    @staticmethod
+    def factors(n_blocks=3, size=8):
+        rng = np.random.default_rng(0)
+        B = rng.choice([-1.0, 1.0], (n_blocks, size))
+        permutation = np.array([rng.permutation(size) for _ in range(n_blocks)])
+        return B, permutation, rng.standard_normal((n_blocks, size)), np.ones((n_blocks, size))
+
+    def refused(self, message, *factors, **options):
+        with pytest.raises((ValueError, TypeError), match=message):
+            Fastfood.from_factors(*factors, **options)
+
+    def test_shapes(self):
+        B, permutation, G, S = self.factors()
+        self.refused(r"one shape.*G has \(3, 8\), B has \(2, 8\)", B[:2], permutation, G, S)
+        self.refused(r"one shape.*G has \(3, 8\), S has \(3, 4\)", B, permutation, G, S[:, :4])
+        self.refused(r"integers in the shape of G, \(3, 8\)", B, permutation[:2], G, S)
+        self.refused(r"S must be real and of shape", B, permutation, G, S[np.newaxis])
+        self.refused(r"B must be real and of shape", np.empty((0, 8)), permutation, G, S)
+        self.refused("power of two of columns, got 6", *self.factors(size=6))
+
+    def test_values(self):
+        B, permutation, G, S = self.factors()
+        twice = permutation.copy()
+        twice[1, 0] = twice[1, 1]
+        self.refused("every number from 0 to 7 once", B, twice, G, S)
+        self.refused("every number from 0 to 7 once", B, permutation + 1, G, S)
+        self.refused("every number from 0 to 7 once", B, permutation - 1, G, S)
+        self.refused("permutation must hold integers", B, permutation.astype(float), G, S)
+        self.refused("G must be finite", B, permutation, G * np.nan, S)
+        self.refused("G must be real", B, permutation, G * 1j, S)
+        self.refused("S must be real", B, permutation, G, S.astype(str))
+
+    def test_sizes(self):
+        factors = self.factors()
+        self.refused("at most 8 columns, got 9", *factors, n_features=9)
+        self.refused("24 frequencies, and n_components asks for 25", *factors, n_components=50)
+        self.refused("n_components must be at least 1", *factors, n_components=0)
+        self.refused("features must be one of", *factors, features="cos")
+        self.refused("length_scale must be a positive", *factors, length_scale=0)
+        with pytest.raises(ValueError, match="expecting 8 features"):
+            Fastfood.from_factors(*factors).transform(np.ones((2, 7)))
+        with pytest.raises(ValueError, match="coefficients were given"):
+            Fastfood.from_factors(*factors).exact_kernel(np.ones((2, 8)))

@@ -1,0 +1,58 @@
+"""scikit-learn's own checks of estimators, those of check_estimator and those it leaves out."""
+
+import pytest
+from sklearn.base import clone
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from kernelmill import Fastfood, RandomFourier
+from kernelmill.kernels import Matern
+
+MAPS = [
+    RandomFourier(),
+    RandomFourier(features="cos_phase"),
+    RandomFourier(sampling="orthogonal"),
+    RandomFourier(sampling="qmc"),
+    RandomFourier(store_matrix=False),
+    Fastfood(),
+    Fastfood(features="complex"),
+    Fastfood(Matern(2.5), length_scale="median", n_components=7),
+    Fastfood(structure="sorf"),
+    Fastfood(structure="dct"),
+    Fastfood(structure="fft"),
+]
+
+FURTHER = [
+    "check_dataframe_column_names_consistency",
+    "check_estimators_partial_fit_n_features",
+    "check_get_feature_names_out_error",
+    "check_global_output_transform_pandas",
+    "check_global_set_output_transform_polars",
+    "check_n_features_in",
+    "check_n_features_in_after_fitting",
+    "check_set_output_transform",
+    "check_set_output_transform_pandas",
+    "check_set_output_transform_polars",
+    "check_transformer_data_not_an_array",
+    "check_transformer_general",
+    "check_transformer_get_feature_names_out",
+    "check_transformer_get_feature_names_out_pandas",
+    "check_transformer_preserve_dtypes",
+]
+
+
+@parametrize_with_checks(MAPS)
+def test_check_estimator(estimator, check):
+    check(estimator)
+
+
+# Some versions of scikit-learn lack some of these. Four of them fit a data frame and transform an
+# array, or the other way around, at which scikit-learn warns as it should.
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
+@pytest.mark.filterwarnings("ignore:X has feature names, but:UserWarning")
+@pytest.mark.parametrize("name", [n for n in FURTHER if hasattr(estimator_checks, n)])
+@pytest.mark.parametrize("estimator", MAPS, ids=repr)
+def test_further_check(estimator, name):
+    if estimator.features == "complex" and "polars" in name:
+        pytest.skip("polars has no complex numbers and cannot compare columns of objects")
+    getattr(estimator_checks, name)(type(estimator).__name__, clone(estimator))
