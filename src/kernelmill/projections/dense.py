@@ -61,8 +61,9 @@ class DenseProjection:
             )
         if self.sampling == "orthogonal" and self.dim > _LARGEST_ORTHOGONAL:
             raise ValueError(
-                f"sampling='orthogonal' takes at most {_LARGEST_ORTHOGONAL} columns, since it draws "
-                f"square matrices of that size, got {self.dim}; use Fastfood(structure='sorf')."
+                f"sampling='orthogonal' takes at most {_LARGEST_ORTHOGONAL} columns, since it "
+                f"draws square matrices of that size, got {self.dim}; use "
+                "Fastfood(structure='sorf')."
             )
         if self.sampling == "qmc":
             if not (self.kernel.radial or isinstance(self.kernel, Laplacian)):
