@@ -1,4 +1,4 @@
-"""Reprint the constants of native/kernels/sincos.hpp.
+"""Reprint the constants of native/kernels/sincos.hpp and native/kernels/feature_sincos.hpp.
 
     python tools/derive_sincos_constants.py        # needs mpmath
 
@@ -6,6 +6,8 @@ sin r = r + r^3 P(r^2) and cos r = 1 - r^2/2 + r^4 Q(r^2) on |r| <= pi/4. P and 
 Chebyshev nodes, which is within a small factor of the best polynomial of that degree.
 pi/2 is cut into parts: full-width ones for targets with a fused multiply-add, which rounds x - q A
 only once; short ones, whose product with the integer q is exact, for targets without.
+
+The sines and cosines of float32 features are of the same form on |r| <= pi/2, with a term more.
 """
 
 import mpmath as mp
@@ -61,3 +63,9 @@ for dtype, degree, width in ((np.float32, 2, 24), (np.float64, 5, 53)):
     show("  2/pi", [2 / mp.pi], dtype)
 show("pi/2, float64 for float32 without fma", parts(mp.pi / 2, [30, 53], 2), np.float64)
 show("pi/2, float64 without fma", parts(mp.pi / 2, [23, 23, 23, 23, 53], 5), np.float64)
+half_turn = (mp.pi / 2) ** 2 * (1 + mp.mpf(2) ** -10)  # q is rounded, so |r| may be a little more
+print("features, float32")
+show("  sine P", interpolant(sine_rest, 3, half_turn), np.float32)
+show("  cosine Q", interpolant(cosine_rest, 3, half_turn), np.float32)
+show("  pi in full parts", parts(mp.pi, [24] * 2, 2), np.float32)
+show("  1/pi", [1 / mp.pi], np.float32)

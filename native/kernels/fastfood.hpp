@@ -165,11 +165,11 @@ KM_INLINE void fastfood_sincos(const T* x, T* c, T* s, size_t n, T scale) {
         Vec<T> in[together], sine[together], cosine[together];
         KM_UNROLL
         for (size_t i = 0; i < together; ++i) in[i] = load(x + (k + i) * w);
-        sincos<T, together>(in, sine, cosine);
+        feature_sincos<T, together>(in, sine, cosine, broadcast(scale));
         KM_UNROLL
         for (size_t i = 0; i < together; ++i) {
-            store(c + (k + i) * w, cosine[i] * scale);
-            store(s + (k + i) * w, sine[i] * scale);
+            store(c + (k + i) * w, cosine[i]);
+            store(s + (k + i) * w, sine[i]);
         }
     }
 }
@@ -197,8 +197,7 @@ KM_INLINE void fastfood_features(T* z, size_t n, size_t first, const Features<T>
             pairs = features.pairs - first;
             Vec<T> x = load(z + pairs * w) + broadcast(features.phases[features.pairs]), sine,
                    cosine;
-            sincos<T, 1>(&x, &sine, &cosine);
-            cosine *= broadcast(features.scale);
+            feature_sincos<T, 1>(&x, &sine, &cosine, broadcast(features.scale));
             for (int r = 0; r < rows; ++r) out[r * out_stride + 2 * features.pairs] = cosine[r];
         }
         if (kind != FeatureKind::projection) fastfood_sincos<T>(z, z, s, here, features.scale);

@@ -1,8 +1,8 @@
 // From projections to features: sines, cosines, and where they go.
 #pragma once
 
+#include "feature_sincos.hpp"
 #include "kernelmill/features.hpp"
-#include "sincos.hpp"
 
 namespace kernelmill::KM_TARGET {
 
@@ -69,8 +69,7 @@ void features_row(const T* z, const T* outer, size_t n, size_t first, const Feat
                 v +=
                     count == w ? load(features.phases + j) : load_first(features.phases + j, count);
                 const Vec<T> x = v;
-                sincos<T, 1>(&x, &s, &v);
-                v *= scale;
+                feature_sincos<T, 1>(&x, &s, &v, scale);
             }
             if (count == w) {
                 store(row + j, v);
@@ -87,24 +86,24 @@ void features_row(const T* z, const T* outer, size_t n, size_t first, const Feat
         KM_UNROLL
         for (int i = 0; i < sincos_together; ++i)
             x[i] = scaled_lanes(z, outer, j - first + i * w, w);
-        sincos<T, sincos_together>(x, s, c);
+        feature_sincos<T, sincos_together>(x, s, c, scale);
         KM_UNROLL
         for (int i = 0; i < sincos_together; ++i) {
-            store_pair(features, row, j + i * w, c[i] * scale, s[i] * scale, w);
+            store_pair(features, row, j + i * w, c[i], s[i], w);
         }
     }
     for (; j < pairs_end; j += w) {
         const int count = static_cast<int>(pairs_end - j < w ? pairs_end - j : w);
         Vec<T> x = scaled_lanes(z, outer, j - first, count), s, c;
-        sincos<T, 1>(&x, &s, &c);
-        store_pair(features, row, j, c * scale, s * scale, count);
+        feature_sincos<T, 1>(&x, &s, &c, scale);
+        store_pair(features, row, j, c, s, count);
     }
     if (end > features.pairs && first <= features.pairs) {  // the odd one
         Vec<T> x = scaled_lanes(z, outer, features.pairs - first, 1) +
                    features.phases[features.pairs],
                s, c;
-        sincos<T, 1>(&x, &s, &c);
-        store_first(row + 2 * features.pairs, c * scale, 1);
+        feature_sincos<T, 1>(&x, &s, &c, scale);
+        store_first(row + 2 * features.pairs, c, 1);
     }
 }
 
