@@ -164,8 +164,8 @@ void with_real_type_of(const Buffer& buffer, Work&& work) {
 // permutation, if there is one, must hold numbers below the size of a block: the caller has seen to
 // it.
 void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle permutation,
-                   nb::handle inner, nb::handle outer, size_t blocks_per_group, int kind,
-                   double scale, nb::handle phases, int n_threads) {
+                   nb::handle inner, nb::handle outer, size_t blocks_per_group, size_t first_turn,
+                   int kind, double scale, nb::handle phases, int n_threads) {
     const Buffer to(out, Buffer::Access::write), b(signs, Buffer::Access::read),
         g(inner, Buffer::Access::read), s(outer, Buffer::Access::read);
     std::optional<Buffer> p, phase;
@@ -175,6 +175,9 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
     const auto blocks = static_cast<size_t>(g.extent(0)), size = static_cast<size_t>(g.extent(1));
     require(std::has_single_bit(size), "the size of a block must be a power of two");
     require(blocks_per_group >= 1, "a group has at least one block");
+    require(first_turn == size || (first_turn >= 8 && first_turn < size &&
+                                   std::has_single_bit(first_turn) && blocks >= blocks_per_group),
+            "first_turn must be a power of two from 8 to the size of a block, and the group whole");
     const size_t groups = (blocks + blocks_per_group - 1) / blocks_per_group;
     require(static_cast<size_t>(b.extent(0)) >= groups && (b.extent(1) == 1 || b.extent(1) == 2) &&
                 static_cast<size_t>(b.extent(2)) == size,
@@ -195,6 +198,7 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
             input.dim,
             blocks,
             blocks_per_group,
+            first_turn,
             static_cast<int>(b.extent(1)),
             contiguous<T>(b, kind_of<T>, "signs must have the dtype of out"),
             p ? contiguous<int32_t>(*p, 'i', "permutation must be int32") : nullptr,
@@ -281,8 +285,8 @@ void features_into(nb::handle z, nb::handle outer, size_t first, nb::handle out,
 void register_features(nb::module_& m) {
     using nb::arg;
     m.def("fastfood", &fastfood_into, arg("x"), arg("out"), arg("signs"), arg("permutation").none(),
-          arg("inner"), arg("outer"), arg("blocks_per_group"), arg("kind"), arg("scale"),
-          arg("phases").none(), arg("n_threads"));
+          arg("inner"), arg("outer"), arg("blocks_per_group"), arg("first_turn"), arg("kind"),
+          arg("scale"), arg("phases").none(), arg("n_threads"));
     m.def("dense_pack", &pack_into, arg("w"), arg("out"));
     m.def("dense", &dense_into, arg("x"), arg("packed"), arg("m"), arg("first"), arg("out"),
           arg("kind"), arg("scale"), arg("phases").none(), arg("n_threads"));

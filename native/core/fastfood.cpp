@@ -74,15 +74,18 @@ class Job {
         const size_t per_group = factors_.blocks_per_group * size_;
         return (features_.frequencies + per_group - 1) / per_group;
     }
-    size_t blocks_of(size_t group) const {
-        const size_t first = group * factors_.blocks_per_group;
-        return std::min(factors_.blocks_per_group, factors_.blocks - first);
-    }
-    const T* signs_of(size_t group) const {
-        return factors_.signs + group * static_cast<size_t>(factors_.sign_stages) * size_;
-    }
-    const int32_t* permutation_of(size_t group) const {
-        return factors_.permutation ? factors_.permutation + group * size_ : nullptr;
+    FastfoodGroup<T> group(size_t g) const {
+        const size_t first_block = g * factors_.blocks_per_group, at = first_block * size_;
+        const auto stages = static_cast<size_t>(factors_.sign_stages);
+        return {factors_.log2_size,
+                factors_.sign_stages,
+                factors_.signs + g * stages * size_,
+                factors_.permutation ? factors_.permutation + g * size_ : nullptr,
+                std::min(factors_.blocks_per_group, factors_.blocks - first_block),
+                factors_.inner + at,
+                factors_.outer + at,
+                at,
+                g == 0 ? factors_.first_turn : size_};
     }
 
     void tile(size_t first_row, size_t first_group, size_t last_group, T* scratch, bool load) {
@@ -94,11 +97,8 @@ class Job {
         T *x = scratch, *a = x + size_ * lanes_, *b = a + size_ * lanes_;
         if (load) load_tile(first_row, rows, x);
         for (size_t g = first_group; g < last_group; ++g) {
-            const size_t at = g * factors_.blocks_per_group * size_;
-            kernel_.fastfood_tile(x, a, b, factors_.log2_size, factors_.sign_stages, signs_of(g),
-                                  permutation_of(g), blocks_of(g), factors_.inner + at,
-                                  factors_.outer + at, at, features_, out_row(first_row),
-                                  out_stride_, static_cast<int>(rows));
+            kernel_.fastfood_tile(group(g), x, a, b, features_, out_row(first_row), out_stride_,
+                                  static_cast<int>(rows));
         }
     }
 
@@ -106,10 +106,7 @@ class Job {
         T *x = scratch, *a = x + size_, *b = a + size_;
         load_row(i, x);
         for (size_t g = first_group; g < last_group; ++g) {
-            const size_t at = g * factors_.blocks_per_group * size_;
-            kernel_.fastfood_row(x, a, b, factors_.log2_size, factors_.sign_stages, signs_of(g),
-                                 permutation_of(g), blocks_of(g), factors_.inner + at,
-                                 factors_.outer + at, at, features_, out_row(i));
+            kernel_.fastfood_row(group(g), x, a, b, features_, out_row(i));
         }
     }
 

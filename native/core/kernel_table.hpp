@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "fastfood_group.hpp"
 #include "kernelmill/features.hpp"
 #include "twiddles.hpp"
 
@@ -44,15 +45,12 @@ struct KernelTable {
     // Features of projections z, times `outer` where given, of frequencies first, first + 1, ...
     void (*features_row)(const T* z, const T* outer, size_t n, size_t first,
                          const Features<T>& features, T* row);
-    // One group of Fastfood blocks, for `rows` <= width rows in a tile and for one row: see
+    // A group of Fastfood blocks, for `rows` <= width rows in a tile and for one row: see
     // native/kernels/fastfood.hpp.
-    void (*fastfood_tile)(const T* x, T* a, T* b, int levels, int stages, const T* signs,
-                          const int32_t* permutation, size_t blocks, const T* inner, const T* outer,
-                          size_t first, const Features<T>& features, T* out, ptrdiff_t out_stride,
-                          int rows);
-    void (*fastfood_row)(const T* x, T* a, T* b, int levels, int stages, const T* signs,
-                         const int32_t* permutation, size_t blocks, const T* inner, const T* outer,
-                         size_t first, const Features<T>& features, T* out);
+    void (*fastfood_tile)(const FastfoodGroup<T>& group, const T* x, T* a, T* b,
+                          const Features<T>& features, T* out, ptrdiff_t out_stride, int rows);
+    void (*fastfood_row)(const FastfoodGroup<T>& group, const T* x, T* a, T* b,
+                         const Features<T>& features, T* out);
 
     // tile = (or, unless `first`, +=) rows times `k_count` coordinates of `panels` panels of
     // frequencies. Rows are block_stride<T> apart in x, panels panel_stride elements in `packed`,

@@ -7,6 +7,7 @@
 // features do not depend on which of the two computed them.
 #pragma once
 
+#include "../core/fastfood_group.hpp"
 #include "features.hpp"
 #include "fwht.hpp"
 
@@ -174,50 +175,52 @@ KM_INLINE void fastfood_sincos(const T* x, T* c, T* s, size_t n, T scale) {
     }
 }
 
-// Features of frequencies first, first + 1, ... from the projections in the n rows of a tile, to
-// the rows of the output. Spoils the tile.
+// Features of frequencies first, first + 1, ... from the projections in `n` rows of a tile, at most
+// fastfood_chunk and a multiple of 8, to the rows of the output. Spoils the tile.
+constexpr size_t fastfood_chunk = 64;
 template <class T>
 KM_INLINE void fastfood_features(T* z, size_t n, size_t first, const Features<T>& features, T* out,
                                  ptrdiff_t out_stride, int rows) {
-    constexpr size_t w = width<T>, chunk = 64;
-    alignas(64) T s[chunk * w];
+    constexpr size_t w = width<T>;
+    alignas(64) T s[fastfood_chunk * w];
     const FeatureKind kind = features.kind;
     const bool paired = kind == FeatureKind::cos_sin || kind == FeatureKind::complex;
-    for (size_t k = 0; k < n; k += chunk, z += chunk * w, first += chunk) {
-        if (first >= features.frequencies) return;
-        const size_t here = n - k < chunk ? n - k : chunk, left = features.frequencies - first;
-        const size_t count = left < here ? left : here;
-        if (kind == FeatureKind::cos_phase) {
-            for (size_t i = 0; i < count; ++i) {
-                store(z + i * w, load(z + i * w) + broadcast(features.phases[first + i]));
-            }
+    const size_t left = features.frequencies - first, count = left < n ? left : n;
+    if (kind == FeatureKind::cos_phase) {
+        for (size_t i = 0; i < count; ++i) {
+            store(z + i * w, load(z + i * w) + broadcast(features.phases[first + i]));
         }
-        size_t pairs = count;
-        if (paired && first + count > features.pairs) {  // one more, for an odd number of columns
-            pairs = features.pairs - first;
-            Vec<T> x = load(z + pairs * w) + broadcast(features.phases[features.pairs]), sine,
-                   cosine;
-            feature_sincos<T, 1>(&x, &sine, &cosine, broadcast(features.scale));
-            for (int r = 0; r < rows; ++r) out[r * out_stride + 2 * features.pairs] = cosine[r];
-        }
-        if (kind != FeatureKind::projection) fastfood_sincos<T>(z, z, s, here, features.scale);
-        if (kind == FeatureKind::complex) {
-            fastfood_store_pairs<T>(z, s, out + 2 * first, out_stride, pairs, rows);
-            continue;
-        }
-        fastfood_store<T>(z, out + first, out_stride, pairs, rows);
-        if (paired) fastfood_store<T>(s, out + features.pairs + first, out_stride, pairs, rows);
     }
+    size_t pairs = count;
+    if (paired && first + count > features.pairs) {  // one more, for an odd number of columns
+        pairs = features.pairs - first;
+        Vec<T> x = load(z + pairs * w) + broadcast(features.phases[features.pairs]), sine, cosine;
+        feature_sincos<T, 1>(&x, &sine, &cosine, broadcast(features.scale));
+        for (int r = 0; r < rows; ++r) out[r * out_stride + 2 * features.pairs] = cosine[r];
+    }
+    if (kind != FeatureKind::projection) fastfood_sincos<T>(z, z, s, n, features.scale);
+    if (kind == FeatureKind::complex) {
+        fastfood_store_pairs<T>(z, s, out + 2 * first, out_stride, pairs, rows);
+        return;
+    }
+    fastfood_store<T>(z, out + first, out_stride, pairs, rows);
+    if (paired) fastfood_store<T>(s, out + features.pairs + first, out_stride, pairs, rows);
 }
 
-// One group: signs (`stages` times), then each block. `x` is the tile of the rows, `a` and `b`
-// scratch tiles; all have 2^levels rows, levels >= 4. `first` is the group's first frequency.
+// The frequency of row k of a block.
 template <class T>
-void fastfood_tile(const T* x, T* a, T* b, int levels, int stages, const T* signs,
-                   const int32_t* permutation, size_t blocks, const T* inner, const T* outer,
-                   size_t first, const Features<T>& features, T* out, ptrdiff_t out_stride,
-                   int rows) {
+KM_INLINE size_t frequency_of(const FastfoodGroup<T>& group, size_t block, size_t k) {
+    const size_t turn = group.turn;
+    return group.first + block * turn + k / turn * group.blocks * turn + k % turn;
+}
+
+// All blocks of a group, for the `rows` <= width rows in the tile x; a and b are scratch tiles. All
+// tiles have p rows, p >= 16.
+template <class T>
+void fastfood_tile(const FastfoodGroup<T>& group, const T* x, T* a, T* b,
+                   const Features<T>& features, T* out, ptrdiff_t out_stride, int rows) {
     constexpr int w = width<T>;
+    const int levels = group.levels;
     const size_t p = size_t(1) << levels;
     const auto in_place = [&](T* tile) {
         return [tile](size_t k) __attribute__((always_inline)) {
@@ -228,14 +231,17 @@ void fastfood_tile(const T* x, T* a, T* b, int levels, int stages, const T* sign
             for (int i = 0; i < 8; ++i) store(at + i * w, r[i]);
         };
     };
-    fastfood_transform<T, false>(x, nullptr, signs, a, levels, in_place(a));
-    if (stages == 2) {
-        fastfood_transform<T, false>(a, nullptr, signs + p, b, levels, in_place(b));
+    fastfood_transform<T, false>(x, nullptr, group.signs, a, levels, in_place(a));
+    if (group.stages == 2) {
+        fastfood_transform<T, false>(a, nullptr, group.signs + p, b, levels, in_place(b));
         T* swap = a;
         a = b;
         b = swap;
     }
-    for (size_t block = 0; block < blocks && first < features.frequencies; ++block) {
+    const size_t chunk = group.turn < fastfood_chunk ? group.turn : fastfood_chunk;
+    for (size_t block = 0; block < group.blocks; ++block) {
+        if (frequency_of(group, block, 0) >= features.frequencies) return;
+        const T *inner = group.inner + block * p, *outer = group.outer + block * p;
         const auto scaled = [&](size_t k) __attribute__((always_inline)) {
             Vec<T> r[8];
             T* at = b + k * w;
@@ -243,39 +249,45 @@ void fastfood_tile(const T* x, T* a, T* b, int levels, int stages, const T* sign
             KM_UNROLL
             for (int i = 0; i < 8; ++i) store(at + i * w, r[i] * broadcast(outer[k + i]));
         };
-        if (permutation) {
-            fastfood_transform<T, true>(a, permutation, inner, b, levels, scaled);
+        if (group.permutation) {
+            fastfood_transform<T, true>(a, group.permutation, inner, b, levels, scaled);
         } else {
             fastfood_transform<T, false>(a, nullptr, inner, b, levels, scaled);
         }
-        fastfood_features<T>(b, p, first, features, out, out_stride, rows);
-        inner += p;
-        outer += p;
-        first += p;
+        for (size_t k = 0; k < p; k += chunk) {
+            const size_t first = frequency_of(group, block, k);
+            if (first >= features.frequencies) break;
+            fastfood_features<T>(b + k * w, chunk, first, features, out, out_stride, rows);
+        }
     }
 }
 
 // The same for one row, along the row: x has length p, a and b are scratch of that length.
 template <class T>
-void fastfood_row(const T* x, T* a, T* b, int levels, int stages, const T* signs,
-                  const int32_t* permutation, size_t blocks, const T* inner, const T* outer,
-                  size_t first, const Features<T>& features, T* out) {
+void fastfood_row(const FastfoodGroup<T>& group, const T* x, T* a, T* b,
+                  const Features<T>& features, T* out) {
+    const int levels = group.levels;
     const size_t p = size_t(1) << levels;
-    for (size_t k = 0; k < p; ++k) a[k] = x[k] * signs[k];
+    for (size_t k = 0; k < p; ++k) a[k] = x[k] * group.signs[k];
     fwht_rows<T>(a, a, 1, levels, T(1));
-    if (stages == 2) {
-        for (size_t k = 0; k < p; ++k) a[k] = a[k] * signs[p + k];
+    if (group.stages == 2) {
+        for (size_t k = 0; k < p; ++k) a[k] = a[k] * group.signs[p + k];
         fwht_rows<T>(a, a, 1, levels, T(1));
     }
-    for (size_t block = 0; block < blocks; ++block, inner += p, outer += p, first += p) {
-        if (first >= features.frequencies) return;
-        if (permutation) {
-            for (size_t k = 0; k < p; ++k) b[k] = a[permutation[k]] * inner[k];
+    for (size_t block = 0; block < group.blocks; ++block) {
+        if (frequency_of(group, block, 0) >= features.frequencies) return;
+        const T *inner = group.inner + block * p, *outer = group.outer + block * p;
+        if (group.permutation) {
+            for (size_t k = 0; k < p; ++k) b[k] = a[group.permutation[k]] * inner[k];
         } else {
             for (size_t k = 0; k < p; ++k) b[k] = a[k] * inner[k];
         }
         fwht_rows<T>(b, b, 1, levels, T(1));
-        features_row<T>(b, outer, p, first, features, out);
+        for (size_t k = 0; k < p; k += group.turn) {
+            const size_t first = frequency_of(group, block, k);
+            if (first >= features.frequencies) break;
+            features_row<T>(b + k, outer + k, group.turn, first, features, out);
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 // Sine and cosine as features need them: times a common scale, with a small absolute error.
 //
-// float64 has those of sincos.hpp. float32 features are dominated by them, so float32 has its own: x is
-// reduced by whole half turns, which changes the sign of both and never exchanges them. The error is
-// below 2.5e-7 (two units in the last place of 1), times scale, for |x| <= 2e5; beyond, and for what is
-// not finite, lanes are redone one by one. Constants: tools/derive_sincos_constants.py.
+// float64 has those of sincos.hpp. float32 features are dominated by them, so float32 has its own:
+// x is reduced by whole half turns, which changes the sign of both and never exchanges them. The
+// error is below 2.5e-7 (two units in the last place of 1), times scale, for |x| <= 2e5; beyond,
+// and for what is not finite, lanes are redone one by one. Constants:
+// tools/derive_sincos_constants.py.
 #pragma once
 
 #include "sincos.hpp"
@@ -27,8 +28,8 @@ KM_INLINE Vec<float> minus_half_turns(Vec<float> x, Vec<float> q) {
     return fma(q, broadcast(-HalfTurns::pi[1]), r);
 #else
     typedef double Wide __attribute__((vector_size(2 * KM_VECTOR_BYTES)));
-    const Wide wide = __builtin_convertvector(x, Wide) -
-                      __builtin_convertvector(q, Wide) * 0x1.921fb54442d18p+1;
+    const Wide wide =
+        __builtin_convertvector(x, Wide) - __builtin_convertvector(q, Wide) * 0x1.921fb54442d18p+1;
     return __builtin_convertvector(wide, Vec<float>);
 #endif
 }

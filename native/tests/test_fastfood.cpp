@@ -13,8 +13,8 @@ namespace {
 // Coefficients of some blocks, and the projection by its definition, in double precision.
 template <class T>
 struct Coefficients {
-    Coefficients(int log2_size, size_t dim, size_t blocks, size_t per_group, int stages,
-                 bool permuted, uint64_t seed)
+    Coefficients(int log2_size, size_t dim, size_t blocks, size_t per_group, size_t turn,
+                 int stages, bool permuted, uint64_t seed)
         : size(size_t(1) << log2_size) {
         const size_t groups = (blocks + per_group - 1) / per_group;
         for (const T u : numbers<T>(groups * static_cast<size_t>(stages) * size, seed)) {
@@ -32,18 +32,26 @@ struct Coefficients {
             }
             permutation.insert(permutation.end(), order.begin(), order.end());
         }
-        view = {log2_size,
-                dim,
-                blocks,
-                per_group,
-                stages,
-                signs.data(),
-                permuted ? permutation.data() : nullptr,
-                inner.data(),
-                outer.data()};
+        view = {log2_size,    dim,         blocks,       per_group,
+                turn,         stages,      signs.data(), permuted ? permutation.data() : nullptr,
+                inner.data(), outer.data()};
     }
 
     std::vector<double> project(const T* x) const {
+        std::vector<double> z = block_by_block(x), ordered;
+        // Turns of the first group.
+        const size_t first = view.first_turn < size ? view.blocks_per_group * size : 0;
+        for (size_t k = 0; first > 0 && k < size; k += view.first_turn) {
+            for (size_t block = 0; block < view.blocks_per_group; ++block) {
+                const auto at = z.begin() + static_cast<ptrdiff_t>(block * size + k);
+                ordered.insert(ordered.end(), at, at + static_cast<ptrdiff_t>(view.first_turn));
+            }
+        }
+        ordered.insert(ordered.end(), z.begin() + static_cast<ptrdiff_t>(first), z.end());
+        return ordered;
+    }
+
+    std::vector<double> block_by_block(const T* x) const {
         std::vector<double> z;
         for (size_t block = 0; block < view.blocks; ++block) {
             const size_t group = block / view.blocks_per_group;
@@ -56,9 +64,8 @@ struct Coefficients {
             }
             std::vector<double> mixed(size);
             for (size_t k = 0; k < size; ++k) {
-                const auto from = view.permutation
-                                      ? static_cast<size_t>(permutation[group * size + k])
-                                      : k;
+                const auto from =
+                    view.permutation ? static_cast<size_t>(permutation[group * size + k]) : k;
                 mixed[k] = v[from] * static_cast<double>(inner[block * size + k]);
             }
             mixed = hadamard(mixed);
@@ -132,9 +139,9 @@ constexpr double unit(double) { return 0x1p-53; }
 // Every element against the definition; untouched bytes around the rows; one row alone, one thread
 // and three, and compressed rows, all to the last bit.
 template <class T>
-void check_case(int log2_size, size_t dim, size_t blocks, size_t per_group, int stages,
+void check_case(int log2_size, size_t dim, size_t blocks, size_t per_group, size_t turn, int stages,
                 bool permuted, size_t frequencies, size_t rows) {
-    const Coefficients<T> c(log2_size, dim, blocks, per_group, stages, permuted, rows + dim);
+    const Coefficients<T> c(log2_size, dim, blocks, per_group, turn, stages, permuted, rows + dim);
     const auto phases = numbers<T>(frequencies, 5);
     const size_t x_stride = dim + 3;
     const auto x = numbers<T>(rows * x_stride, 9);
@@ -165,7 +172,8 @@ void check_case(int log2_size, size_t dim, size_t blocks, size_t per_group, int 
             const double tolerance =
                 unit(T()) * largest * static_cast<double>(c.size) * (8 + 4 * log2_size);
             for (size_t j = 0; j < n; ++j) {
-                const double error = std::abs(static_cast<double>(out[i * stride + j]) - expected[j]);
+                const double error =
+                    std::abs(static_cast<double>(out[i * stride + j]) - expected[j]);
                 right = right && error <= tolerance;
             }
             for (size_t j = n; j < stride; ++j) clean = clean && out[i * stride + j] == T(77);
@@ -189,26 +197,28 @@ void check_case(int log2_size, size_t dim, size_t blocks, size_t per_group, int 
 TEST(fastfood_agrees_with_its_definition) {
     on_every_isa([] {
         for (const size_t rows : {1, 3, 8, 17, 33}) {
-            check_case<float>(0, 1, 5, 1, 1, true, 4, rows);
-            check_case<float>(2, 3, 3, 2, 1, true, 9, rows);
-            check_case<double>(3, 8, 2, 1, 1, true, 15, rows);
-            check_case<float>(4, 10, 5, 4, 1, true, 71, rows);
-            check_case<double>(4, 16, 5, 4, 1, true, 80, rows);
-            check_case<float>(5, 17, 3, 1, 1, true, 96, rows);
-            check_case<float>(6, 50, 4, 4, 1, true, 201, rows);
-            check_case<double>(6, 64, 2, 1, 2, false, 65, rows);
-            check_case<float>(7, 1, 3, 1, 2, false, 300, rows);
-            check_case<double>(8, 200, 5, 4, 1, true, 1100, rows);
+            check_case<float>(0, 1, 5, 1, 1, 1, true, 4, rows);
+            check_case<float>(2, 3, 3, 2, 4, 1, true, 9, rows);
+            check_case<double>(3, 8, 2, 1, 8, 1, true, 15, rows);
+            check_case<float>(4, 10, 5, 4, 8, 1, true, 71, rows);
+            check_case<double>(4, 16, 5, 4, 8, 1, true, 80, rows);
+            check_case<float>(5, 17, 3, 1, 32, 1, true, 96, rows);
+            check_case<float>(6, 50, 4, 4, 16, 1, true, 201, rows);
+            check_case<float>(6, 50, 8, 4, 16, 1, true, 300, rows);
+            check_case<double>(6, 50, 4, 4, 16, 1, true, 21, rows);
+            check_case<double>(6, 64, 2, 1, 64, 2, false, 65, rows);
+            check_case<float>(7, 1, 3, 1, 128, 2, false, 300, rows);
+            check_case<double>(8, 200, 5, 4, 64, 1, true, 1100, rows);
         }
-        check_case<float>(10, 784, 5, 4, 1, true, 4500, 9);
-        check_case<double>(11, 1025, 1, 1, 2, false, 100, 5);
-        check_case<float>(12, 4000, 1, 1, 1, true, 4096, 9);
-        check_case<float>(13, 5000, 2, 2, 1, true, 9000, 3);
+        check_case<float>(10, 784, 5, 4, 16, 1, true, 4500, 9);
+        check_case<double>(11, 1025, 1, 1, 2048, 2, false, 100, 5);
+        check_case<float>(12, 4000, 1, 1, 4096, 1, true, 4096, 9);
+        check_case<float>(13, 5000, 2, 2, 8192, 1, true, 9000, 3);
     });
 }
 
 TEST(fastfood_of_no_rows_does_nothing) {
-    const Coefficients<float> c(4, 10, 1, 1, 1, true, 1);
+    const Coefficients<float> c(4, 10, 1, 1, 16, 1, true, 1);
     const Features<float> f{FeatureKind::cos_sin, 16, 16, 1.f, nullptr};
     CHECK(fastfood<float>(DenseRows<float>{nullptr, 10, 0}, c.view, f, nullptr, 32, {}));
 }
@@ -216,7 +226,7 @@ TEST(fastfood_of_no_rows_does_nothing) {
 // A column of something that is not finite spoils its own row and no other.
 TEST(fastfood_keeps_what_is_not_finite_in_its_row) {
     on_every_isa([] {
-        const Coefficients<float> c(5, 20, 2, 2, 1, true, 3);
+        const Coefficients<float> c(5, 20, 2, 2, 32, 1, true, 3);
         const Features<float> f{FeatureKind::cos_sin, 64, 64, 1.f, nullptr};
         auto x = numbers<float>(20 * 20, 4);
         x[7 * 20 + 3] = std::nanf("");

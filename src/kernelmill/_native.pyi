@@ -36,6 +36,7 @@ def fastfood(
     inner: NDArray[Any],
     outer: NDArray[Any],
     blocks_per_group: int,
+    first_turn: int,
     kind: int,
     scale: float,
     phases: NDArray[Any] | None,

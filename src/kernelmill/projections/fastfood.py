@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,19 +26,22 @@ from kernelmill.transforms import fwht
 __all__ = ["FastfoodFactors", "HadamardProjection", "padded_size"]
 
 # With fewer dimensions, the rows of one block are too much alike: docs/decisions/008.
-_SMALLEST_BLOCK = {"hadamard": 32, "sorf": 64}
+_SMALLEST_BLOCK = 64
+_TURN = 16
 
 
-def padded_size(structure: str, dim: int) -> int:
+def padded_size(dim: int) -> int:
     """The length that inputs are padded to with zeros: a power of two, and not too small."""
-    return max(_SMALLEST_BLOCK[structure], 1 << (dim - 1).bit_length())
+    return max(_SMALLEST_BLOCK, 1 << (dim - 1).bit_length())
 
 
 @dataclass(frozen=True, eq=False)
 class FastfoodFactors:
     r"""The factors of :math:`V = S H G \Pi H B`, in blocks of p rows.
 
-    Blocks come in groups of `blocks_per_group` that share the signs and the permutation.
+    Blocks come in groups of `blocks_per_group` that share the signs and the permutation. The blocks
+    of the first group take turns in the order of the frequencies, of `first_turn` rows each, so that
+    few frequencies come from all of them; other blocks follow each other.
 
     Attributes
     ----------
@@ -51,6 +54,8 @@ class FastfoodFactors:
     outer : ndarray of shape (n_blocks, p)
         S with all normalization and the length scale.
     blocks_per_group : int
+    first_turn : int
+        p if also the blocks of the first group follow each other.
     """
 
     signs: NDArray[Any]
@@ -58,6 +63,7 @@ class FastfoodFactors:
     inner: NDArray[Any]
     outer: NDArray[Any]
     blocks_per_group: int
+    first_turn: int
 
     def astype(self, dtype: np.dtype[Any]) -> FastfoodFactors:
         """The same factors rounded to another dtype, not to be written to."""
@@ -65,7 +71,17 @@ class FastfoodFactors:
         for array in arrays:
             array.flags.writeable = False
         signs, inner, outer = arrays
-        return FastfoodFactors(signs, self.permutation, inner, outer, self.blocks_per_group)
+        return replace(self, signs=signs, inner=inner, outer=outer)
+
+    def rows_in_order(self) -> NDArray[np.int64]:
+        """The row ``block * p + row`` of V that each frequency is, in their order."""
+        n_blocks, size = self.inner.shape
+        rows = np.arange(n_blocks * size)
+        if self.first_turn < size:
+            first = rows[: self.blocks_per_group * size]
+            turns = first.reshape(self.blocks_per_group, -1, self.first_turn).swapaxes(0, 1)
+            rows[: first.size] = turns.ravel()
+        return rows
 
     @property
     def nbytes(self) -> int:
@@ -90,6 +106,7 @@ def _draw_hadamard(
         inner=inner,
         outer=np.ones_like(inner),
         blocks_per_group=per_group,
+        first_turn=_TURN if stratified else size,
     )
     return factors, block_lengths(inner) * np.sqrt(size)
 
@@ -107,6 +124,7 @@ def _draw_sorf(
         inner=signs[2],
         outer=np.ones_like(signs[2]),
         blocks_per_group=1,
+        first_turn=size,
     )
     return factors, np.full(n_blocks, size * np.sqrt(size))
 
@@ -173,7 +191,7 @@ class HadamardProjection:
     @property
     def block_size(self) -> int:
         """The padded length of an input, and the number of frequencies in a block."""
-        return padded_size(self.structure, self.dim)
+        return padded_size(self.dim)
 
     def factors(self, dtype: Any = np.float64) -> FastfoodFactors:
         """The coefficients in float64 or float32."""
@@ -185,6 +203,8 @@ class HadamardProjection:
     def _draw(self) -> FastfoodFactors:
         size = self.block_size
         n_blocks = -(-self.n_frequencies // size)
+        if self.stratified and self.structure == "hadamard":
+            n_blocks = max(STRATA, n_blocks)
         if self.structure == "sorf":
             factors, lengths = _draw_sorf(self.stream, n_blocks, size)
         else:
@@ -234,6 +254,7 @@ def apply_factors(
             factors.inner,
             factors.outer,
             factors.blocks_per_group,
+            factors.first_turn,
             layout.native_kind,
             layout.scale,
             phases,

@@ -112,6 +112,7 @@ class GivenProjection:
                 inner=given.G,
                 outer=given.S / (self.length_scale * np.sqrt(given.block_size)),
                 blocks_per_group=1,
+                first_turn=given.block_size,
             )
             self._rounded[kind.char] = factors.astype(kind)
         return self._rounded[kind.char]
