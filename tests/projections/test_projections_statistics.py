@@ -394,3 +394,11 @@ def test_rows_that_share_their_normals_would_be_noticed():
     V = project(projection, np.eye(16)).T
     scores = scores_of_products(V, 400, np.array([0]), np.array([16]))
     assert np.abs(scores).max() > 2 * threshold(scores.size)
+
+
+def test_phases_are_uniform_on_the_circle():
+    """Inner products would not tell: half of the circle gives the same means and variances."""
+    phases = FeatureLayout("cos_phase", KS_SIZE).phases(Stream.from_seed(1))
+    uniform = stats.uniform(0, 2 * np.pi)
+    assert stats.kstest(phases, uniform.cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(phases / 2, uniform.cdf).pvalue < FALSE_ALARM
