@@ -198,6 +198,15 @@ KM_INLINE void fastfood_features(T* z, size_t n, size_t first, const Features<T>
         feature_sincos<T, 1>(&x, &sine, &cosine, broadcast(features.scale));
         for (int r = 0; r < rows; ++r) out[r * out_stride + 2 * features.pairs] = cosine[r];
     }
+    // While the sines are computed, the memory that they go to can come near.
+    constexpr size_t line = 64 / sizeof(T);
+    for (int r = 0; r < rows && kind == FeatureKind::cos_sin; ++r) {
+        T* row = out + r * out_stride + first;
+        for (size_t i = 0; i < pairs; i += line) {
+            __builtin_prefetch(row + i, 1);
+            __builtin_prefetch(row + features.pairs + i, 1);
+        }
+    }
     if (kind != FeatureKind::projection) fastfood_sincos<T>(z, z, s, n, features.scale);
     if (kind == FeatureKind::complex) {
         fastfood_store_pairs<T>(z, s, out + 2 * first, out_stride, pairs, rows);

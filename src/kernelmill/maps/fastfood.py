@@ -90,9 +90,9 @@ class Fastfood(ShiftInvariantMap):
     Notes
     -----
     With independent blocks the variance of an estimate is larger than that of as many independent
-    frequencies: for close points by a factor 2 (d - 1) / (d + 2). With stratified blocks it is no
-    larger from about two blocks on, and for close points less than that of independent frequencies.
-    ``docs/decisions/008`` has the derivation and the measurements.
+    frequencies: for close points by a factor of about 2 (d - 1) / (d + 2). With stratified blocks it
+    is about the same for distant points and 0.4 to 0.7 of it for close ones. The derivation and the
+    measurements are in ``docs/decisions/008-stratified-blocks.md``.
 
     Where d is not a power of two, kernels whose spectrum is not a scale mixture of Gaussians
     (`BallConvolution`, `Radial`) make `fit` project d unit vectors for every block.

@@ -27,7 +27,6 @@ __all__ = ["FastfoodFactors", "HadamardProjection", "padded_size"]
 
 # With fewer dimensions, the rows of one block are too much alike: docs/decisions/008.
 _SMALLEST_BLOCK = 64
-_TURN = 16
 
 
 def padded_size(dim: int) -> int:
@@ -39,9 +38,9 @@ def padded_size(dim: int) -> int:
 class FastfoodFactors:
     r"""The factors of :math:`V = S H G \Pi H B`, in blocks of p rows.
 
-    Blocks come in groups of `blocks_per_group` that share the signs and the permutation. The blocks
-    of the first group take turns in the order of the frequencies, of `first_turn` rows each, so that
-    few frequencies come from all of them; other blocks follow each other.
+    Blocks come in groups of `blocks_per_group` that share the signs and the permutation. The
+    blocks of the first group take turns in the order of the frequencies, of `first_turn` rows each,
+    so that few frequencies come from all of them; other blocks follow each other.
 
     Attributes
     ----------
@@ -106,7 +105,7 @@ def _draw_hadamard(
         inner=inner,
         outer=np.ones_like(inner),
         blocks_per_group=per_group,
-        first_turn=_TURN if stratified else size,
+        first_turn=max(16, size // 8) if stratified else size,
     )
     return factors, block_lengths(inner) * np.sqrt(size)
 
