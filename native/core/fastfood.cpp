@@ -35,6 +35,9 @@ class Job {
           tiled_(factors.log2_size >= smallest_tile && factors.log2_size <= largest_tile),
           execution_(execution) {
         execution_.n_threads = most_participants(execution);  // for the scratch and for the threads
+        if (tiled_) kernel_.fastfood_tile_layout(factors.log2_size, &log2_part_, &gap_);
+        part_ = size_t(1) << log2_part_;
+        tile_size_ = (place(size_ - 1) + 1) * lanes_;
     }
 
     bool run() {
@@ -52,7 +55,7 @@ class Job {
         const size_t parts = (groups - 1) / groups_per_piece + 1;
         const size_t grain =
             std::max<size_t>(1, elements_per_piece / (groups_per_piece * per_group));
-        ScratchPerThread<T> scratch(3 * size_ * (tiled_ ? lanes_ : 1), execution_);
+        ScratchPerThread<T> scratch(3 * (tiled_ ? tile_size_ : size_), execution_);
         return parallel_for(row_sets * parts, grain, execution_, [&](size_t begin, size_t end) {
             T* mine = scratch.mine();
             size_t loaded = row_sets;
@@ -94,7 +97,7 @@ class Job {
             for (size_t i = 0; i < rows; ++i) row(first_row + i, first_group, last_group, scratch);
             return;
         }
-        T *x = scratch, *a = x + size_ * lanes_, *b = a + size_ * lanes_;
+        T *x = scratch, *a = x + tile_size_, *b = a + tile_size_;
         if (load) load_tile(first_row, rows, x);
         for (size_t g = first_group; g < last_group; ++g) {
             kernel_.fastfood_tile(group(g), x, a, b, features_, out_row(first_row), out_stride_,
@@ -120,7 +123,9 @@ class Job {
     template <class Index>
     void load_row(const SparseRows<T, Index>& x, size_t i, T* to) const {
         std::fill(to, to + size_, T(0));
-        add_entries(x, i, to, 1);
+        for (Index e = x.starts[i]; e < x.starts[i + 1]; ++e) {
+            to[static_cast<size_t>(x.indices[e])] += x.values[e];
+        }
     }
 
     void load_tile(size_t first_row, size_t rows, T* to) const {
@@ -128,23 +133,28 @@ class Job {
     }
     void load_tile(const DenseRows<T>& x, size_t first_row, size_t rows, T* to) const {
         const T* from[64 / sizeof(T)];
-        for (size_t i = 0; i < lanes_; ++i) from[i] = row_of(x, first_row + std::min(i, rows - 1));
-        kernel_.interleave_rows(from, to, factors_.dim);
-        std::fill(to + factors_.dim * lanes_, to + size_ * lanes_, T(0));
+        for (size_t k = 0; k < size_; k += part_) {
+            T* part = to + place(k) * lanes_;
+            const size_t here = std::min(part_, factors_.dim - std::min(k, factors_.dim));
+            for (size_t i = 0; i < lanes_ && here > 0; ++i) {
+                from[i] = row_of(x, first_row + std::min(i, rows - 1)) + k;
+            }
+            kernel_.interleave_rows(from, part, here);
+            std::fill(part + here * lanes_, part + part_ * lanes_, T(0));
+        }
     }
     template <class Index>
     void load_tile(const SparseRows<T, Index>& x, size_t first_row, size_t rows, T* to) const {
-        std::fill(to, to + size_ * lanes_, T(0));
-        for (size_t i = 0; i < rows; ++i) add_entries(x, first_row + i, to + i, lanes_);
-    }
-
-    // Entries of one place add up, as they do in the matrix that they stand for.
-    template <class Index>
-    static void add_entries(const SparseRows<T, Index>& x, size_t row, T* to, size_t step) {
-        for (Index e = x.starts[row]; e < x.starts[row + 1]; ++e) {
-            to[static_cast<size_t>(x.indices[e]) * step] += x.values[e];
+        std::fill(to, to + tile_size_, T(0));
+        for (size_t i = 0; i < rows; ++i) {
+            for (Index e = x.starts[first_row + i]; e < x.starts[first_row + i + 1]; ++e) {
+                to[place(static_cast<size_t>(x.indices[e])) * lanes_ + i] += x.values[e];
+            }
         }
     }
+
+    // The tile row of coordinate k.
+    size_t place(size_t k) const { return k + (k >> log2_part_) * gap_; }
 
     static const T* row_of(const DenseRows<T>& x, size_t i) {
         return x.data + static_cast<ptrdiff_t>(i) * x.stride;
@@ -159,6 +169,8 @@ class Job {
     const KernelTable<T>& kernel_;
     size_t size_, count_, lanes_;
     bool tiled_;
+    int log2_part_ = 0;
+    size_t gap_ = 0, part_, tile_size_;
     Execution execution_;
 };
 

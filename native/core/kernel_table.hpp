@@ -47,6 +47,7 @@ struct KernelTable {
                          const Features<T>& features, T* row);
     // A group of Fastfood blocks, for `rows` <= width rows in a tile and for one row: see
     // native/kernels/fastfood.hpp.
+    void (*fastfood_tile_layout)(int levels, int* log2_part, size_t* gap);
     void (*fastfood_tile)(const FastfoodGroup<T>& group, const T* x, T* a, T* b,
                           const Features<T>& features, T* out, ptrdiff_t out_stride, int rows);
     void (*fastfood_row)(const FastfoodGroup<T>& group, const T* x, T* a, T* b,

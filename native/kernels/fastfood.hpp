@@ -21,6 +21,23 @@ constexpr int fastfood_first_pass(int levels) {
                       : 2;  // 4 = 2 + 2: a pass of radix 2 moves as much memory as one of radix 8
 }
 
+// The parts that the first pass makes lie `gap` tile rows further apart than they are long: some
+// KiB apart, a power of two, eight of them would compete for one set of the nearest cache.
+struct FastfoodTileLayout {
+    int log2_part;
+    size_t gap;
+    size_t at(size_t k) const { return k + (k >> log2_part) * gap; }
+};
+KM_INLINE FastfoodTileLayout tile_layout_of(int levels) {
+    return {levels - fastfood_first_pass(levels), levels >= 11 ? size_t(8) : size_t(0)};
+}
+// For those who fill the tile x.
+static void fastfood_tile_layout(int levels, int* log2_part, size_t* gap) {
+    const FastfoodTileLayout layout = tile_layout_of(levels);
+    *log2_part = layout.log2_part;
+    *gap = layout.gap;
+}
+
 // The middle passes of `levels` levels in place, one part after another so that each stays in the
 // nearest cache, but for the last three.
 template <class T>
@@ -30,27 +47,32 @@ KM_INLINE void fastfood_pass(T* tile, size_t stride, int log2_radix) {
     if (log2_radix == 1) fwht_columns<T, 2, false>(tile, tile, stride, 0, stride, T(1));
 }
 
-// Calls last(k) for every run of eight tile rows k, ..., k + 7 once all levels above it are done.
+// Calls last(at, k) for every run of eight tile rows, at `at`, once all levels above it are done;
+// the first of them is row k of the whole. Units of 64 rows are done as a whole where there are
+// any: the loop over them is not recursive, since it is to be inlined, but an odometer of the
+// passes above.
 template <class T, class Last>
-KM_INLINE void fastfood_levels(T* tile, size_t first_row, int levels, const Last& last) {
-    // Not recursive, since it is to be inlined: an odometer over the parts.
+KM_INLINE void fastfood_levels(T* part, size_t first_row, int levels, const Last& last) {
     constexpr size_t w = width<T>;
+    const int log2_unit = levels >= 6 ? 6 : 3;
     int radix[16], depth = 0;
-    for (int left = levels; left > 3;) {
-        radix[depth] = fastfood_first_pass(left);
-        left -= radix[depth++];
+    for (int left = levels; left > log2_unit; left -= radix[depth++]) {
+        radix[depth] = fastfood_first_pass(left - log2_unit + 3);
     }
-    const size_t runs = size_t(1) << (levels - 3);
-    for (size_t run = 0; run < runs; ++run) {
-        int left = levels;
-        for (int at = 0; at < depth; ++at) {
-            const size_t rows = size_t(1) << left;  // of the part that this pass covers
-            left -= radix[at];
-            if ((run * 8) % rows == 0) {
-                fastfood_pass(tile + (first_row + run * 8) * w, (rows >> radix[at]) * w, radix[at]);
-            }
+    const size_t unit = size_t(1) << log2_unit, rows = size_t(1) << levels;
+    for (size_t k = 0; k < rows; k += unit) {
+        T* at = part + k * w;
+        for (int pass = 0, left = levels; pass < depth; ++pass) {
+            const size_t covered = size_t(1) << left;
+            left -= radix[pass];
+            if (k % covered == 0) fastfood_pass(at, w << left, radix[pass]);
         }
-        last(first_row + run * 8);
+        if (unit == 64) {
+            fwht_columns<T, 8, false>(at, at, 8 * w, 0, 8 * w, T(1));
+            for (size_t i = 0; i < 64; i += 8) last(at + i * w, first_row + k + i);
+        } else {
+            last(at, first_row + k);
+        }
     }
 }
 
@@ -58,16 +80,18 @@ KM_INLINE void fastfood_levels(T* tile, size_t first_row, int levels, const Last
 // factor[k].
 template <class T, int radix, bool permuted>
 KM_INLINE void fastfood_scaled_pass(const T* src, const int32_t* place, const T* factor, T* dst,
-                                    size_t stride) {
+                                    FastfoodTileLayout layout) {
     constexpr size_t w = width<T>;
     const Vec<T> one = opaque_one<T>();
-    for (size_t k = 0; k < stride; ++k) {
+    const size_t part = size_t(1) << layout.log2_part, stride = part + layout.gap;
+    for (size_t k = 0; k < part; ++k) {
         Vec<T> r[radix];
         KM_UNROLL
         for (int i = 0; i < radix; ++i) {
-            const size_t at = k + i * stride;
-            const size_t from = permuted ? static_cast<size_t>(place[at]) : at;
-            r[i] = load(src + from * w) * broadcast(factor[at]);
+            const size_t row = k + i * part;
+            const size_t from =
+                permuted ? layout.at(static_cast<size_t>(place[row])) : k + i * stride;
+            r[i] = load(src + from * w) * broadcast(factor[row]);
         }
         butterflies<T, radix>(r, one);
         KM_UNROLL
@@ -77,11 +101,10 @@ KM_INLINE void fastfood_scaled_pass(const T* src, const int32_t* place, const T*
 
 template <class T, bool permuted>
 KM_INLINE void fastfood_scaled_pass(const T* src, const int32_t* place, const T* factor, T* dst,
-                                    int levels, int log2_radix) {
-    const size_t stride = size_t(1) << (levels - log2_radix);
-    if (log2_radix == 3) fastfood_scaled_pass<T, 8, permuted>(src, place, factor, dst, stride);
-    if (log2_radix == 2) fastfood_scaled_pass<T, 4, permuted>(src, place, factor, dst, stride);
-    if (log2_radix == 1) fastfood_scaled_pass<T, 2, permuted>(src, place, factor, dst, stride);
+                                    int log2_radix, FastfoodTileLayout layout) {
+    if (log2_radix == 3) fastfood_scaled_pass<T, 8, permuted>(src, place, factor, dst, layout);
+    if (log2_radix == 2) fastfood_scaled_pass<T, 4, permuted>(src, place, factor, dst, layout);
+    if (log2_radix == 1) fastfood_scaled_pass<T, 2, permuted>(src, place, factor, dst, layout);
 }
 
 template <class T>
@@ -95,11 +118,11 @@ KM_INLINE void fastfood_last_butterflies(T* at, Vec<T>* r) {
 template <class T, bool permuted, class Last>
 KM_INLINE void fastfood_transform(const T* src, const int32_t* place, const T* factor, T* dst,
                                   int levels, const Last& last) {
-    const int first = fastfood_first_pass(levels);
-    fastfood_scaled_pass<T, permuted>(src, place, factor, dst, levels, first);
-    const int left = levels - first;
-    for (size_t part = 0; part < size_t(1) << first; ++part) {
-        fastfood_levels<T>(dst, part << left, left, last);
+    const FastfoodTileLayout layout = tile_layout_of(levels);
+    const int left = layout.log2_part;
+    fastfood_scaled_pass<T, permuted>(src, place, factor, dst, levels - left, layout);
+    for (size_t k = 0; k < size_t(1) << levels; k += size_t(1) << left) {
+        fastfood_levels<T>(dst + layout.at(k) * width<T>, k, left, last);
     }
 }
 
@@ -224,36 +247,34 @@ KM_INLINE size_t frequency_of(const FastfoodGroup<T>& group, size_t block, size_
 }
 
 // All blocks of a group, for the `rows` <= width rows in the tile x; a and b are scratch tiles. All
-// tiles have p rows, p >= 16.
+// tiles have p rows, p >= 16, in the layout of fastfood_tile_layout.
 template <class T>
 void fastfood_tile(const FastfoodGroup<T>& group, const T* x, T* a, T* b,
                    const Features<T>& features, T* out, ptrdiff_t out_stride, int rows) {
     constexpr int w = width<T>;
     const int levels = group.levels;
     const size_t p = size_t(1) << levels;
-    const auto in_place = [&](T* tile) {
-        return [tile](size_t k) __attribute__((always_inline)) {
-            Vec<T> r[8];
-            T* at = tile + k * w;
-            fastfood_last_butterflies<T>(at, r);
-            KM_UNROLL
-            for (int i = 0; i < 8; ++i) store(at + i * w, r[i]);
-        };
+    const FastfoodTileLayout layout = tile_layout_of(levels);
+    const auto in_place = [](T* at, size_t) __attribute__((always_inline)) {
+        Vec<T> r[8];
+        fastfood_last_butterflies<T>(at, r);
+        KM_UNROLL
+        for (int i = 0; i < 8; ++i) store(at + i * w, r[i]);
     };
-    fastfood_transform<T, false>(x, nullptr, group.signs, a, levels, in_place(a));
+    fastfood_transform<T, false>(x, nullptr, group.signs, a, levels, in_place);
     if (group.stages == 2) {
-        fastfood_transform<T, false>(a, nullptr, group.signs + p, b, levels, in_place(b));
+        fastfood_transform<T, false>(a, nullptr, group.signs + p, b, levels, in_place);
         T* swap = a;
         a = b;
         b = swap;
     }
+    // A chunk is part of one turn and, where parts have gaps, of one part.
     const size_t chunk = group.turn < fastfood_chunk ? group.turn : fastfood_chunk;
     for (size_t block = 0; block < group.blocks; ++block) {
         if (frequency_of(group, block, 0) >= features.frequencies) return;
         const T *inner = group.inner + block * p, *outer = group.outer + block * p;
-        const auto scaled = [&](size_t k) __attribute__((always_inline)) {
+        const auto scaled = [&](T* at, size_t k) __attribute__((always_inline)) {
             Vec<T> r[8];
-            T* at = b + k * w;
             fastfood_last_butterflies<T>(at, r);
             KM_UNROLL
             for (int i = 0; i < 8; ++i) store(at + i * w, r[i] * broadcast(outer[k + i]));
@@ -266,7 +287,8 @@ void fastfood_tile(const FastfoodGroup<T>& group, const T* x, T* a, T* b,
         for (size_t k = 0; k < p; k += chunk) {
             const size_t first = frequency_of(group, block, k);
             if (first >= features.frequencies) break;
-            fastfood_features<T>(b + k * w, chunk, first, features, out, out_stride, rows);
+            fastfood_features<T>(b + layout.at(k) * w, chunk, first, features, out, out_stride,
+                                 rows);
         }
     }
 }

@@ -26,6 +26,7 @@ constexpr KernelTable<T> table_of() {
         .interleave_rows = interleave_rows<T>,
         .separate_rows = separate_rows<T>,
         .features_row = features_row<T>,
+        .fastfood_tile_layout = fastfood_tile_layout,
         .fastfood_tile = fastfood_tile<T>,
         .fastfood_row = fastfood_row<T>,
         .dense_tile = dense_tile<T>,
