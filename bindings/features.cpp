@@ -12,6 +12,7 @@
 #include "buffer.hpp"
 #include "kernelmill/dense.hpp"
 #include "kernelmill/fastfood.hpp"
+#include "kernelmill/write_features.hpp"
 #include "run.hpp"
 
 namespace kernelmill::bindings {

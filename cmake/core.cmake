@@ -11,12 +11,12 @@ add_library(
     native/core/convolution.cpp
     native/core/dense.cpp
     native/core/fastfood.cpp
-    native/core/features.cpp
     native/core/fwht.cpp
     native/core/isa.cpp
     native/core/sincos.cpp
     native/core/threads.cpp
     native/core/twiddles.cpp
+    native/core/write_features.cpp
     native/random/directions.cpp
     native/random/gamma.cpp
     native/random/hashing.cpp

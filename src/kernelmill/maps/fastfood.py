@@ -90,8 +90,8 @@ class Fastfood(ShiftInvariantMap):
     Notes
     -----
     With independent blocks the variance of an estimate is larger than that of as many independent
-    frequencies: for close points by a factor of about 2 (d - 1) / (d + 2). With stratified blocks it
-    is about the same for distant points and 0.4 to 0.7 of it for close ones. Derivation and
+    frequencies: for close points by a factor of about 2 (d - 1) / (d + 2). With stratified blocks
+    it is about the same for distant points and 0.4 to 0.7 of it for close ones. Derivation and
     measurements: ``docs/decisions/008-stratified-blocks.md``.
 
     Where d is not a power of two, kernels whose spectrum is not a scale mixture of Gaussians

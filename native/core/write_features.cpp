@@ -1,4 +1,4 @@
-#include "kernelmill/features.hpp"
+#include "kernelmill/write_features.hpp"
 
 #include <algorithm>
 
