@@ -73,7 +73,7 @@ class Input {
         values_.emplace(parts[0], Buffer::Access::read);
         indices_.emplace(parts[1], Buffer::Access::read);
         starts_.emplace(parts[2], Buffer::Access::read);
-        dim = nb::cast<size_t>(parts[3]);
+        require(nb::try_cast<size_t>(parts[3], dim), "columns must be a number of columns");
         require(starts_->ndim() == 1 && starts_->size() >= 1, "indptr must have an element");
         count = starts_->size() - 1;
         require(indices_->kind() == starts_->kind(), "indices and indptr must have one dtype");
@@ -121,6 +121,8 @@ struct Output {
     Output(const Buffer& out, int kind, double scale, const std::optional<Buffer>& phases,
            size_t most_frequencies) {
         const auto view = out.as<T>();
+        require(out.ndim() < 2 || out.size() == 0 || !out.overlaps_itself(),
+                "out must not overlap itself");
         require(view.ndim == 2 && out.kind() == kind_of<T>, "out must be a matrix of real numbers");
         require(kind >= 0 && kind <= 3, "unknown kind of features");
         const auto columns = static_cast<size_t>(view.shape[1]);
@@ -175,7 +177,8 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
     require(b.ndim() == 3 && g.ndim() == 2 && same_shape(g, s), "factors must have fitting shapes");
     const auto blocks = static_cast<size_t>(g.extent(0)), size = static_cast<size_t>(g.extent(1));
     require(std::has_single_bit(size), "the size of a block must be a power of two");
-    require(blocks_per_group >= 1, "a group has at least one block");
+    require(blocks_per_group >= 1 && blocks_per_group <= std::max<size_t>(1, blocks),
+            "a group has from one to all of the blocks");
     require(first_turn == size || (first_turn >= 8 && first_turn < size &&
                                    std::has_single_bit(first_turn) && blocks >= blocks_per_group),
             "first_turn must be a power of two from 8 to the size of a block, and the group whole");
@@ -205,7 +208,8 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
             p ? contiguous<int32_t>(*p, 'i', "permutation must be int32") : nullptr,
             contiguous<T>(g, kind_of<T>, "inner must have the dtype of out"),
             contiguous<T>(s, kind_of<T>, "outer must have the dtype of out")};
-        run(n_threads, to.size(), [&](const Execution& execution) {
+        const size_t used = std::min(blocks, output.features.frequencies / size + blocks_per_group);
+        run(n_threads, input.count * used * size, [&](const Execution& execution) {
             return fastfood<T>(input.rows, factors, output.features, output.data, output.stride,
                                execution);
         });
@@ -244,7 +248,8 @@ void dense_into(nb::handle x, nb::handle packed, size_t m, size_t first, nb::han
             contiguous<T>(frequencies, kind_of<T>, "packed must have the dtype of out");
         require(m <= output.features.frequencies && first <= output.features.frequencies - m,
                 "out has fewer columns than features");
-        require(frequencies.size() == packed_size<T>(m, input.dim),
+        require((m == 0 || input.dim <= frequencies.size()) &&
+                    frequencies.size() == packed_size<T>(m, input.dim),
                 "packed must hold m frequencies of as many coordinates as x has columns");
         const Frequencies<T> w{elements, m, input.dim};
         run(n_threads, input.count * m * std::max<size_t>(1, input.dim / 16),

@@ -93,11 +93,13 @@ bool project_tiles(const Rows& x, const Frequencies<T>& w, double work_of_finish
     if (x.count == 0 || w.count == 0) return true;
     const size_t all_panels = panels_of<T>(w.count);
     const double work = work_per_sum(x, w) + work_of_finish;
-    const TileGrid grid = tile_grid(x.count, all_panels, work * panel_width<T>, execution);
+    Execution pinned = execution;  // one number for the grid, the scratch and the threads
+    pinned.n_threads = most_participants(execution);
+    const TileGrid grid = tile_grid(x.count, all_panels, work * panel_width<T>, pinned);
     const KernelTable<T>& kernel = kernels<T>();
     constexpr size_t tile_size = rows_per_tile * tile_stride<T>;
-    ScratchPerThread<T> scratch(tile_size + rows_per_tile * block_stride<T>, execution);
-    return parallel_for(grid.pieces, grid.grain, execution, [&](size_t begin, size_t end) {
+    ScratchPerThread<T> scratch(tile_size + rows_per_tile * block_stride<T>, pinned);
+    return parallel_for(grid.pieces, grid.grain, pinned, [&](size_t begin, size_t end) {
         T *tile = scratch.mine(), *block = tile + tile_size;
         for (size_t piece = begin; piece < end; ++piece) {
             const size_t row = piece / grid.pieces_across * grid.rows_per_piece;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <vector>
 
 #include "kernelmill/threads.hpp"
@@ -32,12 +33,15 @@ class Scratch {
 };
 
 // Scratch of `count` elements for each thread that takes part in a job: allocated when one first
-// asks, and used for all its pieces.
+// asks, and used for all its pieces. The execution must name its number of threads, and be that of
+// the job: the number for all callers may change between this and that.
 template <class T>
 class ScratchPerThread {
   public:
     ScratchPerThread(size_t count, const Execution& execution)
-        : count_(count), slots_(static_cast<size_t>(most_participants(execution))) {}
+        : count_(count), slots_(static_cast<size_t>(most_participants(execution))) {
+        if (execution.n_threads == 0) throw std::logic_error("scratch for how many threads?");
+    }
 
     T* mine() {
         auto& slot = slots_[static_cast<size_t>(participant())];

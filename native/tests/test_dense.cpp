@@ -1,8 +1,10 @@
 #include "kernelmill/dense.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "arrays.hpp"
 #include "check.hpp"
@@ -191,6 +193,29 @@ TEST(dense_products_of_nothing) {
         CHECK(project<float>(DenseRows<float>{nullptr, 5, 0}, ones, z.data(), 4, {}));
         CHECK(z == std::vector<float>(12, 0.0f));
     });
+}
+
+// Others may change the number of threads for all callers while a product is computed.
+TEST(dense_products_survive_a_change_of_the_number_of_threads) {
+    const size_t rows = 50, d = 16, m = 2000;
+    const auto x = numbers<float>(rows * d, 1), w = numbers<float>(m * d, 2);
+    const Packed<float> packed(w, m, d);
+    const DenseRows<float> from{x.data(), static_cast<ptrdiff_t>(d), rows};
+    const auto across = static_cast<ptrdiff_t>(m);
+    std::vector<float> z(rows * m), other(rows * m);
+    CHECK(project<float>(from, packed.view, z.data(), across, {.n_threads = 1}));
+    const int before = get_num_threads();
+    std::atomic<bool> done{false};
+    std::thread changer([&] {
+        for (int count = 1; !done; count = count % 8 + 1) set_num_threads(count);
+    });
+    for (int i = 0; i < 300; ++i) {
+        CHECK(project<float>(from, packed.view, other.data(), across, {}));
+        CHECK(same_bits(z.data(), other.data(), z.size()));
+    }
+    done = true;
+    changer.join();
+    set_num_threads(before);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ PARAMETERS = [
     ({"length_scale": 0.0}, ValueError, "length_scale must be a positive, finite number"),
     ({"length_scale": np.nan}, ValueError, "length_scale must be a positive, finite number"),
     ({"length_scale": "mean"}, ValueError, "length_scale must be .*'median', got 'mean'"),
-    ({"length_scale": [1.0, 2.0]}, TypeError, "length_scale must be a positive, finite number"),
+    ({"length_scale": [1.0, 2.0]}, ValueError, "length_scale must be one number"),
     ({"n_threads": 0}, ValueError, "n_threads must be a positive integer, got 0"),
     ({"n_threads": -1}, ValueError, "n_threads must be a positive integer, got -1"),
     ({"n_threads": 1.5}, TypeError, r"n_threads must be a positive integer, got 1\.5"),

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.kernels.base import LONGEST_FREQUENCY, RadialKernel
 from kernelmill.kernels.bessel import normalized_bessel_j
+from kernelmill.kernels.custom_draws import custom_draws, name_of
 from kernelmill.random import Stream
 from kernelmill.random.arguments import checked_integer
 from kernelmill.transforms.arrays import as_real
@@ -96,7 +97,7 @@ class Radial(RadialKernel):
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:
         if not callable(self.law):
             return np.asarray(self.law[stream.integers(n, self.law.size, start=start)])
-        drawn = as_real(np.asarray(self.law(stream, start + n, dim)), "The radii", "return reals")
+        drawn = custom_draws(self.law, "radii", stream, start + n, dim)
         if drawn.shape != (start + n,):
             raise ValueError(
                 f"radii(stream, n, dim) must return an array of shape (n,), {(start + n,)}, got "
@@ -119,11 +120,6 @@ class Radial(RadialKernel):
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.law if callable(self.law) else self.law.tobytes(), self.profile)
-
-
-def name_of(function: Callable[..., Any] | None) -> str:
-    """A function as people write it, without the address that its repr has."""
-    return str(getattr(function, "__name__", repr(function)))
 
 
 def _checked_sample(radii: ArrayLike) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.kernels.base import Kernel
-from kernelmill.kernels.custom_radial import name_of
+from kernelmill.kernels.custom_draws import custom_draws, name_of
 from kernelmill.kernels.points import dense_blocks
 from kernelmill.random import Stream
 from kernelmill.random.arguments import checked_integer, checked_start
@@ -76,11 +76,11 @@ class Spectrum(Kernel):
             self._check_dim(dim)
             if end > len(self.law):
                 raise ValueError(
-                    f"n must be at most {max(0, len(self.law) - start)}, the number of frequencies "
-                    f"from row {start} on, got {n}; ask for fewer or give a longer array."
+                    f"This Spectrum has {len(self.law)} frequencies, and {end} were asked for; ask "
+                    "for fewer (a smaller n_components) or give a longer array."
                 )
             return self.law[start:end].copy()
-        drawn = as_real(np.asarray(self.law(stream, end, dim)), "The frequencies", "return reals")
+        drawn = custom_draws(self.law, "frequencies", stream, end, dim)
         if drawn.shape != (end, dim):
             raise ValueError(
                 f"frequencies(stream, n, dim) must return an array of shape (n, dim), {(end, dim)},"
@@ -118,7 +118,9 @@ class Spectrum(Kernel):
                 for first in range(0, len(block), step):
                     differences = block[first : first + step, np.newaxis] - others
                     differences /= length_scale
-                    values = np.asarray(self.profile(differences))
+                    values = as_real(
+                        np.asarray(self.profile(differences)), "The result of value", "return reals"
+                    )
                     if values.shape != differences.shape[:-1]:
                         raise ValueError(
                             "value must return one number for each difference vector, shape "

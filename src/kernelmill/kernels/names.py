@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from kernelmill.kernels.ball_convolution import BallConvolution
 from kernelmill.kernels.base import Kernel
 from kernelmill.kernels.gaussian import Gaussian
@@ -38,7 +40,9 @@ def resolve(kernel: str | Kernel) -> Kernel:
     if isinstance(kernel, str):
         if kernel in _NAMED:
             return _NAMED[kernel]()
-        raise ValueError(f"kernel must be one of {names} or a Kernel, got {kernel!r}.")
+        close = get_close_matches(kernel.lower(), _NAMED, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else "."
+        raise ValueError(f"kernel must be one of {names} or a Kernel, got {kernel!r}{hint}")
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
         raise TypeError(
             f"kernel must be an instance, got the class {kernel.__name__}; "

@@ -22,6 +22,16 @@ def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) 
 
     Neither is the same as ``length_scale="scale"``.
     """
+    resolved = _resolve(kernel, length_scale, gamma, X)
+    if not (resolved > 0 and np.isfinite(resolved)):
+        raise ValueError(
+            f"The length scale must be positive and finite, got {resolved} from "
+            f"length_scale={length_scale!r}, gamma={gamma!r}; scale the data or give another one."
+        )
+    return resolved
+
+
+def _resolve(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
     if length_scale is not None and gamma is not None:
         raise ValueError(
             f"Only one of length_scale and gamma can be given, got length_scale={length_scale!r} "
@@ -29,10 +39,18 @@ def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) 
         )
     if gamma is not None and not isinstance(gamma, str):
         return kernel.length_scale_from_gamma(checked_positive("gamma", gamma))
+    if isinstance(length_scale, (list, tuple, np.ndarray)) and np.size(length_scale) != 1:
+        raise ValueError(
+            "length_scale must be one number, 'scale' or 'median', got an array; for one of each "
+            "column, divide the columns of X by them first."
+        )
     if length_scale is not None and not isinstance(length_scale, str):
         return checked_positive("length_scale", length_scale)
     if gamma is not None and gamma != "scale":
-        raise ValueError(f"gamma must be a positive number or 'scale', got {gamma!r}.")
+        hint = {"median": "; use length_scale='median'", "auto": "; write gamma=1 / X.shape[1]"}
+        raise ValueError(
+            f"gamma must be a positive number or 'scale', got {gamma!r}{hint.get(gamma, '')}."
+        )
     if gamma is not None or length_scale in (None, "scale"):
         return _scale_of_spread(kernel, X)
     if length_scale == "median":
@@ -57,11 +75,14 @@ def variance_of_entries(X: Any) -> float:
     total = X.shape[0] * X.shape[1]
     stored = X if isinstance(X, np.ndarray) else X.data.reshape(-1, 1)
     step = max(1, _BLOCK_ELEMENTS // max(1, stored.shape[1]))
-    # Blocks are merged by their means and sums of squared deviations; absent entries are zeros.
-    count, mean, deviations = float(total - stored.size), 0.0, 0.0
+    # Deviations from one entry, so that equal entries have exactly none. Blocks are merged by their
+    # means and sums of squares; absent entries are zeros.
+    pivot = float(stored[0, 0]) if stored.size else 0.0
+    count, mean, deviations = float(total - stored.size), -pivot, 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         for begin in range(0, stored.shape[0], step):
             block = stored[begin : begin + step].astype(np.float64)
+            block -= pivot
             block_mean = float(block.mean())
             block -= block_mean
             n = count + block.size
@@ -79,10 +100,15 @@ def _median_distance(kernel: Kernel, X: Any) -> float:
         stream = Stream.from_seed(0).substream("rows for the median distance")
         rows: NDArray[np.int64] = np.unique(stream.integers(_MEDIAN_ROWS, n_rows))
         X = X[rows]
-    distances = kernel.distances(X)
-    distances = distances[np.triu_indices(distances.shape[0], 1)]
-    distances = distances[distances > 0]
-    median = float(np.median(distances)) if distances.size else 1.0
+    pairs = np.triu_indices(X.shape[0], 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        distances = kernel.distances(X)[pairs]
+        least: Any = 0.0
+        if not isinstance(X, np.ndarray):  # found from squared norms: equal rows are not quite so
+            norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+            least = 1e-7 * (norms[pairs[0]] + norms[pairs[1]])
+    positive = distances[~(distances <= least)]
+    median = float(np.median(positive)) if positive.size else 1.0
     if not np.isfinite(median):
         raise ValueError(
             "The distances between the rows of X are too large for float64; scale the data or give "

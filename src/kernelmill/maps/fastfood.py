@@ -11,6 +11,8 @@ from kernelmill.kernels import Kernel, RadialKernel
 from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap, checked_choice
 from kernelmill.projections import FourierProjection, HadamardProjection
 from kernelmill.projections.given import GivenFactors, GivenProjection
+from kernelmill.random import Stream
+from kernelmill.random.arguments import checked_integer
 
 __all__ = ["Fastfood"]
 
@@ -29,8 +31,8 @@ class Fastfood(ShiftInvariantMap):
     normals, H is the Walsh-Hadamard matrix, and S gives the rows the lengths that the kernel's
     spectrum asks for (Le, Sarlós & Smola, 2013). Inputs are padded with zeros to p, a power of two.
     Each row of V has exactly the distribution of a random frequency, so inner products of the
-    features estimate the kernel without bias; V itself is never stored, nor are its coefficients
-    saved: they are functions of the seed.
+    features estimate the kernel without bias (with the default `structure`). V itself is never
+    stored, nor are its coefficients saved: they are functions of the seed.
 
     Parameters
     ----------
@@ -57,16 +59,18 @@ class Fastfood(ShiftInvariantMap):
         "hadamard" is the product above. "sorf": three rounds of random signs and H
         instead, :math:`S (H D)^3` (Yu et al., 2016); not quite unbiased, but of much less error for
         points that are close to each other. "dct": cosine transforms in the place of H, of any
-        length. "fft": rows of a Fourier matrix with random signs, the heuristic of section 6 of Le,
-        Sarlós & Smola; in few dimensions it does not estimate the kernel at all closely. The last
-        two are slower.
+        length; biased by up to some 0.3 / d (0.02 in few dimensions for `BallConvolution` and
+        `Radial`). "fft": rows of a Fourier matrix with random signs, the heuristic of section 6 of
+        Le, Sarlós & Smola; in few dimensions it does not estimate the kernel at all closely. The
+        last two are slower.
     blocks : {"stratified", "independent"}, default="stratified"
         How the blocks of V depend on each other. "independent" is the construction of the paper.
         "stratified" lets four consecutive blocks share B and :math:`\Pi`, and stratifies their
         normals: faster and of less error; each row of V is distributed as before. "sorf" and "fft"
         have independent blocks.
-    factors : tuple, default=None
-        Coefficients of your own instead of random ones: see :meth:`from_factors`.
+    factors : GivenFactors, default=None
+        Coefficients of your own instead of random ones: see :meth:`from_factors`. Then `kernel`,
+        `structure` and `blocks` stay at their defaults.
     random_state : int, RandomState, Generator or Stream, default=None
         The seed. An integer gives the same coefficients on every machine and in every release.
     n_threads : int, default=None
@@ -94,7 +98,8 @@ class Fastfood(ShiftInvariantMap):
     it is about the same for distant points and 0.4 to 0.7 of it for close ones. Derivation and
     measurements: ``docs/decisions/008-stratified-blocks.md``.
 
-    Where d is not a power of two, kernels whose spectrum is not a scale mixture of Gaussians
+    Entries of float32 data should stay below 1e30: sums of them must not overflow. Where d is not a
+    power of two, kernels whose spectrum is not a scale mixture of Gaussians
     (`BallConvolution`, `Radial`) make `fit` project d unit vectors for every block.
 
     Examples
@@ -120,7 +125,7 @@ class Fastfood(ShiftInvariantMap):
         features: str = "cos_sin",
         structure: str = "hadamard",
         blocks: str = "stratified",
-        factors: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike] | None = None,
+        factors: GivenFactors | None = None,
         random_state: Any = None,
         n_threads: int | None = None,
     ) -> None:
@@ -190,15 +195,28 @@ class Fastfood(ShiftInvariantMap):
             n_components=n_components,
             length_scale=length_scale,
             features=features,
-            factors=(B, permutation, G, S),
+            factors=given,
             random_state=0,
             n_threads=n_threads,
         )
-        return made.fit(np.zeros((1, given.block_size if n_features is None else n_features)))
+        dim = given.block_size if n_features is None else n_features
+        return made.fit(np.zeros((1, checked_integer("n_features", dim, 1))))
 
     def _check_parameters(self, kernel: Kernel) -> None:
         checked_choice("structure", self.structure, _STRUCTURES)
         checked_choice("blocks", self.blocks, _BLOCKS)
+        if self.factors is not None:
+            if not isinstance(self.factors, GivenFactors):
+                raise TypeError(
+                    f"factors must be made by Fastfood.from_factors, got {type(self.factors)}."
+                )
+            defaults = {"kernel": "gaussian", "structure": "hadamard", "blocks": "stratified"}
+            for name, default in defaults.items():
+                if getattr(self, name) != default:
+                    raise ValueError(
+                        f"{name} must be left at {default!r} where the coefficients are given, got "
+                        f"{getattr(self, name)!r}; it would have no effect."
+                    )
         if not kernel.radial:
             raise ValueError(
                 "Fastfood needs a radial kernel, one that depends on the Euclidean distance alone, "
@@ -211,7 +229,17 @@ class Fastfood(ShiftInvariantMap):
         return super()._resolve_length_scale(X)
 
     def exact_kernel(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
-        """The kernel that inner products of the features estimate; see `RandomFourier`."""
+        """The kernel that inner products of the features estimate, in O(n²).
+
+        Parameters
+        ----------
+        X, Y : array_like or sparse, of shapes (n_X, n_features) and (n_Y, n_features)
+            Without Y, the rows of X again.
+
+        Returns
+        -------
+        ndarray of shape (n_X, n_Y)
+        """
         if self.factors is not None:
             raise ValueError(
                 "The coefficients were given, so the kernel is not known; call the kernel that "
@@ -219,10 +247,12 @@ class Fastfood(ShiftInvariantMap):
             )
         return super().exact_kernel(X, Y)
 
+    def _substream(self) -> Stream:
+        return self.stream_.substream("fastfood", self.structure)
+
     def _make_projection(self, dim: int) -> Projection:
         if self.factors is not None:
-            given = GivenFactors.checked(*self.factors)
-            return GivenProjection(given, self.length_scale_, dim, self.n_frequencies_)
+            return GivenProjection(self.factors, self.length_scale_, dim, self.n_frequencies_)
         assert isinstance(self.kernel_, RadialKernel)
         family = HadamardProjection if self.structure in ("hadamard", "sorf") else FourierProjection
         return family(
@@ -230,7 +260,7 @@ class Fastfood(ShiftInvariantMap):
             length_scale=self.length_scale_,
             dim=dim,
             n_frequencies=self.n_frequencies_,
-            stream=self.stream_.substream("fastfood", self.structure),
+            stream=self._substream(),
             structure=self.structure,
             stratified=self.blocks == "stratified",
         )

@@ -115,6 +115,10 @@ class ShiftInvariantMap(
         """Refuse parameters of the subclass that make no sense."""
 
     @abstractmethod
+    def _substream(self) -> Stream:
+        """The part of the stream that belongs to this kind of map."""
+
+    @abstractmethod
     def _make_projection(self, dim: int) -> Projection:
         """The projection for data of `dim` columns, from the fitted attributes."""
 
@@ -153,7 +157,7 @@ class ShiftInvariantMap(
 
     def _phases_in(self, dtype: np.dtype[Any]) -> NDArray[Any] | None:
         if dtype.char not in self._phases:
-            phases = self._layout.phases(self.stream_)
+            phases = self._layout.phases(self._substream())
             self._phases[dtype.char] = None if phases is None else phases.astype(dtype)
         return self._phases[dtype.char]
 
@@ -170,6 +174,8 @@ class ShiftInvariantMap(
         ndarray of shape (n_X, n_Y)
         """
         check_is_fitted(self)
+        X = checked_data(self, X, reset=False)
+        Y = None if Y is None else checked_data(self, Y, reset=False)
         return self.kernel_(X, Y, length_scale=self.length_scale_)
 
     def __getstate__(self) -> dict[str, Any]:

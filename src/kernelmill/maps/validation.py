@@ -18,18 +18,31 @@ def checked_data(estimator: Any, X: Any, *, reset: bool) -> Any:
 
     With `reset`, the estimator remembers the columns; otherwise they have to be the same.
     """
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError("X is a masked array, whose mask would be lost; fill or impute it first.")
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         X = X.astype(dtype.newbyteorder("="))  # scikit-learn would make float64 of float32
-    X = validate_data(estimator, X, accept_sparse="csr", dtype=list(REAL), reset=reset)
+    kinds = [np.float32] if _is_float32_frame(X) else list(REAL)
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=kinds, reset=reset)
     return X if isinstance(X, np.ndarray) else _canonical(X)
+
+
+def _is_float32_frame(X: Any) -> bool:
+    """Whether all columns of a frame are float32, of which scikit-learn would make float64."""
+    dtypes = getattr(X, "dtypes", None)
+    if dtypes is None or not hasattr(X, "columns"):
+        return False
+    names = {str(dtype) for dtype in dtypes}
+    return bool(names) and names <= {"float32", "Float32"}
 
 
 def _canonical(X: Any) -> Any:
     """The CSR matrix X with sorted columns, each once in a row; or an error if it is damaged."""
     try:
         # A new matrix around the same numbers: the checks and sorting leave the caller's alone.
-        rows = scipy.sparse.csr_array((X.data, X.indices, X.indptr), X.shape)
+        parts = tuple(np.ascontiguousarray(part) for part in (X.data, X.indices, X.indptr))
+        rows = scipy.sparse.csr_array(parts, X.shape)
         rows.check_format(full_check=True)
     except ValueError as error:
         raise ValueError(

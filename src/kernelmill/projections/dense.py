@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kernelmill import _native
 from kernelmill.kernels import Gaussian, Kernel, Laplacian, RadialKernel
 from kernelmill.projections.layout import FeatureLayout
+from kernelmill.projections.rounding import divided_by_length_scale, rounded
 from kernelmill.projections.rows import blocks_of_rows, native_rows
 from kernelmill.projections.sobol import MOST_DIMENSIONS, scrambled_sobol
 from kernelmill.random import Stream, normal_quantile
@@ -84,9 +85,7 @@ class DenseProjection:
         """Rows start, ..., stop - 1 of W."""
         stop = self.n_frequencies if stop is None else stop
         draw = {"iid": self._iid, "orthogonal": self._orthogonal, "qmc": self._qmc}[self.sampling]
-        rows = draw(start, stop)
-        rows /= self.length_scale
-        return rows
+        return divided_by_length_scale(draw(start, stop), self.length_scale)
 
     def _iid(self, start: int, stop: int) -> NDArray[np.float64]:
         stream = self.stream.substream("frequencies")
@@ -136,7 +135,7 @@ class DenseProjection:
     def _pack(self, start: int, stop: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         panel = 64 // dtype.itemsize
         packed = np.empty(-(-(stop - start) // panel) * panel * self.dim, dtype)
-        _native.dense_pack(self.frequencies(start, stop).astype(dtype), packed)
+        _native.dense_pack(rounded(self.frequencies(start, stop), dtype), packed)
         return packed
 
     def packed(self, dtype: Any) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from kernelmill.projections.coefficients import (
     stratified_normals,
 )
 from kernelmill.projections.layout import FeatureLayout
+from kernelmill.projections.rounding import divided_by_length_scale, rounded
 from kernelmill.projections.rows import blocks_of_rows, native_rows
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
@@ -27,6 +28,7 @@ __all__ = ["FastfoodFactors", "HadamardProjection", "padded_size"]
 
 # With fewer dimensions, the rows of one block are too much alike: docs/decisions/008.
 _SMALLEST_BLOCK = 64
+_FEWEST_FOR_SORF = 16
 
 
 def padded_size(dim: int) -> int:
@@ -66,9 +68,9 @@ class FastfoodFactors:
 
     def astype(self, dtype: np.dtype[Any]) -> FastfoodFactors:
         """The same factors rounded to another dtype, not to be written to."""
-        arrays = [a.astype(dtype) for a in (self.signs, self.inner, self.outer)]
-        for array in arrays:
-            array.flags.writeable = False
+        arrays = [rounded(a, dtype) for a in (self.signs, self.inner, self.outer)]
+        if self.permutation is not None:  # the core relies on it
+            self.permutation.flags.writeable = False
         signs, inner, outer = arrays
         return replace(self, signs=signs, inner=inner, outer=outer)
 
@@ -184,6 +186,15 @@ class HadamardProjection:
     stratified: bool
     _drawn: dict[str, FastfoodFactors] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        # Rows of signs take few values, and may be 0, in few of their coordinates.
+        mixture, few = self.kernel.gaussian_mixture, self.dim < _FEWEST_FOR_SORF
+        if self.structure == "sorf" and few and not mixture:
+            raise ValueError(
+                f"structure='sorf' takes {type(self.kernel).__name__} only from {_FEWEST_FOR_SORF} "
+                f"columns on, got {self.dim}; use structure='hadamard'."
+            )
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_drawn": {}}
 
@@ -215,7 +226,9 @@ class HadamardProjection:
         else:
             radii_dim, row_lengths = self.dim, _lengths_of_leading_part(factors, self.dim)
         radii = self.kernel.radii(self.stream.substream("radii"), n_blocks * size, radii_dim)
-        factors.outer[:] = radii.reshape(n_blocks, size) / (row_lengths * self.length_scale)
+        factors.outer[:] = divided_by_length_scale(
+            radii.reshape(n_blocks, size) / row_lengths, self.length_scale
+        )
         return factors
 
     def prepare(self, dtype: Any) -> None:

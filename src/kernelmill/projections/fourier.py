@@ -19,9 +19,10 @@ from kernelmill.projections.coefficients import (
     stratified_normals,
 )
 from kernelmill.projections.layout import FeatureLayout
+from kernelmill.projections.rounding import divided_by_length_scale, rounded
 from kernelmill.projections.rows import blocks_of_rows
 from kernelmill.random import Stream
-from kernelmill.runtime.threads import get_num_threads, resolve_threads
+from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["FourierProjection"]
 
@@ -29,10 +30,10 @@ _SMALLEST_BLOCK = 32
 _BLOCK_ELEMENTS = 1 << 17  # of the transformed rows that wait in memory
 
 
-def real_fourier(x: NDArray[Any], workers: int) -> NDArray[Any]:
+def real_fourier(x: NDArray[Any]) -> NDArray[Any]:
     """The real Fourier transform along the rows, as an orthogonal matrix: cosines, then sines."""
     n = x.shape[1]
-    spectrum = scipy.fft.rfft(x, axis=1, norm="ortho", workers=workers)
+    spectrum = scipy.fft.rfft(x, axis=1, norm="ortho")
     out = np.empty_like(x)
     n_cosines = n // 2 + 1
     out[:, :n_cosines] = spectrum.real
@@ -44,9 +45,9 @@ def real_fourier(x: NDArray[Any], workers: int) -> NDArray[Any]:
     return out
 
 
-def cosine(x: NDArray[Any], workers: int) -> NDArray[Any]:
+def cosine(x: NDArray[Any]) -> NDArray[Any]:
     """The discrete cosine transform along the rows, as an orthogonal matrix."""
-    return np.asarray(scipy.fft.dct(x, axis=1, norm="ortho", workers=workers))
+    return np.asarray(scipy.fft.dct(x, axis=1, norm="ortho"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,8 @@ class FourierProjection:
     :math:`V = S \Pi F B` (section 6): rows of the real Fourier matrix F in random order, with
     random signs on the columns.
 
-    Parameters are those of :class:`~kernelmill.projections.HadamardProjection`.
+    Parameters are those of :class:`~kernelmill.projections.HadamardProjection`. The transforms run
+    on one thread: the threads of scipy.fft do not survive a fork.
     """
 
     kernel: RadialKernel
@@ -93,12 +95,12 @@ class FourierProjection:
         kind = np.dtype(dtype)
         if kind.char not in self._drawn:
             drawn = self._draw()
-            inner = None if drawn.inner is None else drawn.inner.astype(kind)
+            inner = None if drawn.inner is None else rounded(drawn.inner, kind)
             self._drawn[kind.char] = _Factors(
-                drawn.signs.astype(kind),
+                rounded(drawn.signs, kind),
                 drawn.permutation,
                 inner,
-                drawn.outer.astype(kind),
+                rounded(drawn.outer, kind),
                 drawn.blocks_per_group,
             )
         return self._drawn[kind.char]
@@ -122,7 +124,9 @@ class FourierProjection:
             signs=draw_signs(self.stream.substream("signs"), n_groups, size),
             permutation=draw_permutations(self.stream.substream("permutations"), n_groups, size),
             inner=inner,
-            outer=radii.reshape(n_blocks, size) / (lengths[:, np.newaxis] * self.length_scale),
+            outer=divided_by_length_scale(
+                radii.reshape(n_blocks, size) / lengths[:, np.newaxis], self.length_scale
+            ),
             blocks_per_group=per_group,
         )
 
@@ -141,7 +145,6 @@ class FourierProjection:
         """Write the features of the rows of X, which has the real dtype of `out`."""
         factors = self.factors(out.dtype)
         threads = resolve_threads(n_threads)
-        workers = threads or get_num_threads()
         most_rows = max(1, _BLOCK_ELEMENTS // self.block_size)
         for rows, part in blocks_of_rows(X, out, most_rows=most_rows):
             dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
@@ -150,17 +153,15 @@ class FourierProjection:
             for block in range(factors.outer.shape[0]):
                 group, within = divmod(block, factors.blocks_per_group)
                 if within == 0:
-                    mixed = self._mixed(padded, factors, group, workers)
+                    mixed = self._mixed(padded, factors, group)
                 z = mixed
                 if factors.inner is not None:
-                    z = cosine(mixed * factors.inner[block], workers)
+                    z = cosine(mixed * factors.inner[block])
                 first = block * self.block_size
                 kind, scale = layout.native_kind, layout.scale
                 _native.features(z, factors.outer[block], first, part, kind, scale, phases, threads)
 
-    def _mixed(
-        self, padded: NDArray[Any], factors: _Factors, group: int, workers: int
-    ) -> NDArray[Any]:
+    def _mixed(self, padded: NDArray[Any], factors: _Factors, group: int) -> NDArray[Any]:
         signed = padded * factors.signs[group]
         forward = real_fourier if self.structure == "fft" else cosine
-        return np.ascontiguousarray(forward(signed, workers)[:, factors.permutation[group]])
+        return np.ascontiguousarray(forward(signed)[:, factors.permutation[group]])

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.projections.fastfood import FastfoodFactors, apply_factors
 from kernelmill.projections.layout import FeatureLayout
+from kernelmill.projections.rounding import divided_by_length_scale
 
 __all__ = ["GivenFactors", "GivenProjection"]
 
@@ -63,6 +64,9 @@ class GivenFactors:
             )
         return cls(arrays["B"], places.astype(np.int32), arrays["G"], arrays["S"])
 
+    def __repr__(self) -> str:
+        return f"<{self.G.shape[0]} blocks of {self.G.shape[1]}>"
+
 
 def _diagonal(name: str, value: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(value)
@@ -71,9 +75,11 @@ def _diagonal(name: str, value: ArrayLike) -> NDArray[np.float64]:
             f"{name} must be real and of shape (n_blocks, p) or (p,), got dtype {array.dtype} and "
             f"shape {array.shape}."
         )
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity.")
-    return np.atleast_2d(array).astype(np.float64)
+    with np.errstate(over="ignore"):
+        diagonal = np.atleast_2d(array).astype(np.float64)
+    if not np.isfinite(diagonal).all():
+        raise ValueError(f"{name} must be finite, got NaN, infinity or more than float64 holds.")
+    return diagonal
 
 
 @dataclass(eq=False)
@@ -110,7 +116,9 @@ class GivenProjection:
                 signs=given.B[:, np.newaxis],
                 permutation=given.permutation,
                 inner=given.G,
-                outer=given.S / (self.length_scale * np.sqrt(given.block_size)),
+                outer=divided_by_length_scale(
+                    given.S / np.sqrt(given.block_size), self.length_scale
+                ),
                 blocks_per_group=1,
                 first_turn=given.block_size,
             )
