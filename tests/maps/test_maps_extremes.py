@@ -1,4 +1,4 @@
-"""What lies at the edge: data and parameters that are legal and strange, and ways to spoil a map."""
+"""At the edge: data and parameters that are legal and strange, and ways to spoil a map."""
 
 import numpy as np
 import pandas as pd
@@ -167,5 +167,5 @@ def test_hints_in_errors():
     ]:
         with pytest.raises(ValueError, match=hint):
             Fastfood(**parameters).fit(X)
-    with pytest.raises(ValueError, match="40 frequencies, and 51 were asked for.*n_components"):
+    with pytest.raises(ValueError, match=r"40 frequencies, and 51 were asked for.*n_components"):
         RandomFourier(Spectrum(X), n_components=101).fit(X)
