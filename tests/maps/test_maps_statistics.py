@@ -442,7 +442,7 @@ def test_errors_are_at_most_those_of_the_thesis():
     run of theirs has 20 times as many pairs, hence no more spread than ours. Were both maps alike,
     each of 10 sizes would give a false alarm with probability 1e-3.
 
-    From 64 frequencies on, a group of four blocks, ours were measured to be 0.58 to 0.69 times
+    From 64 frequencies on ours were measured to be 0.60 to 0.68 times
     theirs: their geometric mean must be below 0.75, with a false alarm of probability 1e-3 even if
     the sizes, which share their data, were fully correlated.
     """
@@ -499,7 +499,7 @@ def test_one_block_errs_by_no_more_than_the_theory_says():
     """With 16 frequencies in 10 dimensions nothing is stratified yet.
 
     For close points the variance is at most (2 p + 3) / (p + 2) times that of independent
-    frequencies, and the error 1.4 times as large; measured, 1.20. A false alarm has probability
+    frequencies, and the error 1.4 times as large; measured, 1.06. A false alarm has probability
     1e-3, and an error 1.7 times as large would be noticed.
     """
     both = [
