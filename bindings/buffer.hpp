@@ -94,6 +94,16 @@ inline void require(bool holds, const char* what) {
     if (!holds) throw nb::type_error(what);
 }
 
+// Calls work(T{}) with the element type of a buffer.
+template <class Work>
+auto with_real_type(const Buffer& buffer, Work&& work) {
+    switch (buffer.kind()) {
+        case 'f': return work(float{});
+        case 'd': return work(double{});
+        default: throw nb::type_error("expected an array of float32 or float64");
+    }
+}
+
 inline bool same_shape(const Buffer& a, const Buffer& b) {
     if (a.ndim() != b.ndim()) return false;
     for (int d = 0; d < a.ndim(); ++d) {

@@ -155,15 +155,6 @@ struct Output {
     size_t rows;
 };
 
-template <class Work>
-void with_real_type_of(const Buffer& buffer, Work&& work) {
-    switch (buffer.kind()) {
-        case 'f': return work(float{});
-        case 'd': return work(double{});
-        default: throw nb::type_error("expected an array of float32 or float64");
-    }
-}
-
 // permutation, if there is one, must hold numbers below the size of a block: the caller has seen to
 // it.
 void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle permutation,
@@ -191,7 +182,7 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
                     static_cast<size_t>(p->extent(1)) == size,
                 "permutation must have a row for each group");
     }
-    with_real_type_of(to, [&](auto zero) {
+    with_real_type(to, [&](auto zero) {
         using T = decltype(zero);
         const Input<T> input(x);
         const Output<T> output(to, kind, scale, phase, blocks * size);
@@ -220,7 +211,7 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
 void pack_into(nb::handle w, nb::handle out) {
     const Buffer from(w, Buffer::Access::read), to(out, Buffer::Access::write);
     require(from.ndim() == 2 && from.kind() == to.kind(), "w must be a matrix of the dtype of out");
-    with_real_type_of(from, [&](auto zero) {
+    with_real_type(from, [&](auto zero) {
         using T = decltype(zero);
         const auto m = static_cast<size_t>(from.extent(0)), d = static_cast<size_t>(from.extent(1));
         require(to.ndim() == 1 && to.size() == packed_size<T>(m, d) && to.as<T>().contiguous(),
@@ -239,7 +230,7 @@ void dense_into(nb::handle x, nb::handle packed, size_t m, size_t first, nb::han
     const Buffer to(out, Buffer::Access::write), frequencies(packed, Buffer::Access::read);
     std::optional<Buffer> phase;
     if (!phases.is_none()) phase.emplace(phases, Buffer::Access::read);
-    with_real_type_of(to, [&](auto zero) {
+    with_real_type(to, [&](auto zero) {
         using T = decltype(zero);
         const Input<T> input(x);
         const Output<T> output(to, kind, scale, phase, std::numeric_limits<size_t>::max());
@@ -267,7 +258,7 @@ void features_into(nb::handle z, nb::handle outer, size_t first, nb::handle out,
     std::optional<Buffer> s, phase;
     if (!outer.is_none()) s.emplace(outer, Buffer::Access::read);
     if (!phases.is_none()) phase.emplace(phases, Buffer::Access::read);
-    with_real_type_of(to, [&](auto zero) {
+    with_real_type(to, [&](auto zero) {
         using T = decltype(zero);
         const Input<T> input(z);
         const auto* rows = std::get_if<DenseRows<T>>(&input.rows);

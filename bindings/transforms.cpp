@@ -10,16 +10,6 @@
 namespace kernelmill::bindings {
 namespace {
 
-// Calls work(T{}) with the element type of a buffer.
-template <class Work>
-auto with_real_type(const Buffer& buffer, Work&& work) {
-    switch (buffer.kind()) {
-        case 'f': return work(float{});
-        case 'd': return work(double{});
-        default: throw nb::type_error("expected an array of float32 or float64");
-    }
-}
-
 // Can a result computed from `from`, elementwise or line by line, be written to `to`?
 void require_fit(const Buffer& from, const Buffer& to) {
     require(same_shape(from, to), "arrays must have one shape");
