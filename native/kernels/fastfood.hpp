@@ -1,10 +1,10 @@
 // Fastfood: z = S H G P H B x and its features, for as many rows at once as a vector has lanes.
 //
 // A tile holds one row in each lane: every butterfly is vertical, the permutation moves whole
-// vectors, the diagonals are broadcasts. Diagonals and permutation are applied by the transform
-// pass that comes next, and the last pass hands its results to the sines and cosines while they are
-// in registers. Values pass through the same operations as in fastfood_row below, so a row's
-// features do not depend on which of the two computed them.
+// vectors, the diagonals are broadcasts. Signs, permutation and normals are applied by the first
+// pass of the transform that follows them, lengths by its last pass. Values go through the same
+// operations as in fastfood_row below, so a row's features do not depend on which of the two
+// computed them.
 #pragma once
 
 #include "../core/fastfood_group.hpp"
@@ -13,12 +13,12 @@
 
 namespace kernelmill::KM_TARGET {
 
-// Levels done by the first pass of a transform of `levels` levels whose last pass has radix 8.
+// Levels done by the first pass of a transform of `levels` levels whose last pass has radix 8. Four
+// levels above that are 2 + 2: a pass of radix 2 moves as much memory as one of radix 8.
 constexpr int fastfood_first_pass(int levels) {
     const int above = levels - 3;
     if (above % 3 == 0) return 3;
-    return above == 1 ? 1
-                      : 2;  // 4 = 2 + 2: a pass of radix 2 moves as much memory as one of radix 8
+    return above == 1 ? 1 : 2;
 }
 
 // The parts that the first pass makes lie `gap` tile rows further apart than they are long: some
@@ -38,8 +38,7 @@ static void fastfood_tile_layout(int levels, int* log2_part, size_t* gap) {
     *gap = layout.gap;
 }
 
-// The middle passes of `levels` levels in place, one part after another so that each stays in the
-// nearest cache, but for the last three.
+// One pass in place; `stride` in elements.
 template <class T>
 KM_INLINE void fastfood_pass(T* tile, size_t stride, int log2_radix) {
     if (log2_radix == 3) fwht_columns<T, 8, false>(tile, tile, stride, 0, stride, T(1));
@@ -47,10 +46,11 @@ KM_INLINE void fastfood_pass(T* tile, size_t stride, int log2_radix) {
     if (log2_radix == 1) fwht_columns<T, 2, false>(tile, tile, stride, 0, stride, T(1));
 }
 
-// Calls last(at, k) for every run of eight tile rows, at `at`, once all levels above it are done;
-// the first of them is row k of the whole. Units of 64 rows are done as a whole where there are
-// any: the loop over them is not recursive, since it is to be inlined, but an odometer of the
-// passes above.
+// All levels of one part but the last three, smaller parts one after another so that each stays in
+// the nearest cache. Calls last(at, k) for every run of eight tile rows, at `at`, once the levels
+// above it are done; the first of them is row k of the whole. Units of 64 rows are done as a whole
+// where there are any: the loop over them is not recursive, since it is to be inlined, but an
+// odometer of the passes above.
 template <class T, class Last>
 KM_INLINE void fastfood_levels(T* part, size_t first_row, int levels, const Last& last) {
     constexpr size_t w = width<T>;

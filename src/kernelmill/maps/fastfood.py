@@ -82,7 +82,7 @@ class Fastfood(ShiftInvariantMap):
     length_scale_ : float
     n_frequencies_ : int
         How many frequencies the columns are made of: half as many for "cos_sin".
-    projection_ : HadamardProjection or FourierProjection
+    projection_ : HadamardProjection, FourierProjection or GivenProjection
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If X had column names at `fit`.

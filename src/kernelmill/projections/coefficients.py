@@ -10,14 +10,9 @@ from numpy.typing import NDArray
 
 from kernelmill.random import Stream, normal_quantile
 
-__all__ = ["STRATA", "block_lengths", "draw_permutations", "draw_signs", "stratified_normals"]
+__all__ = ["STRATA", "block_lengths", "draw_normals", "draw_permutations"]
 
 STRATA = 4
-
-
-def draw_signs(stream: Stream, n_rows: int, size: int) -> NDArray[np.float64]:
-    """Rows of random signs."""
-    return stream.signs((n_rows, size))
 
 
 def draw_permutations(stream: Stream, n_rows: int, size: int) -> NDArray[np.int32]:
@@ -28,7 +23,14 @@ def draw_permutations(stream: Stream, n_rows: int, size: int) -> NDArray[np.int3
     return out
 
 
-def stratified_normals(stream: Stream, n_blocks: int, size: int) -> NDArray[np.float64]:
+def draw_normals(stream: Stream, n_blocks: int, size: int, stratified: bool) -> NDArray[np.float64]:
+    """Rows of standard normals, independent or stratified over every four rows."""
+    if stratified:
+        return _stratified_normals(stream.substream("stratified normals"), n_blocks, size)
+    return stream.substream("normals").normals((n_blocks, size))
+
+
+def _stratified_normals(stream: Stream, n_blocks: int, size: int) -> NDArray[np.float64]:
     r"""Rows of standard normals, with the sizes of every four rows spread over the distribution.
 
     Each row is a vector of independent standard normals. Among rows :math:`4g, ..., 4g + 3` the

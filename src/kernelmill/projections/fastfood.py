@@ -13,9 +13,8 @@ from kernelmill.kernels import RadialKernel
 from kernelmill.projections.coefficients import (
     STRATA,
     block_lengths,
+    draw_normals,
     draw_permutations,
-    draw_signs,
-    stratified_normals,
 )
 from kernelmill.projections.layout import FeatureLayout
 from kernelmill.projections.rounding import divided_by_length_scale, rounded
@@ -97,12 +96,9 @@ def _draw_hadamard(
     """Signs, permutations and normals, and the length of the rows of H G P H B in each block."""
     per_group = STRATA if stratified else 1
     n_groups = -(-n_blocks // per_group)
-    if stratified:
-        inner = stratified_normals(stream.substream("stratified normals"), n_blocks, size)
-    else:
-        inner = stream.substream("normals").normals((n_blocks, size))
+    inner = draw_normals(stream, n_blocks, size, stratified)
     factors = FastfoodFactors(
-        signs=draw_signs(stream.substream("signs"), n_groups, size)[:, np.newaxis],
+        signs=stream.substream("signs").signs((n_groups, 1, size)),
         permutation=draw_permutations(stream.substream("permutations"), n_groups, size),
         inner=inner,
         outer=np.ones_like(inner),
@@ -116,9 +112,7 @@ def _draw_sorf(
     stream: Stream, n_blocks: int, size: int
 ) -> tuple[FastfoodFactors, NDArray[np.float64]]:
     """Three diagonals of signs, and the length of the rows of (H D)^3."""
-    signs = [
-        draw_signs(stream.substream("sorf signs", stage), n_blocks, size) for stage in range(3)
-    ]
+    signs = [stream.substream("sorf signs", stage).signs((n_blocks, size)) for stage in range(3)]
     factors = FastfoodFactors(
         signs=np.stack(signs[:2], axis=1),
         permutation=None,

@@ -14,9 +14,8 @@ from kernelmill.kernels import RadialKernel
 from kernelmill.projections.coefficients import (
     STRATA,
     block_lengths,
+    draw_normals,
     draw_permutations,
-    draw_signs,
-    stratified_normals,
 )
 from kernelmill.projections.layout import FeatureLayout
 from kernelmill.projections.rounding import divided_by_length_scale, rounded
@@ -113,15 +112,11 @@ class FourierProjection:
         inner = None
         lengths = np.ones(n_blocks)
         if self.structure == "dct":
-            if self.stratified:
-                normals = self.stream.substream("stratified normals")
-                inner = stratified_normals(normals, n_blocks, size)
-            else:
-                inner = self.stream.substream("normals").normals((n_blocks, size))
+            inner = draw_normals(self.stream, n_blocks, size, self.stratified)
             lengths = block_lengths(inner) / np.sqrt(size)
         radii = self.kernel.radii(self.stream.substream("radii"), n_blocks * size, size)
         return _Factors(
-            signs=draw_signs(self.stream.substream("signs"), n_groups, size),
+            signs=self.stream.substream("signs").signs((n_groups, size)),
             permutation=draw_permutations(self.stream.substream("permutations"), n_groups, size),
             inner=inner,
             outer=divided_by_length_scale(
