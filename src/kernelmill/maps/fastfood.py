@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.kernels import Kernel, RadialKernel
-from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap, checked_choice
+from kernelmill.maps.base import checked_choice
+from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap
 from kernelmill.projections import FourierProjection, HadamardProjection
 from kernelmill.projections.given import GivenFactors, GivenProjection
 from kernelmill.random import Stream
@@ -202,7 +203,7 @@ class Fastfood(ShiftInvariantMap):
         dim = given.block_size if n_features is None else n_features
         return made.fit(np.zeros((1, checked_integer("n_features", dim, 1))))
 
-    def _check_parameters(self, kernel: Kernel) -> None:
+    def _check_kernel(self, kernel: Kernel) -> None:
         checked_choice("structure", self.structure, _STRUCTURES)
         checked_choice("blocks", self.blocks, _BLOCKS)
         if self.factors is not None:
@@ -228,24 +229,13 @@ class Fastfood(ShiftInvariantMap):
             return 1.0
         return super()._resolve_length_scale(X)
 
-    def exact_kernel(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
-        """The kernel that inner products of the features estimate, in O(n²).
-
-        Parameters
-        ----------
-        X, Y : array_like or sparse, of shapes (n_X, n_features) and (n_Y, n_features)
-            Without Y, the rows of X again.
-
-        Returns
-        -------
-        ndarray of shape (n_X, n_Y)
-        """
+    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         if self.factors is not None:
             raise ValueError(
                 "The coefficients were given, so the kernel is not known; call the kernel that "
                 "they were made for, such as kernelmill.kernels.Gaussian()(X, Y)."
             )
-        return super().exact_kernel(X, Y)
+        return super()._exact_kernel(X, Y)
 
     def _substream(self) -> Stream:
         return self.stream_.substream("fastfood", self.structure)

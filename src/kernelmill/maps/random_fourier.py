@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from kernelmill.kernels import Kernel
-from kernelmill.maps.shift_invariant import ShiftInvariantMap, checked_choice
+from kernelmill.maps.base import checked_choice
+from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.projections import DenseProjection
 from kernelmill.projections.dense import SAMPLINGS
 from kernelmill.random import Stream
@@ -112,7 +113,7 @@ class RandomFourier(ShiftInvariantMap):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def _check_parameters(self, kernel: Kernel) -> None:
+    def _check_kernel(self, kernel: Kernel) -> None:
         checked_choice("sampling", self.sampling, SAMPLINGS)
         if not isinstance(self.store_matrix, (bool, np.bool_)):
             raise TypeError(f"store_matrix must be True or False, got {self.store_matrix!r}.")

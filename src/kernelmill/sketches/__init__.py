@@ -1,0 +1,1 @@
+"""Sketches: short random summaries of long vectors that keep inner products."""
