@@ -14,6 +14,7 @@ add_library(
     native/core/fwht.cpp
     native/core/isa.cpp
     native/core/sincos.cpp
+    native/core/tensor_sketch.cpp
     native/core/threads.cpp
     native/core/twiddles.cpp
     native/core/write_features.cpp

@@ -42,6 +42,9 @@ struct KernelTable {
     void (*interleave_rows)(const T* const* rows, T* tile, size_t n);
     void (*separate_rows)(const T* tile, T* const* rows, size_t n);
 
+    // tile[buckets[i]] += weights[i] x[i] for n vectors of `width` rows side by side.
+    void (*sketch_lanes)(const T* x, const int32_t* buckets, const T* weights, size_t n, T* tile);
+
     // Features of projections z, times `outer` where given, of frequencies first, first + 1, ...
     void (*features_row)(const T* z, const T* outer, size_t n, size_t first,
                          const Features<T>& features, T* row);

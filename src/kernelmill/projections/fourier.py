@@ -18,8 +18,8 @@ from kernelmill.projections.coefficients import (
     draw_permutations,
 )
 from kernelmill.projections.layout import FeatureLayout
-from kernelmill.projections.rounding import divided_by_length_scale, rounded
-from kernelmill.projections.rows import blocks_of_rows
+from kernelmill.arrays.rounding import divided_by_length_scale, rounded
+from kernelmill.arrays.rows import blocks_of_rows
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 

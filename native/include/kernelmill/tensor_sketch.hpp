@@ -1,0 +1,34 @@
+// Count sketches of rows, and their circular convolution: the sketch of a tensor product.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernelmill/rows.hpp"
+#include "kernelmill/threads.hpp"
+
+namespace kernelmill {
+
+// `degree` count sketches of vectors of `dim` coordinates. Sketch k adds weights[k * dim + i] x[i]
+// to element buckets[k * dim + i] of `length`, and starts from offsets[k * length ...] where those
+// are given, else from 0. Every bucket is below `length`: nobody looks again.
+template <class T>
+struct CountSketches {
+    size_t degree, dim, length;
+    const int32_t* buckets;
+    const T* weights;
+    const T* offsets;  // or null
+};
+
+// Each row of `out`, of `length` elements and out_stride apart, becomes the circular convolution of
+// the sketches of that row of x, times its row_scales where those are given. Elements are added in
+// the order of the columns; a row's result does not depend on the other rows. Scratch: O(length) a
+// thread. Returns false if it was interrupted.
+//
+// Lengths that are not a power of two are convolved in one that holds the product of two, and
+// folded after each factor.
+template <class T>
+bool tensor_sketch(const Rows<T>& x, const CountSketches<T>& sketches, const T* row_scales, T* out,
+                   ptrdiff_t out_stride, const Execution& execution);
+
+}  // namespace kernelmill
