@@ -13,6 +13,7 @@ add_library(
     native/core/fastfood.cpp
     native/core/fwht.cpp
     native/core/isa.cpp
+    native/core/ring_plan.cpp
     native/core/sincos.cpp
     native/core/tensor_sketch.cpp
     native/core/threads.cpp

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernel_table.hpp"
+#include "ring_plan.hpp"
 #include "scratch.hpp"
 
 namespace kernelmill {
@@ -155,14 +156,45 @@ void add_lanes(const Problem<T>& p, const SparseRows<T, Index>& x, size_t first,
     }
 }
 
-// `width` rows at a time, one in each lane: for short transforms.
-template <class T, class Input>
-bool sketch_tiles(const Problem<T>& p, const Input& x) {
-    const auto& kernel = p.kernel;
+// Transforms of `width` rows side by side: of a power of two, or of a length with odd factors.
+template <class T>
+struct ShortTransforms {
+    const Problem<T>& p;
+    Twiddles<T> twiddles = twiddles_for<T>(2 * width() * width(), width());
+    // See convolution.cpp.
+    T real_scale = p.n >= 4 ? T(0.5) : T(1) / static_cast<T>(p.n);
+
+    size_t width() const { return static_cast<size_t>(p.kernel.width); }
+    void forward(T* x, bool scaled) const {
+        p.kernel.lanes.forward(x, x, p.n, scaled ? p.transform_scale() : T(1), twiddles);
+    }
+    void multiply(T* x, const T* factor, bool first) const {
+        p.kernel.lanes.multiply(x, factor, p.n, first ? real_scale : T(1));
+    }
+    void inverse(T* x) const { p.kernel.lanes.inverse(x, x, p.n, twiddles); }
+};
+template <class T>
+struct RingTransforms {
+    const Problem<T>& p;
+    RingPlan plan = ring_plan(p.n);
+    const T* roots = p.sketches.ring_roots;
+
+    void forward(T* x, bool) const {
+        p.kernel.rings_forward(x, plan.steps.data(), plan.steps.size(), roots);
+    }
+    void multiply(T* x, const T* factor, bool first) const {
+        p.kernel.rings_multiply(x, factor, plan.segments.data(), plan.segments.size(), first);
+    }
+    void inverse(T* x) const {
+        p.kernel.rings_inverse(x, plan.steps.data(), plan.steps.size(), roots);
+    }
+};
+
+// `width` rows at a time, one in each lane.
+template <class T, class Input, class Transforms>
+bool sketch_tiles(const Problem<T>& p, const Input& x, const Transforms& transforms) {
     const auto& s = p.sketches;
-    const auto width = static_cast<size_t>(kernel.width);
-    const auto twiddles = twiddles_for<T>(2 * width * width, width);
-    const T real_scale = p.n >= 4 ? T(0.5) : T(1) / static_cast<T>(p.n);  // see convolution.cpp
+    const auto width = static_cast<size_t>(p.kernel.width);
     const size_t tiles = (x.count + width - 1) / width, size = p.n * width;
     ScratchPerThread<T> products(size, p.execution), factors(size, p.execution),
         blocks(std::min(columns_at_once, s.dim) * width, p.execution);
@@ -186,23 +218,21 @@ bool sketch_tiles(const Problem<T>& p, const Input& x) {
             }
             for (size_t k = 1; k < s.degree; ++k) {
                 const bool starts = k == 1 || p.folded;
-                if (starts) {
-                    kernel.lanes.forward(product, product, p.n, p.transform_scale(), twiddles);
-                }
+                if (starts) transforms.forward(product, true);
                 sketch(k, factor);
-                kernel.lanes.forward(factor, factor, p.n, T(1), twiddles);
-                kernel.lanes.multiply(product, factor, p.n, starts ? real_scale : T(1));
+                transforms.forward(factor, false);
+                transforms.multiply(product, factor, starts);
                 if (p.folded) {
-                    kernel.lanes.inverse(product, product, p.n, twiddles);
+                    transforms.inverse(product);
                     fold(product, s.length, p.n, width);
                 }
             }
-            if (!p.folded) kernel.lanes.inverse(product, product, p.n, twiddles);
+            if (!p.folded) transforms.inverse(product);
             // Lanes without a row of their own go to the factor, which nobody needs any more.
             for (size_t l = 0; l < width; ++l) {
                 to[l] = l < used ? p.out_row(first + l) : factor + l * s.length;
             }
-            kernel.separate_rows(product, to.data(), s.length);
+            p.kernel.separate_rows(product, to.data(), s.length);
         }
     });
 }
@@ -216,7 +246,8 @@ bool tensor_sketch(const Rows<T>& x, const CountSketches<T>& sketches, const T* 
     if (rows == 0 || length == 0) return true;
     Problem<T> p{kernels<T>(), sketches, row_scales, out, out_stride, execution, length, false};
     p.execution.n_threads = most_participants(execution);  // one number for scratch and for threads
-    if (sketches.degree > 1 && !std::has_single_bit(length)) {
+    const bool has_roots = sketches.ring_roots && ring_roots_size(length) > 0;
+    if (sketches.degree > 1 && !std::has_single_bit(length) && !has_roots) {
         p.n = std::bit_ceil(2 * length - 1);
         p.folded = true;
     }
@@ -224,8 +255,9 @@ bool tensor_sketch(const Rows<T>& x, const CountSketches<T>& sketches, const T* 
     return std::visit(
         [&](const auto& input) {
             if (sketches.degree == 1) return sketch_alone(p, input);
+            if (has_roots) return sketch_tiles(p, input, RingTransforms<T>{p});
             if (p.n >= 2 * width * width) return sketch_rows(p, input);
-            return sketch_tiles(p, input);
+            return sketch_tiles(p, input, ShortTransforms<T>{p});
         },
         x);
 }

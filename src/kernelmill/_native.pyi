@@ -76,9 +76,12 @@ def tensor_sketch(
     weights: NDArray[Any],
     offsets: NDArray[Any] | None,
     row_scales: NDArray[Any] | None,
+    ring_roots: NDArray[Any] | None,
     out: NDArray[Any],
     n_threads: int,
 ) -> None: ...
+def ring_roots_size(length: int) -> int: ...
+def ring_roots(out: NDArray[Any], length: int) -> None: ...
 
 # Random draws; a key is two words, the low one first.
 Key = tuple[int, int]

@@ -17,7 +17,8 @@ struct CountSketches {
     size_t degree, dim, length;
     const int32_t* buckets;
     const T* weights;
-    const T* offsets;  // or null
+    const T* offsets;     // or null
+    const T* ring_roots;  // by fill_ring_roots where ring_roots_size(length) > 0, or null
 };
 
 // Each row of `out`, of `length` elements and out_stride apart, becomes the circular convolution of
@@ -25,10 +26,17 @@ struct CountSketches {
 // the order of the columns; a row's result does not depend on the other rows. Scratch: O(length) a
 // thread. Returns false if it was interrupted.
 //
-// Lengths that are not a power of two are convolved in one that holds the product of two, and
-// folded after each factor.
+// Transforms have the length of the sketch if that is a power of two, or if its odd prime factors
+// are at most 13 and ring_roots are given. Otherwise they have the next power of two that holds a
+// product of two sketches, and are folded after each factor.
 template <class T>
 bool tensor_sketch(const Rows<T>& x, const CountSketches<T>& sketches, const T* row_scales, T* out,
                    ptrdiff_t out_stride, const Execution& execution);
+
+// How many constants transforms of this length take from their caller, in T; 0 for powers of two
+// and for lengths that are folded.
+size_t ring_roots_size(size_t length);
+template <class T>
+void fill_ring_roots(size_t length, T* out);
 
 }  // namespace kernelmill

@@ -35,8 +35,8 @@ class TensorSketch(FeatureMap):
     coef0 : float, default=0.0
         c, not negative.
     n_components : int, default=100
-        D, the number of output columns. A power of two is fastest; others take 3 to 6 times as
-        long as the next smaller one.
+        D, the number of output columns, exactly. Powers of two and products of primes up to 13
+        cost about the same for each column; other numbers 3 to 6 times as much.
     hashing : {"collision_free", "independent"}, default="collision_free"
         How each count sketch assigns input columns to buckets. "collision_free": no two to the
         same one while there are enough of them, else as evenly as possible; of less error.

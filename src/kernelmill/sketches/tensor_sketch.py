@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,15 @@ from kernelmill.runtime.threads import resolve_threads
 from kernelmill.sketches.hashing import draw_hashes
 
 __all__ = ["PolynomialSketch"]
+
+
+class Tables(NamedTuple):
+    """What the native core needs to know, in one dtype."""
+
+    buckets: NDArray[np.int32]  # of the columns, for each factor
+    weights: NDArray[Any]  # of the columns: signs times the scale
+    offsets: NDArray[Any] | None  # what the sketch of a row of zeros holds
+    ring_roots: NDArray[Any] | None  # constants of transforms, for lengths with odd factors
 
 
 @dataclass(eq=False)
@@ -45,19 +54,19 @@ class PolynomialSketch:
     scale: float = 1.0
     constant: float = 0.0
     shift: NDArray[np.float64] | None = None
-    _tables: dict[str, tuple[Any, Any, Any]] = field(default_factory=dict, repr=False)
+    _tables: dict[str, Tables] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_tables": {}}
 
-    def tables(self, dtype: Any) -> tuple[NDArray[np.int32], NDArray[Any], NDArray[Any] | None]:
-        """Buckets and signed weights of the columns, and what a sketch of zeros holds already."""
+    def tables(self, dtype: Any) -> Tables:
+        """What the sketches of rows of this dtype are made with."""
         kind = np.dtype(dtype)
         if kind.char not in self._tables:
             self._tables[kind.char] = self._draw(kind)
         return self._tables[kind.char]
 
-    def _draw(self, dtype: np.dtype[Any]) -> tuple[Any, Any, Any]:
+    def _draw(self, dtype: np.dtype[Any]) -> Tables:
         has_constant = self.constant > 0  # one more coordinate, the same in every row
         buckets, signs = draw_hashes(
             self.stream, self.hashing, self.degree, self.dim + has_constant, self.length
@@ -74,7 +83,15 @@ class PolynomialSketch:
                 if has_constant:
                     offsets[k, buckets[k, -1]] += signs[k, -1] * self.constant
             offsets = rounded(offsets, dtype)
-        return columns, weights, offsets
+        return Tables(columns, weights, offsets, self._ring_roots(dtype))
+
+    def _ring_roots(self, dtype: np.dtype[Any]) -> NDArray[Any] | None:
+        size = _native.ring_roots_size(self.length) if self.degree > 1 else 0
+        if size == 0:
+            return None
+        roots = np.empty(size, dtype)
+        _native.ring_roots(roots, self.length)
+        return roots
 
     def write(
         self,
@@ -91,5 +108,14 @@ class PolynomialSketch:
         for rows, part in blocks_of_rows(X, out):
             end = begin + part.shape[0]
             scales = None if row_scales is None else row_scales[begin:end]
-            _native.tensor_sketch(native_rows(rows), *tables, scales, part, threads)
+            _native.tensor_sketch(
+                native_rows(rows),
+                tables.buckets,
+                tables.weights,
+                tables.offsets,
+                scales,
+                tables.ring_roots,
+                part,
+                threads,
+            )
             begin = end
