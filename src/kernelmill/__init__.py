@@ -4,6 +4,8 @@ Contents
 --------
 Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
+TensorSketch, CountSketch
+    Feature maps of polynomial kernels and of the linear one.
 kernels
     The kernels, with their exact values and spectral measures.
 fwht
@@ -26,13 +28,15 @@ from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
     from kernelmill import maps
-    from kernelmill.maps import Fastfood, RandomFourier
+    from kernelmill.maps import CountSketch, Fastfood, RandomFourier, TensorSketch
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "CountSketch",
     "Fastfood",
     "RandomFourier",
+    "TensorSketch",
     "__version__",
     "fwht",
     "get_num_threads",
@@ -49,7 +53,8 @@ _apply_environment()
 
 def __getattr__(name: str) -> Any:
     # The maps import scikit-learn, which takes a second: not before somebody wants one.
-    if name in ("Fastfood", "RandomFourier", "maps"):
+    # All names that do not come from the imports above are theirs.
+    if name in __all__:
         maps = import_module("kernelmill.maps")
         return maps if name == "maps" else getattr(maps, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

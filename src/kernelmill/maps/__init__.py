@@ -6,9 +6,15 @@ RandomFourier
     Shift-invariant kernels with a dense matrix of frequencies.
 Fastfood
     Radial kernels in loglinear time, without a matrix.
+TensorSketch
+    Polynomial kernels in loglinear time.
+CountSketch
+    The linear kernel, in time proportional to the nonzero entries.
 """
 
+from kernelmill.maps.count_sketch import CountSketch
 from kernelmill.maps.fastfood import Fastfood
 from kernelmill.maps.random_fourier import RandomFourier
+from kernelmill.maps.tensor_sketch import TensorSketch
 
-__all__ = ["Fastfood", "RandomFourier"]
+__all__ = ["CountSketch", "Fastfood", "RandomFourier", "TensorSketch"]
