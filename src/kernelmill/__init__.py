@@ -28,13 +28,20 @@ from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
     from kernelmill import maps
-    from kernelmill.maps import CountSketch, Fastfood, RandomFourier, TensorSketch
+    from kernelmill.maps import (
+        CountSketch,
+        Fastfood,
+        PermutationEncoder,
+        RandomFourier,
+        TensorSketch,
+    )
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "CountSketch",
     "Fastfood",
+    "PermutationEncoder",
     "RandomFourier",
     "TensorSketch",
     "__version__",

@@ -10,11 +10,14 @@ TensorSketch
     Polynomial kernels in loglinear time.
 CountSketch
     The linear kernel, in time proportional to the nonzero entries.
+PermutationEncoder
+    Not a map itself: vectors of permutations, for kernels of the inner product.
 """
 
 from kernelmill.maps.count_sketch import CountSketch
 from kernelmill.maps.fastfood import Fastfood
+from kernelmill.maps.permutation_encoder import PermutationEncoder
 from kernelmill.maps.random_fourier import RandomFourier
 from kernelmill.maps.tensor_sketch import TensorSketch
 
-__all__ = ["CountSketch", "Fastfood", "RandomFourier", "TensorSketch"]
+__all__ = ["CountSketch", "Fastfood", "PermutationEncoder", "RandomFourier", "TensorSketch"]
