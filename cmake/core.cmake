@@ -13,7 +13,9 @@ add_library(
     native/core/fastfood.cpp
     native/core/fwht.cpp
     native/core/isa.cpp
+    native/core/ring_plan.cpp
     native/core/sincos.cpp
+    native/core/tensor_sketch.cpp
     native/core/threads.cpp
     native/core/twiddles.cpp
     native/core/write_features.cpp

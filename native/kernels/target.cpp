@@ -4,7 +4,9 @@
 #include "dense.hpp"
 #include "fastfood.hpp"
 #include "fwht.hpp"
+#include "mixed_rings.hpp"
 #include "sincos.hpp"
+#include "sketch.hpp"
 
 #define KM_STRING(name) KM_STRING_OF(name)
 #define KM_STRING_OF(name) #name
@@ -25,6 +27,10 @@ constexpr KernelTable<T> table_of() {
                   convolution_lanes_inverse<T>},
         .interleave_rows = interleave_rows<T>,
         .separate_rows = separate_rows<T>,
+        .rings_forward = rings_forward<T>,
+        .rings_multiply = rings_multiply<T>,
+        .rings_inverse = rings_inverse<T>,
+        .sketch_lanes = sketch_lanes<T>,
         .features_row = features_row<T>,
         .fastfood_tile_layout = fastfood_tile_layout,
         .fastfood_tile = fastfood_tile<T>,
