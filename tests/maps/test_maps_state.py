@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from kernelmill import Fastfood, RandomFourier
+from kernelmill import Fastfood, RandomFourier, RandomMaclaurin
 from kernelmill.kernels import Gaussian, Matern
 from kernelmill.random import Stream
 
@@ -103,7 +103,9 @@ class TestParameters:
     ):
         X = points(20, 5)
         Z = feature_map.fit_transform(X)
-        feature_map.set_params(n_components=7, features="cos_phase", length_scale=9.0, kernel="rbf")
+        others = {"features": "cos_phase", "length_scale": 9.0, "kernel": "rbf", "radius": 9.0}
+        others = {k: v for k, v in others.items() if k in feature_map.get_params()}
+        feature_map.set_params(n_components=7, **others)
         same_bits(feature_map.transform(X), Z)
 
 
@@ -114,7 +116,8 @@ class TestSeeds:
         same_bits(clone(feature_map).fit_transform(X), Z)
         same_bits(feature_map.fit(X).transform(X), Z)  # again
         other = clone(feature_map).set_params(random_state=8).fit_transform(X)
-        assert not np.isclose(other, Z, atol=1e-4).all(axis=0).any()
+        same = np.isclose(other, Z, atol=1e-4).all(axis=0).mean()  # exact terms; signs by chance
+        assert same < 0.2 if isinstance(feature_map, RandomMaclaurin) else same == 0
 
     @pytest.mark.parametrize(
         "source",
