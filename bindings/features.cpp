@@ -29,7 +29,7 @@ struct Output {
         require(out.ndim() < 2 || out.size() == 0 || !out.overlaps_itself(),
                 "out must not overlap itself");
         require(view.ndim == 2 && out.kind() == kind_of<T>, "out must be a matrix of real numbers");
-        require(kind >= 0 && kind <= 3, "unknown kind of features");
+        require(kind >= 0 && kind <= 4, "unknown kind of features");
         const auto columns = static_cast<size_t>(view.shape[1]);
         features.kind = static_cast<FeatureKind>(kind);
         const bool paired =
@@ -92,6 +92,7 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
         const Input<T> input(x);
         const Output<T> output(to, kind, scale, phase, blocks * size);
         require(input.count == output.rows, "out must have as many rows as x");
+        require(output.features.kind != FeatureKind::times, "only dense products multiply");
         require(input.dim <= size, "x has more columns than a block");
         const FastfoodFactors<T> factors{
             std::countr_zero(size),

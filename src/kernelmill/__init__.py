@@ -4,8 +4,10 @@ Contents
 --------
 Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
-TensorSketch, CountSketch
-    Feature maps of polynomial kernels and of the linear one.
+TensorSketch, RandomMaclaurin, CountSketch
+    Feature maps of kernels of the inner product.
+PermutationEncoder
+    Permutations as vectors for them.
 kernels
     The kernels, with their exact values and spectral measures.
 fwht
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
         Fastfood,
         PermutationEncoder,
         RandomFourier,
+        RandomMaclaurin,
         TensorSketch,
     )
 
@@ -43,6 +46,7 @@ __all__ = [
     "Fastfood",
     "PermutationEncoder",
     "RandomFourier",
+    "RandomMaclaurin",
     "TensorSketch",
     "__version__",
     "fwht",

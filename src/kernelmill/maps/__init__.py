@@ -8,6 +8,8 @@ Fastfood
     Radial kernels in loglinear time, without a matrix.
 TensorSketch
     Polynomial kernels in loglinear time.
+RandomMaclaurin
+    Any kernel of the inner product with a Maclaurin series.
 CountSketch
     The linear kernel, in time proportional to the nonzero entries.
 PermutationEncoder
@@ -18,6 +20,14 @@ from kernelmill.maps.count_sketch import CountSketch
 from kernelmill.maps.fastfood import Fastfood
 from kernelmill.maps.permutation_encoder import PermutationEncoder
 from kernelmill.maps.random_fourier import RandomFourier
+from kernelmill.maps.random_maclaurin import RandomMaclaurin
 from kernelmill.maps.tensor_sketch import TensorSketch
 
-__all__ = ["CountSketch", "Fastfood", "PermutationEncoder", "RandomFourier", "TensorSketch"]
+__all__ = [
+    "CountSketch",
+    "Fastfood",
+    "PermutationEncoder",
+    "RandomFourier",
+    "RandomMaclaurin",
+    "TensorSketch",
+]
