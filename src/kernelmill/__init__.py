@@ -4,6 +4,8 @@ Contents
 --------
 Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
+GaussianTemplates
+    Positive, local features of the Gaussian kernel.
 kernels
     The kernels, with their exact values and spectral measures.
 fwht
@@ -26,12 +28,13 @@ from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
     from kernelmill import maps
-    from kernelmill.maps import Fastfood, RandomFourier
+    from kernelmill.maps import Fastfood, GaussianTemplates, RandomFourier
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Fastfood",
+    "GaussianTemplates",
     "RandomFourier",
     "__version__",
     "fwht",
@@ -49,7 +52,7 @@ _apply_environment()
 
 def __getattr__(name: str) -> Any:
     # The maps import scikit-learn, which takes a second: not before somebody wants one.
-    if name in ("Fastfood", "RandomFourier", "maps"):
+    if name in ("Fastfood", "GaussianTemplates", "RandomFourier", "maps"):
         maps = import_module("kernelmill.maps")
         return maps if name == "maps" else getattr(maps, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

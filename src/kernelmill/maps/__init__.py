@@ -6,9 +6,12 @@ RandomFourier
     Shift-invariant kernels with a dense matrix of frequencies.
 Fastfood
     Radial kernels in loglinear time, without a matrix.
+GaussianTemplates
+    The Gaussian kernel by positive, local features.
 """
 
 from kernelmill.maps.fastfood import Fastfood
+from kernelmill.maps.gaussian_templates import GaussianTemplates
 from kernelmill.maps.random_fourier import RandomFourier
 
-__all__ = ["Fastfood", "RandomFourier"]
+__all__ = ["Fastfood", "GaussianTemplates", "RandomFourier"]
