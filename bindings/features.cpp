@@ -16,106 +16,11 @@
 #include "kernelmill/row_products.hpp"
 #include "kernelmill/write_features.hpp"
 #include "kernelmill/zonal.hpp"
+#include "rows.hpp"
 #include "run.hpp"
 
 namespace kernelmill::bindings {
 namespace {
-
-template <class T>
-constexpr char kind_of = 'd';
-template <>
-constexpr char kind_of<float> = 'f';
-
-// The elements of a contiguous array of T.
-template <class T>
-const T* contiguous(const Buffer& buffer, char kind, const char* what) {
-    const auto view = buffer.as<const T>();
-    require(buffer.kind() == kind && view.contiguous(), what);
-    return view.data;
-}
-
-// The distance of consecutive rows in elements; rows themselves must be contiguous.
-template <class T>
-ptrdiff_t row_stride(const ArrayView<T>& view) {
-    constexpr auto item = static_cast<ptrdiff_t>(sizeof(T));
-    require((view.shape[1] <= 1 || view.strides[1] == item) && view.strides[0] % item == 0 &&
-                reinterpret_cast<uintptr_t>(view.data) % alignof(T) == 0,
-            "the rows of a matrix must be contiguous");
-    return view.strides[0] / item;
-}
-
-// The rows of a matrix, dense or as the tuple (data, indices, indptr, columns) of a CSR matrix.
-template <class T>
-class Input {
-  public:
-    explicit Input(nb::handle x) {
-        if (nb::isinstance<nb::tuple>(x)) {
-            take_sparse(nb::cast<nb::tuple>(x));
-        } else {
-            take_dense(x);
-        }
-    }
-
-    Rows<T> rows;
-    size_t count, dim;
-
-  private:
-    void take_dense(nb::handle x) {
-        values_.emplace(x, Buffer::Access::read);
-        require(values_->kind() == kind_of<T> && values_->ndim() == 2,
-                "expected a matrix of the dtype of out");
-        const auto view = values_->as<const T>();
-        const auto stride = row_stride(view);
-        count = static_cast<size_t>(view.shape[0]);
-        dim = static_cast<size_t>(view.shape[1]);
-        rows = DenseRows<T>{view.data, stride, count};
-    }
-
-    void take_sparse(const nb::tuple& parts) {
-        require(parts.size() == 4, "expected (data, indices, indptr, columns)");
-        values_.emplace(parts[0], Buffer::Access::read);
-        indices_.emplace(parts[1], Buffer::Access::read);
-        starts_.emplace(parts[2], Buffer::Access::read);
-        require(nb::try_cast<size_t>(parts[3], dim), "columns must be a number of columns");
-        require(starts_->ndim() == 1 && starts_->size() >= 1, "indptr must have an element");
-        count = starts_->size() - 1;
-        require(indices_->kind() == starts_->kind(), "indices and indptr must have one dtype");
-        switch (starts_->kind()) {
-            case 'i': return take_sparse_of<int32_t>();
-            case 'l':
-            case 'q': return take_sparse_of<int64_t>();
-            default: throw nb::type_error("indices must be int32 or int64");
-        }
-    }
-
-    // Checks all indices: what they point to is read.
-    template <class Index>
-    void take_sparse_of() {
-        const SparseRows<T, Index> sparse{
-            contiguous<T>(*values_, kind_of<T>, "data must have the dtype of out"),
-            contiguous<Index>(*indices_, indices_->kind(), "indices must be contiguous"),
-            contiguous<Index>(*starts_, starts_->kind(), "indptr must be contiguous"), count};
-        const auto stored = static_cast<Index>(std::min(values_->size(), indices_->size()));
-        Index before = 0;
-        for (size_t i = 0; i <= count; ++i) {
-            if (sparse.starts[i] < before || sparse.starts[i] > stored) {
-                throw nb::value_error(
-                    "the sparse matrix is damaged: indptr must not decrease, nor pass the number "
-                    "of "
-                    "stored elements");
-            }
-            before = sparse.starts[i];
-        }
-        for (Index e = sparse.starts[0]; e < before; ++e) {
-            if (sparse.indices[e] < 0 || static_cast<size_t>(sparse.indices[e]) >= dim) {
-                throw nb::value_error("the sparse matrix is damaged: a column is out of range");
-            }
-        }
-        rows = sparse;
-    }
-
-    std::optional<Buffer> values_, indices_, starts_;
-};
 
 // Where features go: a matrix whose rows are contiguous, with as many columns as there are
 // features.
@@ -127,7 +32,7 @@ struct Output {
         require(out.ndim() < 2 || out.size() == 0 || !out.overlaps_itself(),
                 "out must not overlap itself");
         require(view.ndim == 2 && out.kind() == kind_of<T>, "out must be a matrix of real numbers");
-        require(kind >= 0 && kind <= 3, "unknown kind of features");
+        require(kind >= 0 && kind <= 4, "unknown kind of features");
         const auto columns = static_cast<size_t>(view.shape[1]);
         features.kind = static_cast<FeatureKind>(kind);
         const bool paired =
@@ -190,6 +95,7 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
         const Input<T> input(x);
         const Output<T> output(to, kind, scale, phase, blocks * size);
         require(input.count == output.rows, "out must have as many rows as x");
+        require(output.features.kind != FeatureKind::times, "only dense products multiply");
         require(input.dim <= size, "x has more columns than a block");
         const FastfoodFactors<T> factors{
             std::countr_zero(size),

@@ -7,6 +7,7 @@ void register_runtime(nanobind::module_& m);
 void register_transforms(nanobind::module_& m);
 void register_random(nanobind::module_& m);
 void register_features(nanobind::module_& m);
+void register_sketches(nanobind::module_& m);
 
 }  // namespace kernelmill::bindings
 
@@ -16,4 +17,5 @@ NB_MODULE(_native, m) {
     register_transforms(m);
     register_random(m);
     register_features(m);
+    register_sketches(m);
 }

@@ -14,8 +14,10 @@ add_library(
     native/core/fastfood.cpp
     native/core/fwht.cpp
     native/core/isa.cpp
+    native/core/ring_plan.cpp
     native/core/row_products.cpp
     native/core/sincos.cpp
+    native/core/tensor_sketch.cpp
     native/core/threads.cpp
     native/core/twiddles.cpp
     native/core/write_features.cpp

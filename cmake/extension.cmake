@@ -9,6 +9,7 @@ nanobind_add_module(
     bindings/module.cpp
     bindings/random.cpp
     bindings/runtime.cpp
+    bindings/sketches.cpp
     bindings/transforms.cpp
 )
 target_compile_options(_native PRIVATE ${kernelmill_flags})

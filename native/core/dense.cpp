@@ -72,7 +72,8 @@ bool dense_features(const Rows<T>& x, const Frequencies<T>& w, size_t first,
                     const Features<T>& features, T* out, ptrdiff_t out_stride,
                     const Execution& execution) {
     const auto& kernel = kernels<T>();
-    const bool plain = features.kind == FeatureKind::projection;
+    const bool plain =
+        features.kind == FeatureKind::projection || features.kind == FeatureKind::times;
     const auto finish = [&](size_t row, size_t at, size_t count, const T* z) {
         kernel.features_row(z, nullptr, count, first + at, features,
                             out + static_cast<ptrdiff_t>(row) * out_stride);

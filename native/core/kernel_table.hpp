@@ -6,6 +6,7 @@
 
 #include "fastfood_group.hpp"
 #include "kernelmill/features.hpp"
+#include "ring_steps.hpp"
 #include "twiddles.hpp"
 
 namespace kernelmill {
@@ -48,6 +49,16 @@ struct KernelTable {
     // `width` rows of n elements to and from the side-by-side layout.
     void (*interleave_rows)(const T* const* rows, T* tile, size_t n);
     void (*separate_rows)(const T* tile, T* const* rows, size_t n);
+
+    // The same for a plan of another length: rows side by side, in place. `scaled` applies the
+    // segments' scales, of which one multiplication of several needs them.
+    void (*rings_forward)(T* x, const RingStep* steps, size_t count, const T* roots);
+    void (*rings_multiply)(T* x, const T* factor, const RingSegment* segments, size_t count,
+                           bool scaled);
+    void (*rings_inverse)(T* x, const RingStep* steps, size_t count, const T* roots);
+
+    // tile[buckets[i]] += weights[i] x[i] for n vectors of `width` rows side by side.
+    void (*sketch_lanes)(const T* x, const int32_t* buckets, const T* weights, size_t n, T* tile);
 
     // Features of projections z, times `outer` where given, of frequencies first, first + 1, ...
     void (*features_row)(const T* z, const T* outer, size_t n, size_t first,

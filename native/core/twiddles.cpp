@@ -10,20 +10,8 @@
 #include "kernelmill/threads.hpp"
 
 namespace kernelmill {
-namespace {
 
-// The angle of a node of the tree, in turns; exact.
-double turns_of_node(size_t node) {
-    if (node == 0) return 0;
-    double turns = 0.25;
-    for (int bit = std::bit_width(node) - 2; bit >= 0; --bit) {
-        turns = turns / 2 + (node >> bit & 1 ? 0.5 : 0);
-    }
-    return turns;
-}
-
-// e^(2 pi i turns), 0 <= turns < 1. Reduced, exactly, to an eighth of a turn first: the angle is
-// then below pi/4, and the result correct to about one unit in the last place.
+// Reduced, exactly, to an eighth of a turn first: the angle is then below pi/4.
 template <class T>
 void put_root(double turns, T* re, T* im) {
     constexpr double two_pi = 6.283185307179586;
@@ -38,6 +26,21 @@ void put_root(double turns, T* re, T* im) {
     }
     *re = static_cast<T>(c);
     *im = static_cast<T>(s);
+}
+
+template void put_root(double, float*, float*);
+template void put_root(double, double*, double*);
+
+namespace {
+
+// The angle of a node of the tree, in turns; exact.
+double turns_of_node(size_t node) {
+    if (node == 0) return 0;
+    double turns = 0.25;
+    for (int bit = std::bit_width(node) - 2; bit >= 0; --bit) {
+        turns = turns / 2 + (node >> bit & 1 ? 0.5 : 0);
+    }
+    return turns;
 }
 
 template <class T>

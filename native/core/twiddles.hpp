@@ -24,4 +24,8 @@ struct Twiddles {
 template <class T>
 Twiddles<T> twiddles_for(size_t units, size_t width);
 
+// e^(2 pi i turns), 0 <= turns < 1, correct to about one unit in the last place.
+template <class T>
+void put_root(double turns, T* re, T* im);
+
 }  // namespace kernelmill

@@ -61,6 +61,18 @@ void features_row(const T* z, const T* outer, size_t n, size_t first, const Feat
     constexpr int w = width<T>;
     const Vec<T> scale = broadcast<T>(features.scale);
     const size_t end = first + n < features.frequencies ? first + n : features.frequencies;
+    if (features.kind == FeatureKind::times) {
+        for (size_t j = first; j < end; j += w) {
+            const int count = static_cast<int>(end - j < w ? end - j : w);
+            const Vec<T> v = scaled_lanes(z, outer, j - first, count);
+            if (count == w) {
+                store(row + j, load(row + j) * v);
+            } else {
+                store_first(row + j, load_first(row + j, count) * v, count);
+            }
+        }
+        return;
+    }
     if (features.kind == FeatureKind::projection || features.kind == FeatureKind::cos_phase) {
         for (size_t j = first; j < end; j += w) {
             const int count = static_cast<int>(end - j < w ? end - j : w);

@@ -5,7 +5,9 @@
 #include "exponentials.hpp"
 #include "fastfood.hpp"
 #include "fwht.hpp"
+#include "mixed_rings.hpp"
 #include "sincos.hpp"
+#include "sketch.hpp"
 #include "zonal.hpp"
 
 #define KM_STRING(name) KM_STRING_OF(name)
@@ -29,6 +31,10 @@ constexpr KernelTable<T> table_of() {
                   convolution_lanes_inverse<T>},
         .interleave_rows = interleave_rows<T>,
         .separate_rows = separate_rows<T>,
+        .rings_forward = rings_forward<T>,
+        .rings_multiply = rings_multiply<T>,
+        .rings_inverse = rings_inverse<T>,
+        .sketch_lanes = sketch_lanes<T>,
         .features_row = features_row<T>,
         .fastfood_tile_layout = fastfood_tile_layout,
         .fastfood_tile = fastfood_tile<T>,

@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 def built_isas() -> list[str]: ...
@@ -90,6 +91,21 @@ def dense(
     phases: NDArray[Any] | None,
     n_threads: int,
 ) -> None: ...
+
+# Sketches of rows; buckets and weights of shape (degree, columns of x), offsets (degree, columns of
+# out).
+def tensor_sketch(
+    x: Rows,
+    buckets: NDArray[np.int32],
+    weights: NDArray[Any],
+    offsets: NDArray[Any] | None,
+    row_scales: NDArray[Any] | None,
+    ring_roots: NDArray[Any] | None,
+    out: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+def ring_roots_size(length: int) -> int: ...
+def ring_roots(out: NDArray[Any], length: int) -> None: ...
 
 # Random draws; a key is two words, the low one first.
 Key = tuple[int, int]

@@ -10,6 +10,7 @@ enum class FeatureKind : int {
     cos_sin,     // column j is cos z_j, column pairs + j is sin z_j
     complex,     // columns 2j and 2j + 1 are the real and the imaginary part of exp(i z_j)
     cos_phase,   // column j is cos(z_j + phase_j)
+    times,       // column j is multiplied by z_j; of dense products only
 };
 
 // Plain data: the kernels are compiled several times and may share no inline function.
@@ -21,7 +22,7 @@ struct Features {
     FeatureKind kind;
     size_t frequencies;
     size_t pairs;
-    T scale;          // of all columns but those of a projection
+    T scale;          // of all columns but those of projection and times
     const T* phases;  // one for each frequency; null where the kind has none
 };
 

@@ -1,8 +1,10 @@
-"""Shift-invariant kernels: their exact values and their spectral measures.
+"""Kernels: their exact values, and what random features of them are made of.
 
-A kernel is an immutable value with k(x, x) = 1. Called with points it gives the exact kernel
-matrix; its `frequencies` are what random Fourier features are made of. Length scales belong to the
-caller: they divide distances, and so frequencies.
+A kernel is an immutable value that, called with points, gives the exact kernel matrix.
+
+Shift-invariant kernels have k(x, x) = 1; their `frequencies`, draws from the spectral measure, are
+what random Fourier features are made of. Length scales belong to the caller: they divide distances,
+and so frequencies.
 
 Contents
 --------
@@ -18,29 +20,64 @@ Kernel, RadialKernel
     What all of them, and the radial ones, have in common.
 resolve
     The kernel of a name such as "rbf".
+
+Kernels of inner products and angles are sums of products of powers, given by their coefficients.
+
+Polynomial, ExponentialDotProduct, Maclaurin
+    Functions of the inner product: power series without negative coefficients.
+SpherePower
+    Mean powers of projections to random directions.
+Zonal, ArcCosine
+    Functions of the angle, times a power of the norms.
+RotationInvariantKernel, DotProductKernel
+    What all of these, and the functions of the inner product, have in common.
+SphericalExpansion, spherical_expansion
+    Any of these as a sum of Legendre polynomials in d dimensions.
+resolve_dot_product
+    The kernel of a name such as "polynomial", or of Maclaurin coefficients.
 """
 
+from kernelmill.kernels.arc_cosine import ArcCosine
 from kernelmill.kernels.ball_convolution import BallConvolution
 from kernelmill.kernels.base import Kernel, RadialKernel
 from kernelmill.kernels.custom_radial import Radial
 from kernelmill.kernels.custom_spectrum import Spectrum
+from kernelmill.kernels.dot_product import DotProductKernel
+from kernelmill.kernels.exponential_dot_product import ExponentialDotProduct
 from kernelmill.kernels.gaussian import Gaussian
+from kernelmill.kernels.gegenbauer import SphericalExpansion, spherical_expansion
 from kernelmill.kernels.laplacian import Laplacian
+from kernelmill.kernels.maclaurin import Maclaurin
 from kernelmill.kernels.matern import Exponential, Matern
-from kernelmill.kernels.names import resolve
+from kernelmill.kernels.names import resolve, resolve_dot_product
+from kernelmill.kernels.polynomial import Polynomial
 from kernelmill.kernels.rational_quadratic import Cauchy, RationalQuadratic
+from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
+from kernelmill.kernels.sphere_power import SpherePower
+from kernelmill.kernels.zonal import Zonal
 
 __all__ = [
+    "ArcCosine",
     "BallConvolution",
     "Cauchy",
+    "DotProductKernel",
     "Exponential",
+    "ExponentialDotProduct",
     "Gaussian",
     "Kernel",
     "Laplacian",
+    "Maclaurin",
     "Matern",
+    "Polynomial",
     "Radial",
     "RadialKernel",
     "RationalQuadratic",
+    "RotationInvariantKernel",
     "Spectrum",
+    "SpherePower",
+    "SphericalExpansion",
+    "Zonal",
     "resolve",
+    "resolve_dot_product",
+    "spherical_expansion",
 ]

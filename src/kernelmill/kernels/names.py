@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kernelmill.kernels.ball_convolution import BallConvolution
 from kernelmill.kernels.base import Kernel
+from kernelmill.kernels.dot_product import DotProductKernel
+from kernelmill.kernels.exponential_dot_product import ExponentialDotProduct
 from kernelmill.kernels.gaussian import Gaussian
 from kernelmill.kernels.laplacian import Laplacian
+from kernelmill.kernels.maclaurin import Maclaurin
 from kernelmill.kernels.matern import Exponential, Matern
+from kernelmill.kernels.polynomial import Polynomial
 from kernelmill.kernels.rational_quadratic import Cauchy, RationalQuadratic
+from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
 
 _NAMED: dict[str, type[Kernel]] = {
     "ball_convolution": BallConvolution,
@@ -20,6 +30,12 @@ _NAMED: dict[str, type[Kernel]] = {
     "matern": Matern,
     "rational_quadratic": RationalQuadratic,
     "rbf": Gaussian,
+}
+
+_NAMED_DOT_PRODUCTS: dict[str, type[DotProductKernel]] = {
+    "exponential": ExponentialDotProduct,
+    "poly": Polynomial,
+    "polynomial": Polynomial,
 }
 
 
@@ -51,4 +67,54 @@ def resolve(kernel: str | Kernel) -> Kernel:
     raise TypeError(
         f"kernel must be one of {names} or a Kernel such as Matern(nu=2.5), got {kernel!r} "
         f"({type(kernel).__name__})."
+    )
+
+
+def resolve_dot_product(
+    kernel: str | DotProductKernel | Sequence[float] | NDArray[Any] | Callable[[int], float],
+) -> DotProductKernel:
+    """The dot-product kernel that a name or Maclaurin coefficients stand for.
+
+    Parameters
+    ----------
+    kernel : str, DotProductKernel, array_like or callable
+        "polynomial" (or "poly") and "exponential" have their default parameters; a kernel is
+        itself; an array of coefficients, or a function of the degree, is made a `Maclaurin`.
+
+    Examples
+    --------
+    >>> from kernelmill.kernels import resolve_dot_product
+    >>> resolve_dot_product("poly")
+    Polynomial(degree=2, gamma=1.0, coef0=0.0)
+    >>> resolve_dot_product([1.0, 0.0, 0.5])
+    Maclaurin([1.0, 0.0, 0.5], value=None)
+    """
+    if isinstance(kernel, DotProductKernel):
+        return kernel
+    names = ", ".join(map(repr, _NAMED_DOT_PRODUCTS))
+    if isinstance(kernel, str):
+        if kernel in _NAMED_DOT_PRODUCTS:
+            return _NAMED_DOT_PRODUCTS[kernel]()
+        close = get_close_matches(kernel.lower(), _NAMED_DOT_PRODUCTS, n=1)
+        if close:
+            hint = f"; did you mean {close[0]!r}?"
+        elif kernel in _NAMED:
+            hint = "; that is a shift-invariant kernel, for RandomFourier or Fastfood."
+        else:
+            hint = "."
+        raise ValueError(
+            f"kernel must be one of {names}, a DotProductKernel or Maclaurin coefficients, got "
+            f"{kernel!r}{hint}"
+        )
+    if isinstance(kernel, type) and issubclass(kernel, DotProductKernel):
+        raise TypeError(
+            f"kernel must be an instance, got the class {kernel.__name__}; "
+            f"write {kernel.__name__}()."
+        )
+    other = isinstance(kernel, (Kernel, RotationInvariantKernel, type))
+    if not other and (callable(kernel) or isinstance(kernel, (Sequence, np.ndarray))):
+        return Maclaurin(kernel)  # type: ignore[arg-type] # mypy takes strings for sequences
+    raise TypeError(
+        f"kernel must be one of {names}, a DotProductKernel such as Polynomial(3, coef0=1.0) or "
+        f"Maclaurin coefficients, got {kernel!r} ({type(kernel).__name__})."
     )

@@ -11,7 +11,7 @@ from kernelmill.kernels import Kernel
 from kernelmill.random import Stream
 from kernelmill.random.arguments import checked_positive
 
-__all__ = ["resolve_length_scale"]
+__all__ = ["resolve_gamma", "resolve_length_scale"]
 
 _MEDIAN_ROWS = 1000
 _BLOCK_ELEMENTS = 1 << 20
@@ -68,6 +68,23 @@ def _scale_of_spread(kernel: Kernel, X: Any) -> float:
             "scale the data or give length_scale as a number."
         )
     return kernel.length_scale_of_spread(X.shape[1], spread)
+
+
+def resolve_gamma(gamma: Any, X: Any) -> float:
+    """The factor of inner products: a positive number, or "scale" as in scikit-learn's `SVC`."""
+    if gamma != "scale" or not isinstance(gamma, str):
+        if isinstance(gamma, str):
+            hint = "; write gamma=1 / X.shape[1]" if gamma == "auto" else ""
+            raise ValueError(f"gamma must be a positive number or 'scale', got {gamma!r}{hint}.")
+        return checked_positive("gamma", gamma)
+    spread = X.shape[1] * variance_of_entries(X)
+    resolved = 1 / spread if spread > 0 else 1.0
+    if not (resolved > 0 and np.isfinite(resolved)):
+        raise ValueError(
+            f"gamma='scale' must give a positive and finite number, got {resolved} from a variance "
+            f"of {spread / X.shape[1]}; scale the data or give gamma as a number."
+        )
+    return float(resolved)
 
 
 def variance_of_entries(X: Any) -> float:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
+from kernelmill.arrays.rounding import rounded
+from kernelmill.arrays.rows import blocks_of_rows, rows_in_cache
 from kernelmill.kernels import Gaussian, Radial
 from kernelmill.maps.bandwidth import resolve_length_scale
 from kernelmill.maps.base import FeatureMap, checked_choice
 from kernelmill.maps.column_means import column_means
 from kernelmill.projections import FeatureLayout, HadamardProjection
-from kernelmill.projections.rounding import rounded
-from kernelmill.projections.rows import blocks_of_rows, row_products, rows_in_cache
+from kernelmill.projections.row_products import row_products
 from kernelmill.random import Stream
 from kernelmill.random.arguments import checked_positive
 from kernelmill.runtime.threads import resolve_threads

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
+from kernelmill.arrays.rounding import divided_by_length_scale, rounded
+from kernelmill.arrays.rows import blocks_of_rows, native_rows
 from kernelmill.kernels import Gaussian, Kernel, Laplacian, RadialKernel
 from kernelmill.projections.layout import FeatureLayout
-from kernelmill.projections.rounding import divided_by_length_scale, rounded
-from kernelmill.projections.rows import blocks_of_rows, native_rows
 from kernelmill.projections.sobol import MOST_DIMENSIONS, scrambled_sobol
 from kernelmill.random import Stream, normal_quantile
 from kernelmill.runtime.threads import resolve_threads

@@ -10,6 +10,8 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from kernelmill import _native
+from kernelmill.arrays.rounding import divided_by_length_scale, rounded
+from kernelmill.arrays.rows import blocks_of_rows
 from kernelmill.kernels import RadialKernel
 from kernelmill.projections.coefficients import (
     STRATA,
@@ -18,8 +20,6 @@ from kernelmill.projections.coefficients import (
     draw_permutations,
 )
 from kernelmill.projections.layout import FeatureLayout
-from kernelmill.projections.rounding import divided_by_length_scale, rounded
-from kernelmill.projections.rows import blocks_of_rows
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 

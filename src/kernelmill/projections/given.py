@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arrays.rounding import divided_by_length_scale
 from kernelmill.projections.fastfood import FastfoodFactors, apply_factors
 from kernelmill.projections.layout import FeatureLayout
-from kernelmill.projections.rounding import divided_by_length_scale
 
 __all__ = ["GivenFactors", "GivenProjection"]
 

@@ -1,1 +1,14 @@
-"""Sketches: short random summaries of long vectors that keep inner products."""
+"""Sketches: short random summaries of long vectors that keep inner products.
+
+Contents
+--------
+PolynomialSketch
+    Of tensor powers: convolutions of count sketches.
+draw_hashes, HASHINGS
+    The buckets and signs that count sketches are made of.
+"""
+
+from kernelmill.sketches.hashing import HASHINGS, draw_hashes
+from kernelmill.sketches.tensor_sketch import PolynomialSketch
+
+__all__ = ["HASHINGS", "PolynomialSketch", "draw_hashes"]

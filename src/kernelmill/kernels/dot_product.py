@@ -1,0 +1,105 @@
+"""What kernels of the inner product offer: values and Maclaurin coefficients."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kernelmill.kernels.angles import inner_products
+from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
+from kernelmill.random.arguments import checked_integer, checked_positive
+
+# A series whose last half of so many terms still matters is not summed.
+_MOST_TERMS = 1 << 13
+_FIRST_TERMS = 1 << 6
+_NEGLIGIBLE = 1e-17
+
+
+class DotProductKernel(RotationInvariantKernel):
+    r"""A kernel of the inner product, by a power series without negative coefficients.
+
+    .. math:: k(x, y) = \kappa(\langle x, y \rangle), \quad \kappa(t) = \sum_n a_n t^n
+
+    By Schoenberg's theorem these are the functions of the inner product that are positive definite
+    in every dimension.
+    """
+
+    @property
+    @abstractmethod
+    def degree(self) -> int | None:
+        """The highest degree with a positive coefficient; None if the series is infinite."""
+
+    @abstractmethod
+    def value(self, t: ArrayLike) -> NDArray[np.float64]:
+        """The kernel of points whose inner products are t, elementwise."""
+
+    @abstractmethod
+    def _coefficients(self, count: int, scale: float) -> NDArray[np.float64]:
+        """The first `count` of a_n scale^n; infinity where it overflows, without a warning."""
+
+    def coefficients(self, count: int, *, scale: float = 1.0) -> NDArray[np.float64]:
+        r"""The first Maclaurin coefficients of :math:`\kappa(s t)` as a function of t.
+
+        Parameters
+        ----------
+        count : int
+            How many: degrees 0, ..., count - 1.
+        scale : float, default=1.0
+            s, positive: the coefficients are :math:`a_n s^n`, none of which overflows or underflows
+            unless the product does.
+
+        Returns
+        -------
+        ndarray of shape (count,)
+            Finite and not negative.
+        """
+        count = checked_integer("count", count, 0)
+        found = self._coefficients(count, checked_positive("scale", scale))
+        if not np.isfinite(found).all():
+            bad = int(np.flatnonzero(~np.isfinite(found))[0])
+            raise ValueError(
+                f"Coefficients of {self!r} are too large for float64 at degree {bad} (scale "
+                f"{scale:g}); divide the data by a number."
+            )
+        return found
+
+    def terms(self, t: float) -> NDArray[np.float64]:
+        r"""The terms :math:`a_n t^n` for one t > 0, up to where the rest no longer matters.
+
+        What is left out is below 1e-17 of the sum, for series whose terms end up falling faster
+        than any power of n.
+
+        Examples
+        --------
+        >>> from kernelmill.kernels import ExponentialDotProduct, Polynomial
+        >>> Polynomial(2, coef0=1.0).terms(3.0)
+        array([1., 6., 9.])
+        >>> len(ExponentialDotProduct().terms(1.0))
+        19
+        """
+        if self.degree is not None:
+            return self.coefficients(self.degree + 1, scale=t)
+        count = _FIRST_TERMS
+        while count <= _MOST_TERMS:
+            terms = self.coefficients(count, scale=t)
+            tails = np.cumsum(terms[::-1])[::-1]
+            if not np.isfinite(tails[0]):
+                break
+            negligible = tails[0] > 0 and tails[count // 2] <= _NEGLIGIBLE * tails[0]
+            if negligible and not self._vanishes_early(count):
+                return terms[: int(np.count_nonzero(tails > _NEGLIGIBLE * tails[0]))]
+            count *= 2
+        raise ValueError(
+            f"The series of {self!r} must converge within some thousand terms, and at t = {t:g} it "
+            "does not; divide the data by a number, or give fewer coefficients."
+        )
+
+    def _vanishes_early(self, count: int) -> bool:
+        """Whether coefficients are 0 for want of small numbers, and not because they end."""
+        return False
+
+    def _values(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        return self.value(inner_products(X, Y))

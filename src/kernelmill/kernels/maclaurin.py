@@ -1,0 +1,168 @@
+"""A kernel of the user's own, given by its Maclaurin coefficients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kernelmill.kernels.custom_draws import name_of
+from kernelmill.kernels.dot_product import DotProductKernel
+from kernelmill.transforms.arrays import as_real
+
+# Coefficients below it have lost digits, or are about to become 0.
+_SMALLEST = 1e-290
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class Maclaurin(DotProductKernel):
+    r"""A dot-product kernel of your own: :math:`k(x, y) = \sum_n a_n \langle x, y \rangle^n`.
+
+    Parameters
+    ----------
+    coefficients : array_like or callable
+        An array holds :math:`a_0, a_1, \dots`, and the series ends with it. A callable
+        ``coefficients(n)`` returns :math:`a_n` for every integer n >= 0. They are finite and not
+        negative.
+    value : callable, optional
+        :math:`\kappa` as a function of an array of inner products. Without it the series is summed
+        until its terms no longer matter, which takes a series that converges within some thousand
+        terms at the largest inner product.
+
+    Examples
+    --------
+    >>> from kernelmill.kernels import Maclaurin
+    >>> Maclaurin([1.0, 0.0, 0.5])([[2.0]], [[1.0], [2.0]])
+    array([[3., 9.]])
+    >>> geometric = Maclaurin(lambda n: 0.5**n)
+    >>> geometric([[1.0]], [[1.0], [-1.0]]).round(4)
+    array([[2.    , 0.6667]])
+    """
+
+    law: NDArray[np.float64] | Callable[[int], float]
+    profile: Callable[[NDArray[np.float64]], ArrayLike] | None
+
+    def __init__(
+        self,
+        coefficients: ArrayLike | Callable[[int], float],
+        *,
+        value: Callable[[NDArray[np.float64]], ArrayLike] | None = None,
+    ) -> None:
+        if value is not None and not callable(value):
+            raise TypeError(f"value must be a function of inner products or None, got {value!r}.")
+        law = coefficients if callable(coefficients) else checked_coefficients(coefficients)
+        object.__setattr__(self, "law", law)
+        object.__setattr__(self, "profile", value)
+
+    @property
+    def degree(self) -> int | None:
+        """The highest degree with a positive coefficient; None if they are a function."""
+        return None if callable(self.law) else self.law.size - 1
+
+    def value(self, t: ArrayLike) -> NDArray[np.float64]:
+        """The kernel of points whose inner products are t, elementwise."""
+        t = np.asarray(t, np.float64)
+        if self.profile is not None:
+            result = as_real(np.asarray(self.profile(t)), "The result of value", "return reals")
+            if result.shape != t.shape:
+                raise ValueError(
+                    f"value must return one number for each inner product, shape {t.shape}, got "
+                    f"shape {result.shape}; write it with numpy functions of its argument."
+                )
+            return result.astype(np.float64, copy=False)
+        largest = float(np.abs(t).max(initial=0.0))
+        if not callable(self.law):
+            terms, ratios = self.law, t
+        elif largest == 0:
+            terms, ratios = self.coefficients(1), t
+        else:
+            # In units of the largest |t|, where the terms fall and nothing overflows.
+            terms, ratios = self.terms(largest), t / largest
+        total = np.zeros_like(t)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            for term in terms[::-1]:
+                total = total * ratios + term
+        return total
+
+    def _coefficients(self, count: int, scale: float) -> NDArray[np.float64]:
+        if callable(self.law):
+            found = np.array([self._coefficient(n) for n in range(count)])
+        else:
+            found = np.zeros(count)
+            found[: min(count, self.law.size)] = self.law[:count]
+        if scale == 1:
+            return found
+        # Mantissas and exponents apart: no power overflows or underflows where the product fits.
+        mantissas, exponents = np.frexp(found)
+        logs = np.arange(count) * math.log2(scale)
+        whole = np.floor(logs).astype(np.int64)
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(
+                np.ldexp(mantissas * np.exp2(logs - whole), np.clip(exponents + whole, -5000, 5000))
+            )
+
+    def _coefficient(self, n: int) -> float:
+        assert callable(self.law)
+        given: Any = self.law(n)
+        try:
+            number = float(given)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not (number >= 0 and math.isfinite(number)):
+            raise ValueError(
+                f"coefficients(n) must return finite numbers that are not negative, got {given!r} "
+                f"for n = {n} from {name_of(self.law)}; otherwise the function is no kernel in "
+                "every dimension."
+            )
+        return number
+
+    def _vanishes_early(self, count: int) -> bool:
+        positive = (a := self.coefficients(count))[a > 0]
+        # Later terms may matter at large t, if these are zeros only for want of small numbers.
+        return bool(positive.size and positive[-1] < _SMALLEST and a[-1] == 0)
+
+    def __repr__(self) -> str:
+        if callable(self.law):
+            law = name_of(self.law)
+        elif self.law.size <= 8:
+            law = str(self.law.tolist())
+        else:
+            law = f"<{self.law.size} coefficients>"
+        return f"Maclaurin({law}, value={name_of(self.profile)})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Maclaurin):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.law if callable(self.law) else self.law.tobytes(), self.profile)
+
+
+def checked_coefficients(coefficients: ArrayLike) -> NDArray[np.float64]:
+    """A read-only array of finite coefficients >= 0, up to the last positive one."""
+    array = as_real(coefficients, "coefficients", "they are real").astype(np.float64)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(
+            "coefficients must be a function or a one-dimensional array of at least one number, "
+            f"got shape {array.shape}; reshape(-1) makes it one-dimensional."
+        )
+    wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if wrong.size:
+        raise ValueError(
+            "coefficients must be finite and not negative, got "
+            f"{float(array[wrong[0]])} at degree {wrong[0]}; otherwise the function is no kernel "
+            "in every dimension."
+        )
+    if not array.any():
+        raise ValueError("coefficients must not all be 0, got none that is positive; give one.")
+    array = array[: int(np.flatnonzero(array)[-1]) + 1] + 0.0  # a copy, without negative zeros
+    array.flags.writeable = False
+    return array
