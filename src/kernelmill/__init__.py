@@ -6,6 +6,8 @@ Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
 GaussianTemplates
     Positive, local features of the Gaussian kernel.
+DotProductFastfood
+    Feature maps of dot-product kernels and of kernels of angles.
 kernels
     The kernels, with their exact values and spectral measures.
 fwht
@@ -28,11 +30,12 @@ from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
     from kernelmill import maps
-    from kernelmill.maps import Fastfood, GaussianTemplates, RandomFourier
+    from kernelmill.maps import DotProductFastfood, Fastfood, GaussianTemplates, RandomFourier
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "DotProductFastfood",
     "Fastfood",
     "GaussianTemplates",
     "RandomFourier",
@@ -52,7 +55,7 @@ _apply_environment()
 
 def __getattr__(name: str) -> Any:
     # The maps import scikit-learn, which takes a second: not before somebody wants one.
-    if name in ("Fastfood", "GaussianTemplates", "RandomFourier", "maps"):
+    if name in ("DotProductFastfood", "Fastfood", "GaussianTemplates", "RandomFourier", "maps"):
         maps = import_module("kernelmill.maps")
         return maps if name == "maps" else getattr(maps, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
