@@ -6,8 +6,10 @@ Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
 GaussianTemplates
     Positive, local features of the Gaussian kernel.
-DotProductFastfood
-    Feature maps of dot-product kernels and of kernels of angles.
+TensorSketch, RandomMaclaurin, CountSketch, DotProductFastfood
+    Feature maps of kernels of the inner product; the last one also of kernels of angles.
+PermutationEncoder
+    Permutations as vectors for them.
 kernels
     The kernels, with their exact values and spectral measures.
 fwht
@@ -30,15 +32,28 @@ from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
     from kernelmill import maps
-    from kernelmill.maps import DotProductFastfood, Fastfood, GaussianTemplates, RandomFourier
+    from kernelmill.maps import (
+        CountSketch,
+        DotProductFastfood,
+        Fastfood,
+        GaussianTemplates,
+        PermutationEncoder,
+        RandomFourier,
+        RandomMaclaurin,
+        TensorSketch,
+    )
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "CountSketch",
     "DotProductFastfood",
     "Fastfood",
     "GaussianTemplates",
+    "PermutationEncoder",
     "RandomFourier",
+    "RandomMaclaurin",
+    "TensorSketch",
     "__version__",
     "fwht",
     "get_num_threads",
@@ -55,7 +70,8 @@ _apply_environment()
 
 def __getattr__(name: str) -> Any:
     # The maps import scikit-learn, which takes a second: not before somebody wants one.
-    if name in ("DotProductFastfood", "Fastfood", "GaussianTemplates", "RandomFourier", "maps"):
+    # All names that do not come from the imports above are theirs.
+    if name in __all__:
         maps = import_module("kernelmill.maps")
         return maps if name == "maps" else getattr(maps, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from kernelmill import Fastfood, RandomFourier
-from kernelmill.kernels import Laplacian, Matern
+from kernelmill import CountSketch, Fastfood, RandomFourier, RandomMaclaurin, TensorSketch
+from kernelmill.kernels import Laplacian, Matern, Polynomial
 
 MAPS = {
     "dense": RandomFourier(),
@@ -29,6 +29,17 @@ MAPS = {
     "dct independent": Fastfood(structure="dct", blocks="independent"),
     "fft": Fastfood(structure="fft"),
     "fft cos_phase": Fastfood(structure="fft", features="cos_phase"),
+    "count sketch": CountSketch(),
+    "count sketch independent": CountSketch(hashing="independent"),
+    "tensor sketch": TensorSketch(),
+    "tensor sketch of degree 1": TensorSketch(1, coef0=0.5),
+    "tensor sketch inhomogeneous": TensorSketch(3, coef0=1.0, gamma="scale"),
+    "tensor sketch independent": TensorSketch(hashing="independent"),
+    "maclaurin": RandomMaclaurin(),
+    "maclaurin cubic": RandomMaclaurin(Polynomial(3, gamma=0.1, coef0=1.0)),
+    "maclaurin own, geometric": RandomMaclaurin([1.0, 0.2, 0.0, 0.3], degrees="geometric"),
+    "maclaurin drawn again": RandomMaclaurin(Polynomial(3), store_matrix=False),
+    "maclaurin h01": RandomMaclaurin(Polynomial(3, gamma=0.1, coef0=1.0), h01=True),
 }
 
 
@@ -36,6 +47,21 @@ MAPS = {
 def feature_map(request):
     """A fresh map with a fixed seed, not fitted."""
     return clone(request.param).set_params(random_state=7)
+
+
+@pytest.fixture
+def fix_scale():
+    """Give a map a scale of its own instead of one taken from the data, where it has one."""
+
+    def fix(feature_map, scale):
+        for name in ("length_scale", "radius"):
+            if name in feature_map.get_params():
+                feature_map.set_params(**{name: scale})
+        if getattr(feature_map, "gamma", None) == "scale":
+            feature_map.set_params(gamma=scale)
+        return feature_map
+
+    return fix
 
 
 @pytest.fixture

@@ -209,12 +209,12 @@ def damaged(which, n_rows):
         "short indptr",
     ],
 )
-def test_damaged_sparse_matrices(feature_map, which, n_rows):
+def test_damaged_sparse_matrices(feature_map, fix_scale, which, n_rows):
     feature_map.fit(X)
     with pytest.raises(ValueError, match=r"X is not a valid CSR matrix: .*; build it again"):
         feature_map.transform(damaged(which, n_rows))
-    for length_scale in ("scale", "median", 1.0):
-        feature_map.set_params(length_scale=length_scale)
+    for scale in ("scale", "median", 1.0):
+        fix_scale(feature_map, scale)
         with pytest.raises(ValueError, match=r"X is not a valid CSR matrix: .*; build it again"):
             feature_map.fit(damaged(which, n_rows))
 

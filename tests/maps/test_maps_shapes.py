@@ -10,6 +10,8 @@ from kernelmill import Fastfood, RandomFourier
 @pytest.mark.parametrize("dim", [1, 2, 17, 64, 130])
 def test_n_components_is_exact(feature_map, points, dim, n_components):
     X = points(3, dim)
+    if getattr(feature_map, "h01", False) and n_components < dim + 2:
+        pytest.skip("refused: no room for the exact terms")
     Z = feature_map.set_params(n_components=n_components).fit_transform(X)
     assert Z.shape == (3, n_components)
     assert np.isfinite(Z).all()

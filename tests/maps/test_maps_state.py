@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from kernelmill import Fastfood, RandomFourier
 from kernelmill.kernels import Gaussian, Matern
+from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.random import Stream
 
 GOLDEN = {
@@ -103,18 +104,23 @@ class TestParameters:
     ):
         X = points(20, 5)
         Z = feature_map.fit_transform(X)
-        feature_map.set_params(n_components=7, features="cos_phase", length_scale=9.0, kernel="rbf")
+        others = {"features": "cos_phase", "length_scale": 9.0, "kernel": "rbf", "radius": 9.0}
+        others = {k: v for k, v in others.items() if k in feature_map.get_params()}
+        feature_map.set_params(n_components=7, **others)
         same_bits(feature_map.transform(X), Z)
 
 
 class TestSeeds:
     def test_same_and_different(self, feature_map, points, same_bits):
-        X = points(20, 5)
+        X = points(20, 40)
         Z = feature_map.fit_transform(X)
         same_bits(clone(feature_map).fit_transform(X), Z)
         same_bits(feature_map.fit(X).transform(X), Z)  # again
         other = clone(feature_map).set_params(random_state=8).fit_transform(X)
-        assert not np.isclose(other, Z, atol=1e-4).all(axis=0).any()
+        used = np.abs(Z).max(axis=0) > 0
+        same = np.isclose(other, Z, atol=1e-4).all(axis=0)[used].mean()
+        # A sign or a bucket can be the same by chance, and terms of low degree may be exact.
+        assert same == 0 if isinstance(feature_map, ShiftInvariantMap) else same < 0.5
 
     @pytest.mark.parametrize(
         "source",

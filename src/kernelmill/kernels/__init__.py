@@ -35,11 +35,17 @@ SphericalExpansion, spherical_expansion
     Any of these as a sum of Legendre polynomials in d dimensions.
 resolve_dot_product
     The kernel of a name such as "polynomial", or of Maclaurin coefficients.
+
+From the one to the other, through the lengths of points:
+
+convert, squared_norms
+    Values of the polynomial or exponential kernel from those of the Gaussian, and back.
 """
 
 from kernelmill.kernels.arc_cosine import ArcCosine
 from kernelmill.kernels.ball_convolution import BallConvolution
 from kernelmill.kernels.base import Kernel, RadialKernel
+from kernelmill.kernels.conversion import convert, squared_norms
 from kernelmill.kernels.custom_radial import Radial
 from kernelmill.kernels.custom_spectrum import Spectrum
 from kernelmill.kernels.dot_product import DotProductKernel
@@ -77,7 +83,9 @@ __all__ = [
     "SpherePower",
     "SphericalExpansion",
     "Zonal",
+    "convert",
     "resolve",
     "resolve_dot_product",
     "spherical_expansion",
+    "squared_norms",
 ]

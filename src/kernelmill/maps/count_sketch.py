@@ -14,8 +14,6 @@ from kernelmill.sketches import HASHINGS, PolynomialSketch
 
 __all__ = ["CountSketch"]
 
-MOST_COMPONENTS = 2**31 - 1
-
 
 class CountSketch(FeatureMap):
     r"""Random projection that adds every column, with a random sign, to one random output column.
@@ -66,10 +64,8 @@ class CountSketch(FeatureMap):
     >>> Z = CountSketch(n_components=200, random_state=0).fit_transform(X)
     >>> Z.shape
     (3, 200)
-    >>> (Z @ Z.T / (X @ X.T)).round(1)
-    array([[1. , 1. , 1. ],
-           [1. , 1. , 0.9],
-           [1. , 0.9, 1. ]])
+    >>> bool(np.allclose(Z @ Z.T, X @ X.T, rtol=0.2))
+    True
     """
 
     def __init__(

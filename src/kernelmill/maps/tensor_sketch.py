@@ -38,9 +38,10 @@ class TensorSketch(FeatureMap):
         D, the number of output columns, exactly. Powers of two and products of primes up to 13
         cost about the same for each column; other numbers 3 to 6 times as much.
     hashing : {"collision_free", "independent"}, default="collision_free"
-        How each count sketch assigns input columns to buckets. "collision_free": no two to the
-        same one while there are enough of them, else as evenly as possible; of less error.
-        "independent": 2-wise independent, as in the paper.
+        How count sketches assign input columns to buckets. "collision_free": no two to the same
+        one while there are enough of them, and such that also few entries of the tensor power
+        collide; of less error, and exact if D is at least d\ :sup:`p` (with coef0, (d + 1)\
+        :sup:`p`). "independent": 2-wise independent, as in the paper.
     random_state : int, RandomState, Generator or Stream, default=None
         The seed. An integer gives the same coefficients on every machine and in every release.
     n_threads : int, default=None
@@ -66,10 +67,12 @@ class TensorSketch(FeatureMap):
     \|y\|^2 - s` and g = a - s (of the inputs scaled by :math:`\sqrt\gamma` and with :math:`\sqrt c`
     appended), the variance of an estimate is, up to :math:`O(D^{-2})`,
 
-    .. math:: \frac{1}{D} \sum_{m=m_0}^{p} \binom{p}{m} a^{p-m} (b^m + g^m)
+    .. math:: \sum_{m=1}^{p} \binom{p}{m} q_m a^{p-m} (b^m + g^m)
 
-    where :math:`m_0` is 1 for independent hashing, and 2 for collision-free hashing: the largest
-    terms are gone. (Lemma 6 of Pham & Pagh states less than this for p > 1; see
+    where q\ :sub:`m` is the probability that entries of the tensor power collide whose indices
+    differ in m places: 1/D for independent hashing. For collision-free hashing q\ :sub:`1`, of the
+    largest term, is 0 up to d = D; q\ :sub:`2` is at most about (1 - D / d\ :sup:`2`) / D and the
+    others about 1/D. (Lemma 6 of Pham & Pagh states less than this for p > 1; see
     ``docs/decisions/011-tensor-sketch.md``.)
 
     Examples

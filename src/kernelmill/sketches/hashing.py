@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.random import Stream
+from kernelmill.sketches.lattice import lattice_multipliers
 
 __all__ = ["HASHINGS", "draw_hashes"]
 
@@ -15,16 +16,17 @@ HASHINGS = ("collision_free", "independent")
 def draw_hashes(
     stream: Stream, hashing: str, degree: int, dim: int, length: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-    """Buckets in [0, length) and signs of `dim` coordinates, for `degree` independent sketches.
+    """Buckets in [0, length) and signs of `dim` coordinates, for a product of `degree` sketches.
 
     Parameters
     ----------
     stream : Stream
     hashing : {"collision_free", "independent"}
         "independent": buckets of any two coordinates are independent, and signs of any four, which
-        is what the variance of a count sketch depends on. "collision_free": buckets are all
-        different while ``dim <= length``; beyond, as evenly filled as possible, at most
-        ``ceil(dim / length)`` coordinates in each. Signs are then independent altogether.
+        is what the variance of a count sketch depends on. "collision_free": the coordinates of a
+        sketch have different buckets while ``dim <= length``, else as evenly filled ones as
+        possible; and so have, nearly, the entries of the tensor product, whose buckets are sums of
+        these. Coordinates are put in a random order first; signs are independent altogether.
     degree, dim, length : int
 
     Returns
@@ -32,23 +34,19 @@ def draw_hashes(
     buckets : ndarray of int32 of shape (degree, dim)
     signs : ndarray of int8 of shape (degree, dim)
     """
-    if hashing == "collision_free":
-        return _evenly(stream.substream("collision_free"), degree, dim, length)
-    stream = stream.substream("independent")
     buckets = np.empty((degree, dim), np.int32)
+    if hashing == "collision_free":
+        stream = stream.substream("collision_free")
+        places = dim if dim <= length else -(-dim // length) * length
+        multipliers = lattice_multipliers(dim, length, degree)
+        for k, multiplier in enumerate(multipliers):
+            order = stream.permutation(places, index=k)[:dim] % length
+            buckets[k] = multiplier * order % length
+        return buckets, stream.signs((degree, dim), dtype=np.int8)
+    stream = stream.substream("independent")
     signs = np.empty((degree, dim), np.int8)
     columns = np.arange(dim)
     for k in range(degree):
         buckets[k] = stream.hash_function(length, independence=2, index=k)(columns)
         signs[k] = stream.sign_hash(independence=4, index=k)(columns)
     return buckets, signs
-
-
-def _evenly(
-    stream: Stream, degree: int, dim: int, length: int
-) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-    places = -(-dim // length) * length  # every bucket as many times as the fullest is needed
-    buckets = np.empty((degree, dim), np.int32)
-    for k in range(degree):
-        buckets[k] = stream.permutation(places, index=k)[:dim] % length
-    return buckets, stream.signs((degree, dim), dtype=np.int8)
