@@ -26,7 +26,8 @@ def circular_convolve(
 ) -> bool: ...
 
 # Features of rows: a dense matrix, or (data, indices, indptr, columns) of a CSR matrix. `kind` is
-# 0 projection, 1 cos_sin, 2 complex (as pairs of reals), 3 cos_phase.
+# 0 projection, 1 cos_sin, 2 complex (as pairs of reals), 3 cos_phase;
+# for `dense` also 4, which multiplies what is there by the projection.
 Rows = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 
 def fastfood(
