@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         PermutationEncoder,
         RandomFourier,
         RandomMaclaurin,
+        TaylorSketch,
         TensorSketch,
     )
 
@@ -53,6 +54,7 @@ __all__ = [
     "PermutationEncoder",
     "RandomFourier",
     "RandomMaclaurin",
+    "TaylorSketch",
     "TensorSketch",
     "__version__",
     "fwht",

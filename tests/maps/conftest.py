@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from kernelmill import CountSketch, Fastfood, RandomFourier, RandomMaclaurin, TensorSketch
+from kernelmill import (
+    CountSketch,
+    Fastfood,
+    RandomFourier,
+    RandomMaclaurin,
+    TaylorSketch,
+    TensorSketch,
+)
 from kernelmill.kernels import Laplacian, Matern, Polynomial
 
 MAPS = {
@@ -35,6 +42,8 @@ MAPS = {
     "tensor sketch of degree 1": TensorSketch(1, coef0=0.5),
     "tensor sketch inhomogeneous": TensorSketch(3, coef0=1.0, gamma="scale"),
     "tensor sketch independent": TensorSketch(hashing="independent"),
+    "taylor": TaylorSketch(),
+    "taylor unbiased": TaylorSketch(degree=3, center=None, normalize=False),
     "maclaurin": RandomMaclaurin(),
     "maclaurin cubic": RandomMaclaurin(Polynomial(3, gamma=0.1, coef0=1.0)),
     "maclaurin own, geometric": RandomMaclaurin([1.0, 0.2, 0.0, 0.3], degrees="geometric"),
@@ -59,6 +68,8 @@ def fix_scale():
                 feature_map.set_params(**{name: scale})
         if getattr(feature_map, "gamma", None) == "scale":
             feature_map.set_params(gamma=scale)
+        if "center" in feature_map.get_params():
+            feature_map.set_params(center=None)
         return feature_map
 
     return fix

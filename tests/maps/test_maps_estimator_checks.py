@@ -5,7 +5,14 @@ from sklearn.base import clone
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kernelmill import CountSketch, Fastfood, RandomFourier, RandomMaclaurin, TensorSketch
+from kernelmill import (
+    CountSketch,
+    Fastfood,
+    RandomFourier,
+    RandomMaclaurin,
+    TaylorSketch,
+    TensorSketch,
+)
 from kernelmill.kernels import Matern, Polynomial
 
 MAPS = [
@@ -24,6 +31,7 @@ MAPS = [
     CountSketch(hashing="independent", n_components=3),
     TensorSketch(),
     TensorSketch(3, gamma="scale", coef0=1.0, n_components=17),
+    TaylorSketch(),
     RandomMaclaurin(),
     RandomMaclaurin(Polynomial(3, coef0=1.0), degrees="geometric", store_matrix=False),
 ]

@@ -27,6 +27,7 @@ from kernelmill.maps.gaussian_templates import GaussianTemplates
 from kernelmill.maps.permutation_encoder import PermutationEncoder
 from kernelmill.maps.random_fourier import RandomFourier
 from kernelmill.maps.random_maclaurin import RandomMaclaurin
+from kernelmill.maps.taylor_sketch import TaylorSketch
 from kernelmill.maps.tensor_sketch import TensorSketch
 
 __all__ = [
@@ -37,5 +38,6 @@ __all__ = [
     "PermutationEncoder",
     "RandomFourier",
     "RandomMaclaurin",
+    "TaylorSketch",
     "TensorSketch",
 ]
