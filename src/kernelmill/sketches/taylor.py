@@ -24,8 +24,8 @@ def columns_of_degrees(
     n_columns : int
         The sum of the result.
     degree : int, optional
-        The highest degree, at least 1; by default the one with the least expected square of the error. Lower if
-        there are not enough columns.
+        The highest degree, at least 1; by default the one with the least expected square of the
+        error. Lower if there are not enough columns.
 
     Returns
     -------
