@@ -6,13 +6,15 @@ from sklearn.base import clone
 
 from kernelmill import (
     CountSketch,
+    DotProductFastfood,
     Fastfood,
+    GaussianTemplates,
     RandomFourier,
     RandomMaclaurin,
     TaylorSketch,
     TensorSketch,
 )
-from kernelmill.kernels import Laplacian, Matern, Polynomial
+from kernelmill.kernels import ArcCosine, Laplacian, Matern, Polynomial, SpherePower
 
 MAPS = {
     "dense": RandomFourier(),
@@ -49,6 +51,14 @@ MAPS = {
     "maclaurin own, geometric": RandomMaclaurin([1.0, 0.2, 0.0, 0.3], degrees="geometric"),
     "maclaurin drawn again": RandomMaclaurin(Polynomial(3), store_matrix=False),
     "maclaurin h01": RandomMaclaurin(Polynomial(3, gamma=0.1, coef0=1.0), h01=True),
+    "templates": GaussianTemplates(),
+    "templates uncentred": GaussianTemplates(proper=False, centre=None),
+    "templates student": GaussianTemplates(proper=False, weighting="student"),
+    "sphere": DotProductFastfood(),
+    "sphere cubic": DotProductFastfood(Polynomial(3, gamma=0.1, coef0=1.0)),
+    "sphere exponential": DotProductFastfood("exponential", radius=1.0),
+    "sphere arc-cosine": DotProductFastfood(ArcCosine(1), max_degree=16, blocks="independent"),
+    "sphere powers": DotProductFastfood(SpherePower([1.0, 0.0, 2.0, 1.0])),
 }
 
 
@@ -66,6 +76,8 @@ def fix_scale():
         for name in ("length_scale", "radius"):
             if name in feature_map.get_params():
                 feature_map.set_params(**{name: scale})
+        if hasattr(feature_map, "spread") and not isinstance(scale, str):
+            feature_map.set_params(spread=scale, centre=None)
         if getattr(feature_map, "gamma", None) == "scale":
             feature_map.set_params(gamma=scale)
         if "center" in feature_map.get_params():

@@ -7,13 +7,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kernelmill import (
     CountSketch,
+    DotProductFastfood,
     Fastfood,
+    GaussianTemplates,
     RandomFourier,
     RandomMaclaurin,
     TaylorSketch,
     TensorSketch,
 )
-from kernelmill.kernels import Matern, Polynomial
+from kernelmill.kernels import ArcCosine, Matern, Polynomial
 
 MAPS = [
     RandomFourier(),
@@ -34,6 +36,10 @@ MAPS = [
     TaylorSketch(),
     RandomMaclaurin(),
     RandomMaclaurin(Polynomial(3, coef0=1.0), degrees="geometric", store_matrix=False),
+    GaussianTemplates(),
+    GaussianTemplates(weighting="student", proper=False, centre=None, n_components=7),
+    DotProductFastfood(),
+    DotProductFastfood(ArcCosine(1), max_degree=8, blocks="independent", n_components=7),
 ]
 
 FURTHER = [
