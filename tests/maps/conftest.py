@@ -52,7 +52,7 @@ MAPS = {
     "maclaurin drawn again": RandomMaclaurin(Polynomial(3), store_matrix=False),
     "maclaurin h01": RandomMaclaurin(Polynomial(3, gamma=0.1, coef0=1.0), h01=True),
     "templates": GaussianTemplates(),
-    "templates uncentred": GaussianTemplates(proper=False, centre=None),
+    "templates uncentered": GaussianTemplates(proper=False, center=None),
     "templates student": GaussianTemplates(proper=False, weighting="student"),
     "sphere": DotProductFastfood(),
     "sphere cubic": DotProductFastfood(Polynomial(3, gamma=0.1, coef0=1.0)),
@@ -77,7 +77,7 @@ def fix_scale():
             if name in feature_map.get_params():
                 feature_map.set_params(**{name: scale})
         if hasattr(feature_map, "spread") and not isinstance(scale, str):
-            feature_map.set_params(spread=scale, centre=None)
+            feature_map.set_params(spread=scale)
         if getattr(feature_map, "gamma", None) == "scale":
             feature_map.set_params(gamma=scale)
         if "center" in feature_map.get_params():

@@ -53,8 +53,8 @@ def limit(n_scores):
 OPTIONS = [
     {},
     {"proper": False},
-    {"centre": None},
-    {"spread": 0.5, "proper": False, "centre": None},
+    {"center": None},
+    {"spread": 0.5, "proper": False, "center": None},
     {"spread": 2.0},
 ]
 
@@ -79,7 +79,7 @@ def test_unbiased(dim, options):
 def test_kernel_without_division():
     """Eq. (25) with its constant, by a quadrature of one dimension."""
     X = np.array([[0.3], [-1.1], [2.0]])
-    fitted = GaussianTemplates(length_scale=0.8, spread=1.3, proper=False, centre=None).fit(X)
+    fitted = GaussianTemplates(length_scale=0.8, spread=1.3, proper=False, center=None).fit(X)
     z = np.linspace(-15, 15, 20_001)
     measure = stats.norm.pdf(z, scale=1.3) * (z[1] - z[0])
     templates = np.exp(-((X - z) ** 2) / (2 * fitted.template_scale_**2))
@@ -100,7 +100,7 @@ def log_second_moment(dim, length_scale, spread, x, y):
 @pytest.mark.parametrize("dim", [1, 3, 8])
 def test_second_moment_is_that_of_the_notes(dim, spread):
     X, length_scale, n = rows_of(dim) / np.sqrt(dim), 1.7, 64
-    options = {"length_scale": length_scale, "spread": spread, "centre": None}
+    options = {"length_scale": length_scale, "spread": spread, "center": None}
     squares = np.square(n * products_of(X, n, **options)).mean(axis=3)
     k = Gaussian()(X, length_scale=length_scale)
     logs = [[log_second_moment(dim, length_scale, spread, x, y) for y in X] for x in X]
@@ -147,9 +147,9 @@ def test_spread_of_least_variance(dim, length_scale):
 def test_columns_are_templates_around_centres(dim, options):
     X = rows_of(dim, 9) + 3
     fitted = GaussianTemplates(n_components=150, random_state=1, **options).fit(X)
-    np.testing.assert_allclose(fitted.centre_, X.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(fitted.center_, X.mean(axis=0), rtol=1e-13)
     centres = centres_of(fitted, dim)
-    moved = X - fitted.centre_
+    moved = X - fitted.center_
     distances = np.square(moved[:, np.newaxis] - centres).sum(axis=2)
     expected = -distances / (2 * fitted.template_scale_**2)
     if fitted.proper:
@@ -215,8 +215,8 @@ def test_centring_is_a_shift(same_bits):
     near = GaussianTemplates(length_scale=2.0, random_state=0).fit(X)
     np.testing.assert_allclose(far.transform(X + 8), near.transform(X), rtol=1e-9)
     sparse = np.where(X > 0, X, 0.0)
-    for centre in ("mean", None):
-        features = GaussianTemplates(centre=centre, random_state=0)
+    for center in ("mean", None):
+        features = GaussianTemplates(center=center, random_state=0)
         dense = features.fit(sparse).transform(sparse)
         csr = sp.csr_array(sparse)
         same_bits(features.fit(csr).transform(csr), dense)
@@ -237,7 +237,7 @@ ERRORS = [
     ({"weighting": "student"}, ValueError, "proper=True needs weighting='gaussian'.*proper=False"),
     ({"df": -1}, ValueError, "df must be a positive"),
     ({"proper": 1}, TypeError, "proper must be True or False, got 1"),
-    ({"centre": "median"}, ValueError, "centre must be one of 'mean', got 'median'"),
+    ({"center": "median"}, ValueError, "center must be one of 'mean', got 'median'"),
     ({"length_scale": 1.0, "gamma": 2.0}, ValueError, "Only one of length_scale and gamma"),
     ({"length_scale": -1}, ValueError, "length_scale must be a positive"),
     ({"n_components": 0}, ValueError, "n_components must be at least 1"),

@@ -37,7 +37,7 @@ MAPS = [
     RandomMaclaurin(),
     RandomMaclaurin(Polynomial(3, coef0=1.0), degrees="geometric", store_matrix=False),
     GaussianTemplates(),
-    GaussianTemplates(weighting="student", proper=False, centre=None, n_components=7),
+    GaussianTemplates(weighting="student", proper=False, center=None, n_components=7),
     DotProductFastfood(),
     DotProductFastfood(ArcCosine(1), max_degree=8, blocks="independent", n_components=7),
 ]

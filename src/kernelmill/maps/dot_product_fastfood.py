@@ -26,6 +26,7 @@ from kernelmill.kernels.sphere_power import mean_power_coefficients
 from kernelmill.maps.base import FeatureMap, checked_choice
 from kernelmill.maps.radius import resolve_radius
 from kernelmill.projections import FeatureLayout, HadamardProjection
+from kernelmill.projections.fastfood import padded_size
 from kernelmill.projections.row_products import row_products
 from kernelmill.projections.zonal import (
     ZonalColumns,
@@ -42,6 +43,7 @@ __all__ = ["DotProductFastfood"]
 _BLOCKS = ("stratified", "independent")
 _DEGREE_OF_ZONAL = 128
 _MOST_DEGREES = 4096
+_MOST_EXACT_DIMENSIONS = 1024
 _REACH = 2.0  # radii: as far out infinite series are complete
 
 
@@ -113,7 +115,8 @@ default="polynomial"
     Where the number of columns is not a power of two, `fit` projects as many unit vectors for every
     block, to know the lengths of their directions.
 
-    A single data column is treated as two of which the second is 0. A zero row has the value of the
+    A single data column is treated as two of which the second is 0, and more than 1024 columns as the
+    next power of two. A zero row has the value of the
     constant term in all products; for ``Zonal`` kernels it has no direction, and its features are
     0. Squares of norms must not overflow.
 
@@ -162,8 +165,7 @@ default="polynomial"
         self.kernel_ = _resolve(self.kernel)
         self.radius_ = resolve_radius(self.radius, X)
         self._cut = self.max_degree
-        # On a line, spheres have too few harmonics; powers of projections need none.
-        dim = X.shape[1] if isinstance(self.kernel_, SpherePower) else max(2, X.shape[1])
+        dim = self._dimensions_of_sphere(X.shape[1])
         self.stream_ = Stream.from_random_state(self.random_state)
         self._n_features_out = n_components
         self.projection_ = HadamardProjection(
@@ -178,6 +180,14 @@ default="polynomial"
         self._columns: ZonalColumns | None
         self._columns, self.remainder_ = self._make_columns()
         self.projection_.prepare(X.dtype)
+
+    def _dimensions_of_sphere(self, dim: int) -> int:
+        """The data's own, or more, of which the others are 0: inner products are the same."""
+        if isinstance(self.kernel_, SpherePower):
+            return dim
+        if isinstance(self.kernel_, DotProductKernel) and dim > _MOST_EXACT_DIMENSIONS:
+            return padded_size(dim)  # directions in all of them need not be measured by `fit`
+        return max(2, dim)  # on a line, spheres have too few harmonics
 
     def _substream(self) -> Stream:
         return self.stream_.substream("dot product fastfood")
