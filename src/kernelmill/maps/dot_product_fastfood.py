@@ -115,10 +115,10 @@ default="polynomial"
     Where the number of columns is not a power of two, `fit` projects as many unit vectors for every
     block, to know the lengths of their directions.
 
-    A single data column is treated as two of which the second is 0, and more than 1024 columns as the
-    next power of two. A zero row has the value of the
-    constant term in all products; for ``Zonal`` kernels it has no direction, and its features are
-    0. Squares of norms must not overflow.
+    A single data column is treated as two of which the second is 0, and more than 1024 columns as
+    the next power of two. A zero row has the value of the constant term in all products; for
+    ``Zonal`` kernels it has no direction, and its features are 0. Squares of norms must not
+    overflow.
 
     Examples
     --------

@@ -117,8 +117,8 @@ class GaussianTemplates(FeatureMap):
     The least value at S is that of :math:`2 S q^2 + (2 S + d) q - d = 0`. With spread and length
     scale both "scale", data of independent columns and d = 5, 20, 100, 1000, the mean variance over
     pairs of rows was 2, 4, 11 and 17 times that of random Fourier features; at 0.7
-    times that length scale 3, 180, 5000 and 36000 times. Take them where positive features are needed, in few
-    dimensions or at large length scales.
+    times that length scale 3, 180, 5000 and 36000 times. Take them where positive features are
+    needed, in few dimensions or at large length scales.
 
     Proper features grow far away from the data, as :math:`\exp((a/2 - 1/\ell^2) \|x\|^2)` near
     centres; what would overflow is the largest number of its dtype instead.
