@@ -120,6 +120,7 @@ std::vector<double> columns(const std::vector<double>& z, const Features<T>& f) 
             for (size_t j = 0; j < f.frequencies; ++j) {
                 c.push_back(scale * std::cos(z[j] + static_cast<double>(f.phases[j])));
             }
+        case FeatureKind::times: break;  // Fastfood has no such features
     }
     return c;
 }

@@ -162,7 +162,7 @@ class TaylorSketch(FeatureMap):
                 length=count,
                 stream=self.stream_.substream("taylor sketch", n),
                 hashing=self.hashing,
-                scale=math.exp(-math.lgamma(n + 1) / (2 * n)) / self.length_scale_,
+                scale=1 / self.length_scale_,
                 shift=self.center_,
             )
             for n, count in enumerate(self.columns_of_degrees_)
@@ -197,14 +197,17 @@ class TaylorSketch(FeatureMap):
 
     def _write(self, X: Any, out: NDArray[Any]) -> None:
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            factors = np.exp(self._squares(X) / (-2 * self.length_scale_**2)).astype(out.dtype)
+            factors = np.exp(self._squares(X) / (-2 * self.length_scale_**2))
         out[:, 0] = factors
         begin = 1
         for sketch in self.sketches_:
             part = out[:, begin : begin + sketch.length]
-            sketch.write(X, part, row_scales=factors, n_threads=self.n_threads)
+            scales = (factors / math.sqrt(math.factorial(sketch.degree))).astype(out.dtype)
+            sketch.write(X, part, row_scales=scales, n_threads=self.n_threads)
             begin += sketch.length
-        far = factors == 0  # where powers may overflow, and 0 times infinity is not 0
+        far = (
+            factors.astype(out.dtype) == 0
+        )  # where powers may overflow, and 0 times infinity is not 0
         if far.any():
             out[far] = 0
         if self._normalized:

@@ -55,7 +55,8 @@ def _in_proportion(square: float, dim: int, n_columns: int, degrees: range) -> l
     counts = dict.fromkeys(degrees, 1)
     left = n_columns - len(counts)
     open_degrees = [n for n in degrees if _needed(dim, n) > 1]
-    sizes = {n: math.sqrt(_variance(square, n)) for n in degrees}
+    # Rounded, so that the last bits of a machine's exponential function decide on no column.
+    sizes = {n: float(f"{math.sqrt(_variance(square, n)):.6g}") for n in degrees}
     while left > 0 and open_degrees:
         total = sum(sizes[n] for n in open_degrees)
         grants = {n: int(left * (sizes[n] / total if total > 0 else 0)) for n in open_degrees}
