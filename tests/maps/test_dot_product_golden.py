@@ -72,10 +72,9 @@ def digest(feature_map, dim=11):
     fitted.fit(np.zeros((1, dim)))
     state = hashlib.sha256()
     for array in coefficients(fitted):
-        array = np.asarray(array) + 0  # no negative zeros
-        state.update(
-            f"{array.shape}".encode() + array.astype(array.dtype.newbyteorder("<")).tobytes()
-        )
+        numbers = np.asarray(array) + 0  # no negative zeros
+        little = numbers.astype(numbers.dtype.newbyteorder("<"))
+        state.update(f"{array.shape}".encode() + little.tobytes())
     return state.hexdigest()[:32]
 
 
