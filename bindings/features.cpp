@@ -11,8 +11,11 @@
 
 #include "buffer.hpp"
 #include "kernelmill/dense.hpp"
+#include "kernelmill/exponentials.hpp"
 #include "kernelmill/fastfood.hpp"
+#include "kernelmill/row_products.hpp"
 #include "kernelmill/write_features.hpp"
+#include "kernelmill/zonal.hpp"
 #include "rows.hpp"
 #include "run.hpp"
 
@@ -183,6 +186,101 @@ void features_into(nb::handle z, nb::handle outer, size_t first, nb::handle out,
     });
 }
 
+// A matrix that is worked on in place.
+template <class T>
+struct InPlace {
+    explicit InPlace(const Buffer& z) {
+        require(z.ndim() == 2 && (z.size() == 0 || !z.overlaps_itself()),
+                "z must be a matrix that does not overlap itself");
+        const auto view = z.as<T>();
+        data = view.data;
+        stride = row_stride(view);
+        rows = static_cast<size_t>(view.shape[0]);
+        columns = static_cast<size_t>(view.shape[1]);
+    }
+
+    T* data;
+    ptrdiff_t stride;
+    size_t rows, columns;
+};
+
+void exponentials_of(nb::handle z, nb::handle columns, nb::handle rows, int n_threads) {
+    const Buffer to(z, Buffer::Access::write), of_columns(columns, Buffer::Access::read),
+        of_rows(rows, Buffer::Access::read);
+    with_real_type(to, [&](auto zero) {
+        using T = decltype(zero);
+        const InPlace<T> matrix(to);
+        require(of_columns.size() == matrix.columns && of_rows.size() == matrix.rows,
+                "columns and rows must have an element for each");
+        const T* c = contiguous<T>(of_columns, kind_of<T>, "columns must have the dtype of z");
+        const double* r = contiguous<double>(of_rows, 'd', "rows must be float64");
+        run(n_threads, matrix.rows * matrix.columns, [&](const Execution& execution) {
+            return exponentials<T>(matrix.data, matrix.stride, matrix.rows, matrix.columns, c, r,
+                                   execution);
+        });
+    });
+}
+
+// starts, degrees: int64; powers, weights: float64; alpha, beta: of the dtype of z, as many as the
+// highest degree.
+void zonal_of(nb::handle z, nb::handle squares, nb::handle starts, nb::handle degrees,
+              nb::handle powers, nb::handle weights, nb::handle alpha, nb::handle beta,
+              int n_threads) {
+    const Buffer to(z, Buffer::Access::write), of_rows(squares, Buffer::Access::read),
+        s(starts, Buffer::Access::read), n(degrees, Buffer::Access::read),
+        k(powers, Buffer::Access::read), w(weights, Buffer::Access::read),
+        a(alpha, Buffer::Access::read), b(beta, Buffer::Access::read);
+    with_real_type(to, [&](auto zero) {
+        using T = decltype(zero);
+        const InPlace<T> matrix(to);
+        require(of_rows.size() == matrix.rows, "squares must have an element for each row");
+        require(n.size() + 1 == s.size() && k.size() == n.size() && w.size() == n.size() &&
+                    s.kind() == n.kind() && (s.kind() == 'l' || s.kind() == 'q'),
+                "groups must be described by int64 and float64 arrays of fitting lengths");
+        const ZonalGroups<T> groups{n.size(),
+                                    contiguous<int64_t>(s, s.kind(), "starts must be contiguous"),
+                                    contiguous<int64_t>(n, n.kind(), "degrees must be contiguous"),
+                                    contiguous<double>(k, 'd', "powers must be float64"),
+                                    contiguous<double>(w, 'd', "weights must be float64"),
+                                    contiguous<T>(a, kind_of<T>, "alpha must have the dtype of z"),
+                                    contiguous<T>(b, kind_of<T>, "beta must have the dtype of z")};
+        const auto most = static_cast<int64_t>(
+            std::min<size_t>(std::min(a.size(), b.size()), std::numeric_limits<int>::max()));
+        require(groups.starts[0] == 0 &&
+                    groups.starts[groups.count] == static_cast<int64_t>(matrix.columns),
+                "groups must hold all columns");
+        for (size_t g = 0; g < groups.count; ++g) {
+            require(groups.starts[g] <= groups.starts[g + 1], "starts must not decrease");
+            require(groups.degrees[g] >= 0 && groups.degrees[g] <= most,
+                    "alpha and beta must be as long as the highest degree");
+        }
+        const double* r = contiguous<double>(of_rows, 'd', "squares must be float64");
+        run(n_threads, matrix.rows * matrix.columns, [&](const Execution& execution) {
+            return zonal<T>(matrix.data, matrix.stride, matrix.rows, r, groups, execution);
+        });
+    });
+}
+
+// like: an array of the dtype of x, which may be a tuple.
+void row_products_into(nb::handle x, nb::handle like, nb::handle vector, nb::handle out,
+                       int n_threads) {
+    const Buffer to(out, Buffer::Access::write), kind(like, Buffer::Access::read);
+    std::optional<Buffer> v;
+    if (!vector.is_none()) v.emplace(vector, Buffer::Access::read);
+    const auto result = to.as<double>();
+    require(to.kind() == 'd' && result.contiguous(), "out must be float64 and contiguous");
+    with_real_type(kind, [&](auto zero) {
+        using T = decltype(zero);
+        const Input<T> input(x);
+        require(to.size() == input.count, "out must have an element for each row");
+        require(!v || v->size() == input.dim, "vector must have an element for each column");
+        const double* factors = v ? contiguous<double>(*v, 'd', "vector must be float64") : nullptr;
+        run(n_threads, input.count * input.dim, [&](const Execution& execution) {
+            return row_products<T>(input.rows, input.dim, factors, result.data, execution);
+        });
+    });
+}
+
 }  // namespace
 
 void register_features(nb::module_& m) {
@@ -195,6 +293,12 @@ void register_features(nb::module_& m) {
           arg("kind"), arg("scale"), arg("phases").none(), arg("n_threads"));
     m.def("features", &features_into, arg("z"), arg("outer").none(), arg("first"), arg("out"),
           arg("kind"), arg("scale"), arg("phases").none(), arg("n_threads"));
+    m.def("exponentials", &exponentials_of, arg("z"), arg("columns"), arg("rows"),
+          arg("n_threads"));
+    m.def("zonal", &zonal_of, arg("z"), arg("squares"), arg("starts"), arg("degrees"),
+          arg("powers"), arg("weights"), arg("alpha"), arg("beta"), arg("n_threads"));
+    m.def("row_products", &row_products_into, arg("x"), arg("like"), arg("vector").none(),
+          arg("out"), arg("n_threads"));
 }
 
 }  // namespace kernelmill::bindings

@@ -10,15 +10,18 @@ add_library(
     kernelmill_core STATIC
     native/core/convolution.cpp
     native/core/dense.cpp
+    native/core/exponentials.cpp
     native/core/fastfood.cpp
     native/core/fwht.cpp
     native/core/isa.cpp
     native/core/ring_plan.cpp
+    native/core/row_products.cpp
     native/core/sincos.cpp
     native/core/tensor_sketch.cpp
     native/core/threads.cpp
     native/core/twiddles.cpp
     native/core/write_features.cpp
+    native/core/zonal.cpp
     native/random/directions.cpp
     native/random/gamma.cpp
     native/random/hashing.cpp

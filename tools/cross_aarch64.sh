@@ -14,7 +14,8 @@ fi
 "$cmake" --build build/aarch64
 if command -v qemu-aarch64 >/dev/null; then
     # Forking under the emulator is its own adventure; everything else runs.
-    for tests in fwht sincos convolution random fastfood features dense tensor_sketch; do
+    for tests in fwht sincos convolution random fastfood features dense tensor_sketch exponentials zonal \
+        row_products; do
         qemu-aarch64 -L /usr/aarch64-linux-gnu build/aarch64/native/tests/native_tests $tests
     done
 else

@@ -28,6 +28,13 @@ struct KernelTable {
     // Elementwise over n contiguous elements; sine or cosine may be x.
     void (*sincos)(const T* x, T* sine, T* cosine, size_t n);
 
+    // z[j] becomes exp((z[j] + column[j]) + row).
+    void (*exponentials_row)(T* z, const T* column, T row, size_t n);
+    // z[j] becomes factor * p(z[j] * inverse), p of this degree in the recurrence of alpha and
+    // beta.
+    void (*zonal_row)(T* z, size_t n, T inverse, T factor, const T* alpha, const T* beta,
+                      int degree);
+
     // Steps of a circular convolution of power-of-two length n: forward on each operand, multiply
     // into the first, inverse. One row at a time from length 2 width^2 up, in a buffer of
     // n + 2 width^2 elements; below that `width` rows side by side, in one of n * width elements.

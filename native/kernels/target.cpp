@@ -2,11 +2,13 @@
 #include "../core/kernel_table.hpp"
 #include "convolution.hpp"
 #include "dense.hpp"
+#include "exponentials.hpp"
 #include "fastfood.hpp"
 #include "fwht.hpp"
 #include "mixed_rings.hpp"
 #include "sincos.hpp"
 #include "sketch.hpp"
+#include "zonal.hpp"
 
 #define KM_STRING(name) KM_STRING_OF(name)
 #define KM_STRING_OF(name) #name
@@ -21,6 +23,8 @@ constexpr KernelTable<T> table_of() {
         .fwht_shared_pass = fwht_shared_pass<T>,
         .fwht_lanes = fwht_lanes<T>,
         .sincos = sincos_array<T>,
+        .exponentials_row = exponentials_row<T>,
+        .zonal_row = zonal_row<T>,
         .row = {convolution_row_forward<T>, convolution_row_multiply<T>,
                 convolution_row_inverse<T>},
         .lanes = {convolution_lanes_forward<T>, convolution_lanes_multiply<T>,

@@ -180,6 +180,41 @@ TEST(sparse_rows_agree_with_plain_sums) {
     });
 }
 
+// What is there, times the products: the same bits as multiplying them afterwards.
+template <class T>
+void multiplies_into_what_is_there() {
+    const size_t rows = 13, d = 20;
+    for (const size_t m : frequency_counts) {
+        const size_t columns = m + 3, first = 2;
+        const auto w = numbers<T>(m * d, m), x = numbers<T>(rows * d, 5);
+        const Packed<T> packed(w, m, d);
+        const DenseRows<T> from{x.data(), static_cast<ptrdiff_t>(d), rows};
+        std::vector<T> z(rows * m);
+        CHECK(project<T>(from, packed.view, z.data(), static_cast<ptrdiff_t>(m), {}));
+        const auto before = numbers<T>(rows * columns, 9);
+        auto out = before;
+        const Features<T> times{FeatureKind::times, columns, 0, T(1), nullptr};
+        CHECK(dense_features<T>(from, packed.view, first, times, out.data(),
+                                static_cast<ptrdiff_t>(columns), {}));
+        bool right = true;
+        for (size_t i = 0; i < rows; ++i) {
+            for (size_t j = 0; j < columns; ++j) {
+                const bool inside = j >= first && j < first + m;
+                const T factor = inside ? z[i * m + j - first] : T(1);
+                right &= out[i * columns + j] == before[i * columns + j] * factor;
+            }
+        }
+        CHECK(right);
+    }
+}
+
+TEST(dense_products_multiply_into_what_is_there) {
+    on_every_isa([] {
+        multiplies_into_what_is_there<float>();
+        multiplies_into_what_is_there<double>();
+    });
+}
+
 TEST(dense_products_of_nothing) {
     on_every_isa([] {
         std::vector<float> z(12, 9.0f);

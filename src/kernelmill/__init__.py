@@ -4,8 +4,10 @@ Contents
 --------
 Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
-TensorSketch, RandomMaclaurin, CountSketch
-    Feature maps of kernels of the inner product.
+GaussianTemplates
+    Positive, local features of the Gaussian kernel.
+TensorSketch, RandomMaclaurin, CountSketch, DotProductFastfood
+    Feature maps of kernels of the inner product; the last one also of kernels of angles.
 PermutationEncoder
     Permutations as vectors for them.
 kernels
@@ -32,10 +34,13 @@ if TYPE_CHECKING:
     from kernelmill import maps
     from kernelmill.maps import (
         CountSketch,
+        DotProductFastfood,
         Fastfood,
+        GaussianTemplates,
         PermutationEncoder,
         RandomFourier,
         RandomMaclaurin,
+        TaylorSketch,
         TensorSketch,
     )
 
@@ -43,10 +48,13 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "CountSketch",
+    "DotProductFastfood",
     "Fastfood",
+    "GaussianTemplates",
     "PermutationEncoder",
     "RandomFourier",
     "RandomMaclaurin",
+    "TaylorSketch",
     "TensorSketch",
     "__version__",
     "fwht",

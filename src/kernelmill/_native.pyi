@@ -26,7 +26,8 @@ def circular_convolve(
 ) -> bool: ...
 
 # Features of rows: a dense matrix, or (data, indices, indptr, columns) of a CSR matrix. `kind` is
-# 0 projection, 1 cos_sin, 2 complex (as pairs of reals), 3 cos_phase.
+# 0 projection, 1 cos_sin, 2 complex (as pairs of reals), 3 cos_phase;
+# for `dense` also 4, which multiplies what is there by the projection.
 Rows = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 
 def fastfood(
@@ -52,6 +53,30 @@ def features(
     scale: float,
     phases: NDArray[Any] | None,
     n_threads: int,
+) -> None: ...
+
+# In place: exp((z + columns) + rows), finite in any case; `rows` is float64.
+def exponentials(
+    z: NDArray[Any], columns: NDArray[Any], rows: NDArray[Any], n_threads: int
+) -> None: ...
+
+# In place: columns starts[g] to starts[g + 1] become weights[g] r^powers[g] p(z / r), where r^2 is
+# in `squares` and p has degrees[g] in p_{j+1} = alpha_j u p_j - beta_j p_{j-1}.
+def zonal(
+    z: NDArray[Any],
+    squares: NDArray[Any],
+    starts: NDArray[Any],
+    degrees: NDArray[Any],
+    powers: NDArray[Any],
+    weights: NDArray[Any],
+    alpha: NDArray[Any],
+    beta: NDArray[Any],
+    n_threads: int,
+) -> None: ...
+
+# Inner products of rows with a vector of float64, or with themselves; `like` has the dtype of x.
+def row_products(
+    x: Rows, like: NDArray[Any], vector: NDArray[Any] | None, out: NDArray[Any], n_threads: int
 ) -> None: ...
 
 # Frequencies w of shape (m, d), packed in panels of 64 bytes for `dense`.

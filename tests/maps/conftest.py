@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from kernelmill import CountSketch, Fastfood, RandomFourier, RandomMaclaurin, TensorSketch
-from kernelmill.kernels import Laplacian, Matern, Polynomial
+from kernelmill import (
+    CountSketch,
+    DotProductFastfood,
+    Fastfood,
+    GaussianTemplates,
+    RandomFourier,
+    RandomMaclaurin,
+    TaylorSketch,
+    TensorSketch,
+)
+from kernelmill.kernels import ArcCosine, Laplacian, Matern, Polynomial, SpherePower
 
 MAPS = {
     "dense": RandomFourier(),
@@ -35,11 +44,21 @@ MAPS = {
     "tensor sketch of degree 1": TensorSketch(1, coef0=0.5),
     "tensor sketch inhomogeneous": TensorSketch(3, coef0=1.0, gamma="scale"),
     "tensor sketch independent": TensorSketch(hashing="independent"),
+    "taylor": TaylorSketch(),
+    "taylor unbiased": TaylorSketch(degree=3, center=None, normalize=False),
     "maclaurin": RandomMaclaurin(),
     "maclaurin cubic": RandomMaclaurin(Polynomial(3, gamma=0.1, coef0=1.0)),
     "maclaurin own, geometric": RandomMaclaurin([1.0, 0.2, 0.0, 0.3], degrees="geometric"),
     "maclaurin drawn again": RandomMaclaurin(Polynomial(3), store_matrix=False),
     "maclaurin h01": RandomMaclaurin(Polynomial(3, gamma=0.1, coef0=1.0), h01=True),
+    "templates": GaussianTemplates(),
+    "templates uncentered": GaussianTemplates(proper=False, center=None),
+    "templates student": GaussianTemplates(proper=False, weighting="student"),
+    "sphere": DotProductFastfood(),
+    "sphere cubic": DotProductFastfood(Polynomial(3, gamma=0.1, coef0=1.0)),
+    "sphere exponential": DotProductFastfood("exponential", radius=1.0),
+    "sphere arc-cosine": DotProductFastfood(ArcCosine(1), max_degree=16, blocks="independent"),
+    "sphere powers": DotProductFastfood(SpherePower([1.0, 0.0, 2.0, 1.0])),
 }
 
 
@@ -57,8 +76,12 @@ def fix_scale():
         for name in ("length_scale", "radius"):
             if name in feature_map.get_params():
                 feature_map.set_params(**{name: scale})
+        if hasattr(feature_map, "spread") and not isinstance(scale, str):
+            feature_map.set_params(spread=scale)
         if getattr(feature_map, "gamma", None) == "scale":
             feature_map.set_params(gamma=scale)
+        if "center" in feature_map.get_params():
+            feature_map.set_params(center=None)
         return feature_map
 
     return fix

@@ -5,8 +5,17 @@ from sklearn.base import clone
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kernelmill import CountSketch, Fastfood, RandomFourier, RandomMaclaurin, TensorSketch
-from kernelmill.kernels import Matern, Polynomial
+from kernelmill import (
+    CountSketch,
+    DotProductFastfood,
+    Fastfood,
+    GaussianTemplates,
+    RandomFourier,
+    RandomMaclaurin,
+    TaylorSketch,
+    TensorSketch,
+)
+from kernelmill.kernels import ArcCosine, Matern, Polynomial
 
 MAPS = [
     RandomFourier(),
@@ -24,8 +33,13 @@ MAPS = [
     CountSketch(hashing="independent", n_components=3),
     TensorSketch(),
     TensorSketch(3, gamma="scale", coef0=1.0, n_components=17),
+    TaylorSketch(),
     RandomMaclaurin(),
     RandomMaclaurin(Polynomial(3, coef0=1.0), degrees="geometric", store_matrix=False),
+    GaussianTemplates(),
+    GaussianTemplates(weighting="student", proper=False, center=None, n_components=7),
+    DotProductFastfood(),
+    DotProductFastfood(ArcCosine(1), max_degree=8, blocks="independent", n_components=7),
 ]
 
 FURTHER = [

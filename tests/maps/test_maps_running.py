@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelmill import Fastfood, RandomFourier
+from kernelmill import DotProductFastfood, Fastfood, GaussianTemplates, RandomFourier
 
 MAPS = {
     "hadamard": "Fastfood(n_components=1024, random_state=0)",
@@ -22,6 +22,8 @@ MAPS = {
     "fft": "Fastfood(n_components=1024, structure='fft', random_state=0)",
     "dense": "RandomFourier(n_components=1024, random_state=0)",
     "dense drawn again": "RandomFourier(n_components=1024, store_matrix=False, random_state=0)",
+    "templates": "GaussianTemplates(n_components=1024, random_state=0)",
+    "sphere": "DotProductFastfood(n_components=1024, random_state=0)",
 }
 
 
@@ -37,7 +39,7 @@ def test_peak_memory_is_the_output_and_a_little():
         import sys
         import numpy as np
         import scipy.sparse as sp
-        from kernelmill import Fastfood, RandomFourier
+        from kernelmill import DotProductFastfood, Fastfood, GaussianTemplates, RandomFourier
 
         def peak():
             with open("/proc/self/status") as status:
@@ -138,7 +140,8 @@ def test_python_threads_share_a_map(feature_map, points):
 @pytest.mark.parametrize("make", MAPS.values(), ids=MAPS.keys())
 def test_forked_children(make, points, same_bits):
     X = points(500, 20)
-    names = {"Fastfood": Fastfood, "RandomFourier": RandomFourier}
+    makers = (DotProductFastfood, Fastfood, GaussianTemplates, RandomFourier)
+    names = {maker.__name__: maker for maker in makers}
     fitted = eval(make, names).set_params(n_threads=2).fit(X)
     Z = fitted.transform(X)  # the pool is running
     with multiprocessing.get_context("fork").Pool(2) as pool:

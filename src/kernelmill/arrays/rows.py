@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["blocks_of_rows", "native_rows"]
+__all__ = ["blocks_of_rows", "native_rows", "rows_in_cache"]
 
 _BLOCK_BYTES = 1 << 21
+_CACHED_ELEMENTS = 1 << 17
 
 
 def native_rows(X: Any) -> Any:
@@ -48,3 +49,8 @@ def _has_contiguous_rows(X: NDArray[Any]) -> bool:
         and X.strides[0] % itemsize == 0
         and X.flags.aligned
     )
+
+
+def rows_in_cache(n_columns: int) -> int:
+    """How many rows of so many columns are worked on at a time, to be found in the cache again."""
+    return max(32, _CACHED_ELEMENTS // n_columns)

@@ -80,16 +80,18 @@ class DotProductKernel(RotationInvariantKernel):
         >>> len(ExponentialDotProduct().terms(1.0))
         19
         """
+        t = checked_positive("t", t)
         if self.degree is not None:
             return self.coefficients(self.degree + 1, scale=t)
         count = _FIRST_TERMS
         while count <= _MOST_TERMS:
-            terms = self.coefficients(count, scale=t)
-            tails = np.cumsum(terms[::-1])[::-1]
+            terms = self._coefficients(count, t)
+            with np.errstate(over="ignore"):
+                tails = np.cumsum(terms[::-1])[::-1]
             if not np.isfinite(tails[0]):
                 break
             negligible = tails[0] > 0 and tails[count // 2] <= _NEGLIGIBLE * tails[0]
-            if negligible and not self._vanishes_early(count):
+            if negligible and not self._vanishes_early(terms):
                 return terms[: int(np.count_nonzero(tails > _NEGLIGIBLE * tails[0]))]
             count *= 2
         raise ValueError(
@@ -97,8 +99,8 @@ class DotProductKernel(RotationInvariantKernel):
             "does not; divide the data by a number, or give fewer coefficients."
         )
 
-    def _vanishes_early(self, count: int) -> bool:
-        """Whether coefficients are 0 for want of small numbers, and not because they end."""
+    def _vanishes_early(self, terms: NDArray[np.float64]) -> bool:
+        """Whether the terms end for want of small numbers, before they no longer matter."""
         return False
 
     def _values(self, X: Any, Y: Any) -> NDArray[np.float64]:

@@ -31,7 +31,8 @@ class Maclaurin(DotProductKernel):
     value : callable, optional
         :math:`\kappa` as a function of an array of inner products. Without it the series is summed
         until its terms no longer matter, which takes a series that converges within some thousand
-        terms at the largest inner product.
+        terms at the largest inner product. If 32 terms in a row, and at least as many as before
+        them, add up to nothing, it is taken to be at its end.
 
     Examples
     --------
@@ -120,10 +121,12 @@ class Maclaurin(DotProductKernel):
             )
         return number
 
-    def _vanishes_early(self, count: int) -> bool:
-        positive = (a := self.coefficients(count))[a > 0]
-        # Later terms may matter at large t, if these are zeros only for want of small numbers.
-        return bool(positive.size and positive[-1] < _SMALLEST and a[-1] == 0)
+    def _vanishes_early(self, terms: NDArray[np.float64]) -> bool:
+        coefficients = self.coefficients(terms.size)
+        last = int(np.flatnonzero(coefficients)[-1])
+        # Underflow makes zeros of coefficients whose terms, at large t, would still matter.
+        matters = terms[last] > np.finfo(np.float64).eps * terms.sum()
+        return bool(coefficients[last] < _SMALLEST and matters)
 
     def __repr__(self) -> str:
         if callable(self.law):

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from kernelmill.kernels import Polynomial
 from kernelmill.maps.base import FeatureMap, checked_choice
 from kernelmill.random import Stream
-from kernelmill.sketches import HASHINGS, PolynomialSketch
+from kernelmill.random.arguments import checked_integer
+from kernelmill.sketches import HASHINGS, MOST_BUCKETS, PolynomialSketch
 
 __all__ = ["CountSketch"]
 
@@ -83,6 +84,7 @@ class CountSketch(FeatureMap):
 
     def _check_parameters(self) -> None:
         checked_choice("hashing", self.hashing, HASHINGS)
+        checked_integer("n_components", self.n_components, 1, MOST_BUCKETS)
 
     def _fit(self, X: Any, n_components: int) -> None:
         self.stream_ = Stream.from_random_state(self.random_state)

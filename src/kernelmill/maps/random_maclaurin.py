@@ -78,9 +78,10 @@ class RandomMaclaurin(FeatureMap):
     Degrees are spread over the columns by systematic sampling: degree n has :math:`D \pi_n` columns
     up to rounding, not a random number of them. If that is at least 1 for degree 0, the constant
     term is exact in a single column and the others are for degrees from 1 on: as many columns of a
-    constant would say no more. Degrees that are expected in less than 1e-16 of a column never come,
-    so the terms of an infinite series that are missing are below 1e-16 of it at norms up to R for
-    "proportional", and those of some 60 degrees after the first one for "geometric".
+    constant would say no more. Degrees that are expected in less than 1e-16 of a column never come:
+    of an infinite series, "proportional" lacks terms that are below 1e-16 of the sum at norms up to
+    R, and "geometric" the terms from some 60 degrees after the first one on, which matter for
+    series that converge slowly.
 
     The product for degree n has the second moment
 

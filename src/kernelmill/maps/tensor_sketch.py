@@ -12,7 +12,8 @@ from kernelmill.kernels import Polynomial
 from kernelmill.maps.bandwidth import resolve_gamma
 from kernelmill.maps.base import FeatureMap, checked_choice
 from kernelmill.random import Stream
-from kernelmill.sketches import HASHINGS, PolynomialSketch
+from kernelmill.random.arguments import checked_integer
+from kernelmill.sketches import HASHINGS, MOST_BUCKETS, PolynomialSketch
 
 __all__ = ["TensorSketch"]
 
@@ -109,6 +110,7 @@ class TensorSketch(FeatureMap):
 
     def _check_parameters(self) -> None:
         checked_choice("hashing", self.hashing, HASHINGS)
+        checked_integer("n_components", self.n_components, 1, MOST_BUCKETS)
         gamma = 1.0 if isinstance(self.gamma, str) else self.gamma
         Polynomial(self.degree, gamma=gamma, coef0=self.coef0)
 

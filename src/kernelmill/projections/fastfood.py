@@ -204,26 +204,44 @@ class HadamardProjection:
             self._drawn[name] = self._draw().astype(np.dtype(dtype))
         return self._drawn[name]
 
+    @property
+    def _n_blocks(self) -> int:
+        n_blocks = -(-self.n_frequencies // self.block_size)
+        return (
+            max(STRATA, n_blocks) if self.stratified and self.structure == "hadamard" else n_blocks
+        )
+
+    def _radii(self) -> NDArray[np.float64]:
+        # In p > d dimensions a scale mixture of Gaussians has the right law in the first d. For
+        # other spectra it is the length of those d coordinates that has to be right.
+        dim = self.block_size if self.kernel.gaussian_mixture else self.dim
+        stream, shape = self.stream.substream("radii"), (self._n_blocks, self.block_size)
+        return self.kernel.radii(stream, shape[0] * shape[1], dim).reshape(shape)
+
     def _draw(self) -> FastfoodFactors:
-        size = self.block_size
-        n_blocks = -(-self.n_frequencies // size)
-        if self.stratified and self.structure == "hadamard":
-            n_blocks = max(STRATA, n_blocks)
+        n_blocks, size = self._n_blocks, self.block_size
         if self.structure == "sorf":
             factors, lengths = _draw_sorf(self.stream, n_blocks, size)
         else:
             factors, lengths = _draw_hadamard(self.stream, n_blocks, size, self.stratified)
-        # In p > d dimensions a scale mixture of Gaussians has the right law in the first d. For
-        # other spectra it is the length of those d coordinates that has to be right.
-        if self.kernel.gaussian_mixture or self.dim == size:
-            radii_dim, row_lengths = size, lengths[:, np.newaxis]
-        else:
-            radii_dim, row_lengths = self.dim, _lengths_of_leading_part(factors, self.dim)
-        radii = self.kernel.radii(self.stream.substream("radii"), n_blocks * size, radii_dim)
-        factors.outer[:] = divided_by_length_scale(
-            radii.reshape(n_blocks, size) / row_lengths, self.length_scale
-        )
+        row_lengths = lengths[:, np.newaxis]
+        if not self.kernel.gaussian_mixture and self.dim < size:
+            row_lengths = _lengths_of_leading_part(factors, self.dim)
+        factors.outer[:] = divided_by_length_scale(self._radii() / row_lengths, self.length_scale)
         return factors
+
+    def lengths(self) -> NDArray[np.float64]:
+        """The lengths of the frequencies in their order, as they were drawn.
+
+        Not for scale mixtures of Gaussians, of which only the length after padding is drawn.
+        """
+        if self.kernel.gaussian_mixture and self.dim < self.block_size:
+            raise ValueError(
+                f"The lengths of frequencies of {type(self.kernel).__name__} are not known in "
+                f"{self.dim} of {self.block_size} dimensions; give their law as a Radial kernel."
+            )
+        order = self.factors(np.float64).rows_in_order()[: self.n_frequencies]
+        return divided_by_length_scale(self._radii().ravel()[order], self.length_scale)
 
     def prepare(self, dtype: Any) -> None:
         """Draw the coefficients for data of this dtype."""
