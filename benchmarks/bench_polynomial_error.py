@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmarks.adult import adult_rows
 from benchmarks.plain_maclaurin import plain_maclaurin
 from benchmarks.timing import heading
-from kernelmill import RandomMaclaurin, TensorSketch
+from kernelmill import DotProductFastfood, RandomMaclaurin, TensorSketch
 from kernelmill.kernels import Polynomial
 
 N_POINTS = 400
@@ -59,6 +59,7 @@ def figure_maps(degree: int, coef0: float) -> dict[str, Features]:
         "RM geometric": of_map(partial(RandomMaclaurin, kernel, degrees="geometric")),
         "RM proportional": of_map(partial(RandomMaclaurin, kernel)),
     }
+    maps["DP Fastfood"] = of_map(partial(DotProductFastfood, kernel))
     if coef0 > 0:
         maps["RM h01"] = of_map(partial(RandomMaclaurin, kernel, h01=True))
     return maps
