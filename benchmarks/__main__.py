@@ -8,9 +8,12 @@ from benchmarks import (
     bench_import,
     bench_map_limits,
     bench_maps,
+    bench_polynomial_error,
     bench_random,
     bench_sincos,
     bench_single_row,
+    bench_sketch_costs,
+    bench_sketches,
 )
 from kernelmill import get_num_threads, runtime
 
@@ -22,6 +25,9 @@ ALL = {
     "maps": bench_maps.main,
     "map_limits": bench_map_limits.main,
     "single_row": bench_single_row.main,
+    "sketches": bench_sketches.main,
+    "sketch_costs": bench_sketch_costs.main,
+    "polynomial_error": bench_polynomial_error.main,
     "import": bench_import.main,
 }
 
