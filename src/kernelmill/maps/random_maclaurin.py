@@ -41,8 +41,8 @@ class RandomMaclaurin(FeatureMap):
         have degrees from 2 on ("H0/1" in the paper).
     degrees : {"proportional", "geometric"}, default="proportional"
         :math:`\pi_n` is proportional to :math:`a_n R^{2n}`, which for points of norm R makes the
-        features of all degrees equally large, or to :math:`2^{-n}` where :math:`a_n > 0`, as in the
-        paper.
+        features of all degrees equally large, or to :math:`2^{-n}` where :math:`a_n > 0`. (The
+        paper draws from all degrees, which leaves columns of zeros where :math:`a_n = 0`.)
     radius : float or "scale", default="scale"
         R; "scale" is the root mean square norm of the rows given to `fit`, to three digits.
         "geometric" does not need it.
@@ -71,7 +71,7 @@ class RandomMaclaurin(FeatureMap):
 
     See Also
     --------
-    TensorSketch : Polynomial kernels, faster and of less error.
+    TensorSketch : Polynomial kernels, faster; for homogeneous ones also of less error.
 
     Notes
     -----

@@ -59,7 +59,7 @@ class TensorSketch(FeatureMap):
 
     See Also
     --------
-    RandomMaclaurin : Other dot-product kernels; of larger error.
+    RandomMaclaurin, DotProductFastfood : Other kernels of the inner product.
     CountSketch : The linear kernel.
 
     Notes
