@@ -56,7 +56,7 @@ cross: $(VENV)/installed
 
 $(VENV)/installed: $(BUILD_INPUTS)
 	@$(PYTHON) tools/check_prerequisites.py
-	@echo "Setting up .venv and compiling the core: a minute or two the first time."
+	@echo "Setting up .venv and compiling the core: a few minutes the first time."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --group build --group test --group lint

@@ -75,11 +75,16 @@ void tensor_sketch_into(nb::handle x, nb::handle buckets, nb::handle weights, nb
     });
 }
 
+size_t roots_of(size_t length) {
+    require(length <= 0x7fffffff, "length must be below 2^31");
+    return ring_roots_size(length);
+}
+
 void ring_roots_into(nb::handle out, size_t length) {
     const Buffer to(out, Buffer::Access::write);
     with_real_type(to, [&](auto zero) {
         using T = decltype(zero);
-        require(to.ndim() == 1 && to.as<T>().contiguous() && to.size() == ring_roots_size(length),
+        require(to.ndim() == 1 && to.as<T>().contiguous() && to.size() == roots_of(length),
                 "out must be one-dimensional and hold ring_roots_size elements");
         if (to.size() > 0) fill_ring_roots(length, to.as<T>().data);
     });
@@ -92,7 +97,7 @@ void register_sketches(nb::module_& m) {
     m.def("tensor_sketch", &tensor_sketch_into, arg("x"), arg("buckets"), arg("weights"),
           arg("offsets").none(), arg("row_scales").none(), arg("ring_roots").none(), arg("out"),
           arg("n_threads"));
-    m.def("ring_roots_size", &ring_roots_size, arg("length"));
+    m.def("ring_roots_size", &roots_of, arg("length"));
     m.def("ring_roots", &ring_roots_into, arg("out"), arg("length"));
 }
 

@@ -2,7 +2,7 @@
 
 Both maps with 1024 columns, on normal data in 5, 20 and 100 dimensions and on scikit-learn's
 digits. What decides is R, the typical distance of the data from their mean in length scales. Prints
-the errors, and draws them if matplotlib is installed:
+the errors, which takes half a minute, and draws them if matplotlib is installed:
 
     python examples/taylor_or_fastfood.py [plot.svg]
 """
@@ -97,7 +97,7 @@ def main() -> None:
     try:
         draw(results, sys.argv[1] if len(sys.argv) > 1 else "taylor_or_fastfood.svg")
     except ImportError:
-        sys.exit("No plot: matplotlib is not installed. Install it with `pip install matplotlib`.")
+        print("No plot: matplotlib is not installed. Install it with `pip install matplotlib`.")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ Contents
 --------
 Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
-GaussianTemplates
-    Positive, local features of the Gaussian kernel.
+TaylorSketch, GaussianTemplates
+    Features of the Gaussian kernel by its Taylor series, and positive, local ones.
 TensorSketch, RandomMaclaurin, CountSketch, DotProductFastfood
     Feature maps of kernels of the inner product; the last one also of kernels of angles.
 PermutationEncoder

@@ -235,9 +235,9 @@ class TestMaclaurin:
 
     def test_values_are_checked(self):
         with pytest.raises(TypeError, match="value must be a function of inner products"):
-            Maclaurin([1.0], value=2.0)
+            Maclaurin(lambda n: 0.5**n, value=2.0)
         with pytest.raises(ValueError, match="one number for each inner product"):
-            Maclaurin([1.0], value=lambda t: 1.0)([[1.0]])
+            Maclaurin(lambda n: 0.5**n, value=lambda t: 1.0)([[1.0]])
 
 
 class TestNames:

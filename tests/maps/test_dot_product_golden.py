@@ -36,7 +36,7 @@ GOLDEN = {
     "count sketch independent": "2ed38fa13d5c47fdd91500f2dafb83c3",
     "tensor sketch": "9edd36b0a6302d5f3afd00c256e7cadc",
     "tensor sketch independent": "2d422f7298f6aef0c9243fefaf4448b8",
-    "taylor": "ddc4bcc1ad3cf96c7ab41d258ebfa889",
+    "taylor": "3af274b4f9a1895f7d7d307320ca1f26",
     "maclaurin": "3c143baab86f574af6afc6bbf0de4e4e",
     "maclaurin geometric": "2fb41e98061a5dda41996c6578925ace",
     "sphere": "4b4dd0ce6312231a046b14592fa7cede",

@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 from kernelmill import GaussianTemplates
 from kernelmill.kernels import Gaussian
-from kernelmill.maps.column_means import column_means
+from kernelmill.maps.centering import column_means
 from kernelmill.projections import FeatureLayout
 
 N_SEEDS = 200
@@ -237,7 +237,7 @@ ERRORS = [
     ({"weighting": "student"}, ValueError, "proper=True needs weighting='gaussian'.*proper=False"),
     ({"df": -1}, ValueError, "df must be a positive"),
     ({"proper": 1}, TypeError, "proper must be True or False, got 1"),
-    ({"center": "median"}, ValueError, "center must be one of 'mean', got 'median'"),
+    ({"center": "median"}, ValueError, "center must be 'mean' or None, got 'median'"),
     ({"length_scale": 1.0, "gamma": 2.0}, ValueError, "Only one of length_scale and gamma"),
     ({"length_scale": -1}, ValueError, "length_scale must be a positive"),
     ({"n_components": 0}, ValueError, "n_components must be at least 1"),

@@ -143,7 +143,7 @@ def test_equal_rows():
     [
         ({"degree": 0}, ValueError, "degree must be"),
         ({"degree": 1.5}, TypeError, "degree must be"),
-        ({"center": "median"}, ValueError, "center must be one of 'mean'"),
+        ({"center": "median"}, ValueError, "center must be 'mean' or None"),
         ({"radius": 0.0}, ValueError, "radius must be a positive"),
         ({"radius": "median"}, ValueError, "radius must be one of 'scale'"),
         ({"normalize": "yes"}, TypeError, "normalize must be True or False, got 'yes'"),

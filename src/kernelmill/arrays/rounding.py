@@ -25,7 +25,7 @@ def rounded(coefficients: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     if not np.isfinite(out).all():
         raise ValueError(
             f"Coefficients of the map are too large for {dtype.name}; give a larger length_scale "
-            "(or smaller factors), or data in float64."
+            "where there is one, scale the data, or give them in float64."
         )
     out.flags.writeable = False
     return out

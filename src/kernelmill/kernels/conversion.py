@@ -44,8 +44,9 @@ def convert(
         The kernel whose values are given.
     target : Gaussian or DotProductKernel
         The kernel whose values are wanted.
-    length_scale : float, default=1.0
-        Of the Gaussian kernel, on whichever side it stands: ``exp(-r²/(2 length_scale²))``.
+    length_scale : float, default=None
+        Of the Gaussian kernel, on whichever side it stands: ``exp(-r²/(2 length_scale²))``; None
+        is 1.
     squared_norms_X, squared_norms_Y : array_like of shapes (n_X,) and (n_Y,), or float
         Squared lengths of the points, a number if all have the same. Needed if one of the kernels
         is Gaussian. Without the second, Y is X. Where they are not known, :func:`squared_norms`

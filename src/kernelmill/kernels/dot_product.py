@@ -96,7 +96,8 @@ class DotProductKernel(RotationInvariantKernel):
             count *= 2
         raise ValueError(
             f"The series of {self!r} must converge within some thousand terms, and at t = {t:g} it "
-            "does not; divide the data by a number, or give fewer coefficients."
+            "does not; divide the data by a number, or take a flatter kernel (of a larger "
+            "length_scale, or with coefficients that fall faster or end)."
         )
 
     def _vanishes_early(self, terms: NDArray[np.float64]) -> bool:

@@ -294,7 +294,13 @@ def _collected(dim: int, weights: NDArray[np.float64], remainder: float) -> Sphe
 
 
 def _of_zonal(kernel: Zonal, dim: int, max_degree: int, radius: float) -> SphericalExpansion:
-    found, errors = _by_quadrature(kernel, dim, max_degree)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found, errors = _by_quadrature(kernel, dim, max_degree)
+    if not (np.isfinite(found).all() and np.isfinite(errors).all()):
+        raise ValueError(
+            f"The expansion of {kernel!r} in {dim} dimensions must be finite up to degree "
+            f"{max_degree}, and it overflows; give a lower max_degree, or a smaller profile."
+        )
     at_one = float(kernel.value(1.0))
     if kernel.maclaurin is not None:
         summed, left_out = _by_series(kernel, dim, max_degree)

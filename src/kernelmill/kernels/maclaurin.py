@@ -29,7 +29,8 @@ class Maclaurin(DotProductKernel):
         ``coefficients(n)`` returns :math:`a_n` for every integer n >= 0. They are finite and not
         negative.
     value : callable, optional
-        :math:`\kappa` as a function of an array of inner products. Without it the series is summed
+        :math:`\kappa` as a function of an array of inner products, for coefficients that are a
+        function. Without it the series is summed
         until its terms no longer matter, which takes a series that converges within some thousand
         terms at the largest inner product. If 32 terms in a row, and at least as many as before
         them, add up to nothing, it is taken to be at its end.
@@ -55,6 +56,11 @@ class Maclaurin(DotProductKernel):
     ) -> None:
         if value is not None and not callable(value):
             raise TypeError(f"value must be a function of inner products or None, got {value!r}.")
+        if value is not None and not callable(coefficients):
+            raise ValueError(
+                "value must be None where the coefficients are an array, which says all, got "
+                f"{name_of(value)}; leave it out, or give the coefficients as a function of n."
+            )
         law = coefficients if callable(coefficients) else checked_coefficients(coefficients)
         object.__setattr__(self, "law", law)
         object.__setattr__(self, "profile", value)
@@ -68,13 +74,20 @@ class Maclaurin(DotProductKernel):
         """The kernel of points whose inner products are t, elementwise."""
         t = np.asarray(t, np.float64)
         if self.profile is not None:
-            result = as_real(np.asarray(self.profile(t)), "The result of value", "return reals")
+            result = as_real(
+                np.asarray(self.profile(t.copy())), "The result of value", "return reals"
+            )
             if result.shape != t.shape:
                 raise ValueError(
                     f"value must return one number for each inner product, shape {t.shape}, got "
                     f"shape {result.shape}; write it with numpy functions of its argument."
                 )
             return result.astype(np.float64, copy=False)
+        finite = np.isfinite(t)
+        if not finite.all():
+            result = np.full(t.shape, np.nan)
+            result[finite] = self.value(t[finite])
+            return result
         largest = float(np.abs(t).max(initial=0.0))
         if not callable(self.law):
             terms, ratios = self.law, t
@@ -118,6 +131,11 @@ class Maclaurin(DotProductKernel):
                 f"coefficients(n) must return finite numbers that are not negative, got {given!r} "
                 f"for n = {n} from {name_of(self.law)}; otherwise the function is no kernel in "
                 "every dimension."
+            )
+        if float(self.law(n)) != number:
+            raise ValueError(
+                f"coefficients(n) must return the same number again, and {name_of(self.law)} does "
+                f"not for n = {n}; let it depend on n alone."
             )
         return number
 

@@ -64,10 +64,16 @@ def resolve(kernel: str | Kernel) -> Kernel:
             f"kernel must be an instance, got the class {kernel.__name__}; "
             f"write {kernel.__name__}()."
         )
+    hint = ""
+    if isinstance(kernel, RotationInvariantKernel):
+        hint = "; that is a kernel of inner products, for TensorSketch or DotProductFastfood"
     raise TypeError(
         f"kernel must be one of {names} or a Kernel such as Matern(nu=2.5), got {kernel!r} "
-        f"({type(kernel).__name__})."
+        f"({type(kernel).__name__}){hint}."
     )
+
+
+_FOR_SHIFT_INVARIANT = "that is a shift-invariant kernel, for RandomFourier or Fastfood"
 
 
 def resolve_dot_product(
@@ -99,7 +105,7 @@ def resolve_dot_product(
         if close:
             hint = f"; did you mean {close[0]!r}?"
         elif kernel in _NAMED:
-            hint = "; that is a shift-invariant kernel, for RandomFourier or Fastfood."
+            hint = f"; {_FOR_SHIFT_INVARIANT}."
         else:
             hint = "."
         raise ValueError(
@@ -114,7 +120,14 @@ def resolve_dot_product(
     other = isinstance(kernel, (Kernel, RotationInvariantKernel, type))
     if not other and (callable(kernel) or isinstance(kernel, (Sequence, np.ndarray))):
         return Maclaurin(kernel)  # type: ignore[arg-type] # mypy takes strings for sequences
+    hint = ""
+    if isinstance(kernel, Kernel):
+        hint = f"; {_FOR_SHIFT_INVARIANT}"
+    elif isinstance(kernel, RotationInvariantKernel):
+        hint = (
+            "; that is not a function of the inner product alone, but DotProductFastfood takes it"
+        )
     raise TypeError(
         f"kernel must be one of {names}, a DotProductKernel such as Polynomial(3, coef0=1.0) or "
-        f"Maclaurin coefficients, got {kernel!r} ({type(kernel).__name__})."
+        f"Maclaurin coefficients, got {kernel!r} ({type(kernel).__name__}){hint}."
     )

@@ -16,6 +16,10 @@ from kernelmill.random.arguments import checked_integer
 __all__ = ["SpherePower", "mean_power_coefficients"]
 
 
+# Their integers have as many digits, and the time grows with the third power.
+_MOST_COEFFICIENTS = 256
+
+
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class SpherePower(RotationInvariantKernel):
     r"""Mean products of powers of projections to a random direction.
@@ -61,7 +65,13 @@ class SpherePower(RotationInvariantKernel):
                 "coefficients must be an array, the sum being finite, got a function; give its "
                 "first values."
             )
-        object.__setattr__(self, "coefficients", checked_coefficients(coefficients))
+        checked = checked_coefficients(coefficients)
+        if checked.size > _MOST_COEFFICIENTS:
+            raise ValueError(
+                f"coefficients must be at most {_MOST_COEFFICIENTS}, got {checked.size}; leave out "
+                "the higher powers."
+            )
+        object.__setattr__(self, "coefficients", checked)
 
     def value(
         self, cosine: ArrayLike, product_of_norms: ArrayLike, dim: int

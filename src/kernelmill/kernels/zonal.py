@@ -73,7 +73,9 @@ class Zonal(RotationInvariantKernel):
     def value(self, cosine: ArrayLike) -> NDArray[np.float64]:
         """The kernel of unit vectors whose angles have these cosines, elementwise."""
         cosine = np.asarray(cosine, np.float64)
-        result = as_real(np.asarray(self.profile(cosine)), "The result of profile", "return reals")
+        result = as_real(
+            np.asarray(self.profile(cosine.copy())), "The result of profile", "return reals"
+        )
         if result.shape != cosine.shape:
             raise ValueError(
                 f"profile must return one number for each cosine, shape {cosine.shape}, got shape "

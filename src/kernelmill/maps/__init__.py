@@ -6,6 +6,8 @@ RandomFourier
     Shift-invariant kernels with a dense matrix of frequencies.
 Fastfood
     Radial kernels in loglinear time, without a matrix.
+TaylorSketch
+    The Gaussian kernel by its Taylor series, for large length scales.
 GaussianTemplates
     The Gaussian kernel by positive, local features.
 TensorSketch

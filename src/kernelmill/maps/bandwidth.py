@@ -76,7 +76,12 @@ def resolve_gamma(gamma: Any, X: Any) -> float:
         if isinstance(gamma, str):
             hint = "; write gamma=1 / X.shape[1]" if gamma == "auto" else ""
             raise ValueError(f"gamma must be a positive number or 'scale', got {gamma!r}{hint}.")
-        return checked_positive("gamma", gamma)
+        try:
+            return checked_positive("gamma", gamma)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"gamma must be a positive, finite number or 'scale', got {gamma!r}."
+            ) from None
     spread = X.shape[1] * variance_of_entries(X)
     resolved = 1 / spread if spread > 0 else 1.0
     if not (resolved > 0 and np.isfinite(resolved)):

@@ -16,6 +16,8 @@ from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["FeatureMap", "checked_choice"]
 
+MOST_COMPONENTS = 2**31 - 1
+
 
 def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """`value` if it is one of the choices."""
@@ -57,7 +59,7 @@ class FeatureMap(
         """
         before = dict(vars(self))
         try:
-            n_components = checked_integer("n_components", self.n_components, 1)
+            n_components = checked_integer("n_components", self.n_components, 1, MOST_COMPONENTS)
             resolve_threads(self.n_threads)
             self._check_parameters()
             self._fit(checked_data(self, X, reset=True), n_components)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from kernelmill.kernels import Polynomial
 from kernelmill.maps.base import FeatureMap, checked_choice
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer
-from kernelmill.sketches import HASHINGS, MOST_BUCKETS, PolynomialSketch
+from kernelmill.sketches import HASHINGS, PolynomialSketch
 
 __all__ = ["CountSketch"]
 
@@ -40,6 +39,8 @@ class CountSketch(FeatureMap):
 
     Attributes
     ----------
+    kernel_ : Polynomial
+        Of degree 1.
     sketch_ : PolynomialSketch
         Of degree 1.
     n_features_in_ : int
@@ -84,9 +85,9 @@ class CountSketch(FeatureMap):
 
     def _check_parameters(self) -> None:
         checked_choice("hashing", self.hashing, HASHINGS)
-        checked_integer("n_components", self.n_components, 1, MOST_BUCKETS)
 
     def _fit(self, X: Any, n_components: int) -> None:
+        self.kernel_ = Polynomial(degree=1)
         self.stream_ = Stream.from_random_state(self.random_state)
         self.sketch_ = PolynomialSketch(
             degree=1,
@@ -104,4 +105,4 @@ class CountSketch(FeatureMap):
         return out
 
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        return Polynomial(degree=1)(X, Y)
+        return self.kernel_(X, Y)

@@ -113,11 +113,7 @@ class PermutationEncoder(
         try:
             self._check_parameters()
             n = self._checked_items(X, reset=True).shape[1]
-            if self.encoding == "pairs" and n < 2:
-                raise ValueError(
-                    f"X must have at least 2 columns for pairs of items, got n_features = {n}; "
-                    'give permutations of more items, or encoding="matrix".'
-                )
+            self._check_pairs(n)
             self.n_items_ = n
         except BaseException:
             self.__dict__ = before
@@ -137,6 +133,8 @@ class PermutationEncoder(
         csr_array or ndarray of shape (n_samples, n²), or ndarray of shape (n_samples, n (n-1) / 2)
         """
         check_is_fitted(self)
+        self._check_parameters()
+        self._check_pairs(self.n_items_)
         items = self._checked_items(X, reset=False)
         if self.encoding == "pairs":
             return self._pairs(items)
@@ -228,6 +226,13 @@ class PermutationEncoder(
             if not isinstance(value, (bool, np.bool_)):
                 raise TypeError(f"{name} must be True or False, got {value!r}.")
 
+    def _check_pairs(self, n: int) -> None:
+        if self.encoding == "pairs" and n < 2:
+            raise ValueError(
+                f"X must have at least 2 columns for pairs of items, got n_features = {n}; "
+                'give permutations of more items, or encoding="matrix".'
+            )
+
     def _checked_items(self, X: Any, *, reset: bool) -> NDArray[np.int64]:
         """The permutations of X, with items counted from 0."""
         numbers = self._checked_numbers(X, reset=reset)
@@ -253,9 +258,14 @@ class PermutationEncoder(
         if isinstance(X, np.ma.MaskedArray):
             raise TypeError("X is a masked array, whose mask would be lost; drop those rows first.")
         # Missing and infinite entries pass: whoever looks for permutations names their row.
-        return np.asarray(
+        numbers = np.asarray(
             validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=reset)
         )
+        if numbers.dtype.kind not in "biuf":
+            raise TypeError(
+                f"X must hold whole numbers, got dtype {numbers.dtype}; give the numbers of items."
+            )
+        return numbers
 
     def _complaint(self, row: int, what: str) -> str:
         n = self.n_features_in_

@@ -32,7 +32,8 @@ class RandomMaclaurin(FeatureMap):
     kernel : str, DotProductKernel, array_like or callable, default="polynomial"
         "polynomial" (or "poly": degree 2, homogeneous), "exponential", an object of
         :mod:`kernelmill.kernels` such as ``Polynomial(3, coef0=1.0)``, or your own: an array of the
-        coefficients :math:`a_n`, none negative, or a function of n.
+        coefficients :math:`a_n`, none negative, or a function of the degree n (not the kernel
+        function).
     n_components : int, default=100
         D, the number of output columns, exactly.
     h01 : bool, default=False

@@ -12,8 +12,7 @@ from kernelmill.kernels import Polynomial
 from kernelmill.maps.bandwidth import resolve_gamma
 from kernelmill.maps.base import FeatureMap, checked_choice
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer
-from kernelmill.sketches import HASHINGS, MOST_BUCKETS, PolynomialSketch
+from kernelmill.sketches import HASHINGS, PolynomialSketch
 
 __all__ = ["TensorSketch"]
 
@@ -110,9 +109,9 @@ class TensorSketch(FeatureMap):
 
     def _check_parameters(self) -> None:
         checked_choice("hashing", self.hashing, HASHINGS)
-        checked_integer("n_components", self.n_components, 1, MOST_BUCKETS)
-        gamma = 1.0 if isinstance(self.gamma, str) else self.gamma
-        Polynomial(self.degree, gamma=gamma, coef0=self.coef0)
+        if not isinstance(self.gamma, str):
+            resolve_gamma(self.gamma, None)
+        Polynomial(self.degree, coef0=self.coef0)
 
     def _fit(self, X: Any, n_components: int) -> None:
         self.gamma_ = resolve_gamma(self.gamma, X)

@@ -19,6 +19,7 @@ from kernelmill.projections.coefficients import (
     draw_permutations,
 )
 from kernelmill.projections.layout import FeatureLayout
+from kernelmill.projections.row_products import row_products
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.transforms import fwht
@@ -124,26 +125,33 @@ def _draw_sorf(
     return factors, np.full(n_blocks, size * np.sqrt(size))
 
 
-def _lengths_of_leading_part(factors: FastfoodFactors, dim: int) -> NDArray[np.float64]:
-    """The length of the first `dim` coordinates of every row of H G P H B, block by block.
+def _lengths_of_leading_part(
+    factors: FastfoodFactors, dim: int, n_frequencies: int
+) -> NDArray[np.float64]:
+    """The length of the first `dim` coordinates of the rows of H G P H B, block by block.
 
-    The unit vectors are projected a few at a time, and squares are added in their order.
+    Rows are made, some at a time, by the transposed product of unit vectors: O(p log p) for each.
+    Those of no frequency are given the length 1.
     """
     n_blocks, size = factors.inner.shape
-    squares = np.zeros((n_blocks, size))
-    step = max(1, (1 << 20) // size)
-    for begin in range(0, dim, step):
-        units = np.eye(min(step, dim - begin), size, begin)
-        for block in range(n_blocks):
-            group = block // factors.blocks_per_group
-            rows = units
-            for stage_signs in factors.signs[group]:
-                rows = fwht(rows * stage_signs)
+    squares = np.ones((n_blocks, size))
+    needed = np.sort(factors.rows_in_order()[:n_frequencies])
+    step = max(1, (1 << 18) // size)
+    for block in range(n_blocks):
+        group = block // factors.blocks_per_group
+        places = needed[(needed >= block * size) & (needed < (block + 1) * size)] - block * size
+        for begin in range(0, places.size, step):
+            part = places[begin : begin + step]
+            units = np.zeros((part.size, size))
+            units[np.arange(part.size), part] = 1
+            rows = fwht(units) * factors.inner[block]
             if factors.permutation is not None:
-                rows = rows[:, factors.permutation[group]]
-            rows = fwht(rows * factors.inner[block])
-            for row in rows:
-                squares[block] += row * row
+                permuted = np.empty_like(rows)
+                permuted[:, factors.permutation[group]] = rows
+                rows = permuted
+            for stage_signs in factors.signs[group][::-1]:
+                rows = fwht(rows) * stage_signs
+            squares[block, part] = row_products(rows[:, :dim])
     return np.sqrt(squares)
 
 
@@ -226,7 +234,7 @@ class HadamardProjection:
             factors, lengths = _draw_hadamard(self.stream, n_blocks, size, self.stratified)
         row_lengths = lengths[:, np.newaxis]
         if not self.kernel.gaussian_mixture and self.dim < size:
-            row_lengths = _lengths_of_leading_part(factors, self.dim)
+            row_lengths = _lengths_of_leading_part(factors, self.dim, self.n_frequencies)
         factors.outer[:] = divided_by_length_scale(self._radii() / row_lengths, self.length_scale)
         return factors
 

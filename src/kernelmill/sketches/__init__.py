@@ -6,12 +6,12 @@ PolynomialSketch
     Of tensor powers: convolutions of count sketches.
 MaclaurinSketch
     Products of projections to random signs.
-draw_hashes, HASHINGS, MOST_BUCKETS
+draw_hashes, HASHINGS
     The buckets and signs that count sketches are made of.
 """
 
-from kernelmill.sketches.hashing import HASHINGS, MOST_BUCKETS, draw_hashes
+from kernelmill.sketches.hashing import HASHINGS, draw_hashes
 from kernelmill.sketches.maclaurin import MaclaurinSketch
 from kernelmill.sketches.tensor_sketch import PolynomialSketch
 
-__all__ = ["HASHINGS", "MOST_BUCKETS", "MaclaurinSketch", "PolynomialSketch", "draw_hashes"]
+__all__ = ["HASHINGS", "MaclaurinSketch", "PolynomialSketch", "draw_hashes"]

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from kernelmill.random import Stream
 from kernelmill.sketches.lattice import lattice_multipliers
 
-__all__ = ["HASHINGS", "MOST_BUCKETS", "draw_hashes"]
+__all__ = ["HASHINGS", "draw_hashes"]
 
 HASHINGS = ("collision_free", "independent")
-MOST_BUCKETS = 2**31 - 1
 
 
 def draw_hashes(

@@ -19,6 +19,7 @@ from kernelmill.sketches.degrees import feature_weights, spread_degrees
 __all__ = ["MaclaurinSketch"]
 
 _PROJECTION, _TIMES = 0, 4  # kinds of features as the native core numbers them
+_SMALL_PANEL = 16
 _PANEL = 128  # columns: whole panels and tiles of the native core, for both dtypes
 _BLOCK_ELEMENTS = 1 << 19  # of a matrix, drawn at a time
 _OUTPUT_BYTES = 1 << 22  # of the output, multiplied by all factors before the next rows
@@ -95,8 +96,10 @@ class MaclaurinSketch:
 
     def _parts(self) -> Iterator[tuple[int, int, int]]:
         """Level, first and last column of what is drawn and multiplied at a time."""
+        # Whole panels of the core, and of its tiles where that is not too much memory.
         rows = max(1, _BLOCK_ELEMENTS // self.dim)
-        step = -(-rows // _PANEL) * _PANEL
+        panel = _PANEL if rows >= _PANEL else _SMALL_PANEL
+        step = -(-rows // panel) * panel
         for level in range(int(self.degrees.max(initial=0))):
             columns = self._columns_of(level)
             for start in range(0, columns, step):

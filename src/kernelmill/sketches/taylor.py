@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from kernelmill.sketches.lengths import shifted_to_fast_lengths
+
 __all__ = ["columns_of_degrees"]
 
 _MOST_DEGREES = 64
@@ -33,10 +35,17 @@ def columns_of_degrees(
         One column for degree 0, which is exact with it, and at least one for each other degree.
     """
     if degree is not None:
-        return _shared(square, dim, n_columns, min(degree, n_columns - 1))
-    candidates = range(1 if n_columns > 1 else 0, min(_MOST_DEGREES, n_columns - 1) + 1)
-    shares = (_shared(square, dim, n_columns, last) for last in candidates)
-    return min(shares, key=lambda columns: _squared_error(square, dim, columns))
+        best = _shared(square, dim, n_columns, min(degree, n_columns - 1))
+    else:
+        candidates = range(1 if n_columns > 1 else 0, min(_MOST_DEGREES, n_columns - 1) + 1)
+        shares = (_shared(square, dim, n_columns, last) for last in candidates)
+        best = min(shares, key=lambda columns: _squared_error(square, dim, columns))
+    estimated = [n for n in range(2, len(best)) if best[n] < _needed(dim, n)]
+    for n, count in zip(
+        estimated, shifted_to_fast_lengths([best[n] for n in estimated]), strict=True
+    ):
+        best[n] = count
+    return best
 
 
 def _shared(square: float, dim: int, n_columns: int, degree: int) -> list[int]:
@@ -59,7 +68,10 @@ def _in_proportion(square: float, dim: int, n_columns: int, degrees: range) -> l
     sizes = {n: float(f"{math.sqrt(_variance(square, n)):.6g}") for n in degrees}
     while left > 0 and open_degrees:
         total = sum(sizes[n] for n in open_degrees)
-        grants = {n: int(left * (sizes[n] / total if total > 0 else 0)) for n in open_degrees}
+        if total == 0:  # below the smallest number: none of them matters
+            grants = {open_degrees[0]: left}
+        else:
+            grants = {n: int(left * (sizes[n] / total)) for n in open_degrees}
         if not any(grants.values()):
             grants = {max(open_degrees, key=lambda n: sizes[n] / counts[n]): 1}
         for n, grant in grants.items():

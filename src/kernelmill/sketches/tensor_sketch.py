@@ -24,6 +24,7 @@ class Tables(NamedTuple):
     buckets: NDArray[np.int32]  # of the columns, for each factor
     weights: NDArray[Any]  # of the columns: signs times the scale
     offsets: NDArray[Any] | None  # what the sketch of a row of zeros holds
+    constants: NDArray[Any] | None  # the same of a row from which the shift is subtracted already
     ring_roots: NDArray[Any] | None  # constants of transforms, for lengths with odd factors
 
 
@@ -74,16 +75,24 @@ class PolynomialSketch:
         columns = np.ascontiguousarray(buckets[:, : self.dim])
         columns.flags.writeable = False
         weights = rounded(signs[:, : self.dim] * self.scale, dtype)
-        offsets = None
-        if has_constant or self.shift is not None:
+        constants = None
+        if has_constant:
+            constants = np.zeros((self.degree, self.length))
+            constants[np.arange(self.degree), buckets[:, -1]] = signs[:, -1] * self.constant
+        offsets = constants
+        if self.shift is not None:
             offsets = np.zeros((self.degree, self.length))
+            if constants is not None:
+                offsets += constants
             for k in range(self.degree):
-                if self.shift is not None:
-                    np.subtract.at(offsets[k], columns[k], weights[k] * self.shift)
-                if has_constant:
-                    offsets[k, buckets[k, -1]] += signs[k, -1] * self.constant
-            offsets = rounded(offsets, dtype)
-        return Tables(columns, weights, offsets, self._ring_roots(dtype))
+                np.subtract.at(offsets[k], columns[k], weights[k] * self.shift)
+        return Tables(
+            columns,
+            weights,
+            None if offsets is None else rounded(offsets, dtype),
+            None if constants is None else rounded(constants, dtype),
+            self._ring_roots(dtype),
+        )
 
     def _ring_roots(self, dtype: np.dtype[Any]) -> NDArray[Any] | None:
         size = _native.ring_roots_size(self.length) if self.degree > 1 else 0
@@ -99,9 +108,13 @@ class PolynomialSketch:
         out: NDArray[Any],
         *,
         row_scales: NDArray[Any] | None = None,
+        shifted: bool = False,
         n_threads: int | None = None,
     ) -> None:
-        """Write the sketches of the rows of X, times `row_scales`; all have the dtype of `out`."""
+        """Write the sketches of the rows of X, times `row_scales`; all have the dtype of `out`.
+
+        With `shifted`, the shift has been subtracted from the rows.
+        """
         tables = self.tables(out.dtype)
         threads = resolve_threads(n_threads)
         begin = 0
@@ -112,7 +125,7 @@ class PolynomialSketch:
                 native_rows(rows),
                 tables.buckets,
                 tables.weights,
-                tables.offsets,
+                tables.constants if shifted else tables.offsets,
                 scales,
                 tables.ring_roots,
                 part,

@@ -1,0 +1,27 @@
+"""Lengths of sketches whose transforms are fast."""
+
+from __future__ import annotations
+
+from kernelmill import _native
+
+__all__ = ["shifted_to_fast_lengths"]
+
+
+def _fast_at_most(length: int) -> int:
+    """The largest length up to this one with its own transform: no prime factor above 13."""
+    while length & (length - 1) and _native.ring_roots_size(length) == 0:
+        length -= 1
+    return length
+
+
+def shifted_to_fast_lengths(lengths: list[int]) -> list[int]:
+    """About these lengths, of the same sum: the longest fast ones, the shortest takes the rest."""
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    result = list(lengths)
+    carry = 0
+    for i in order[:-1]:
+        result[i] = _fast_at_most(lengths[i] + carry)
+        carry += lengths[i] - result[i]
+    if order:
+        result[order[-1]] += carry
+    return result
