@@ -45,7 +45,7 @@ MAPS = {
     "tensor sketch inhomogeneous": TensorSketch(3, coef0=1.0, gamma="scale"),
     "tensor sketch independent": TensorSketch(hashing="independent"),
     "taylor": TaylorSketch(),
-    "taylor unbiased": TaylorSketch(degree=3, center=None, normalize=False),
+    "taylor unbiased": TaylorSketch(center=None, normalize=False),
     "maclaurin": RandomMaclaurin(),
     "maclaurin cubic": RandomMaclaurin(Polynomial(3, gamma=0.1, coef0=1.0)),
     "maclaurin own, geometric": RandomMaclaurin([1.0, 0.2, 0.0, 0.3], degrees="geometric"),

@@ -59,7 +59,9 @@ class FeatureMap(
         """
         before = dict(vars(self))
         try:
-            n_components = checked_integer("n_components", self.n_components, 1, MOST_COMPONENTS)
+            n_components = checked_integer("n_components", self.n_components, 1)
+            if n_components > MOST_COMPONENTS:
+                raise ValueError(f"n_components must be below 2**31, got {n_components}.")
             resolve_threads(self.n_threads)
             self._check_parameters()
             self._fit(checked_data(self, X, reset=True), n_components)

@@ -28,6 +28,7 @@ __all__ = ["FastfoodFactors", "HadamardProjection", "padded_size"]
 
 # With fewer dimensions, the rows of one block are too much alike: docs/decisions/008.
 _SMALLEST_BLOCK = 64
+_FEW_DIMENSIONS = 64
 _FEWEST_FOR_SORF = 16
 
 
@@ -130,9 +131,32 @@ def _lengths_of_leading_part(
 ) -> NDArray[np.float64]:
     """The length of the first `dim` coordinates of the rows of H G P H B, block by block.
 
-    Rows are made, some at a time, by the transposed product of unit vectors: O(p log p) for each.
-    Those of no frequency are given the length 1.
+    Those of rows that are no frequency are arbitrary. A few coordinates can be small beside the
+    others, so they are found by the operations that project data, whose rounding errors they share.
     """
+    few = dim <= _FEW_DIMENSIONS
+    return _lengths_by_units(factors, dim) if few else _lengths_by_rows(factors, dim, n_frequencies)
+
+
+def _lengths_by_units(factors: FastfoodFactors, dim: int) -> NDArray[np.float64]:
+    """By projections of the unit vectors; squares are added in their order."""
+    n_blocks, size = factors.inner.shape
+    squares = np.zeros((n_blocks, size))
+    units = np.eye(dim, size)
+    for block in range(n_blocks):
+        group = block // factors.blocks_per_group
+        rows = units
+        for stage_signs in factors.signs[group]:
+            rows = fwht(rows * stage_signs)
+        if factors.permutation is not None:
+            rows = rows[:, factors.permutation[group]]
+        for row in fwht(rows * factors.inner[block]):
+            squares[block] += row * row
+    return np.sqrt(squares)
+
+
+def _lengths_by_rows(factors: FastfoodFactors, dim: int, n_frequencies: int) -> NDArray[np.float64]:
+    """By the rows that are frequencies: transposed products with unit vectors, some at a time."""
     n_blocks, size = factors.inner.shape
     squares = np.ones((n_blocks, size))
     needed = np.sort(factors.rows_in_order()[:n_frequencies])
