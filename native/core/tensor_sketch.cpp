@@ -15,13 +15,22 @@ namespace {
 constexpr size_t elements_per_piece = size_t(1) << 13;
 constexpr size_t columns_at_once = 512;  // of the rows that go into lanes
 
-// The count sketch number k of one row.
+// The count sketch number k of one row. Products are taken some at a time, since those of the next
+// columns need not wait for the sums.
 template <class T>
-void add_row(const DenseRows<T>& x, size_t row, const CountSketches<T>& s, size_t k, T* to) {
-    const T* from = x.data + static_cast<ptrdiff_t>(row) * x.stride;
-    const int32_t* buckets = s.buckets + k * s.dim;
-    const T* weights = s.weights + k * s.dim;
-    for (size_t i = 0; i < s.dim; ++i) to[buckets[i]] += weights[i] * from[i];
+void add_row(const DenseRows<T>& x, size_t row, const CountSketches<T>& s, size_t k,
+             T* __restrict to) {
+    constexpr size_t together = 8;
+    const T* __restrict from = x.data + static_cast<ptrdiff_t>(row) * x.stride;
+    const int32_t* __restrict buckets = s.buckets + k * s.dim;
+    const T* __restrict weights = s.weights + k * s.dim;
+    size_t i = 0;
+    for (; i + together <= s.dim; i += together) {
+        T products[together];
+        for (size_t j = 0; j < together; ++j) products[j] = weights[i + j] * from[i + j];
+        for (size_t j = 0; j < together; ++j) to[buckets[i + j]] += products[j];
+    }
+    for (; i < s.dim; ++i) to[buckets[i]] += weights[i] * from[i];
 }
 template <class T, class Index>
 void add_row(const SparseRows<T, Index>& x, size_t row, const CountSketches<T>& s, size_t k,

@@ -91,7 +91,7 @@ class TaylorSketch(FeatureMap):
     the mean than others. Measurements, also on real data, are in ``docs/taylor-or-fastfood.md``.
     With ``length_scale="median"`` R is 0.7 to 1, with "scale" up to 1.4.
 
-    It takes several times as long as :class:`Fastfood`: a degree of n costs n sketches.
+    It takes about four times as long as :class:`Fastfood`: a term of degree n costs n sketches.
 
     Examples
     --------
