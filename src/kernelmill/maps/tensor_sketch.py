@@ -73,7 +73,11 @@ class TensorSketch(FeatureMap):
     differ in m places: 1/D for independent hashing. For collision-free hashing q\ :sub:`1`, of the
     largest term, is 0 up to d = D; q\ :sub:`2` is at most about (1 - D / d\ :sup:`2`) / D and the
     others about 1/D. (Lemma 6 of Pham & Pagh states less than this for p > 1; see
-    ``docs/decisions/011-tensor-sketch.md``.)
+    ``docs/decisions/011-tensor-sketch.md``.) From about p = 5 on estimates have heavy tails.
+
+    Features are of the size of :math:`\sqrt{k(x, x)}`, and the products of p transforms that they
+    are made of are larger: where these leave the range of the dtype, features are infinite or NaN.
+    Scale the data, or set `gamma`, such that k(x, x) is of moderate size.
 
     Examples
     --------
