@@ -382,3 +382,15 @@ def test_further_check_of_order_encoder(encoding, name):
 def test_is_exported():
     assert "PermutationEncoder" in kernelmill.__all__
     assert kernelmill.maps.PermutationEncoder is PermutationEncoder
+
+
+def test_inverse_of_long_permutations_stays_sparse():
+    """Made dense, the rows would have 4 million entries each."""
+    rng = np.random.default_rng(0)
+    permutations = np.array([rng.permutation(2000) for _ in range(200)])
+    encoder = PermutationEncoder().fit(permutations)
+    encoded = encoder.transform(permutations)
+    np.testing.assert_array_equal(encoder.inverse_transform(encoded), permutations)
+    encoded.data[5] = 7.0
+    with pytest.raises(ValueError, match="must hold encoded permutations, got others in row 0"):
+        encoder.inverse_transform(encoded[:1])

@@ -159,6 +159,10 @@ class PermutationEncoder(
                 f"X must have the {self._n_columns()} columns that transform gives, "
                 f"got {Z.shape[1]}."
             )
+        items = self._plainly_encoded(Z)
+        if items is not None:
+            items += self.first
+            return items
         items = np.empty((Z.shape[0], self.n_items_), np.int64)
         for rows, block in dense_blocks(Z):
             decoded = self._decoded(block)
@@ -311,6 +315,21 @@ class PermutationEncoder(
             before = places[:, item, np.newaxis] < places[:, item + 1 :]
             out[:, begin:end] = np.where(before, self._entry(), -self._entry())
         return out
+
+    def _plainly_encoded(self, Z: Any) -> NDArray[np.int64] | None:
+        """The items of a CSR matrix as `transform` makes them; None if it is another one."""
+        n = self.n_items_
+        if isinstance(Z, np.ndarray) or self.encoding != "matrix" or Z.nnz != Z.shape[0] * n:
+            return None
+        columns = Z.indices.astype(np.int64).reshape(-1, n)
+        items = columns - n * np.arange(n)
+        as_made = (
+            (np.diff(Z.indptr) == n).all()
+            and (items >= 0).all()
+            and (items < n).all()
+            and (np.abs(Z.data - self._entry()) <= 1e-3 * self._entry()).all()
+        )
+        return items if as_made and _all_there(items).all() else None
 
     def _decoded(self, block: NDArray[Any]) -> NDArray[np.int64]:
         """The items of encoded rows; anything, if they are not encoded permutations."""
