@@ -1,7 +1,7 @@
 #include "kernelmill/tensor_sketch.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 
 #include "arrays.hpp"
@@ -75,10 +75,11 @@ double largest_error(const Case<T>& c, const std::vector<T>& out, bool offsets, 
         const auto expected = c.by_definition(row, offsets, scales);
         double size = 0, error = 0;
         for (size_t j = 0; j < c.length; ++j) {
-            size = std::fmax(size, std::fabs(expected[j]));
-            error = std::fmax(error, std::fabs(out[row * c.length + j] - expected[j]));
+            // std::fmax would crash GCC 12 for AArch64.
+            size = std::max(size, std::fabs(expected[j]));
+            error = std::max(error, std::fabs(out[row * c.length + j] - expected[j]));
         }
-        worst = std::fmax(worst, error / std::fmax(size, 1));
+        worst = std::max(worst, error / std::max(size, 1.0));
     }
     return worst;
 }
