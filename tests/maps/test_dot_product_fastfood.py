@@ -248,7 +248,7 @@ ERRORS = [
     ({"radius": "mean"}, ValueError, "radius must be a positive number or 'scale', got 'mean'"),
     ({"max_degree": -1}, ValueError, "max_degree must be between 0 and 4096, got -1"),
     ({"max_degree": 2.5}, TypeError, "max_degree must be an integer"),
-    ({"max_degree": 1}, ValueError, r"max_degree=1 leaves nothing of Polynomial\(degree=2"),
+    ({"max_degree": 1}, ValueError, r"Nothing is left of Polynomial\(degree=2.*max_degree=1"),
     ({"blocks": "other"}, ValueError, "blocks must be one of"),
     ({"n_components": 0}, ValueError, "n_components must be at least 1"),
     ({"kernel": Zonal(lambda t: -t)}, ValueError, "positive definite"),

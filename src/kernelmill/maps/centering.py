@@ -50,18 +50,17 @@ def distances_from(
     X: Any, center: NDArray[np.float64] | None, n_threads: int | None = None
 ) -> NDArray[np.float64]:
     """Squared distances of rows from the center, infinite if too large."""
-    out = np.empty(X.shape[0])
-    if center is None or not isinstance(X, np.ndarray):
-        out[:] = row_products(X, n_threads=n_threads)
-    else:
+    if center is None:
+        return row_products(X, n_threads=n_threads)
+    if isinstance(X, np.ndarray):
+        out = np.empty(X.shape[0])
         step = max(1, _BLOCK_ELEMENTS // X.shape[1])
         for rows, part in blocks_of_rows(X, out, most_rows=step):
             part[:] = row_products(minus_center(rows, center), n_threads=n_threads)
         return out
-    if center is not None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            out -= 2 * row_products(X, center, n_threads=n_threads)
-            out += row_products(center[np.newaxis], n_threads=1)[0]
-        out[np.isnan(out)] = np.inf
-        np.maximum(out, 0, out=out)
-    return out
+    out = row_products(X, n_threads=n_threads)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out -= 2 * row_products(X, center, n_threads=n_threads)
+        out += row_products(center[np.newaxis], n_threads=1)[0]
+    out[np.isnan(out)] = np.inf
+    return np.maximum(out, 0, out=out)

@@ -101,7 +101,7 @@ class Fastfood(ShiftInvariantMap):
 
     Entries of float32 data should stay below 1e30: sums of them must not overflow. Where d is not a
     power of two, kernels whose spectrum is not a scale mixture of Gaussians
-    (`BallConvolution`, `Radial`) make `fit` project d unit vectors for every block.
+    (`BallConvolution`, `Radial`) make `fit` measure the rows of V, which takes O(p log p) for each.
 
     Examples
     --------
