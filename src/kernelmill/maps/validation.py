@@ -13,10 +13,11 @@ __all__ = ["REAL", "checked_data"]
 REAL = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-def checked_data(estimator: Any, X: Any, *, reset: bool) -> Any:
+def checked_data(estimator: Any, X: Any, *, reset: bool, keep_integers: bool = False) -> Any:
     """X as a finite matrix of float32 or float64: an ndarray, or a CSR array in canonical format.
 
-    With `reset`, the estimator remembers the columns; otherwise they have to be the same.
+    With `reset`, the estimator remembers the columns; otherwise they have to be the same. With
+    `keep_integers`, dense rows of integers stay what they are, for callers that go by blocks.
     """
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError("X is a masked array, whose mask would be lost; fill or impute it first.")
@@ -24,6 +25,8 @@ def checked_data(estimator: Any, X: Any, *, reset: bool) -> Any:
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         X = X.astype(dtype.newbyteorder("="))  # scikit-learn would make float64 of float32
     kinds = [np.float32] if _is_float32_frame(X) else list(REAL)
+    if keep_integers and type(X) is np.ndarray and X.dtype.kind in "iub":
+        return validate_data(estimator, X, dtype=None, reset=reset)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=kinds, reset=reset)
     return X if isinstance(X, np.ndarray) else _canonical(X)
 

@@ -1,0 +1,1 @@
+"""Estimators on features that are never stored."""

@@ -1,0 +1,118 @@
+"""What the learners have in common: a fitted map, linear weights on it, prediction in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
+
+from kernelmill.learners.feature_map import NAMED_MAPS, unfitted_feature_map
+from kernelmill.learners.mapped_rows import (
+    features_of,
+    n_rows_of,
+    row_blocks,
+    rows_per_block,
+    take_rows,
+)
+from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.validation import checked_data
+from kernelmill.random import Stream
+from kernelmill.runtime.threads import resolve_threads
+
+__all__ = ["KernelMachine"]
+
+
+class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+    """A linear model on features that are made on the fly.
+
+    A subclass sets `coef_` of shape (n_outputs, D) and `intercept_` of shape (n_outputs,).
+    """
+
+    feature_map: Any
+    random_state: Any
+    n_threads: int | None
+
+    feature_map_: Any
+    stream_: Stream
+    coef_: NDArray[Any]
+    intercept_: NDArray[Any]
+
+    @contextmanager
+    def _unchanged_on_failure(self) -> Iterator[None]:
+        """Whatever is raised inside, an interrupt included, the attributes are those of before.
+
+        Arrays that attributes hold are not copied: replace them, do not write into them.
+        """
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _start(self, X: Any) -> Any:
+        """Check X, draw the stream, fit the map on X; returns the checked rows."""
+        resolve_threads(self.n_threads)
+        self.stream_ = Stream.from_random_state(self.random_state)
+        given = None if self.random_state is None else self.stream_
+        feature_map = unfitted_feature_map(self.feature_map, given, self.n_threads)
+        X = self._checked_rows(X, reset=True, feature_map=feature_map)
+        self.feature_map_ = feature_map.fit(X)
+        return X
+
+    def _checked_rows(self, X: Any, *, reset: bool, feature_map: Any = None) -> Any:
+        """X as kernelmill's maps take it; other transformers get it as it was given."""
+        feature_map = self.feature_map_ if feature_map is None else feature_map
+        if isinstance(feature_map, FeatureMap):
+            return checked_data(self, X, reset=reset, keep_integers=True)
+        _check_feature_names(self, X, reset=reset)
+        if hasattr(X, "shape"):
+            _check_n_features(self, X, reset=reset)
+        return X
+
+    def _features(self, X: Any) -> NDArray[Any]:
+        """The features of a few checked rows."""
+        return features_of(self.feature_map_, X)
+
+    def _feature_blocks(
+        self, X: Any, rows: int | None = None
+    ) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Slices of the checked rows with their features, in order.
+
+        Without `rows`, blocks are as large as the cache allows. Nothing is as large as n x D.
+        """
+        n_rows = n_rows_of(X)
+        if rows is None:
+            rows = rows_per_block(self.coef_.shape[-1], np.dtype(np.float64).itemsize)
+        for block in row_blocks(n_rows, rows):
+            yield block, self._features(take_rows(X, block))
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        """z(x)ᵀ W + b for each row of X, of shape (n_samples, n_outputs)."""
+        check_is_fitted(self)
+        X = self._checked_rows(X, reset=False)
+        coef = np.atleast_2d(self.coef_)
+        scores: NDArray[Any] | None = None
+        weights = coef.T
+        for block, Z in self._feature_blocks(X):
+            if scores is None:
+                weights = np.asfortranarray(coef.T, dtype=Z.dtype)
+                scores = np.empty((n_rows_of(X), coef.shape[0]), Z.dtype)
+            np.matmul(Z, weights, out=scores[block])
+        assert scores is not None  # scikit-learn's checks let no empty X pass
+        scores += np.atleast_1d(self.intercept_).astype(scores.dtype)
+        return scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        is_named = isinstance(self.feature_map, str) and self.feature_map in NAMED_MAPS
+        if is_named or isinstance(self.feature_map, FeatureMap):
+            tags.input_tags.sparse = True
+        elif hasattr(self.feature_map, "__sklearn_tags__"):
+            tags.input_tags.sparse = self.feature_map.__sklearn_tags__().input_tags.sparse
+        return tags
