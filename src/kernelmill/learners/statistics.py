@@ -1,0 +1,301 @@
+"""What rows contribute to a least-squares fit: moments that blocks add to and that merge."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyr, dsyrk
+
+from kernelmill.learners.ridge import NormalEquations
+from kernelmill.random.arguments import checked_integer
+from kernelmill.runtime.interrupts import interrupts_deferred
+
+__all__ = ["RidgeStatistics", "checked_weights", "rows_per_update"]
+
+_LARGEST = 1e140  # sums of squares and of products of such numbers are finite
+_MOST_ROWS = 2048
+_FEWEST_ROWS = 256
+_MOST_PRODUCTS = 1 << 35  # of one call of the BLAS, about a second, for Ctrl-C to be heard
+
+Moments = NDArray[np.float64]
+
+
+def rows_per_update(n_features: int) -> int:
+    """How many rows are turned to float64 and multiplied at a time."""
+    return int(np.clip(_MOST_PRODUCTS // max(1, n_features) ** 2, _FEWEST_ROWS, _MOST_ROWS))
+
+
+class RidgeStatistics:
+    """Sums over rows from which least squares with any penalty can be solved.
+
+    Of features z, targets y and weights w of rows: the number of rows with positive weight, Σ w,
+    Σ log w, the weighted means, and the moments around them: Σ w (z - z̄)(z - z̄)ᵀ,
+    Σ w (z - z̄)(y - ȳ)ᵀ and Σ w (y - ȳ)², all in float64. Blocks are joined by the pairwise rule of
+    Chan, Golub & LeVeque (1979): large means cost no digits. How rows are divided into blocks,
+    in which order blocks come and which statistics are merged first changes nothing beyond
+    rounding.
+
+    Parameters
+    ----------
+    n_features : int
+        The number D of columns of Z. The memory is that of D² numbers of 8 bytes.
+    n_targets : int
+        The number T of columns of Y.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows with a positive weight. Those of weight zero are as if they were absent.
+    weight : float
+        Σ w.
+    log_weight : float
+        Σ log w.
+    feature_mean, target_mean : ndarray of shapes (D,) and (T,)
+    moments : ndarray of shape (D, D)
+        Σ w (z - z̄)(z - z̄)ᵀ in the upper triangle, in Fortran order; zeros below.
+    cross : ndarray of shape (D, T)
+    target_moments : ndarray of shape (T,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.learners.statistics import RidgeStatistics
+    >>> Z = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0]])
+    >>> Y = np.array([[1.0], [3.0], [5.0]])
+    >>> first = RidgeStatistics(2, 1).update(Z[:2], Y[:2])
+    >>> both = RidgeStatistics(2, 1).update(Z[2:], Y[2:]).merge(first)
+    >>> coef, intercept = both.finalize().solve(alpha=0.0)
+    >>> bool(np.allclose(Z @ coef.T + intercept, Y))
+    True
+    """
+
+    def __init__(self, n_features: int, n_targets: int) -> None:
+        n_features = checked_integer("n_features", n_features, 1)
+        n_targets = checked_integer("n_targets", n_targets, 1)
+        self.n_rows = 0
+        self.weight = 0.0
+        self.log_weight = 0.0
+        self.feature_mean = np.zeros(n_features)
+        self.target_mean = np.zeros(n_targets)
+        self.moments: Moments = np.zeros((n_features, n_features), order="F")
+        self.cross = np.zeros((n_features, n_targets))
+        self.target_moments = np.zeros(n_targets)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of Z."""
+        return len(self.feature_mean)
+
+    @property
+    def n_targets(self) -> int:
+        """The number of columns of Y."""
+        return len(self.target_mean)
+
+    def update(self, Z: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Take in the features and targets of some rows.
+
+        Parameters
+        ----------
+        Z : array_like of shape (n, D)
+            float32 loses nothing: products are made and added in float64.
+        Y : array_like of shape (n, T)
+            Or of shape (n,) for a single target.
+        sample_weight : array_like of shape (n,), optional
+            Not negative; 1 if not given.
+
+        Returns
+        -------
+        self
+            All of the rows are in, or, if anything is raised, none of them. An interrupt waits
+            until all are.
+        """
+        Z = self._checked("Z, the features,", Z, self.n_features)
+        Y = np.asarray(Y)
+        Y = self._checked("Y, the targets,", Y[:, None] if Y.ndim == 1 else Y, self.n_targets)
+        if len(Z) != len(Y):
+            raise ValueError(
+                f"Z and Y must have as many rows, got {len(Z)} and {len(Y)}; give the targets of "
+                "the same rows."
+            )
+        weights = None if sample_weight is None else checked_weights(sample_weight, len(Z))
+        if not len(Z) or (weights is not None and not weights.any()):
+            return self
+        step = min(len(Z), rows_per_update(self.n_features))
+        # One row more: the pairwise rule's shift between the means is a row like the others.
+        features = np.empty((step + 1, self.n_features))
+        targets = np.empty((step + 1, self.n_targets))
+        with interrupts_deferred():
+            for begin in range(0, len(Z), step):
+                rows = slice(begin, begin + step)
+                part = None if weights is None else weights[rows]
+                self._add(Z[rows], Y[rows], part, features, targets)
+        return self
+
+    def _add(
+        self,
+        Z: NDArray[Any],
+        Y: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        features: NDArray[np.float64],
+        targets: NDArray[np.float64],
+    ) -> None:
+        """Add a few checked rows; the last two arrays are scratch of one row more."""
+        n_rows = len(Z)
+        features, targets = features[: n_rows + 1], targets[: n_rows + 1]
+        features[:n_rows] = Z
+        targets[:n_rows] = Y
+        if weights is None:
+            weight, n_weighted, log_weight = float(n_rows), n_rows, 0.0
+            shares = np.full(n_rows, 1.0 / n_rows)
+        else:
+            weight = float(weights.sum())
+            if weight == 0:
+                return
+            positive = weights[weights > 0]
+            n_weighted, log_weight = len(positive), float(np.log(positive).sum())
+            shares = weights / weight
+        total = self.weight + weight
+        for values, mean in ((features, self.feature_mean), (targets, self.target_mean)):
+            block_mean = shares @ values[:n_rows]
+            values[:n_rows] -= block_mean
+            if weights is not None:
+                values[:n_rows] *= np.sqrt(weights)[:, None]
+            shift = block_mean - mean
+            np.add(mean, shift * (weight / total), out=mean)
+            values[n_rows] = shift * np.sqrt(self.weight * (weight / total))
+        _in_place(dsyrk(1.0, features.T, beta=1.0, c=self.moments, overwrite_c=1), self.moments)
+        self.cross += features.T @ targets
+        self.target_moments += np.einsum("ij,ij->j", targets, targets)
+        self.weight = total
+        self.n_rows += n_weighted
+        self.log_weight += log_weight
+
+    def merge(self, other: RidgeStatistics) -> Self:
+        """Take in the rows of other statistics, which stay as they are.
+
+        Parameters
+        ----------
+        other : RidgeStatistics
+            Of as many features and targets. The features have to be those of one map: of the
+            same seed and the same length scale.
+
+        Returns
+        -------
+        self
+            As if it had seen the other's rows too. An interrupt waits until it has.
+        """
+        if not isinstance(other, RidgeStatistics):
+            raise TypeError(f"other must be RidgeStatistics, got {type(other).__name__}.")
+        shapes = [(part.n_features, part.n_targets) for part in (self, other)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                "other must have as many features and targets, "
+                f"{shapes[0][0]} and {shapes[0][1]}, got {shapes[1][0]} and {shapes[1][1]}; merge "
+                "statistics of one map and one kind of targets."
+            )
+        if other.n_rows == 0:
+            return self
+        total = self.weight + other.weight
+        share = other.weight / total
+        shift = other.feature_mean - self.feature_mean
+        target_shift = other.target_mean - self.target_mean
+        between = self.weight * share
+        with interrupts_deferred():
+            self.moments += other.moments
+            _in_place(dsyr(between, shift, a=self.moments, overwrite_a=1), self.moments)
+            self.cross += other.cross + between * np.outer(shift, target_shift)
+            self.target_moments += other.target_moments + between * target_shift**2
+            self.feature_mean += share * shift
+            self.target_mean += share * target_shift
+            self.weight = total
+            self.n_rows += other.n_rows
+            self.log_weight += other.log_weight
+        return self
+
+    def finalize(self, *, fit_intercept: bool = True) -> NormalEquations:
+        """The equations of least squares for the rows so far; more rows may follow.
+
+        Parameters
+        ----------
+        fit_intercept : bool, default True
+            Whether a constant that is not penalized is part of the model.
+
+        Returns
+        -------
+        NormalEquations
+            With a copy of the moments: it stays what it is when rows follow.
+        """
+        if self.n_rows == 0:
+            raise ValueError(
+                "The statistics must have rows with a positive weight, got none; give some to "
+                "update first."
+            )
+        moments = self.moments.copy(order="F")
+        cross, target_moments = self.cross.copy(), self.target_moments.copy()
+        if not fit_intercept:
+            dsyr(self.weight, self.feature_mean, a=moments, overwrite_a=1)
+            cross += self.weight * np.outer(self.feature_mean, self.target_mean)
+            target_moments += self.weight * self.target_mean**2
+        return NormalEquations(
+            moments,
+            cross,
+            target_moments,
+            means=(self.feature_mean.copy(), self.target_mean.copy()) if fit_intercept else None,
+            n_rows=self.n_rows,
+            weight=self.weight,
+            log_weight=self.log_weight,
+        )
+
+    @staticmethod
+    def _checked(name: str, given: Any, n_columns: int) -> NDArray[Any]:
+        values: NDArray[Any] = np.asarray(given)
+        if values.dtype not in (np.float32, np.float64):
+            if values.dtype.kind not in "fiub":
+                raise TypeError(f"{name} must be real numbers, got dtype {values.dtype}.")
+            values = values.astype(np.float64)
+        if values.ndim != 2 or values.shape[1] != n_columns:
+            raise ValueError(
+                f"{name} must be of shape (n, {n_columns}), got {values.shape}; the numbers of "
+                "columns are those given to RidgeStatistics."
+            )
+        # NaN passes through max and min; whoever squares 1e140 gets no infinity.
+        if values.size and not (values.max() <= _LARGEST and values.min() >= -_LARGEST):
+            raise ValueError(
+                f"{name} must be finite and not above {_LARGEST:g} in size, got NaN, infinity or a "
+                "larger number; remove such rows or scale the data."
+            )
+        return values
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(n_features={self.n_features}, n_targets={self.n_targets}; "
+            f"n_rows={self.n_rows})"
+        )
+
+
+def checked_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
+    """The weights of rows in float64: one for each, finite, none negative."""
+    weights = np.asarray(sample_weight)
+    if weights.dtype.kind not in "fiub":
+        raise TypeError(f"sample_weight must be real numbers, got dtype {weights.dtype}.")
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must be of shape ({n_rows},), one number for each row, got "
+            f"{weights.shape}."
+        )
+    weights = weights.astype(np.float64, copy=False)
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        wrong = weights[~(np.isfinite(weights) & (weights >= 0))][0]
+        raise ValueError(
+            f"sample_weight must be finite and not negative, got {wrong}; give 0 to leave a row "
+            "out."
+        )
+    return weights
+
+
+def _in_place(result: Moments, given: Moments) -> None:
+    """Refuse to go on if the BLAS wrapper has worked on a copy."""
+    if not np.may_share_memory(result, given):
+        raise RuntimeError("scipy's BLAS worked on a copy of the moments, which stay incomplete.")
