@@ -31,7 +31,8 @@ from kernelmill.runtime.isa import apply_environment as _apply_environment
 from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
-    from kernelmill import maps
+    from kernelmill import learners, maps
+    from kernelmill.learners import KernelClassifier
     from kernelmill.maps import (
         CountSketch,
         DotProductFastfood,
@@ -51,6 +52,7 @@ __all__ = [
     "DotProductFastfood",
     "Fastfood",
     "GaussianTemplates",
+    "KernelClassifier",
     "PermutationEncoder",
     "RandomFourier",
     "RandomMaclaurin",
@@ -60,6 +62,7 @@ __all__ = [
     "fwht",
     "get_num_threads",
     "kernels",
+    "learners",
     "maps",
     "random",
     "runtime",
@@ -67,15 +70,19 @@ __all__ = [
     "transforms",
 ]
 
+_LEARNERS = ("KernelClassifier",)
+
 _apply_environment()
 
 
 def __getattr__(name: str) -> Any:
-    # The maps import scikit-learn, which takes a second: not before somebody wants one.
+    # Maps and learners import scikit-learn, which takes a second: not before somebody wants one.
     # All names that do not come from the imports above are theirs.
+    if name in ("learners", "maps"):
+        return import_module(f"kernelmill.{name}")
     if name in __all__:
-        maps = import_module("kernelmill.maps")
-        return maps if name == "maps" else getattr(maps, name)
+        package = "learners" if name in _LEARNERS else "maps"
+        return getattr(import_module(f"kernelmill.{package}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

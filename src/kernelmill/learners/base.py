@@ -55,12 +55,16 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             self.__dict__ = before
             raise
 
-    def _start(self, X: Any) -> Any:
-        """Check X, draw the stream, fit the map on X; returns the checked rows."""
+    def _start(self, X: Any, stream: Stream | None = None) -> Any:
+        """Check X, draw the stream, fit the map on X; returns the checked rows.
+
+        A given `stream` takes the place of `random_state`: training is to be repeatable.
+        """
         resolve_threads(self.n_threads)
-        self.stream_ = Stream.from_random_state(self.random_state)
-        given = None if self.random_state is None else self.stream_
-        feature_map = unfitted_feature_map(self.feature_map, given, self.n_threads)
+        if stream is None and self.random_state is not None:
+            stream = Stream.from_random_state(self.random_state)
+        feature_map = unfitted_feature_map(self.feature_map, stream, self.n_threads)
+        self.stream_ = Stream.from_random_state(None) if stream is None else stream
         X = self._checked_rows(X, reset=True, feature_map=feature_map)
         self.feature_map_ = feature_map.fit(X)
         return X

@@ -1,0 +1,123 @@
+"""The state of a long training in a file, to go on from after a crash."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+import zipfile
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy  # scipy.sparse is loaded when it is first used
+from numpy.typing import NDArray
+
+__all__ = ["Checkpoint", "digest_of_rows"]
+
+_FORMAT = "kernelmill checkpoint 1"
+_DIGESTED_ROWS = 1000
+
+
+class Checkpoint:
+    """A file that holds the newest state of one training, replaced as a whole or not at all.
+
+    Parameters
+    ----------
+    path : str or path
+    seconds : float
+        How much time at least lies between two states that are written.
+    identity : mapping of str to str
+        What the training is about: parameters and data. A state of another one is refused.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], seconds: float, identity: Mapping[str, str]
+    ) -> None:
+        self.path = Path(path)
+        self._seconds = seconds
+        self._identity = dict(identity)
+        self._last = time.monotonic()
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(
+                f"checkpoint must lie in an existing folder, got {os.fspath(path)!r}; create "
+                f"{os.fspath(self.path.parent)!r} or choose another path."
+            )
+
+    def load(self) -> dict[str, NDArray[Any]] | None:
+        """The arrays of the newest state, or None without a file. Nothing in it is executed."""
+        if not self.path.exists():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            header = json.loads(bytes(arrays.pop("header")).decode())
+            written, identity = header["format"], header["identity"]
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            raise self._refused("it is damaged or not a checkpoint") from error
+        except MemoryError as error:
+            raise self._refused("it claims to be larger than memory") from error
+        if written != _FORMAT:
+            raise self._refused(f"its format is {written!r}, not {_FORMAT!r}")
+        for name, value in self._identity.items():
+            if identity.get(name) != value:
+                raise self._refused(
+                    f"it belongs to another training, of which {name} was {identity.get(name)} "
+                    f"instead of {value}"
+                )
+        return arrays
+
+    def _refused(self, reason: str) -> ValueError:
+        return ValueError(
+            f"checkpoint {os.fspath(self.path)!r} cannot be used, {reason}; delete it to start "
+            "from the beginning, or give another path."
+        )
+
+    def due(self) -> bool:
+        """Whether it is time to write a state."""
+        return time.monotonic() - self._last >= self._seconds
+
+    def save(self, arrays: Mapping[str, Any]) -> None:
+        """Write the state beside the old one, then put it in its place."""
+        header = json.dumps({"format": _FORMAT, "identity": self._identity}).encode()
+        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        try:
+            with temporary.open("wb") as file:
+                np.savez(file, allow_pickle=False, header=np.frombuffer(header, np.uint8), **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        self._last = time.monotonic()
+
+    def remove(self) -> None:
+        """Forget the state: the training has come to its end."""
+        self.path.unlink(missing_ok=True)
+
+
+def digest_of_rows(X: Any, *vectors: NDArray[Any] | None) -> str:
+    """A short text that other data would hardly have: of up to 1000 rows and of whole vectors."""
+    digest = blake2b(digest_size=16)
+    if isinstance(X, np.ndarray) or scipy.sparse.issparse(X):
+        n_rows = X.shape[0]
+        rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _DIGESTED_ROWS)).astype(np.intp))
+        some = X[rows]
+        digest.update(f"{X.shape} {X.dtype}".encode())
+        parts = (some,) if isinstance(some, np.ndarray) else (some.data, some.indices, some.indptr)
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).tobytes())
+    for vector in vectors:
+        if vector is not None:
+            digest.update(np.ascontiguousarray(vector).tobytes())
+    return digest.hexdigest()

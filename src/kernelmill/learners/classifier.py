@@ -1,0 +1,629 @@
+"""Kernel classifiers: support vector machines and logistic regression on random features."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
+
+from kernelmill.learners.base import KernelMachine
+from kernelmill.learners.checkpoint import Checkpoint, digest_of_rows
+from kernelmill.learners.labelled_blocks import BlockSource
+from kernelmill.learners.labels import (
+    checked_classes,
+    checked_labels,
+    class_factors,
+    codes_of,
+    row_weights,
+)
+from kernelmill.learners.lbfgs import minimize
+from kernelmill.learners.losses import LOSSES, signs_of
+from kernelmill.learners.mapped_rows import take_rows
+from kernelmill.learners.problem import Blocks, LabelledRows, Problem, codes_of_scores
+from kernelmill.learners.progress import Progress
+from kernelmill.learners.statistics import RidgeStatistics
+from kernelmill.learners.training import PLAIN_EPOCHS, Training
+from kernelmill.learners.training_state import (
+    TrainingState,
+    state_from_arrays,
+    stream_from_arrays,
+)
+from kernelmill.maps.base import checked_choice
+from kernelmill.random import Stream
+from kernelmill.random.arguments import checked_integer, checked_positive
+
+__all__ = ["KernelClassifier"]
+
+_SOLVERS = ("auto", "sgd", "lbfgs", "exact", "plain_sgd")
+_MOST_EXACT_FEATURES = 8192  # their moments take half a gigabyte
+_ROWS_TO_SEE = 200_000
+_FEWEST_EPOCHS, _MOST_EPOCHS = 3, 500
+_LBFGS_ITERATIONS = 1000
+_EXACT_ROWS = 2048
+
+
+def _gives_probabilities(classifier: KernelClassifier) -> bool:
+    if classifier.loss == "log_loss":
+        return True
+    raise AttributeError(
+        f"predict_proba needs loss='log_loss', got loss={classifier.loss!r}; or wrap the "
+        "classifier in sklearn.calibration.CalibratedClassifierCV."
+    )
+
+
+class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # untyped
+    r"""A kernel classifier at linear cost: a linear one on random features made on the fly.
+
+    Minimizes the mean loss of the rows plus :math:`\frac{\alpha}{2} |W|^2` over weights W and
+    intercepts b of the scores :math:`z(x)^T W + b`. In memory there are never more than the
+    features of a batch.
+
+    Parameters
+    ----------
+    feature_map : str or transformer, default="fastfood"
+        A map of kernelmill such as ``Fastfood(n_components=8192)``, any other transformer or
+        pipeline of scikit-learn, or a name: "fastfood", "random_fourier", "taylor_sketch",
+        "gaussian_templates", "tensor_sketch", "dot_product_fastfood", "random_maclaurin" or
+        "count_sketch" with 2048 components.
+    loss : {"log_loss", "hinge", "squared_hinge", "squared"}, default="log_loss"
+        "log_loss" is logistic regression, of several classes by softmax; it alone has
+        probabilities. The others tell each class from the rest: "hinge" as SVC does,
+        "squared_hinge" as LinearSVC, "squared" by least squares.
+    alpha : float, default=1e-7
+        Weight of the penalty. SVC and LogisticRegression have ``C = 1 / (alpha * n_samples)``.
+    solver : {"auto", "sgd", "lbfgs", "exact", "plain_sgd"}, default="auto"
+        "sgd" is mini-batch descent, preconditioned by the leading eigenvectors of the features and
+        averaged; its steps come from the data. "lbfgs" goes to the minimum, in many more passes.
+        "exact", for the squared loss, solves the normal equations. "plain_sgd" has the fixed steps,
+        batches and epochs of McKernel (Curtó et al.), for comparison. "auto" is "exact" for the
+        squared loss and up to 8192 features, otherwise "sgd".
+    epochs : int, default=None
+        The number of passes over the data; for "lbfgs" the most iterations. By default so many that
+        200,000 rows are seen, but at least 3 and at most 500; for "lbfgs" 1000.
+    batch_size : int, default=None
+        By default 256, less for few rows.
+    validation_fraction : float, default=None
+        The share of rows to hold out: training stops when their accuracy has not improved for
+        `patience` epochs, and the best weights are kept. None means all rows are trained on.
+    patience : int, default=3
+    class_weight : dict or "balanced", default=None
+        Factors of the weights of rows by class, as in scikit-learn.
+    tol : float, default=1e-6
+        "lbfgs" stops where the gradient is smaller.
+    checkpoint : str or path, default=None
+        A file in which "sgd" keeps its state. If the process dies, the same call of `fit` goes on
+        from there and gives the same result; at the end the file is removed.
+    checkpoint_seconds : float, default=60.0
+        How often it is written.
+    random_state : int, RandomState, Generator or Stream, default=None
+        The seed of the order of the rows, and of the map if that has none of its own.
+    n_threads : int, default=None
+        Of the map, if that does not say it itself.
+    verbose : int, default=0
+        1 tells about the progress on stderr.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    coef_ : ndarray of shape (1, n_features_out) or (n_classes, n_features_out)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    feature_map_ : transformer
+        The fitted map.
+    loss_curve_ : list of float
+        The mean loss in each epoch, each row's before it was learnt; for "lbfgs" the objective
+        after each iteration.
+    validation_curve_ : list of float
+        The accuracy on held-out rows after each epoch, if there are any.
+    n_iter_ : int
+        How many epochs or iterations there were.
+    solver_ : str
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X had column names at `fit`.
+
+    See Also
+    --------
+    KernelRegressor : Regression on the same features.
+
+    Notes
+    -----
+    Rows are visited in random order, rows of larger weight more often (by systematic sampling);
+    "lbfgs" and "exact" multiply by the weights. Results are repeatable for an integer
+    `random_state`, to rounding: sums of products depend on the BLAS.
+
+    float32 data take half the time of float64 data.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.model_selection import train_test_split
+    >>> from kernelmill import Fastfood, KernelClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> classifier = KernelClassifier(Fastfood(n_components=1024), random_state=0)
+    >>> bool(classifier.fit(X_train, y_train).score(X_test, y_test) > 0.97)
+    True
+    """
+
+    loss_curve_: list[float]
+    validation_curve_: list[float]
+    _training: TrainingState | None
+    _statistics: RidgeStatistics | None
+
+    def __init__(
+        self,
+        feature_map: Any = "fastfood",
+        *,
+        loss: str = "log_loss",
+        alpha: float = 1e-7,
+        solver: str = "auto",
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        validation_fraction: float | None = None,
+        patience: int = 3,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        checkpoint: Any = None,
+        checkpoint_seconds: float = 60.0,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.feature_map = feature_map
+        self.loss = loss
+        self.alpha = alpha
+        self.solver = solver
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.class_weight = class_weight
+        self.tol = tol
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn to tell the classes apart.
+
+        Parameters
+        ----------
+        X : array_like or CSR matrix of shape (n_samples, n_features)
+        y : array_like of shape (n_samples,)
+            Labels: numbers or strings.
+        sample_weight : array_like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+            If anything is wrong, it stays as it was before the call.
+        """
+        with self._unchanged_on_failure():
+            self._check_parameters()
+            checkpoint, saved = self._checkpoint(X, y, sample_weight)
+            X = self._start(X, self._repeatable_stream(saved))
+            labels = checked_labels(y, X, type(self).__name__)
+            self.classes_ = checked_classes(labels)
+            codes = codes_of(labels, self.classes_)
+            plain = row_weights(sample_weight, X, codes, None)
+            totals = np.bincount(codes, plain, len(self.classes_)).astype(np.float64)
+            factors = class_factors(self.class_weight, self.classes_, totals)
+            rows = LabelledRows(X, codes, row_weights(sample_weight, X, codes, factors))
+            self._learn(
+                lambda: [rows], self._probe(X), n_rows=len(codes), resume=(checkpoint, saved)
+            )
+        return self
+
+    def fit_blocks(self, blocks: Any, *, classes: Any = None) -> Self:
+        """Learn from blocks of rows, of which only one has to be in memory.
+
+        Parameters
+        ----------
+        blocks : iterable of (X, y) or (X, y, sample_weight)
+            A list, or an object whose ``__iter__`` starts anew, is passed over once for each epoch.
+            A generator is passed over once, with "sgd" or "exact". The map is fitted on the first
+            block, and rows are shuffled only within blocks: they should not be sorted by class.
+        classes : array_like, default=None
+            All labels. Without them there is a pass to collect them, which a generator cannot do.
+
+        Returns
+        -------
+        self
+            If anything is wrong, it stays as it was before the call.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelmill import KernelClassifier
+        >>> def blocks():
+        ...     rng = np.random.default_rng(0)
+        ...     for _ in range(10):
+        ...         X = rng.normal(size=(1000, 2))
+        ...         yield X, np.where((X**2).sum(axis=1) < 1, "inside", "outside")
+        >>> classifier = KernelClassifier(random_state=0)
+        >>> classifier = classifier.fit_blocks(blocks(), classes=["inside", "outside"])
+        >>> classifier.predict([[0, 0], [2, 0]])
+        array(['inside', 'outside'], dtype='<U7')
+        """
+        with self._unchanged_on_failure():
+            self._check_parameters()
+            source = BlockSource(blocks)
+            if self.checkpoint is not None and not source.repeatable:
+                raise ValueError(
+                    "A checkpoint needs blocks that can be passed over again, and a generator "
+                    "cannot; give a list or an object whose __iter__ starts anew."
+                )
+            checkpoint, saved = self._checkpoint(*source.first)
+            probe = self._probe(self._start(source.first[0], self._repeatable_stream(saved)))
+            n_rows, totals = None, None
+            if classes is None or isinstance(self.class_weight, str):
+                classes, totals, n_rows = self._collect_classes(source, classes)
+            self.classes_ = checked_classes(classes)
+            factors = class_factors(self.class_weight, self.classes_, totals)
+
+            def checked_blocks() -> Iterator[LabelledRows]:
+                for X, y, weight in source:
+                    yield self._labelled(X, y, weight, factors)
+
+            self._learn(
+                checked_blocks,
+                probe,
+                n_rows=n_rows,
+                resume=(checkpoint, saved),
+                once=not source.repeatable,
+            )
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from some more rows, in one pass over them.
+
+        Parameters
+        ----------
+        X : array_like or CSR matrix of shape (n_samples, n_features)
+        y : array_like of shape (n_samples,)
+        classes : array_like, default=None
+            All labels; needed in the first call, which also fits the map.
+        sample_weight : array_like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+            If anything is wrong, it stays as it was before the call.
+        """
+        with self._unchanged_on_failure():
+            self._check_parameters()
+            if self.validation_fraction:
+                raise ValueError("partial_fit holds no rows out; set validation_fraction=None.")
+            if not hasattr(self, "classes_"):
+                if classes is None:
+                    raise ValueError(
+                        "classes must be given in the first call of partial_fit: all labels that "
+                        "will come."
+                    )
+                X = self._start(X)
+                self.classes_ = checked_classes(classes)
+                self._set_solver(self._probe(X).shape[1])
+                self._training = self._statistics = None
+            elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+                raise ValueError(
+                    f"classes must be the same in every call, got {np.unique(classes).tolist()} "
+                    f"after {self.classes_.tolist()}; make a new classifier to change them."
+                )
+            rows = self._labelled(
+                X, y, sample_weight, class_factors(self.class_weight, self.classes_, None)
+            )
+            if self.solver_ == "lbfgs" or (
+                hasattr(self, "coef_") and self._training is None and self._statistics is None
+            ):
+                raise ValueError(
+                    f"partial_fit cannot go on after solver={self.solver_!r}: 'lbfgs' needs all "
+                    "rows at once, and fit with 'exact' does not keep its statistics; use "
+                    "solver='sgd', or partial_fit from the first rows on."
+                )
+            if self.solver_ == "exact":
+                self._solve([rows], copy.deepcopy(self._statistics))
+            else:
+                self._descend_further(rows)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """The score of each class; with two classes, of the second one.
+
+        Parameters
+        ----------
+        X : array_like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most likely class of each row.
+
+        Parameters
+        ----------
+        X : array_like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self._scores(X)
+        labels: NDArray[Any] = self.classes_[codes_of_scores(scores)]
+        return labels
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """The probability of each class, by the logistic function or softmax of the scores.
+
+        Parameters
+        ----------
+        X : array_like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            return np.hstack([expit(-scores), expit(scores)])
+        return np.asarray(softmax(scores, axis=1))
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """The logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : array_like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            return np.hstack([-np.logaddexp(0, scores), -np.logaddexp(0, -scores)])
+        scores -= scores.max(axis=1, keepdims=True)
+        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        return scores
+
+    def _check_parameters(self) -> None:
+        checked_choice("loss", self.loss, tuple(LOSSES))
+        checked_choice("solver", self.solver, _SOLVERS)
+        if isinstance(self.alpha, str) or not 0 <= self.alpha < np.inf:
+            raise ValueError(f"alpha must be finite and not negative, got {self.alpha!r}.")
+        for name in ("epochs", "batch_size"):
+            if getattr(self, name) is not None:
+                checked_integer(name, getattr(self, name), 1)
+        checked_integer("patience", self.patience, 1)
+        checked_positive("tol", self.tol)
+        if self.validation_fraction is not None and not 0 <= self.validation_fraction < 1:
+            raise ValueError(
+                "validation_fraction must be None or from 0 to below 1, got "
+                f"{self.validation_fraction!r}."
+            )
+        if self.solver == "exact" and self.loss != "squared":
+            raise ValueError(
+                f"solver='exact' needs loss='squared', got loss={self.loss!r}; use solver='auto'."
+            )
+        if self.solver == "lbfgs" and not LOSSES[self.loss].smooth:
+            raise ValueError(
+                f"solver='lbfgs' needs a smooth loss, got loss={self.loss!r}; use "
+                "loss='squared_hinge' or solver='sgd'."
+            )
+
+    def _labelled(
+        self, X: Any, y: Any, sample_weight: Any, factors: NDArray[np.float64] | None
+    ) -> LabelledRows:
+        X = self._checked_rows(X, reset=False)
+        codes = codes_of(checked_labels(y, X, type(self).__name__), self.classes_)
+        return LabelledRows(X, codes, row_weights(sample_weight, X, codes, factors))
+
+    def _collect_classes(
+        self, source: BlockSource, classes: Any
+    ) -> tuple[NDArray[Any], NDArray[np.float64], int]:
+        """All labels in the blocks, the weight of each, and the number of rows."""
+        if not source.repeatable:
+            raise ValueError(
+                "blocks can be passed over only once, so the labels cannot be collected first; "
+                "give `classes` (and class_weight as a dict, if any), or a list instead of a "
+                "generator."
+            )
+        totals: dict[Any, float] = {}
+        n_rows = 0
+        for X, y, weight in source:
+            labels = checked_labels(y, X, type(self).__name__)
+            found, codes = np.unique(labels, return_inverse=True)
+            sums = np.bincount(codes, row_weights(weight, X, codes, None), len(found))
+            for label, total in zip(found.tolist(), sums, strict=True):
+                totals[label] = totals.get(label, 0.0) + float(total)
+            n_rows += len(labels)
+        known = np.unique(np.asarray(list(totals) if classes is None else classes))
+        return known, np.array([totals.get(label, 0.0) for label in known.tolist()]), n_rows
+
+    def _probe(self, X: Any) -> NDArray[Any]:
+        """The features of one row: how many there are, and of which dtype."""
+        return self._features(take_rows(X, slice(0, 1)))
+
+    def _set_solver(self, n_features: int) -> None:
+        self.solver_ = self.solver
+        if self.solver == "auto":
+            exact = self.loss == "squared" and n_features <= _MOST_EXACT_FEATURES
+            self.solver_ = "exact" if exact else "sgd"
+
+    def _checkpoint(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Checkpoint | None, dict[str, NDArray[Any]] | None]:
+        """The checkpoint of a training on data that begin so, and the state found in it."""
+        if self.checkpoint is None:
+            return None, None
+        if self.solver in ("lbfgs", "exact"):
+            raise ValueError(
+                f"A checkpoint needs solver='sgd', got solver={self.solver!r}; set checkpoint=None."
+            )
+        parameters = self.get_params(deep=False)
+        for name in ("checkpoint", "checkpoint_seconds", "n_threads", "verbose"):
+            del parameters[name]
+        identity = {name: repr(value) for name, value in parameters.items()}
+        identity["the data"] = digest_of_rows(X, y, sample_weight)
+        checkpoint = Checkpoint(self.checkpoint, self.checkpoint_seconds, identity)
+        return checkpoint, checkpoint.load()
+
+    def _repeatable_stream(self, saved: dict[str, NDArray[Any]] | None) -> Stream | None:
+        """With a checkpoint, a stream for everything random, the map included."""
+        if self.checkpoint is None:
+            return None
+        if saved is not None:
+            return stream_from_arrays(saved)
+        return Stream.from_random_state(self.random_state)
+
+    def _problem(self) -> Problem:
+        return Problem(
+            self._features, LOSSES[self.loss], float(self.alpha), n_classes=len(self.classes_)
+        )
+
+    def _learn(
+        self,
+        blocks: Blocks,
+        probe: NDArray[Any],
+        *,
+        n_rows: int | None,
+        resume: tuple[Checkpoint | None, dict[str, NDArray[Any]] | None],
+        once: bool = False,
+    ) -> None:
+        """Train from the beginning, or from a saved state; `once` if there is but one pass."""
+        self._training = self._statistics = None
+        self._set_solver(probe.shape[1])
+        if self.solver_ == "exact":
+            self._solve(blocks(), None)
+            self._statistics = None  # as large as the square of the weights
+        elif once and (self.solver_ == "lbfgs" or self.validation_fraction):
+            what = "solver='lbfgs'" if self.solver_ == "lbfgs" else "validation_fraction"
+            raise ValueError(
+                f"{what} needs several passes over the blocks, and a generator gives one; give a "
+                "list or an object whose __iter__ starts anew."
+            )
+        elif self.solver_ == "lbfgs":
+            self._minimize(blocks, probe)
+        else:
+            self._descend(blocks, probe, 1 if once else self._n_epochs(n_rows), n_rows, resume)
+
+    def _n_epochs(self, n_rows: int | None) -> int:
+        if self.epochs is not None:
+            return int(self.epochs)
+        if self.solver_ == "plain_sgd":
+            return PLAIN_EPOCHS
+        if n_rows is None:
+            return _FEWEST_EPOCHS
+        return int(np.clip(-(-_ROWS_TO_SEE // n_rows), _FEWEST_EPOCHS, _MOST_EPOCHS))
+
+    def _descend(
+        self,
+        blocks: Blocks,
+        probe: NDArray[Any],
+        n_epochs: int,
+        n_rows: int | None,
+        resume: tuple[Checkpoint | None, dict[str, NDArray[Any]] | None],
+    ) -> None:
+        checkpoint, saved = resume
+        state = TrainingState(self.stream_)
+        if saved is not None:
+            n_outputs = self._problem().n_outputs
+            state = state_from_arrays(saved, probe.shape[1], n_outputs, probe.dtype)
+        training = self._training_with(n_epochs, n_rows or 0, checkpoint)
+        training.run(blocks, n_epochs, state)
+        self._take_weights(state)
+        self._training = state.without_spectrum()
+        if checkpoint is not None:
+            checkpoint.remove()
+
+    def _descend_further(self, rows: LabelledRows) -> None:
+        if self._training is None:
+            state = TrainingState(self.stream_)
+        else:
+            state = self._training.for_more_rows()
+        self._training_with(1, len(rows.codes)).run(lambda: [rows], 1, state)
+        self._take_weights(state)
+        self._training = state
+
+    def _training_with(
+        self, n_epochs: int, n_rows: int, checkpoint: Checkpoint | None = None
+    ) -> Training:
+        return Training(
+            self._problem(),
+            batch_size=self.batch_size,
+            plain=self.solver_ == "plain_sgd",
+            validation_fraction=self.validation_fraction or 0.0,
+            patience=self.patience,
+            progress=Progress(self.verbose, n_epochs, n_rows),
+            checkpoint=checkpoint,
+        )
+
+    def _take_weights(self, state: TrainingState) -> None:
+        assert state.weights is not None
+        assert state.spectrum is not None
+        weights = state.weights.average if state.best is None else state.best
+        self.coef_ = np.ascontiguousarray(weights[:-1].T)
+        self.intercept_ = state.spectrum.constant * weights[-1]
+        self.loss_curve_ = state.loss_curve
+        self.validation_curve_ = state.validation_curve
+        self.n_iter_ = len(state.loss_curve)
+
+    def _minimize(self, blocks: Blocks, probe: NDArray[Any]) -> None:
+        problem = self._problem()
+        n_iterations = self.epochs or _LBFGS_ITERATIONS
+        progress = Progress(self.verbose, n_iterations)
+        found = minimize(
+            problem,
+            blocks,
+            self.stream_,
+            max_iter=n_iterations,
+            tol=float(self.tol),
+            callback=lambda number, value: progress.end_of_pass(number, f"objective {value:.6g}"),
+        )
+        if not found.converged:
+            warnings.warn(
+                f"L-BFGS stopped after {len(found.curve)} iterations, before the gradient was "
+                f"below tol={self.tol}: {found.message}; raise epochs or alpha.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self.coef_ = np.ascontiguousarray(found.coef.T, dtype=probe.dtype)
+        self.intercept_ = found.intercept.astype(probe.dtype)
+        self.loss_curve_, self.validation_curve_ = found.curve, []
+        self.n_iter_ = len(found.curve)
+
+    def _solve(self, blocks: Iterable[LabelledRows], statistics: RidgeStatistics | None) -> None:
+        """Least squares of the signs, from the statistics so far and the rows of more blocks."""
+        n_outputs = self._problem().n_outputs
+        for rows in blocks:
+            for part, Z in self._feature_blocks(rows.X, _EXACT_ROWS):
+                if statistics is None:
+                    statistics = RidgeStatistics(Z.shape[1], n_outputs)
+                weights = None if rows.weights is None else rows.weights[part]
+                statistics.update(Z, signs_of(rows.codes[part], n_outputs, np.float64), weights)
+        assert statistics is not None
+        if not statistics.weight > 0:
+            raise ValueError("All weights are zero: there are no rows to train on.")
+        # The mean of squares / 2 and alpha / 2 here; their sum and alpha there.
+        alpha = float(self.alpha) * statistics.weight
+        coef, intercept = statistics.finalize().solve(alpha)
+        self.coef_, self.intercept_ = coef, intercept
+        self._statistics = statistics
+        self.loss_curve_, self.validation_curve_ = [], []
+        self.n_iter_ = 1

@@ -1,0 +1,55 @@
+"""Blocks of rows with labels, from whatever gives them, once or again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+__all__ = ["BlockSource"]
+
+
+class BlockSource:
+    """An iterable of (X, y) or (X, y, sample_weight), looked at without losing its first block.
+
+    Parameters
+    ----------
+    blocks : iterable
+        An iterator, such as a generator, can be passed over once; a list, or an object whose
+        ``__iter__`` starts anew, as often as needed.
+    """
+
+    def __init__(self, blocks: Any) -> None:
+        if isinstance(blocks, (str, bytes)) or not isinstance(blocks, Iterable):
+            raise TypeError(
+                "blocks must be an iterable of (X, y) or (X, y, sample_weight), got "
+                f"{type(blocks).__name__}."
+            )
+        iterator = iter(blocks)
+        self.repeatable = iterator is not blocks
+        try:
+            first = next(iterator)
+        except StopIteration:
+            raise ValueError(
+                "blocks must contain at least one block of rows, got none; a generator that was "
+                "used before is empty."
+            ) from None
+        self.first = self._parts(first, 0)
+        self._blocks = blocks
+        self._rest: Iterator[Any] | None = None if self.repeatable else chain([first], iterator)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
+        rows = self._blocks if self._rest is None else self._rest
+        for index, block in enumerate(rows):
+            yield self._parts(block, index)
+
+    @staticmethod
+    def _parts(block: Any, index: int) -> tuple[Any, Any, Any]:
+        if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
+            what = f"{len(block)} parts" if isinstance(block, (tuple, list)) else type(block)
+            raise ValueError(
+                f"Each block must be a tuple (X, y) or (X, y, sample_weight), got {what} in block "
+                f"{index}."
+            )
+        X, y, *weight = block
+        return X, y, weight[0] if weight else None

@@ -1,0 +1,107 @@
+"""Labels as codes 0, 1, ..., and the weights that classes give to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, _check_y
+
+from kernelmill.learners.mapped_rows import n_rows_of
+
+__all__ = ["checked_classes", "checked_labels", "class_factors", "codes_of", "row_weights"]
+
+
+def checked_labels(y: Any, X: Any, name: str) -> NDArray[Any]:
+    """Labels of classes, one for each row of X."""
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    y = _check_y(y, multi_output=False, estimator=name)
+    check_classification_targets(y)
+    if len(y) != n_rows_of(X):
+        raise ValueError(
+            f"X and y must have the same number of rows, got {n_rows_of(X)} and {len(y)}."
+        )
+    labels: NDArray[Any] = y
+    return labels
+
+
+def checked_classes(classes: Any) -> NDArray[Any]:
+    """Two or more different labels, sorted."""
+    found: NDArray[Any] = np.unique(np.asarray(classes))
+    if len(found) < 2:
+        raise ValueError(
+            f"There must be at least two classes to tell apart, got one class: {found.tolist()}."
+        )
+    return found
+
+
+def codes_of(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """The position of each label among the sorted classes."""
+    codes = np.searchsorted(classes, y).astype(np.intp)
+    np.minimum(codes, len(classes) - 1, out=codes)
+    unknown = classes[codes] != y
+    if np.any(unknown):
+        raise ValueError(
+            f"y contains the label {y[unknown][0]!r}, which is not among the classes "
+            f"{classes.tolist()}; name all labels in `classes` before the first rows."
+        )
+    return codes
+
+
+def class_factors(
+    class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
+    """What the weights of rows of each class are multiplied by, or None.
+
+    `totals` holds the sum of the weights of each class, or None where it is not known.
+    """
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(
+                f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}."
+            )
+        if totals is None:
+            raise ValueError(
+                "class_weight='balanced' needs to know how often each class occurs, which a part "
+                "of the data does not tell; give the weights as a dict of labels and numbers."
+            )
+        present = totals > 0
+        factors = np.ones(len(classes))
+        factors[present] = totals.sum() / (present.sum() * totals[present])
+        return factors
+    if not isinstance(class_weight, Mapping):
+        raise TypeError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}.")
+    known = {label: position for position, label in enumerate(classes.tolist())}
+    factors = np.ones(len(classes))
+    for label, weight in class_weight.items():
+        plain = label.item() if isinstance(label, np.generic) else label
+        if plain not in known:
+            continue  # as in scikit-learn: classes that do not occur may have a weight
+        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+            raise ValueError(
+                f"Weights of classes must be finite and not negative, got {weight!r} for {label!r}."
+            )
+        factors[known[plain]] = weight
+    return factors
+
+
+def row_weights(
+    sample_weight: Any,
+    X: Any,
+    codes: NDArray[np.intp],
+    factors: NDArray[np.float64] | None,
+) -> NDArray[np.float64] | None:
+    """The weight of each row, or None where all are 1."""
+    weights: NDArray[np.float64] | None = None
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if factors is not None:
+        weights = factors[codes] if weights is None else weights * factors[codes]
+    return weights

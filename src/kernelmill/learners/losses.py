@@ -1,0 +1,144 @@
+r"""Losses of classifiers: values and derivatives for a block of scores.
+
+Two classes have one score f with targets t = ±1. More classes have a score each: "log_loss" then
+means softmax, the other losses one class against the rest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+__all__ = ["LOSSES", "Loss"]
+
+
+class Loss(ABC):
+    """A convex function of the scores of a row and of its class."""
+
+    smooth = True
+
+    @abstractmethod
+    def curvature(self, n_classes: int) -> float:
+        """The second derivative by a score that a step size has to reckon with."""
+
+    @abstractmethod
+    def first_scores(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The constant scores to start from, given the share of each class."""
+
+    @abstractmethod
+    def derivatives(
+        self, scores: NDArray[Any], codes: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The loss of each row, and its derivatives by the scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, n_outputs)
+            May be overwritten.
+        codes : ndarray of int of shape (n,)
+            The class of each row, from 0 on.
+        """
+
+
+def signs_of(codes: NDArray[np.intp], n_outputs: int, dtype: Any) -> NDArray[Any]:
+    """Targets of +1 for the class of a row and -1 for the others."""
+    if n_outputs == 1:
+        return (2 * codes - 1).astype(dtype)[:, None]
+    signs = np.full((len(codes), n_outputs), -1, dtype)
+    signs[np.arange(len(codes)), codes] = 1
+    return signs
+
+
+class LogLoss(Loss):
+    r""":math:`\log(1 + e^{-tf})`, and :math:`\log \sum_c e^{f_c} - f_y` for more than two."""
+
+    def curvature(self, n_classes: int) -> float:
+        # p (1 - p) where all classes are alike. The largest possible value, 1/4 or 1/2, would make
+        # steps too small for many classes; derivatives are bounded, so larger steps do no harm.
+        return max(1 / 8, (1 - 1 / n_classes) / n_classes)
+
+    def first_scores(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        logs = np.log(shares)
+        return logs - logs.mean() if len(shares) > 2 else logs[1:] - logs[:1]
+
+    def derivatives(
+        self, scores: NDArray[Any], codes: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        if scores.shape[1] == 1:
+            signs = signs_of(codes, 1, scores.dtype)
+            margins = signs * scores
+            return np.logaddexp(0, -margins)[:, 0], -signs * expit(-margins)
+        rows = np.arange(len(codes))
+        scores -= scores.max(axis=1, keepdims=True)
+        own = scores[rows, codes].copy()
+        np.exp(scores, out=scores)
+        totals = scores.sum(axis=1, keepdims=True)
+        scores /= totals
+        scores[rows, codes] -= 1
+        return np.log(totals[:, 0]) - own, scores
+
+
+class Squared(Loss):
+    r""":math:`(t - f)^2 / 2`: least squares."""
+
+    def curvature(self, n_classes: int) -> float:
+        return 1.0
+
+    def first_scores(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        return 2 * (shares if len(shares) > 2 else shares[1:]) - 1
+
+    def derivatives(
+        self, scores: NDArray[Any], codes: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        scores -= signs_of(codes, scores.shape[1], scores.dtype)
+        return 0.5 * np.einsum("ij,ij->i", scores, scores), scores
+
+
+class SquaredHinge(Loss):
+    r""":math:`\max(0, 1 - tf)^2`: the loss of LinearSVC."""
+
+    def curvature(self, n_classes: int) -> float:
+        return 2.0
+
+    def first_scores(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        # The minimum of p (1 - f)² + (1 - p) (1 + f)² lies between -1 and 1.
+        return 2 * (shares if len(shares) > 2 else shares[1:]) - 1
+
+    def derivatives(
+        self, scores: NDArray[Any], codes: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        signs = signs_of(codes, scores.shape[1], scores.dtype)
+        gaps = np.maximum(1 - signs * scores, 0)
+        return np.einsum("ij,ij->i", gaps, gaps), -2 * signs * gaps
+
+
+class Hinge(Loss):
+    r""":math:`\max(0, 1 - tf)`: the loss of SVC."""
+
+    smooth = False
+
+    def curvature(self, n_classes: int) -> float:
+        return 1.0  # it has none; this one gives steps in which a margin of 1 can be crossed
+
+    def first_scores(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        # The minimum of p max(0, 1 - f) + (1 - p) max(0, 1 + f).
+        return np.where((shares if len(shares) > 2 else shares[1:]) > 0.5, 1.0, -1.0)
+
+    def derivatives(
+        self, scores: NDArray[Any], codes: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        signs = signs_of(codes, scores.shape[1], scores.dtype)
+        gaps = np.maximum(1 - signs * scores, 0)
+        return gaps.sum(axis=1), -signs * (gaps > 0)
+
+
+LOSSES: dict[str, Loss] = {
+    "log_loss": LogLoss(),
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+    "squared": Squared(),
+}

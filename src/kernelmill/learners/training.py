@@ -1,0 +1,186 @@
+"""Stochastic gradient descent by passes over blocks of rows, able to stop anywhere and go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.learners.checkpoint import Checkpoint
+from kernelmill.learners.mapped_rows import n_rows_of, row_blocks, rows_per_block, take_rows
+from kernelmill.learners.problem import Blocks, LabelledRows, Problem, codes_of_scores
+from kernelmill.learners.progress import Progress
+from kernelmill.learners.row_order import held_out_rows, visiting_order
+from kernelmill.learners.sgd import Descent, Weights
+from kernelmill.learners.spectrum import TopSpectrum, rows_to_sample
+from kernelmill.learners.training_state import TrainingState, state_to_arrays
+
+__all__ = ["PLAIN_BATCH", "PLAIN_EPOCHS", "Training"]
+
+# Curtó et al., McKernel, captions of Figures 2 and 3; the step is for features of unit size.
+PLAIN_EPOCHS, PLAIN_BATCH, _PLAIN_STEP = 20, 10, 0.001
+
+_DECAY_ROWS = 1 << 15
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a problem is solved by descent.
+
+    Parameters
+    ----------
+    problem : Problem
+    batch_size : int or None
+        None for one that suits the number of rows.
+    plain : bool
+        Without preconditioning and averaging, with fixed steps.
+    validation_fraction : float
+    patience : int
+        Stop after so many epochs without a better score on the rows held out.
+    progress : Progress
+    checkpoint : Checkpoint, default=None
+    """
+
+    problem: Problem
+    batch_size: int | None
+    plain: bool
+    validation_fraction: float
+    patience: int
+    progress: Progress
+    checkpoint: Checkpoint | None = None
+
+    def run(self, blocks: Blocks, n_epochs: int, state: TrainingState) -> None:
+        """Pass over the blocks until `n_epochs` are done or the scores get no better.
+
+        `blocks` is called for every pass and gives the same blocks each time. `state` is what the
+        training goes on from, and what it has arrived at in the end.
+        """
+        while state.epoch < n_epochs:
+            for index, rows in enumerate(blocks()):
+                if index < state.block:
+                    continue
+                for _ in self._steps(rows, index, state):
+                    if self.checkpoint is not None and self.checkpoint.due():
+                        self.checkpoint.save(state_to_arrays(state))
+                state.block, state.batch = index + 1, 0
+            if state.loss_rows == 0:
+                raise ValueError("All weights are zero: there are no rows to train on.")
+            state.loss_curve.append(state.loss_sum / state.loss_rows)
+            state.loss_sum, state.loss_rows = 0.0, 0
+            text = f"loss {state.loss_curve[-1]:.5g}"
+            if self.validation_fraction:
+                self._validate(blocks(), state)
+                text += f"  held-out accuracy {state.validation_curve[-1]:.5g}"
+            self.progress.end_of_pass(state.epoch, text)
+            state.epoch, state.block = state.epoch + 1, 0
+            if self.validation_fraction and state.n_stale >= self.patience:
+                break
+
+    def _steps(self, rows: LabelledRows, index: int, state: TrainingState) -> Iterator[None]:
+        """Visit the rows of a block in random order; a pause after each batch."""
+        out = held_out_rows(rows.codes, self.validation_fraction, state.stream, index)
+        chosen = np.flatnonzero(~out)
+        weights = None if rows.weights is None else rows.weights[chosen]
+        mean_weight = 1.0
+        if weights is not None:
+            if state.epoch == 0 and state.batch == 0:
+                state.weight_sum += float(weights.sum())
+                state.weight_rows += len(weights)
+            mean_weight = state.weight_sum / max(state.weight_rows, 1)
+            if mean_weight <= 0:
+                return
+        order_stream = state.stream.substream("order", state.epoch, index)
+        order = chosen[visiting_order(len(chosen), weights, mean_weight, order_stream)]
+        if len(order) == 0:
+            return
+        if state.batch == 0:
+            self._sample_spectrum(rows, order, state)
+        assert state.weights is not None
+        assert state.spectrum is not None
+        descent = self._descent(state.spectrum, state.decay_rows)
+        size = self.batch_size or (PLAIN_BATCH if self.plain else _batch_size(len(order)))
+        for begin in range(state.batch * size, len(order), size):
+            batch = order[begin : begin + size]
+            Z = self.problem.features(take_rows(rows.X, batch))
+            state.loss_sum += descent.step(state.weights, Z, rows.codes[batch])
+            state.loss_rows += len(batch)
+            state.batch += 1
+            self.progress.rows(len(batch), state.epoch, state.loss_sum / state.loss_rows)
+            yield
+
+    def _descent(self, spectrum: TopSpectrum, decay_rows: int) -> Descent:
+        problem = self.problem
+        fixed_step = None
+        if self.plain:
+            # Features of unit size have a squared norm of D / 2 instead of |z|².
+            squared_norm = float(spectrum.squared_norms.mean()) - spectrum.constant**2
+            fixed_step = _PLAIN_STEP * (len(spectrum.vectors) - 1) / 2 / max(squared_norm, 1e-300)
+        return Descent(
+            problem.loss, problem.alpha, spectrum, problem.curvature, decay_rows, fixed_step
+        )
+
+    def _sample_spectrum(
+        self, rows: LabelledRows, order: NDArray[np.intp], state: TrainingState
+    ) -> None:
+        """Learn the spectrum from the rows to come first; again whenever the sample has doubled."""
+        if state.epoch > 0 and state.spectrum is not None:
+            state.sample = None  # these rows were seen before
+        if state.spectrum is not None and state.sample is None:
+            return
+        features = self.problem.features
+        probe = features(take_rows(rows.X, order[:1]))
+        wanted = rows_to_sample(probe.shape[1], probe.itemsize)
+        missing = wanted - (0 if state.sample is None else len(state.sample))
+        sample = features(take_rows(rows.X, order[:missing]))
+        if state.sample is not None:
+            sample = np.concatenate([state.sample, sample])
+        built = 0 if state.spectrum is None else len(state.spectrum.squared_norms)
+        if len(sample) >= min(2 * built, wanted):
+            state.spectrum = TopSpectrum.of_sample(
+                sample,
+                most=0 if self.plain else None,
+                constant=None if state.spectrum is None else state.spectrum.constant,
+            )
+        state.sample = sample if len(sample) < wanted else None
+        if state.weights is None:
+            assert state.spectrum is not None
+            state.decay_rows = max(n_rows_of(rows.X), _DECAY_ROWS)
+            scores = self.problem.first_scores(rows)
+            state.weights = Weights.constant_scores(
+                sample.shape[1], scores, state.spectrum.constant, sample.dtype
+            )
+
+    def _validate(self, blocks: Iterable[LabelledRows], state: TrainingState) -> None:
+        """Score the averaged weights on the rows held out; keep them if they are the best yet."""
+        assert state.weights is not None
+        assert state.spectrum is not None
+        average, constant = state.weights.average, state.spectrum.constant
+        right = total = 0.0
+        for index, rows in enumerate(blocks):
+            out = held_out_rows(rows.codes, self.validation_fraction, state.stream, index)
+            chosen = np.flatnonzero(out)
+            for part in row_blocks(len(chosen), rows_per_block(len(average), average.itemsize)):
+                some = chosen[part]
+                scores = self.problem.features(take_rows(rows.X, some)) @ average[:-1]
+                scores += constant * average[-1]
+                weights = np.ones(len(some)) if rows.weights is None else rows.weights[some]
+                right += float(weights[codes_of_scores(scores) == rows.codes[some]].sum())
+                total += float(weights.sum())
+        if total == 0:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} holds out no row of positive "
+                "weight; raise it, or set it to None."
+            )
+        score = right / total
+        if not state.validation_curve or score > max(state.validation_curve):
+            state.best, state.n_stale = average.copy(), 0
+        else:
+            state.n_stale += 1
+        state.validation_curve.append(score)
+
+
+def _batch_size(n_rows: int) -> int:
+    """256, or less where that would leave few steps to a pass."""
+    return int(np.clip(n_rows // 8, 16, 256))

@@ -1,0 +1,174 @@
+"""All that a training needs to go on, in memory and as arrays for a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.learners.sgd import Weights
+from kernelmill.learners.spectrum import TopSpectrum
+from kernelmill.random import Stream
+
+__all__ = ["TrainingState", "state_from_arrays", "state_to_arrays", "stream_from_arrays"]
+
+_INTEGERS = ("decay_rows", "epoch", "block", "batch", "loss_rows", "weight_rows", "n_stale")
+_FLOATS = ("loss_sum", "weight_sum")
+_KEY_BYTES = 16
+
+
+@dataclass
+class TrainingState:
+    """Where a training is, and what it has found.
+
+    Attributes
+    ----------
+    stream : Stream
+        Of the order of the rows.
+    weights, spectrum
+        None before the first rows.
+    sample : ndarray
+        Features of rows seen, while they are too few to tell the spectrum.
+    decay_rows : int
+        See `Descent`.
+    epoch, block, batch : int
+        How many are done: epochs, blocks of the next epoch, batches of the next block.
+    loss_sum, loss_rows, weight_sum, weight_rows
+        Sums over this epoch, and over the first one.
+    best : ndarray
+        The averaged weights that did best on held-out rows.
+    n_stale : int
+        For how many epochs they have been the best.
+    """
+
+    stream: Stream
+    weights: Weights | None = None
+    spectrum: TopSpectrum | None = None
+    sample: NDArray[Any] | None = None
+    decay_rows: int = 0
+    epoch: int = 0
+    block: int = 0
+    batch: int = 0
+    loss_sum: float = 0.0
+    loss_rows: int = 0
+    weight_sum: float = 0.0
+    weight_rows: int = 0
+    loss_curve: list[float] = field(default_factory=list)
+    validation_curve: list[float] = field(default_factory=list)
+    best: NDArray[Any] | None = None
+    n_stale: int = 0
+
+    def for_more_rows(self) -> TrainingState:
+        """A state for a pass over further rows; this one stays as it is."""
+        return replace(
+            self,
+            stream=self.stream.substream("further rows"),
+            weights=None if self.weights is None else self.weights.copy(),
+            loss_curve=list(self.loss_curve),
+            validation_curve=[],
+            epoch=0,
+            best=None,
+            n_stale=0,
+        )
+
+    def without_spectrum(self) -> TrainingState:
+        """What is worth keeping when a training is over: further rows will tell the spectrum."""
+        return replace(self, spectrum=None, sample=None, best=None)
+
+
+def state_to_arrays(state: TrainingState) -> dict[str, NDArray[Any]]:
+    """The arrays that `state_from_arrays` makes the state of again, bit for bit."""
+    assert state.weights is not None
+    assert state.spectrum is not None
+    weights, spectrum = state.weights, state.spectrum
+    arrays: dict[str, NDArray[Any]] = {
+        "stream": np.frombuffer(state.stream.key.to_bytes(_KEY_BYTES, "little"), np.uint8),
+        "integers": np.array([getattr(state, name) for name in _INTEGERS], np.int64),
+        "floats": np.array([getattr(state, name) for name in _FLOATS], np.float64),
+        "loss_curve": np.array(state.loss_curve, np.float64),
+        "validation_curve": np.array(state.validation_curve, np.float64),
+        "counts": np.array([weights.n_steps, weights.n_rows], np.int64),
+        "last": weights.last,
+        "average": weights.average,
+        "vectors": spectrum.vectors,
+        "values": spectrum.values,
+        "scalars": np.array([spectrum.tail, spectrum.constant]),
+        "squared_norms": spectrum.squared_norms,
+        "projections": spectrum.projections,
+    }
+    if state.sample is not None:
+        arrays["sample"] = state.sample
+    if state.best is not None:
+        arrays["best"] = state.best
+    return arrays
+
+
+def stream_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Stream:
+    """The stream of a saved training: needed before its map can be fitted."""
+    return Stream(
+        int.from_bytes(_taken(arrays, "stream", (_KEY_BYTES,), np.uint8).tobytes(), "little")
+    )
+
+
+def state_from_arrays(
+    arrays: Mapping[str, NDArray[Any]], n_features: int, n_outputs: int, dtype: Any
+) -> TrainingState:
+    """The state that was saved; ValueError if something in it does not fit the model."""
+    shape = (n_features + 1, n_outputs)
+    values = _taken(arrays, "values", (None,), np.float64)
+    norms = _taken(arrays, "squared_norms", (None,), np.float64)
+    n_steps, n_rows = map(int, _taken(arrays, "counts", (2,), np.int64))
+    tail, constant = map(float, _taken(arrays, "scalars", (2,), np.float64))
+    last = _taken(arrays, "last", shape, dtype)
+    average = _taken(arrays, "average", shape, dtype)
+    sample = best = None
+    if "sample" in arrays:
+        sample = _taken(arrays, "sample", (None, n_features), dtype)
+    if "best" in arrays:
+        best = _taken(arrays, "best", shape, dtype)
+    state = TrainingState(
+        stream=stream_from_arrays(arrays),
+        weights=Weights(last, average, n_steps, n_rows),
+        spectrum=TopSpectrum(
+            _taken(arrays, "vectors", (n_features + 1, len(values)), dtype),
+            values,
+            tail,
+            constant,
+            norms,
+            _taken(arrays, "projections", (len(norms), len(values)), np.float64),
+        ),
+        sample=sample,
+        best=best,
+        loss_curve=_taken(arrays, "loss_curve", (None,), np.float64).tolist(),
+        validation_curve=_taken(arrays, "validation_curve", (None,), np.float64).tolist(),
+    )
+    integers = _taken(arrays, "integers", (len(_INTEGERS),), np.int64)
+    for name, integer in zip(_INTEGERS, integers, strict=True):
+        if integer < 0:
+            raise ValueError(f"{name} in the checkpoint is {integer}; delete it to start again.")
+        setattr(state, name, int(integer))
+    floats = _taken(arrays, "floats", (len(_FLOATS),), np.float64)
+    for name, number in zip(_FLOATS, floats, strict=True):
+        setattr(state, name, float(number))
+    return state
+
+
+def _taken(
+    arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...], dtype: Any
+) -> NDArray[Any]:
+    """An array of the checkpoint if it is what it should be; None is any length."""
+    if name not in arrays:
+        raise ValueError(f"The checkpoint lacks {name!r}; delete it to start again.")
+    array = arrays[name]
+    fits = array.ndim == len(shape) and all(
+        size in (None, there) for size, there in zip(shape, array.shape, strict=True)
+    )
+    if not fits or array.dtype != dtype:
+        raise ValueError(
+            f"{name!r} in the checkpoint has shape {array.shape} and dtype {array.dtype} where "
+            f"{shape} and {np.dtype(dtype)} belong; delete it to start again."
+        )
+    return array
