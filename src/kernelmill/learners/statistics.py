@@ -157,7 +157,7 @@ class RidgeStatistics:
             n_weighted, log_weight = len(positive), float(np.log(positive).sum())
             shares = weights / weight
         total = self.weight + weight
-        # scipy's BLAS throughout: threads of another one, NumPy's, would spin for a while beside it.
+        # scipy's BLAS throughout: threads of another one, NumPy's, would spin for a while beside it
         for values, mean in ((features, self.feature_mean), (targets, self.target_mean)):
             block_mean = dgemv(1.0, values[:n_rows].T, shares)
             _subtract_from_rows(values[:n_rows], block_mean)

@@ -1,0 +1,255 @@
+"""Ridge regression without a D x D matrix: preconditioned conjugate gradients over the rows.
+
+Every iteration passes over the rows once and makes their features anew. The preconditioner takes
+the top of the spectrum from a sample of the rows (Frangella, Tropp & Udell 2023):
+P⁻¹ = V diag((l_k + α)/(lᵢ + α)) Vᵀ + (I - VVᵀ), for eigenvalues l₁ ≥ … ≥ l_k with eigenvectors V.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from kernelmill.random import Stream
+
+__all__ = ["RidgeSolution", "ridge_by_conjugate_gradients"]
+
+_Array = NDArray[np.float64]
+Block = tuple[NDArray[Any], _Array, _Array | None]
+"""Features (n, D), targets (n, T) and weights (n,), or None for weights of one."""
+
+_SAMPLE_ROWS = 1024
+_SAMPLE_BYTES = 1 << 27  # of the features of the sample, in float64
+_LEAST_RELATIVE_EIGENVALUE = 1e-10
+
+
+@dataclass(frozen=True)
+class RidgeSolution:
+    """Where conjugate gradients arrived.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (T, D)
+    intercept : ndarray of shape (T,)
+    n_iter : int
+        Iterations, each a pass over the rows; three passes more prepare them.
+    residual : float
+        The norm of C - (M + αI) W by that of C; the largest one of all outputs.
+    objective : ndarray of shape (T,)
+        The minimum of Σ w (y - zᵀW - b)² + α|W|².
+    n_rows : int
+        Rows of positive weight.
+    """
+
+    coef: _Array
+    intercept: _Array
+    n_iter: int
+    residual: float
+    objective: _Array
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class _Means:
+    n_seen: int
+    n_rows: int
+    weight: float
+    features: _Array
+    targets: _Array
+
+
+def ridge_by_conjugate_gradients(
+    passes: Callable[[], Iterable[Block]],
+    alpha: float,
+    *,
+    fit_intercept: bool,
+    tol: float,
+    max_iter: int,
+    stream: Stream,
+    report: Callable[[str], None] = lambda _: None,
+) -> RidgeSolution:
+    """Minimize Σ w |y - zᵀW - b|² + α|W|² to a relative residual of `tol` for each output.
+
+    Parameters
+    ----------
+    passes : callable
+        Each call gives the same blocks of rows again.
+    alpha : float
+        Positive.
+    fit_intercept : bool
+    tol, max_iter
+        When to stop, and when to give up.
+    stream : Stream
+        Chooses the rows of the sample.
+    report : callable, optional
+        Takes a line of text after each iteration.
+    """
+    means = _means(passes())
+    if means.n_rows == 0:
+        raise ValueError(
+            "sample_weight must be above zero for some row, got zeros; leave it out for equal "
+            "weights."
+        )
+    if not fit_intercept:
+        means = _Means(
+            means.n_seen,
+            means.n_rows,
+            means.weight,
+            np.zeros_like(means.features),
+            np.zeros_like(means.targets),
+        )
+    cross, target_moments, sample = _moments_and_sample(passes(), means, stream)
+    eigenvalues, vectors = _top_of_spectrum(sample)
+    del sample
+    shrink = (eigenvalues[-1:] + alpha) / (eigenvalues + alpha) - 1.0
+
+    def precondition(residuals: _Array) -> _Array:
+        return np.asarray(residuals + vectors.T @ (shrink[:, None] * (vectors @ residuals)))
+
+    def times(directions: _Array) -> _Array:
+        product = alpha * directions
+        shift = means.features @ directions
+        total = np.zeros(directions.shape[1])
+        for Z, _, weights in passes():
+            rows = Z.astype(np.float64, copy=False)
+            projected = rows @ directions - shift
+            if weights is not None:
+                projected *= weights[:, None]
+            product += rows.T @ projected
+            total += projected.sum(axis=0)
+        return np.asarray(product - np.outer(means.features, total))
+
+    coef, n_iter, residual = _conjugate_gradients(
+        times, cross, precondition, tol=tol, max_iter=max_iter, report=report
+    )
+    least = alpha * np.einsum("dt,dt->t", coef, coef)
+    objective = np.maximum(target_moments - np.einsum("dt,dt->t", cross, coef), least)
+    return RidgeSolution(
+        coef=np.ascontiguousarray(coef.T),
+        intercept=means.targets - means.features @ coef,
+        n_iter=n_iter,
+        residual=residual,
+        objective=objective,
+        n_rows=means.n_rows,
+    )
+
+
+def _conjugate_gradients(
+    times: Callable[[_Array], _Array],
+    right: _Array,
+    precondition: Callable[[_Array], _Array],
+    *,
+    tol: float,
+    max_iter: int,
+    report: Callable[[str], None],
+) -> tuple[_Array, int, float]:
+    """Solve for all columns of `right` side by side; each stands still when it is there."""
+    solution = np.zeros_like(right)
+    residuals = right.copy()
+    norms = np.linalg.norm(right, axis=0)
+    norms[norms == 0] = 1.0
+    relative = np.linalg.norm(residuals, axis=0) / norms
+    preconditioned = precondition(residuals)
+    directions = preconditioned.copy()
+    energy = np.einsum("dt,dt->t", residuals, preconditioned)
+    n_iter = 0
+    while relative.max() > tol and n_iter < max_iter:
+        n_iter += 1
+        images = times(directions)
+        curvature = np.einsum("dt,dt->t", directions, images)
+        moving = (relative > tol) & (curvature > 0)
+        if not moving.any():
+            break
+        steps = np.where(moving, energy / np.where(moving, curvature, 1.0), 0.0)
+        solution += steps * directions
+        residuals -= steps * images
+        relative = np.linalg.norm(residuals, axis=0) / norms
+        report(f"iteration {n_iter}: residual {relative.max():.2e}")
+        preconditioned = precondition(residuals)
+        before, energy = energy, np.einsum("dt,dt->t", residuals, preconditioned)
+        directions *= np.where(moving, energy / np.where(moving, before, 1.0), 0.0)
+        directions += preconditioned
+    return solution, n_iter, float(relative.max())
+
+
+def _means(blocks: Iterable[Block]) -> _Means:
+    n_seen = n_rows = 0
+    weight = 0.0
+    features: Any = 0.0
+    targets: Any = 0.0
+    for Z, Y, weights in blocks:
+        _refuse_non_finite(Z)
+        counts = np.ones(len(Z)) if weights is None else weights
+        n_seen += len(Z)
+        n_rows += int(np.count_nonzero(counts))
+        block_weight = float(counts.sum())
+        if block_weight == 0.0:
+            continue
+        # By shifts of the mean: large targets keep their digits, however many rows there are.
+        weight += block_weight
+        shares = counts / block_weight
+        features = features + (shares @ Z.astype(np.float64) - features) * (block_weight / weight)
+        targets = targets + (shares @ Y - targets) * (block_weight / weight)
+    return _Means(n_seen, n_rows, weight, features, targets)
+
+
+def _refuse_non_finite(Z: NDArray[Any]) -> None:
+    if Z.size and not np.isfinite(float(Z.max()) - float(Z.min())):
+        raise ValueError(
+            "The features must be finite, got NaN or infinity; scale the data or take another map."
+        )
+
+
+def _moments_and_sample(
+    blocks: Iterable[Block], means: _Means, stream: Stream
+) -> tuple[_Array, _Array, _Array]:
+    """Cross moments (D, T), moments of targets (T,), and centered, weighted rows of a sample.
+
+    The rows of the sample are scaled such that their moments estimate those of all rows.
+    """
+    n_features = len(means.features)
+    most = max(1, min(_SAMPLE_ROWS, _SAMPLE_BYTES // (8 * n_features)))
+    chosen = np.arange(means.n_seen)
+    if means.n_seen > most:
+        draws = stream.substream("rows of the preconditioner").integers(most, means.n_seen)
+        chosen = np.unique(draws)
+    sample = np.empty((len(chosen), n_features))
+    cross = np.zeros((n_features, len(means.targets)))
+    target_moments = np.zeros(len(means.targets))
+    begin, taken, sample_weight = 0, 0, 0.0
+    for Z, Y, weights in blocks:
+        rows = Z.astype(np.float64)
+        rows -= means.features
+        targets = Y - means.targets
+        counts = np.ones(len(Z)) if weights is None else weights
+        cross += rows.T @ (counts[:, None] * targets)
+        target_moments += counts @ np.square(targets)
+        last = int(np.searchsorted(chosen, begin + len(Z)))
+        here = chosen[taken:last] - begin
+        sample[taken:last] = rows[here] * np.sqrt(counts[here])[:, None]
+        sample_weight += float(counts[here].sum())
+        begin, taken = begin + len(Z), last
+    if sample_weight > 0:
+        sample *= math.sqrt(means.weight / sample_weight)
+    return cross, target_moments, sample
+
+
+def _top_of_spectrum(sample: _Array) -> tuple[_Array, _Array]:
+    """Descending eigenvalues of sampleᵀ sample and, as rows, eigenvectors: the upper half.
+
+    The lower half of what a sample shows is more sample than spectrum. If the sample is all of the
+    rows' space there is, rounding alone limits it; taking half costs iterations, not accuracy.
+    """
+    gram = sample @ sample.T
+    squares, left = eigh(gram, overwrite_a=True, check_finite=False)
+    squares, left = squares[::-1], left[:, ::-1]
+    n_kept = int(np.count_nonzero(squares > _LEAST_RELATIVE_EIGENVALUE * max(squares[0], 0.0)))
+    n_kept = min(n_kept, max(1, len(sample) // 2))
+    vectors = (left[:, :n_kept] / np.sqrt(squares[:n_kept])).T @ sample
+    return squares[:n_kept], vectors

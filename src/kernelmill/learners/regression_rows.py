@@ -1,0 +1,105 @@
+"""Rows of a regression: checked targets and weights, and features made a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+from kernelmill.learners.mapped_rows import features_of, n_rows_of, row_blocks, take_rows
+from kernelmill.learners.statistics import checked_weights
+
+__all__ = ["Block", "checked_targets", "feature_blocks", "gathered", "optional_weights", "unpacked"]
+
+Block = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64] | None]
+"""Features (n, D), targets (n, T) and weights (n,), or None for weights of one."""
+
+
+def checked_targets(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
+    """The targets in float64, of one or two dimensions as given."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    Y = check_array(
+        y,
+        dtype=np.float64,
+        ensure_2d=False,
+        ensure_min_samples=0,
+        input_name="y",
+        estimator=estimator,
+    )
+    if Y.ndim not in (1, 2) or 0 in Y.shape[1:]:
+        raise ValueError(
+            f"y must be of shape (n_samples,) or (n_samples, n_outputs), got {Y.shape}."
+        )
+    if len(Y) != n_rows:
+        raise ValueError(
+            "X and y have inconsistent numbers of samples: y must have one entry for each row of "
+            f"X, got {n_rows} rows and {len(Y)} entries."
+        )
+    return np.asarray(Y)
+
+
+def optional_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """The weights of rows, or None for weights of one; a single number stands for all."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    return checked_weights(np.full(n_rows, weights) if weights.ndim == 0 else weights, n_rows)
+
+
+def unpacked(block: Any, number: int) -> tuple[Any, Any, Any]:
+    """X, y and weights (or None) of one item of an iterable of blocks."""
+    if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
+        what = f"{len(block)} items" if isinstance(block, (tuple, list)) else type(block).__name__
+        raise TypeError(
+            f"Each block must be a tuple (X, y) or (X, y, sample_weight), got {what} as block "
+            f"{number}."
+        )
+    X, y, *rest = block
+    return X, y, rest[0] if rest else None
+
+
+def feature_blocks(
+    feature_map: Any,
+    X: Any,
+    Y: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    rows: int,
+) -> Iterator[Block]:
+    """The checked rows in order, at most `rows` of them at a time, with their features."""
+    targets = Y.reshape(len(Y), -1)
+    for part in row_blocks(n_rows_of(X), rows):
+        Z = features_of(feature_map, take_rows(X, part))
+        yield Z, targets[part], None if weights is None else weights[part]
+
+
+def gathered(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
+    """The same rows in order, where small blocks are put together to about `rows` rows.
+
+    Products with a D x D matrix take almost as long for ten rows as for some hundreds.
+    """
+    waiting: list[Block] = []
+    n_waiting = 0
+    for block in blocks:
+        if n_waiting + len(block[0]) > rows and waiting:
+            yield _joined(waiting)
+            waiting, n_waiting = [], 0
+        waiting.append(block)
+        n_waiting += len(block[0])
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(blocks: list[Block]) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    weights = None
+    if any(block[2] is not None for block in blocks):
+        weights = np.concatenate([np.ones(len(Z)) if w is None else w for Z, _, w in blocks])
+    Z = np.concatenate([block[0] for block in blocks])
+    return Z, np.concatenate([block[1] for block in blocks]), weights

@@ -1,0 +1,227 @@
+"""The length scale of a map, and the noise, by evidence: a bounded search on a sample of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from kernelmill.learners.evidence import log_evidence_at, most_likely_alpha
+from kernelmill.learners.mapped_rows import n_rows_of, take_rows
+from kernelmill.learners.regression_rows import feature_blocks
+from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
+from kernelmill.random import Stream
+
+__all__ = ["TUNING_COMPONENTS", "TUNING_ROWS", "TunedMap", "tuned_map"]
+
+TUNING_ROWS = 2048
+TUNING_COMPONENTS = 1024
+
+_GRID = (0, 1, -1, 2, -2, 3, -3)
+_FARTHEST = 20
+_PRECISION = 0.02  # of the binary logarithm of the length scale
+
+
+@dataclass(frozen=True)
+class TunedMap:
+    """What tuning has found.
+
+    Attributes
+    ----------
+    feature_map : transformer
+        Not fitted, with the best length scale.
+    alpha : float
+        The best penalty at it.
+    table : dict of ndarray
+        One entry for each evaluation, in their order: the parameter tried, under its name, the
+        "alpha" that is best for it, and "log_evidence".
+    """
+
+    feature_map: Any
+    alpha: float
+    table: dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """The parameter that is tuned: its name, that of its estimator, where the search starts."""
+
+    prefix: str
+    name: str
+    start: float
+
+    def value(self, offset: float) -> float:
+        """After doubling the length scale `offset` times."""
+        power = 1.0 if self.name == "length_scale" else -2.0
+        return float(self.start * 2.0 ** (power * offset))
+
+    def set_on(self, feature_map: Any, value: float) -> Any:
+        """A copy of the map with the value."""
+        copy = clone(feature_map).set_params(**{self.prefix + self.name: value})
+        if self.name == "length_scale" and f"{self.prefix}gamma" in copy.get_params():
+            copy.set_params(**{f"{self.prefix}gamma": None})
+        return copy
+
+
+def tuned_map(
+    unfitted: Any,
+    fitted: Any,
+    X: Any,
+    Y: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    *,
+    alpha: float | None,
+    noise: float | None,
+    fit_intercept: bool,
+    budget: int,
+    stream: Stream,
+    report: Callable[[str], None] = lambda _: None,
+) -> TunedMap:
+    """Choose the length scale of the map, and the penalty, by the largest evidence.
+
+    At most `TUNING_ROWS` rows, chosen by the stream, and `TUNING_COMPONENTS` features of the map
+    are used, so that an evaluation takes the same time whatever the size of the data.
+
+    Parameters
+    ----------
+    unfitted, fitted : transformer
+        The map with a fixed seed, and the same fitted on X: the search starts at its scale.
+    X, Y, weights
+        Checked rows.
+    alpha, noise : float or None
+        At most one of them is given, and then stays what it is.
+    fit_intercept : bool
+    budget : int
+        How many length scales may be tried.
+    stream : Stream
+    report : callable, optional
+        Takes a line of text after each evaluation.
+    """
+    scale = _scale_of(unfitted, fitted)
+    small = clone(unfitted)
+    components = f"{scale.prefix}n_components"
+    if small.get_params().get(components, 0) > TUNING_COMPONENTS:
+        small.set_params(**{components: TUNING_COMPONENTS})
+    X, Y, weights = _sample(X, Y, weights, stream)
+    tried: dict[float, tuple[float, float]] = {}
+
+    def evaluate(offset: float) -> float:
+        if offset not in tried:
+            candidate = scale.set_on(small, scale.value(offset))
+            try:
+                tried[offset] = _best_at(candidate, X, Y, weights, alpha, noise, fit_intercept)
+            except (ValueError, FloatingPointError):
+                if not tried:  # at the map's own scale it is no matter of the scale
+                    raise
+                tried[offset] = (np.nan, -np.inf)
+            report(
+                f"{scale.name} {scale.value(offset):.4g}: alpha {tried[offset][0]:.3g}, "
+                f"log evidence {tried[offset][1]:.6g}"
+            )
+        return tried[offset][1]
+
+    best = _search(evaluate, budget)
+    table = {
+        scale.name: np.array([scale.value(offset) for offset in tried]),
+        "alpha": np.array([found for found, _ in tried.values()]),
+        "log_evidence": np.array([value for _, value in tried.values()]),
+    }
+    return TunedMap(scale.set_on(unfitted, scale.value(best)), tried[best][0], table)
+
+
+def _search(evaluate: Callable[[float], float], budget: int) -> float:
+    """The offset of the largest value that the budget finds: by doubling, then Brent's method."""
+    values: dict[float, float] = {}
+
+    def best() -> float:
+        return max(values, key=lambda offset: values[offset])  # the first of equal ones
+
+    for offset in _GRID[:budget]:
+        values[offset] = evaluate(offset)
+    while len(values) < budget and abs(best()) < _FARTHEST:
+        neighbor = best() + (1 if best() > 0 else -1)
+        if neighbor in values:
+            break
+        values[neighbor] = evaluate(neighbor)
+    left = budget - len(values)
+    if left > 0:
+        middle = best()
+
+        def loss(offset: float) -> float:
+            values[float(offset)] = evaluate(float(offset))
+            return -values[float(offset)]
+
+        minimize_scalar(
+            loss,
+            bounds=(middle - 1, middle + 1),
+            method="bounded",
+            options={"maxiter": left, "xatol": _PRECISION},
+        )
+    return best()
+
+
+def _best_at(
+    candidate: Any,
+    X: Any,
+    Y: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    alpha: float | None,
+    noise: float | None,
+    fit_intercept: bool,
+) -> tuple[float, float]:
+    """The penalty and the logarithm of its evidence for one map."""
+    candidate.fit(X)
+    statistics: RidgeStatistics | None = None
+    for Z, targets, part in feature_blocks(candidate, X, Y, weights, rows_per_update(1024)):
+        if statistics is None:
+            statistics = RidgeStatistics(Z.shape[1], targets.shape[1])
+        statistics.update(Z, targets, part)
+    assert statistics is not None
+    equations = statistics.finalize(fit_intercept=fit_intercept)
+    fixed = alpha if noise is None else noise
+    if fixed is None:
+        fixed, value = most_likely_alpha(equations)
+    else:
+        value = log_evidence_at(equations, fixed, noise)
+    return fixed, value if np.isfinite(value) else -np.inf
+
+
+def _sample(
+    X: Any, Y: NDArray[np.float64], weights: NDArray[np.float64] | None, stream: Stream
+) -> tuple[Any, NDArray[np.float64], NDArray[np.float64] | None]:
+    """At most `TUNING_ROWS` of the rows with a positive weight."""
+    present = np.arange(n_rows_of(X)) if weights is None else np.flatnonzero(weights)
+    if not len(present):
+        raise ValueError(
+            "sample_weight must be above zero for some row, got zeros; leave it out for equal "
+            "weights."
+        )
+    if len(present) > TUNING_ROWS:
+        draws = stream.substream("rows for tuning").integers(TUNING_ROWS, len(present))
+        present = present[np.unique(draws)]
+    elif len(present) == n_rows_of(X):
+        return X, Y, weights
+    return take_rows(X, present), Y[present], None if weights is None else weights[present]
+
+
+def _scale_of(unfitted: Any, fitted: Any) -> _Scale:
+    prefix, last = "", fitted
+    if isinstance(fitted, Pipeline):
+        prefix, last = f"{fitted.steps[-1][0]}__", fitted.steps[-1][1]
+    parameters = unfitted.get_params() if hasattr(unfitted, "get_params") else {}
+    for name in ("length_scale", "gamma"):
+        if prefix + name in parameters:
+            for found in (f"{name}_", f"_{name}", name):
+                start = getattr(last, found, None)
+                if isinstance(start, (int, float, np.number)) and start > 0:
+                    return _Scale(prefix, name, float(start))
+    raise ValueError(
+        "feature_map must have a parameter length_scale or gamma with tune=True, got "
+        f"{unfitted!r}; take such a map (Fastfood, RandomFourier), or tune=False and a grid search."
+    )
