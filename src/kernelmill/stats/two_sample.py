@@ -105,7 +105,7 @@ def two_sample_test(
     >>> Y = rng.exponential(size=(700, 5)) - 1  # the same mean and variance
     >>> two_sample_test(X, Y, random_state=0).p_value
     0.001
-    >>> blocks = (rng.normal(size=(100, 5)) for _ in range(20))
+    >>> blocks = (rng.normal(size=(200, 5)) for _ in range(20))
     >>> two_sample_test(X, blocks, random_state=0).p_value > 0.05
     True
     """
