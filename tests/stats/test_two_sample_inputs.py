@@ -196,6 +196,16 @@ def test_late_errors_of_streams():
         run(good, iter([good, np.full((1, 2), np.nan)]))
 
 
+def test_streams_of_numbers():
+    with pytest.raises(TypeError, match=r"an iterable with 1.0 in it; put rows together"):
+        run(iter([1.0, 2.0]), np.zeros((3, 1)))
+
+
+def test_masked_arrays():
+    with pytest.raises(TypeError, match=r"Y cannot be tested: .*masked array"):
+        run(np.zeros((3, 1)), np.ma.masked_array(np.zeros((3, 1))))
+
+
 def test_one_iterator_is_not_two_samples():
     blocks = iter([np.zeros((3, 2))])
     with pytest.raises(ValueError, match="one iterator twice"):

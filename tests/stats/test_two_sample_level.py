@@ -55,7 +55,7 @@ def test_p_values_of_small_samples_are_uniform():
 @pytest.mark.parametrize(("n_x", "n_y"), [(2, 40), (1, 60)])
 def test_very_unequal_sizes(n_x, n_y):
     """The rank of one row among 61 has ties: the level may then be less, but not more."""
-    values = p_values(n_x, n_y, 500)
+    values = p_values(n_x, n_y, 400)
     for level in (0.05, 0.1):
         high = stats.binom.ppf(1 - FALSE_ALARM / 2, len(values), level)
         assert np.count_nonzero(values <= level + 1e-12) <= high
@@ -63,12 +63,12 @@ def test_very_unequal_sizes(n_x, n_y):
 
 @pytest.mark.parametrize(("n_x", "n_y"), [(70, 90), (200, 9)])
 def test_bins_of_several_rows_and_rows_outside_of_bins(few_bins, n_x, n_y):
-    assert_level(p_values(n_x, n_y, 500))
+    assert_level(p_values(n_x, n_y, 400))
 
 
 @pytest.mark.parametrize(("n_x", "n_y"), [(30, 150), (8, 60)])
 def test_streams(few_bins, n_x, n_y):
-    assert_level(p_values(n_x, n_y, 500, in_blocks))
+    assert_level(p_values(n_x, n_y, 400, in_blocks))
 
 
 def test_length_scale_from_the_data_of_a_stream_matters_not(few_bins):
@@ -78,7 +78,7 @@ def test_length_scale_from_the_data_of_a_stream_matters_not(few_bins):
     def heavy(X):
         return in_blocks(X**6)
 
-    assert_level(p_values(40, 40, 500, heavy, feature_map=features))
+    assert_level(p_values(40, 40, 400, heavy, feature_map=features))
 
 
 def test_rows_in_order_make_no_false_alarms(few_bins):
@@ -89,7 +89,7 @@ def test_rows_in_order_make_no_false_alarms(few_bins):
 
 
 def test_order_of_rows_in_matrices_does_not_matter(few_bins):
-    assert_level(p_values(100, 100, 500, lambda X: X[X[:, 0].argsort()]))
+    assert_level(p_values(100, 100, 400, lambda X: X[X[:, 0].argsort()]))
 
 
 def test_labels_are_uniform():

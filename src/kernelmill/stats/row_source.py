@@ -45,7 +45,8 @@ class RowSource(ABC):
             names = _get_feature_names(rows)
             rows = checked_data(_Columns(), rows, reset=True, keep_integers=True)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{self.name} cannot be tested: {error}") from error
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{self.name} cannot be tested: {error}") from error
         if self.n_columns is None:
             self.n_columns, self.column_names = rows.shape[1], names
         elif rows.shape[1] != self.n_columns:
@@ -107,6 +108,11 @@ class StreamRows(RowSource):
         if self._ahead:
             return self._ahead.pop()
         for block in self._blocks:
+            if not hasattr(block, "shape") and not isinstance(block, (list, tuple)):
+                raise TypeError(
+                    f"{self.name} must be a matrix or an iterable of matrices, got an iterable "
+                    f"with {block!r:.50} in it; put rows together in blocks."
+                )
             if n_rows_of(block):
                 return self._checked(block)
         return None

@@ -51,10 +51,9 @@ def two_sample_test(
         The samples; their sizes may differ as they like. An iterable of blocks (a generator, a list
         of matrices) is a stream: it is read once, in turn with the other one, and never stored.
     feature_map : str or transformer, default="fastfood"
-        A map of kernelmill, any other transformer of numeric matrices, or a name as
-        :class:`~kernelmill.learners.KernelClassifier` takes it: then with 2048 components, and with
-        ``length_scale="median"`` if the map has a length scale. It is copied, and fitted on at most
-        1000 rows of both samples together.
+        A map of kernelmill, any other transformer of numeric matrices, or the name of a map, such
+        as "random_fourier": then with 2048 components, and with ``length_scale="median"`` if it has
+        a length scale. It is copied, and fitted on at most 1000 rows of both samples together.
     n_permutations : int, default=999
         The least p-value is 1 / (n_permutations + 1).
     shuffle : bool, default=True
