@@ -104,7 +104,7 @@ def most_likely_alpha(equations: NormalEquations) -> tuple[float, float]:
     eigenvectors of the equations are made, once.
     """
     eigenvalues, _ = equations.spectrum()
-    top = eigenvalues[-1] if eigenvalues[-1] > 0 else 1.0
+    top = eigenvalues[-1] if eigenvalues[-1] > equations.rounding else 1.0
 
     def log_evidence(log_alpha: float) -> float:
         evidence = _spectral_evidence(equations, top * math.exp(log_alpha))

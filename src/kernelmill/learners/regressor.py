@@ -35,6 +35,7 @@ from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
 from kernelmill.learners.tuning import tuned_map
 from kernelmill.maps.base import checked_choice
 from kernelmill.random.arguments import checked_integer, checked_positive
+from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["EXACT_BYTES", "KernelRegressor"]
 
@@ -542,6 +543,7 @@ class KernelRegressor(
             )
 
     def _threads(self) -> AbstractContextManager[Any]:
+        resolve_threads(self.n_threads)
         if self.n_threads is None:
             return nullcontext()
         limits: AbstractContextManager[Any] = threadpool_limits(self.n_threads, user_api="blas")

@@ -123,8 +123,12 @@ class NormalEquations:
 
     @property
     def rounding(self) -> float:
-        """What rounding may do to the eigenvalues of M."""
-        return float(len(self._diagonal) * np.finfo(np.float64).eps * self._diagonal.sum())
+        """What rounding may do to the eigenvalues of M, that of centering included."""
+        eps = float(np.finfo(np.float64).eps)
+        size = float(self._diagonal.sum())
+        if self.means is not None:
+            size += eps * self.weight * float(self.means[0] @ self.means[0])
+        return len(self._diagonal) * eps * size
 
     def solve(self, alpha: float) -> tuple[_Array, _Array]:
         """Weights of shape (T, D) and intercepts of shape (T,), zeros if there are none.

@@ -25,6 +25,7 @@ TUNING_COMPONENTS = 1024
 
 _GRID = (0, 1, -1, 2, -2, 3, -3)
 _FARTHEST = 20
+_INDIFFERENCE = 1e-9  # of log evidences: the first of those that differ by rounding is taken
 _PRECISION = 0.02  # of the binary logarithm of the length scale
 
 
@@ -140,7 +141,9 @@ def _search(evaluate: Callable[[float], float], budget: int) -> float:
     values: dict[float, float] = {}
 
     def best() -> float:
-        return max(values, key=lambda offset: values[offset])  # the first of equal ones
+        top = max(values.values())
+        equal = _INDIFFERENCE * (1.0 + abs(top)) if np.isfinite(top) else 0.0
+        return next(offset for offset, value in values.items() if value >= top - equal)
 
     for offset in _GRID[:budget]:
         values[offset] = evaluate(offset)
