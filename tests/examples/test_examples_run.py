@@ -1,0 +1,221 @@
+"""Every program in examples/ runs as its first lines say, and shows what it is there to show."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+# Constants of a program are replaced before its main() is called.
+WITH_SETTINGS = """
+import sys
+sys.path.insert(0, {folder!r})
+import {name} as program
+for name, value in {settings!r}.items():
+    assert hasattr(program, name), name
+    setattr(program, name, value)
+program.main(*map(int, {arguments!r}))
+"""
+
+
+@dataclass
+class Printed:
+    """What a program printed, with its tables."""
+
+    text: str
+
+    def numbers(self, label: str) -> list[float]:
+        """The numbers of the last line that starts with the label; percentages as they are."""
+        lines = re.findall(rf"^{re.escape(label)} {{2,}}(.*)$", self.text, re.MULTILINE)
+        assert lines, f"no line {label!r} in\n{self.text}"
+        return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", lines[-1])]
+
+    def first(self, label: str) -> float:
+        return self.numbers(label)[0]
+
+
+def digits(printed: Printed) -> None:
+    # The standard deviation of an error of 1.3 % on 719 images is 0.42 %; of a difference of two
+    # (if they were independent) 0.6 %: 2.2 % is exceeded once in 8000.
+    assert printed.numbers("linear on Fastfood")[2] < printed.numbers("exact kernel SVM")[0] + 2.2
+    assert printed.numbers("linear on Fastfood")[2] < printed.first("linear") / 2
+
+
+def fastfood_by_hand(printed: Printed) -> None:
+    assert printed.numbers("linear on Fastfood features")[2] < printed.numbers("linear")[1] / 2
+    assert "[ 1.2715513  -0.88577357 -1.68226258]" in printed.text  # the same on every machine
+
+
+def kernel_conversion(printed: Printed) -> None:
+    assert printed.first("TensorSketch, converted  Gaussian") < 10
+    assert printed.first("Fastfood, converted      polynomial") > 50
+    assert printed.first("  lengths given          polynomial") < 10
+
+
+def taylor_or_fastfood(printed: Printed) -> None:
+    *_, ratio, ratio_of_neighbours = printed.numbers("digits, d = 64")
+    # At the largest radius, the last line, Fastfood has less error.
+    assert ratio > 1
+    assert ratio_of_neighbours > 1
+
+
+def tours(printed: Printed) -> None:
+    assert printed.numbers("permutation matrix")[1] < 0.1
+    # 2048 columns are more than the 1578 dimensions of all polynomials of degree 2.
+    assert printed.numbers("matrix, TensorSketch(degree=2)")[1] > 0.99
+
+
+def two_samples(printed: Printed) -> None:
+    assert printed.numbers("mean of one column")[1:] == [1.0, 1.0, 1.0]  # a large difference
+
+
+def linear_svc(printed: Printed) -> None:
+    on_features = printed.first("LinearSVC on 200 features")
+    assert on_features < printed.first("LinearSVC") / 2
+    # The standard deviation of an error of 6.5 % on 4000 points is 0.4 %; of a difference of two
+    # (if they were independent) 0.55 %: four of these are exceeded once in 15,000.
+    assert on_features < printed.first("SVC, exact kernel") + 2.2
+
+
+def logistic_regression(printed: Printed) -> None:
+    assert printed.first("on 300 features") < printed.first("linear") / 2
+    assert printed.first("on 300 features") < 1.5 * printed.first("exact kernel")
+
+
+def ridge(printed: Printed) -> None:
+    errors = [printed.first(f"Ridge on {n} features") for n in (64, 256, 1024)]
+    assert errors == sorted(errors, reverse=True)
+    assert printed.first("KernelRidge") < errors[-1] < printed.first("Ridge") / 2
+
+
+def kernel_pca(printed: Printed) -> None:
+    assert printed.first("PCA") > 50
+    agreement, mistaken, _ = printed.numbers("PCA on 500 features")
+    # Entries of the kernel are off by 1 / sqrt(500) = 0.045 at most (standard deviation), the
+    # components by an angle of that order: its cosine is above 0.99.
+    assert agreement > 0.99
+    assert mistaken < 1
+
+
+def kernel_k_means(printed: Printed) -> None:
+    assert printed.first("k-means") < 0.6
+    assert printed.first("k-means on 256 features") > 0.95
+    assert printed.first("exact kernel k-means") > 0.95
+
+
+def grid_search(printed: Printed) -> None:
+    # All images, at two length scales: with a few hundred the linear model is as good.
+    for model in ("LogisticRegression on 512 features", "KernelClassifier, 512 features"):
+        short, good, best, _ = printed.numbers(model)
+        # Errors of 6.7 % and 4 % on 1797 images have standard deviations of 0.6 % and 0.5 %.
+        assert good < printed.first("linear, LogisticRegression")
+        assert short > 50  # each image is like no other
+        assert best == 2
+
+
+@dataclass
+class Program:
+    """How to run a program in a few seconds, and what it must print."""
+
+    check: Callable[[Printed], None]
+    arguments: tuple[str, ...] = ()
+    settings: dict[str, object] = field(default_factory=dict)
+    picture: str | None = None
+
+
+PROGRAMS = {
+    "digits.py": Program(digits),
+    "fastfood_by_hand.py": Program(fastfood_by_hand),
+    "kernel_conversion.py": Program(kernel_conversion, picture="kernel_conversion.png"),
+    "taylor_or_fastfood.py": Program(
+        taylor_or_fastfood,
+        settings={"N_ROWS": 200, "SEEDS": [0], "RADII": [0.3, 3.0]},
+        picture="taylor_or_fastfood.svg",
+    ),
+    "tours.py": Program(tours),
+    "two_samples.py": Program(
+        two_samples,
+        settings={"N_TESTS": 3, "SIZES": [500], "N_PERMUTATIONS": 99},
+        picture="two_samples.svg",
+    ),
+    "pipelines/linear_svc.py": Program(linear_svc, ("2000",), picture="linear_svc.png"),
+    "pipelines/logistic_regression.py": Program(
+        logistic_regression, ("600",), picture="logistic_regression.png"
+    ),
+    "pipelines/ridge.py": Program(ridge, ("1000",), picture="ridge.png"),
+    "pipelines/kernel_pca.py": Program(kernel_pca, ("800",), picture="kernel_pca.png"),
+    "pipelines/kernel_k_means.py": Program(kernel_k_means, ("800",), picture="kernel_k_means.png"),
+    "pipelines/grid_search.py": Program(
+        grid_search, settings={"LENGTH_SCALES": [0.5, 2]}, picture="grid_search.png"
+    ),
+}
+
+
+def run(path: str, folder: Path, python_path: str = "") -> Printed:
+    """Run a program in an empty folder; warnings are errors, as in the tests."""
+    program = PROGRAMS[path]
+    script = EXAMPLES / path
+    command = [str(script), *program.arguments]
+    if program.settings:
+        code = WITH_SETTINGS.format(
+            folder=str(script.parent),
+            name=script.stem,
+            settings=program.settings,
+            arguments=program.arguments,
+        )
+        command = ["-c", code]
+    paths = [python_path, os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "OMP_NUM_THREADS": "1",  # data this small are not worth a second one
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return Printed(done.stdout)
+
+
+def test_all_programs_are_run():
+    there = {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py")}
+    assert there == set(PROGRAMS), "give each program a line in PROGRAMS"
+
+
+@pytest.mark.parametrize("path", PROGRAMS)
+def test_runs_without_matplotlib(path, tmp_path):
+    blocked = tmp_path / "blocked"
+    blocked.mkdir()
+    (blocked / "matplotlib.py").write_text("raise ImportError('as if it were not installed')\n")
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    printed = run(path, folder, str(blocked))
+    PROGRAMS[path].check(printed)
+    assert ("matplotlib is not installed" in printed.text) == bool(PROGRAMS[path].picture)
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None,
+    reason="pictures need matplotlib: pip install --group plots",
+)
+@pytest.mark.parametrize("path", [path for path, program in PROGRAMS.items() if program.picture])
+def test_draws_a_picture(path, tmp_path):
+    run(path, tmp_path)
+    picture = tmp_path / PROGRAMS[path].picture
+    assert [file.name for file in tmp_path.iterdir()] == [picture.name]
+    start = picture.read_bytes()[:8]
+    assert start == b"\x89PNG\r\n\x1a\n" if picture.suffix == ".png" else start[:5] == b"<?xml"
+    assert picture.stat().st_size > 10_000  # more than empty axes
