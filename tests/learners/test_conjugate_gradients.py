@@ -63,6 +63,8 @@ def test_auto_is_exact_as_long_as_the_matrices_fit():
     model = KernelRegressor(Fastfood(n_components=8200, random_state=0)).fit(X, Y)
     assert not hasattr(model, "statistics_")
     assert hasattr(KernelRegressor(MAP).fit(X, Y), "statistics_")
+    with pytest.raises(ValueError, match="at most 8192 features, got 8200"):
+        KernelRegressor(Fastfood(n_components=8200, random_state=0)).partial_fit(X, Y)
 
 
 def test_blocks_are_passed_over_again():

@@ -114,11 +114,11 @@ def test_memory_does_not_grow_with_the_rows():
     features = 60_000 * 256 * 4
     for solver in ("exact", "cg"):
         model = KernelRegressor(feature_map, solver=solver, alpha=100.0, tol=1e-3)
-        assert peak(lambda m=model: m.fit(X, X[:, 0])) < features / 3
-        assert peak(lambda m=model: m.predict(X)) < features / 3
+        assert peak(lambda m=model: m.fit(X, X[:, 0])) < features / 2
+        assert peak(lambda m=model: m.predict(X)) < features / 2
     model = KernelRegressor(feature_map, alpha=[1.0, 10.0], scoring="loo")
-    assert peak(lambda: model.fit(X, X[:, 0])) < features / 3
-    assert peak(lambda: model.predict(X, return_std=True)) < features / 3
+    assert peak(lambda: model.fit(X, X[:, 0])) < features / 2
+    assert peak(lambda: model.predict(X, return_std=True)) < features / 2
 
 
 @pytest.mark.parametrize("where", ["update", "finalize", "merge"])

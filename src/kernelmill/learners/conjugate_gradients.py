@@ -246,7 +246,7 @@ def _top_of_spectrum(sample: _Array) -> tuple[_Array, _Array]:
     The lower half of what a sample shows is more sample than spectrum. If the sample is all of the
     rows' space there is, rounding alone limits it; taking half costs iterations, not accuracy.
     """
-    gram = sample @ sample.T
+    gram = (sample @ sample.T).T  # in Fortran order, to be overwritten
     squares, left = eigh(gram, overwrite_a=True, check_finite=False)
     squares, left = squares[::-1], left[:, ::-1]
     n_kept = int(np.count_nonzero(squares > _LEAST_RELATIVE_EIGENVALUE * max(squares[0], 0.0)))

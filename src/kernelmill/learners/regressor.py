@@ -16,12 +16,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from kernelmill.learners.alpha_selection import gcv_scores, leave_one_out_scores
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.conjugate_gradients import ridge_by_conjugate_gradients
-from kernelmill.learners.evidence import Evidence, evidence_of
 from kernelmill.learners.feature_map import unfitted_feature_map
 from kernelmill.learners.mapped_rows import n_rows_of, take_rows
+from kernelmill.learners.penalty import penalties, single_penalty
 from kernelmill.learners.regression_rows import (
     Block,
     checked_targets,
@@ -30,7 +29,8 @@ from kernelmill.learners.regression_rows import (
     optional_weights,
     unpacked,
 )
-from kernelmill.learners.ridge import Inverse, NormalEquations, checked_alpha
+from kernelmill.learners.ridge import checked_alpha
+from kernelmill.learners.ridge_fit import ridge_fit
 from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
 from kernelmill.learners.tuning import tuned_map
 from kernelmill.maps.base import checked_choice
@@ -43,7 +43,12 @@ EXACT_BYTES = 1 << 30
 """What solver="auto" lets the two D x D matrices of the exact solver take: up to 8192 features."""
 
 _Array = NDArray[np.float64]
-_OF_ONE_FIT = ("alphas_", "scores_", "tuning_", "statistics_", "_inverse", "_evidence")
+_OF_ONE_FIT = ("alphas_", "scores_", "tuning_", "statistics_", "_fit")
+
+
+def _fits(n_features: int) -> bool:
+    """Whether the moments and their factor, in float64, are within the bound."""
+    return 2 * 8 * n_features**2 <= EXACT_BYTES
 
 
 def _adds_rows(regressor: KernelRegressor) -> bool:
@@ -244,7 +249,7 @@ class KernelRegressor(
         """
         self._refuse_leave_one_out()
         if not hasattr(self, "coef_"):
-            return self._fit_anew([(X, y, sample_weight)], "exact")
+            return self._fit_anew([(X, y, sample_weight)], self.solver, adding=True)
         if not hasattr(self, "statistics_"):
             raise ValueError(
                 "partial_fit needs what the exact solver knows of earlier rows, got a regressor "
@@ -282,7 +287,7 @@ class KernelRegressor(
         """
         check_is_fitted(self)
         X = self._checked_rows(X, reset=False)
-        if return_std and not hasattr(self, "_inverse"):
+        if return_std and not hasattr(self, "_fit"):
             raise ValueError(
                 "return_std needs the exact solver, got a regressor fitted by solver='cg'; set "
                 "solver='exact' and fit again."
@@ -303,7 +308,7 @@ class KernelRegressor(
                 Z = features.astype(np.float64)  # a copy: the spread is found in its place
                 np.matmul(Z, weights, out=mean[block])
                 if spread is not None:
-                    spread[block, 0] = self._relative_variances(Z)
+                    spread[block, 0] = self._fit.relative_variances(Z)
         mean += self.intercept_
         if spread is None:
             return mean if self._targets_ndim == 2 else mean[:, 0]
@@ -332,17 +337,16 @@ class KernelRegressor(
                 "log_marginal_likelihood needs the exact solver, got a regressor fitted by "
                 "solver='cg'; set solver='exact' and fit again."
             )
-        evidence: Evidence = self._evidence
+        evidence = self._fit.evidence
         variances = np.atleast_1d(np.asarray(self.noise_, dtype=np.float64))
         if alpha is not None or noise is not None:
-            given = _one_of(alpha, noise)
-            equations = self.statistics_.finalize(fit_intercept=self.fit_intercept)
-            inverse = equations.inverse(given)
-            evidence = evidence_of(equations, inverse, equations.weights(inverse)[0])
+            given = single_penalty(alpha, noise)
+            intercept = self._fit.feature_mean is not None
+            evidence = ridge_fit(self.statistics_, given, fit_intercept=intercept).evidence
             variances = evidence.noise() if noise is None else np.full(len(self.coef_), given)
         return float(evidence.log_likelihood(variances).sum())
 
-    def _fit_anew(self, blocks: Iterable[Any], solver: str) -> Self:
+    def _fit_anew(self, blocks: Iterable[Any], solver: str, *, adding: bool = False) -> Self:
         with self._unchanged_on_failure(), self._threads():
             self._check_parameters()
             for name in _OF_ONE_FIT:
@@ -351,66 +355,59 @@ class KernelRegressor(
             first = next(numbered, None)
             if first is None:
                 raise ValueError("blocks must have at least one block of rows, got none.")
-            X, Y, weights = self._checked_block(*unpacked(first[1], 0), reset=True)
-            tuned = self._tune(X, Y, weights) if self.tune else None
-            n_features = self._features(take_rows(X, slice(0, 1))).shape[1]
+            rows_of_first = [self._checked_block(*unpacked(first[1], 0), reset=True)]
+            is_all = isinstance(blocks, list) and len(blocks) == 1
+            tuned = self._tune(*rows_of_first[0]) if self.tune else None
+            n_features = self._features(take_rows(rows_of_first[0][0], slice(0, 1))).shape[1]
             rows = rows_per_update(n_features)
+            del first
 
             def first_pass() -> Iterator[Block]:
-                yield from feature_blocks(self.feature_map_, X, Y, weights, rows)
+                yield from feature_blocks(self.feature_map_, *rows_of_first[0], rows)
+                if not is_all:
+                    rows_of_first.clear()  # not to be held while others come
                 for number, block in numbered:
                     checked = self._checked_block(*unpacked(block, number), reset=False)
                     yield from feature_blocks(self.feature_map_, *checked, rows)
 
             if solver == "auto":
-                solver = "exact" if 16 * n_features**2 <= EXACT_BYTES else "cg"
+                solver = "exact" if _fits(n_features) else "cg"
+                if adding and solver == "cg":
+                    raise ValueError(
+                        f"partial_fit must have at most 8192 features, got {n_features}, to stay "
+                        "within 1 GiB; take fewer components, or set solver='exact' and have the "
+                        "memory."
+                    )
             if solver == "exact":
-                statistics = RidgeStatistics(n_features, Y[:1].size)
+                statistics = RidgeStatistics(n_features, self._n_outputs)
                 for block in gathered(first_pass(), rows):
                     statistics.update(*block)
-                again = feature_blocks(self.feature_map_, X, Y, weights, rows)
-                self._solve(statistics, tuned, again if self.scoring == "loo" else None)
+                again = None
+                if self.scoring == "loo" and is_all:
+                    again = feature_blocks(self.feature_map_, *rows_of_first[0], rows)
+                self._solve(statistics, tuned, again)
             else:
-                checked = isinstance(blocks, list) and len(blocks) == 1
-                self._iterate([(X, Y, weights)] if checked else blocks, checked, rows, tuned)
+                self._iterate(rows_of_first if is_all else blocks, is_all, rows, tuned)
         return self
 
     def _solve(
         self,
         statistics: RidgeStatistics,
         tuned: float | None,
-        leave_one_out: Iterator[Block] | None = None,
+        rows: Iterable[Block] | None = None,
     ) -> None:
-        """Set what follows from the statistics; from `leave_one_out`, the best of several alpha."""
-        if statistics.n_rows == 0:
-            raise ValueError(
-                "sample_weight must be above zero for some row, got zeros; leave it out for equal "
-                "weights."
-            )
+        """Set what follows from the statistics; `rows` are for leaving out each of them."""
+        penalty = penalties(self.alpha, self.noise) if tuned is None else tuned
+        fit = ridge_fit(statistics, penalty, fit_intercept=bool(self.fit_intercept), rows=rows)
         for name in ("alphas_", "scores_"):
             self.__dict__.pop(name, None)
-        equations = statistics.finalize(fit_intercept=self.fit_intercept)
-        alpha = self._penalty() if tuned is None else tuned
-        if not isinstance(alpha, float):
-            alpha = self._best_alpha(equations, alpha, leave_one_out)
-        self._inverse: Inverse = equations.inverse(alpha)
-        self.coef_, self.intercept_ = equations.weights(self._inverse)
-        self._evidence = evidence_of(equations, self._inverse, self.coef_)
-        self._means = equations.means
-        self.alpha_ = alpha
-        self._set_noise(self._evidence.noise())
+        if isinstance(penalty, np.ndarray):
+            self.alphas_, self.scores_ = penalty, fit.scores
+        self._fit = fit
+        self.coef_, self.intercept_, self.alpha_ = fit.coef, fit.intercept, fit.alpha
+        self._set_noise(fit.evidence.noise())
         self.statistics_ = statistics
         self.n_iter_ = 1
-
-    def _best_alpha(
-        self, equations: NormalEquations, alphas: _Array, leave_one_out: Iterator[Block] | None
-    ) -> float:
-        if leave_one_out is None:
-            scores = gcv_scores(equations, alphas)
-        else:
-            scores = leave_one_out_scores(equations, alphas, leave_one_out)
-        self.alphas_, self.scores_ = alphas, scores
-        return float(alphas[scores == scores.min()].max())
 
     def _iterate(
         self, blocks: Iterable[Any], checked: bool, rows: int, tuned: float | None
@@ -421,7 +418,7 @@ class KernelRegressor(
                 "blocks must be something to pass over repeatedly for solver='cg', such as a list, "
                 "got an iterator; or set solver='exact'."
             )
-        alpha = self._penalty() if tuned is None else tuned
+        alpha = penalties(self.alpha, self.noise) if tuned is None else tuned
         if not isinstance(alpha, float) or alpha == 0.0:
             raise ValueError(
                 f"alpha must be one positive number for solver='cg', got {self.alpha!r}; set "
@@ -478,13 +475,6 @@ class KernelRegressor(
         self.tuning_ = tuned.table
         return tuned.alpha
 
-    def _relative_variances(self, Z: _Array) -> _Array:
-        """The variance of the function by that of the noise; Z is overwritten."""
-        if self._means is None:
-            return self._inverse.quadratic_forms(Z)
-        Z -= self._means[0]
-        return self._inverse.quadratic_forms(Z) + 1.0 / self.statistics_.weight
-
     def _set_noise(self, estimate: _Array) -> None:
         noise = estimate if self.noise is None else np.full_like(estimate, self.noise)
         self.noise_ = noise if self._targets_ndim == 2 else float(noise[0])
@@ -514,26 +504,7 @@ class KernelRegressor(
         checked_integer("tune_budget", self.tune_budget, 1)
         checked_integer("max_iter", self.max_iter, 1)
         checked_positive("tol", self.tol)
-        self._penalty()
-
-    def _penalty(self) -> float | _Array:
-        """Alpha as one number, or as an array of several."""
-        if self.alpha is None or np.ndim(self.alpha) == 0:
-            return _one_of(self.alpha, self.noise)
-        _one_of(None, self.noise)
-        if self.noise is not None:
-            _one_of(1.0, self.noise)
-        alphas = np.asarray(self.alpha)
-        if alphas.ndim != 1 or not alphas.size or alphas.dtype.kind not in "fiu":
-            raise ValueError(
-                f"alpha must be a number or a sequence of numbers, got {self.alpha!r}."
-            )
-        alphas = alphas.astype(np.float64)
-        if not (np.isfinite(alphas) & (alphas > 0)).all():
-            raise ValueError(
-                f"Several alpha must be finite and positive, got {self.alpha!r}; leave others out."
-            )
-        return alphas
+        penalties(self.alpha, self.noise)
 
     def _refuse_leave_one_out(self) -> None:
         if self.scoring == "loo" and np.ndim(self.alpha) > 0:
@@ -552,15 +523,3 @@ class KernelRegressor(
     def _report(self, line: str) -> None:
         if self.verbose:
             sys.stderr.write(f"{type(self).__name__}: {line}\n")
-
-
-def _one_of(alpha: float | None, noise: float | None) -> float:
-    """The penalty that alpha or noise stands for; 1 if neither is given."""
-    if alpha is not None and noise is not None:
-        raise ValueError(
-            f"Only one of alpha and noise can be given, got alpha={alpha!r} and noise={noise!r}; "
-            "leave one out."
-        )
-    if noise is not None:
-        return checked_positive("noise", noise)
-    return 1.0 if alpha is None else checked_alpha("alpha", alpha)
