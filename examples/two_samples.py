@@ -2,7 +2,7 @@
 
 Compares `two_sample_test` with the exact maximum mean discrepancy of the Gaussian kernel, whose
 permutation test takes memory and time quadratic in the number of rows. Prints power and times,
-which takes three minutes, and draws them if matplotlib is installed:
+which takes some minutes, and draws them if matplotlib is installed:
 
     python examples/two_samples.py [plot.svg]
 """
