@@ -92,6 +92,8 @@ def test_equal_scores_take_the_largest_penalty():
     assert np.isinf(model.scores_).all()
     assert model.alpha_ == max(ALPHAS)
     np.testing.assert_allclose(model.predict(X), 2.0)
+    model.set_params(scoring="loo").fit(X[:1], [2.0])
+    assert np.isinf(model.scores_).all()
 
 
 @pytest.mark.parametrize("alpha", [[], [1.0, 0.0], [1.0, -1.0], [np.nan], ["a"], [[1.0], [2.0]]])

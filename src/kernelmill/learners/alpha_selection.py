@@ -14,6 +14,8 @@ __all__ = ["gcv_scores", "leave_one_out_scores"]
 
 _Array = NDArray[np.float64]
 
+_LEAST_LEFT = 1e-14  # of 1 - h, some ulp
+
 
 def gcv_scores(equations: NormalEquations, alphas: _Array) -> _Array:
     """The generalized cross-validation score of each penalty; less is better.
@@ -61,32 +63,27 @@ def leave_one_out_scores(
         The rows that the equations were made from; weights may be None.
     """
     eigenvalues, eigenvectors = equations.spectrum()
-    shifted = eigenvalues[:, None] + alphas
-    weights_of = [equations.rotated_cross(alpha) for alpha in alphas]
-    coefs = np.stack([rotated / shifted[:, [i]] for i, rotated in enumerate(weights_of)])
+    mean_leverage = 1.0 / equations.weight if equations.n_free else 0.0
     errors = np.zeros(len(alphas))
     for Z, Y, weights in blocks:
         rows, targets = Z.astype(np.float64), Y
         if equations.means is not None:
             rows -= equations.means[0]
             targets = Y - equations.means[1]
-        rotated_rows = rows @ eigenvectors
-        fitted = rotated_rows @ coefs  # of shape (A, n, T)
-        np.square(rotated_rows, out=rotated_rows)
-        leverages = rotated_rows @ (1.0 / shifted) + (
-            1.0 / equations.weight if equations.n_free else 0.0
-        )
-        if weights is not None:
-            leverages *= weights[:, None]
-        # A row that alone determines its fit is predicted by nothing.
-        left = 1.0 - leverages.T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            residuals = np.where(left[:, :, None] > 1e-14, targets - fitted, np.inf)
-            residuals /= np.maximum(left, 1e-14)[:, :, None]
-        squares = np.square(residuals).mean(axis=2)
-        if weights is None:
-            errors += squares.sum(axis=1)
-        else:
-            present = weights > 0
-            errors += squares[:, present] @ weights[present]
+        rotated = rows @ eigenvectors
+        squares = np.square(rotated, out=rows)
+        for i, alpha in enumerate(alphas):
+            shrink = 1.0 / (eigenvalues + alpha)
+            residuals = targets - rotated @ (shrink[:, None] * equations.rotated_cross(alpha))
+            leverages = squares @ shrink + mean_leverage
+            errors[i] += _sum_of_squares(residuals, leverages, weights)
     return errors / equations.weight
+
+
+def _sum_of_squares(residuals: _Array, leverages: _Array, weights: _Array | None) -> float:
+    """Σ w (r / (1 - w h))², averaged over outputs, for leverages h of rows of weight one."""
+    counts = np.ones(len(residuals)) if weights is None else weights
+    left = 1.0 - counts * leverages
+    if (left <= _LEAST_LEFT).any():
+        return np.inf  # a row that alone determines its fit is predicted by nothing
+    return float(counts @ np.square(residuals / left[:, None]).mean(axis=1))
