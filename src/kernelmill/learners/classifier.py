@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import copy
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
-from kernelmill.learners.base import KernelMachine
-from kernelmill.learners.checkpoint import Checkpoint, digest_of_rows
+from kernelmill.learners.classifier_training import TrainedClassifier
 from kernelmill.learners.labelled_blocks import BlockSource
 from kernelmill.learners.labels import (
     checked_classes,
@@ -24,30 +21,14 @@ from kernelmill.learners.labels import (
     codes_of,
     row_weights,
 )
-from kernelmill.learners.lbfgs import minimize
-from kernelmill.learners.losses import LOSSES, signs_of
-from kernelmill.learners.mapped_rows import take_rows
-from kernelmill.learners.problem import Blocks, LabelledRows, Problem, codes_of_scores
-from kernelmill.learners.progress import Progress
-from kernelmill.learners.statistics import RidgeStatistics
-from kernelmill.learners.training import PLAIN_EPOCHS, Training
-from kernelmill.learners.training_state import (
-    TrainingState,
-    state_from_arrays,
-    stream_from_arrays,
-)
+from kernelmill.learners.losses import LOSSES
+from kernelmill.learners.problem import LabelledRows, RowSource, codes_of_scores
 from kernelmill.maps.base import checked_choice
-from kernelmill.random import Stream
 from kernelmill.random.arguments import checked_integer, checked_positive
 
 __all__ = ["KernelClassifier"]
 
 _SOLVERS = ("auto", "sgd", "lbfgs", "exact", "plain_sgd")
-_MOST_EXACT_FEATURES = 8192  # their moments take half a gigabyte
-_ROWS_TO_SEE = 200_000
-_FEWEST_EPOCHS, _MOST_EPOCHS = 3, 500
-_LBFGS_ITERATIONS = 1000
-_EXACT_ROWS = 2048
 
 
 def _gives_probabilities(classifier: KernelClassifier) -> bool:
@@ -59,7 +40,15 @@ def _gives_probabilities(classifier: KernelClassifier) -> bool:
     )
 
 
-class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # untyped
+def _takes_parts(classifier: KernelClassifier) -> bool:
+    if classifier.solver != "lbfgs":
+        return True
+    raise AttributeError(
+        "partial_fit is not to be had with solver='lbfgs', which needs all rows; use solver='sgd'."
+    )
+
+
+class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc] # untyped
     r"""A kernel classifier at linear cost: a linear one on random features made on the fly.
 
     Minimizes the mean loss of the rows plus :math:`\frac{\alpha}{2} |W|^2` over weights W and
@@ -154,11 +143,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
     True
     """
 
-    loss_curve_: list[float]
-    validation_curve_: list[float]
-    _training: TrainingState | None
-    _statistics: RidgeStatistics | None
-
     def __init__(
         self,
         feature_map: Any = "fastfood",
@@ -220,9 +204,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             totals = np.bincount(codes, plain, len(self.classes_)).astype(np.float64)
             factors = class_factors(self.class_weight, self.classes_, totals)
             rows = LabelledRows(X, codes, row_weights(sample_weight, X, codes, factors))
-            self._learn(
-                lambda: [rows], self._probe(X), n_rows=len(codes), resume=(checkpoint, saved)
-            )
+            source = RowSource(lambda: [rows], len(codes), one_block=True)
+            self._learn(source, self._probe(X), checkpoint, saved)
         return self
 
     def fit_blocks(self, blocks: Any, *, classes: Any = None) -> Self:
@@ -276,15 +259,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
                 for X, y, weight in source:
                     yield self._labelled(X, y, weight, factors)
 
-            self._learn(
-                checked_blocks,
-                probe,
-                n_rows=n_rows,
-                resume=(checkpoint, saved),
-                once=not source.repeatable,
-            )
+            checked = RowSource(checked_blocks, n_rows, repeatable=source.repeatable)
+            self._learn(checked, probe, checkpoint, saved)
         return self
 
+    @available_if(_takes_parts)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more rows, in one pass over them.
 
@@ -323,13 +302,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             rows = self._labelled(
                 X, y, sample_weight, class_factors(self.class_weight, self.classes_, None)
             )
-            if self.solver_ == "lbfgs" or (
-                hasattr(self, "coef_") and self._training is None and self._statistics is None
-            ):
+            if hasattr(self, "coef_") and self._training is None and self._statistics is None:
                 raise ValueError(
-                    f"partial_fit cannot go on after solver={self.solver_!r}: 'lbfgs' needs all "
-                    "rows at once, and fit with 'exact' does not keep its statistics; use "
-                    "solver='sgd', or partial_fit from the first rows on."
+                    f"partial_fit cannot go on after fit with solver={self.solver_!r}, which keeps "
+                    "no state; make a new classifier with solver='sgd'."
                 )
             if self.solver_ == "exact":
                 self._solve([rows], copy.deepcopy(self._statistics))
@@ -455,175 +431,3 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             n_rows += len(labels)
         known = np.unique(np.asarray(list(totals) if classes is None else classes))
         return known, np.array([totals.get(label, 0.0) for label in known.tolist()]), n_rows
-
-    def _probe(self, X: Any) -> NDArray[Any]:
-        """The features of one row: how many there are, and of which dtype."""
-        return self._features(take_rows(X, slice(0, 1)))
-
-    def _set_solver(self, n_features: int) -> None:
-        self.solver_ = self.solver
-        if self.solver == "auto":
-            exact = self.loss == "squared" and n_features <= _MOST_EXACT_FEATURES
-            self.solver_ = "exact" if exact else "sgd"
-
-    def _checkpoint(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Checkpoint | None, dict[str, NDArray[Any]] | None]:
-        """The checkpoint of a training on data that begin so, and the state found in it."""
-        if self.checkpoint is None:
-            return None, None
-        if self.solver in ("lbfgs", "exact"):
-            raise ValueError(
-                f"A checkpoint needs solver='sgd', got solver={self.solver!r}; set checkpoint=None."
-            )
-        parameters = self.get_params(deep=False)
-        for name in ("checkpoint", "checkpoint_seconds", "n_threads", "verbose"):
-            del parameters[name]
-        identity = {name: repr(value) for name, value in parameters.items()}
-        identity["the data"] = digest_of_rows(X, y, sample_weight)
-        checkpoint = Checkpoint(self.checkpoint, self.checkpoint_seconds, identity)
-        return checkpoint, checkpoint.load()
-
-    def _repeatable_stream(self, saved: dict[str, NDArray[Any]] | None) -> Stream | None:
-        """With a checkpoint, a stream for everything random, the map included."""
-        if self.checkpoint is None:
-            return None
-        if saved is not None:
-            return stream_from_arrays(saved)
-        return Stream.from_random_state(self.random_state)
-
-    def _problem(self) -> Problem:
-        return Problem(
-            self._features, LOSSES[self.loss], float(self.alpha), n_classes=len(self.classes_)
-        )
-
-    def _learn(
-        self,
-        blocks: Blocks,
-        probe: NDArray[Any],
-        *,
-        n_rows: int | None,
-        resume: tuple[Checkpoint | None, dict[str, NDArray[Any]] | None],
-        once: bool = False,
-    ) -> None:
-        """Train from the beginning, or from a saved state; `once` if there is but one pass."""
-        self._training = self._statistics = None
-        self._set_solver(probe.shape[1])
-        if self.solver_ == "exact":
-            self._solve(blocks(), None)
-            self._statistics = None  # as large as the square of the weights
-        elif once and (self.solver_ == "lbfgs" or self.validation_fraction):
-            what = "solver='lbfgs'" if self.solver_ == "lbfgs" else "validation_fraction"
-            raise ValueError(
-                f"{what} needs several passes over the blocks, and a generator gives one; give a "
-                "list or an object whose __iter__ starts anew."
-            )
-        elif self.solver_ == "lbfgs":
-            self._minimize(blocks, probe)
-        else:
-            self._descend(blocks, probe, 1 if once else self._n_epochs(n_rows), n_rows, resume)
-
-    def _n_epochs(self, n_rows: int | None) -> int:
-        if self.epochs is not None:
-            return int(self.epochs)
-        if self.solver_ == "plain_sgd":
-            return PLAIN_EPOCHS
-        if n_rows is None:
-            return _FEWEST_EPOCHS
-        return int(np.clip(-(-_ROWS_TO_SEE // n_rows), _FEWEST_EPOCHS, _MOST_EPOCHS))
-
-    def _descend(
-        self,
-        blocks: Blocks,
-        probe: NDArray[Any],
-        n_epochs: int,
-        n_rows: int | None,
-        resume: tuple[Checkpoint | None, dict[str, NDArray[Any]] | None],
-    ) -> None:
-        checkpoint, saved = resume
-        state = TrainingState(self.stream_)
-        if saved is not None:
-            n_outputs = self._problem().n_outputs
-            state = state_from_arrays(saved, probe.shape[1], n_outputs, probe.dtype)
-        training = self._training_with(n_epochs, n_rows or 0, checkpoint)
-        training.run(blocks, n_epochs, state)
-        self._take_weights(state)
-        self._training = state.without_spectrum()
-        if checkpoint is not None:
-            checkpoint.remove()
-
-    def _descend_further(self, rows: LabelledRows) -> None:
-        if self._training is None:
-            state = TrainingState(self.stream_)
-        else:
-            state = self._training.for_more_rows()
-        self._training_with(1, len(rows.codes)).run(lambda: [rows], 1, state)
-        self._take_weights(state)
-        self._training = state
-
-    def _training_with(
-        self, n_epochs: int, n_rows: int, checkpoint: Checkpoint | None = None
-    ) -> Training:
-        return Training(
-            self._problem(),
-            batch_size=self.batch_size,
-            plain=self.solver_ == "plain_sgd",
-            validation_fraction=self.validation_fraction or 0.0,
-            patience=self.patience,
-            progress=Progress(self.verbose, n_epochs, n_rows),
-            checkpoint=checkpoint,
-        )
-
-    def _take_weights(self, state: TrainingState) -> None:
-        assert state.weights is not None
-        assert state.spectrum is not None
-        weights = state.weights.average if state.best is None else state.best
-        self.coef_ = np.ascontiguousarray(weights[:-1].T)
-        self.intercept_ = state.spectrum.constant * weights[-1]
-        self.loss_curve_ = state.loss_curve
-        self.validation_curve_ = state.validation_curve
-        self.n_iter_ = len(state.loss_curve)
-
-    def _minimize(self, blocks: Blocks, probe: NDArray[Any]) -> None:
-        problem = self._problem()
-        n_iterations = self.epochs or _LBFGS_ITERATIONS
-        progress = Progress(self.verbose, n_iterations)
-        found = minimize(
-            problem,
-            blocks,
-            self.stream_,
-            max_iter=n_iterations,
-            tol=float(self.tol),
-            callback=lambda number, value: progress.end_of_pass(number, f"objective {value:.6g}"),
-        )
-        if not found.converged:
-            warnings.warn(
-                f"L-BFGS stopped after {len(found.curve)} iterations, before the gradient was "
-                f"below tol={self.tol}: {found.message}; raise epochs or alpha.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        self.coef_ = np.ascontiguousarray(found.coef.T, dtype=probe.dtype)
-        self.intercept_ = found.intercept.astype(probe.dtype)
-        self.loss_curve_, self.validation_curve_ = found.curve, []
-        self.n_iter_ = len(found.curve)
-
-    def _solve(self, blocks: Iterable[LabelledRows], statistics: RidgeStatistics | None) -> None:
-        """Least squares of the signs, from the statistics so far and the rows of more blocks."""
-        n_outputs = self._problem().n_outputs
-        for rows in blocks:
-            for part, Z in self._feature_blocks(rows.X, _EXACT_ROWS):
-                if statistics is None:
-                    statistics = RidgeStatistics(Z.shape[1], n_outputs)
-                weights = None if rows.weights is None else rows.weights[part]
-                statistics.update(Z, signs_of(rows.codes[part], n_outputs, np.float64), weights)
-        assert statistics is not None
-        if not statistics.weight > 0:
-            raise ValueError("All weights are zero: there are no rows to train on.")
-        # The mean of squares / 2 and alpha / 2 here; their sum and alpha there.
-        alpha = float(self.alpha) * statistics.weight
-        coef, intercept = statistics.finalize().solve(alpha)
-        self.coef_, self.intercept_ = coef, intercept
-        self._statistics = statistics
-        self.loss_curve_, self.validation_curve_ = [], []
-        self.n_iter_ = 1

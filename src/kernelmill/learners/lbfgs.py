@@ -45,7 +45,7 @@ def minimize(
     spectrum, first_scores = _look_at_first_block(problem, blocks, stream)
     constant = spectrum.constant
     vectors = spectrum.vectors.astype(np.float64)
-    shrink = (1 - np.sqrt(1 - spectrum.damping(problem.curvature, problem.alpha)))[:, None]
+    shrink = (1 - np.sqrt(1 - spectrum.damping))[:, None]
     shape = (len(vectors), problem.n_outputs)
 
     def evened(array: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -100,7 +100,10 @@ def _look_at_first_block(
     probe = problem.features(take_rows(rows.X, order[:1]))
     wanted = rows_to_sample(probe.shape[1], probe.itemsize)
     sample = problem.features(take_rows(rows.X, order[:wanted]))
-    return TopSpectrum.of_sample(sample), problem.first_scores(rows)
+    spectrum = TopSpectrum.of_sample(
+        sample, ridge=problem.alpha / problem.curvature, complete=len(order) <= wanted
+    )
+    return spectrum, problem.first_scores(rows)
 
 
 def _loss_and_gradient(

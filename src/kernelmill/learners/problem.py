@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kernelmill.learners.losses import Loss
 
-__all__ = ["Blocks", "LabelledRows", "Problem", "codes_of_scores"]
+__all__ = ["Blocks", "LabelledRows", "Problem", "RowSource", "codes_of_scores"]
 
 
 class LabelledRows(NamedTuple):
@@ -23,6 +23,28 @@ class LabelledRows(NamedTuple):
 
 
 Blocks = Callable[[], Iterable[LabelledRows]]
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """Where the rows come from.
+
+    Attributes
+    ----------
+    blocks : callable
+        Gives the same blocks of rows each time it is called.
+    n_rows : int or None
+        How many rows they have in all, if known.
+    repeatable : bool
+        Whether it can be called more than once.
+    one_block : bool
+        Whether there is but one block.
+    """
+
+    blocks: Blocks
+    n_rows: int | None
+    repeatable: bool = True
+    one_block: bool = False
 
 
 @dataclass(frozen=True)

@@ -78,15 +78,10 @@ class Descent:
     decay_rows: int
     fixed_step: float | None = None
     _damping: NDArray[Any] = field(init=False)
-    _longest: float = field(init=False)
-    _longest_damped: float = field(init=False)
 
     def __post_init__(self) -> None:
         spectrum = self.spectrum
-        damping = spectrum.damping(self.curvature, self.alpha)
-        self._damping = damping.astype(spectrum.vectors.dtype)[:, None]
-        self._longest = float(spectrum.squared_norms.max()) - spectrum.constant**2
-        self._longest_damped = spectrum.largest_norm(self.curvature, self.alpha)
+        self._damping = spectrum.damping.astype(spectrum.vectors.dtype)[:, None]
 
     def step(self, weights: Weights, Z: NDArray[Any], codes: NDArray[np.intp]) -> float:
         """Improve the weights by a batch; returns the sum of its losses before that."""
@@ -120,15 +115,16 @@ class Descent:
     def _step_size(self, weights: Weights, Z: NDArray[Any]) -> float:
         r"""Half of the largest stable step, and less as time goes on.
 
-        For least squares in mean square: with :math:`\beta` the largest :math:`z^T P z`, steps
-        below :math:`2 b / (h (\beta + (b - 1) \lambda_{k+1}))` are (Ma, Bassily & Belkin, 2018).
+        For least squares in mean square: with :math:`\beta` the largest :math:`z^T P z` and
+        :math:`\lambda` the largest eigenvalue that P leaves, steps below
+        :math:`2 b / (h (\beta + (b - 1) \lambda))` are (Ma, Bassily & Belkin, 2018).
         """
         if self.fixed_step is not None:
             return self.fixed_step
-        n = len(Z)
-        steepest = self.curvature * (self._longest_damped + (n - 1) * self.spectrum.tail)
+        n, spectrum = len(Z), self.spectrum
+        steepest = self.curvature * (spectrum.longest_left + (n - 1) * spectrum.largest_left)
         size = n / (steepest + n * self.alpha)
         size /= np.sqrt(1 + weights.n_rows / self.decay_rows)
         # A row longer than any of the sample must not throw the weights about.
         longest = float(np.einsum("ij,ij->i", Z, Z).max())
-        return float(size * min(1.0, self._longest / max(longest, 1e-300)))
+        return float(size * min(1.0, spectrum.longest / max(longest, 1e-300)))

@@ -1,11 +1,13 @@
-r"""The top of the spectrum of the features, and steps that it does not slow down.
+r"""The top of the spectrum of the features, and gradients that it does not slow down.
 
-Features of a smooth kernel have a covariance whose eigenvalues fall steeply, and the ratio of the
+Features of a smooth kernel have second moments whose eigenvalues fall steeply, and the ratio of the
 first to the others is what makes gradient descent slow. Damping gradients along the leading
-eigenvectors evens it out (Ma & Belkin, 2017; EigenPro):
+eigenvectors evens it out (Ma & Belkin, 2017):
 
-.. math:: P = I - \sum_{i \le k} \Bigl(1 - \frac{h \lambda_{k+1} + \alpha}
-          {h \lambda_i + \alpha}\Bigr) v_i v_i^T.
+.. math:: P = I - \sum_{i \le k} \Bigl(1 - \frac{\lambda_{k+1} + \rho}{\lambda_i + \rho}\Bigr)
+          v_i v_i^T,
+
+:math:`\rho` being the penalty in units of the curvature of the loss.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ __all__ = ["TopSpectrum", "rows_to_sample"]
 
 _MOST_ROWS = 2000
 _MOST_DIRECTIONS = 200
-_ROWS_PER_DIRECTION = 10  # eigenvalues of a sample are right while there are many rows to each
+_ROWS_PER_DIRECTION = 8  # eigenvectors of a sample are worth something while there are many rows
+_FEWEST_ROWS = 24
 _SAMPLE_BYTES = 1 << 28
+_TYPICAL_BATCH = 256
 
 
 def rows_to_sample(n_features: int, itemsize: int) -> int:
@@ -38,57 +42,123 @@ class TopSpectrum:
     ----------
     vectors : ndarray of shape (D + 1, k)
         Orthonormal columns; the last row belongs to the constant c.
-    values : ndarray of shape (k,)
-        The eigenvalues, descending.
-    tail : float
-        The next eigenvalue, or a floor under it.
+    damping : ndarray of shape (k,)
+        What P takes away along each of them, between 0 and 1.
+    largest_left : float
+        The largest eigenvalue of the second moments of :math:`P^{1/2} z`.
+    longest_left : float
+        The largest :math:`z^T P z`.
     constant : float
         c, of the size of a typical row, so that the intercept is learnt as fast as the weights.
-    squared_norms : ndarray of shape (m,)
-        :math:`|z|^2 + c^2` of the rows of the sample.
-    projections : ndarray of shape (m, k)
-        The squares of their products with the vectors.
+    longest, mean_square : float
+        The largest and the mean :math:`|z|^2`.
+    n_rows : int
+        Of the sample.
     """
 
     vectors: NDArray[Any]
-    values: NDArray[np.float64]
-    tail: float
+    damping: NDArray[np.float64]
+    largest_left: float
+    longest_left: float
     constant: float
-    squared_norms: NDArray[np.float64]
-    projections: NDArray[np.float64]
+    longest: float
+    mean_square: float
+    n_rows: int
 
     @classmethod
     def of_sample(
-        cls, Z: NDArray[Any], *, most: int | None = None, constant: float | None = None
+        cls,
+        Z: NDArray[Any],
+        *,
+        ridge: float = 0.0,
+        complete: bool = False,
+        most: int = _MOST_DIRECTIONS,
+        constant: float | None = None,
     ) -> Self:
-        """The spectrum of the rows of Z, with at most 200 eigenvectors or as many as `most`."""
-        m, n_features = Z.shape
-        norms = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
-        if constant is None:
-            constant = float(np.sqrt(norms.mean())) or 1.0
-        moments = (np.asarray(Z @ Z.T, np.float64) + constant**2) / m
-        count = min(_MOST_DIRECTIONS if most is None else most, m // _ROWS_PER_DIRECTION)
-        values, coordinates = scipy.linalg.eigh(moments, subset_by_index=[m - count - 1, m - 1])
-        values, coordinates = values[::-1], coordinates[:, ::-1]
-        # Directions of hardly any variance are rounding errors of the others.
-        floor = max(float(values[0]) * 100 * float(np.finfo(Z.dtype).eps), 1e-300)
-        kept = int(np.count_nonzero(values[:count] > floor))
-        values, tail = values[:kept], max(float(values[kept]), floor)
-        vectors = np.empty((n_features + 1, kept), Z.dtype)
-        scaled = coordinates[:, :kept] / np.sqrt(values * m)
-        np.matmul(Z.T, scaled.astype(Z.dtype), out=vectors[:-1])
-        vectors[-1] = constant * scaled.sum(axis=0)
-        # Z V = (Z Zᵀ + c²) U / sqrt(λ m) = U sqrt(λ m), as U are eigenvectors.
-        projections = coordinates[:, :kept] ** 2 * (values * m)
-        return cls(vectors, values, tail, constant, norms + constant**2, projections)
+        r"""The spectrum of rows with features Z.
 
-    def damping(self, curvature: float, alpha: float) -> NDArray[np.float64]:
-        """What is taken away along each vector, between 0 and 1."""
-        return np.asarray(
-            1 - (curvature * self.tail + alpha) / (curvature * self.values + alpha), np.float64
+        Parameters
+        ----------
+        Z : ndarray of shape (m, D)
+        ridge : float
+            :math:`\rho`.
+        complete : bool
+            Whether these are all the rows there are. Otherwise a quarter of them serves to judge
+            the eigenvectors of the others: those of small eigenvalues are mostly chance, and rows
+            that had no part in them stick out. As many are taken as leave the least.
+        most : int
+            The most eigenvectors to use.
+        constant : float
+            c, where it is given already.
+        """
+        m = len(Z)
+        squares = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+        if constant is None:
+            constant = float(np.sqrt(squares.mean())) or 1.0
+        products = np.asarray(Z @ Z.T, np.float64) + constant**2
+        if complete:
+            judged = slice(0, m)
+            n_used, most = m, min(most, m - 1)
+        else:
+            n_used = m - m // 4 if m >= _FEWEST_ROWS else m
+            judged = slice(n_used if n_used < m else 0, m)
+            most = min(most, n_used // _ROWS_PER_DIRECTION) if m >= _FEWEST_ROWS else 0
+        used = products[:n_used, :n_used] / n_used
+        values, coordinates = scipy.linalg.eigh(
+            used, subset_by_index=[n_used - most - 1, n_used - 1]
+        )
+        values, coordinates = np.maximum(values[::-1], 0), coordinates[:, ::-1]
+        # Eigenvectors of smaller eigenvalues are rounding errors of the others.
+        floor = float(values[0]) * 1e3 * float(np.finfo(Z.dtype).eps)
+        most = int(np.count_nonzero(values[:most] > floor))
+        scaled = coordinates[:, :most] / np.sqrt(values[:most] * n_used)
+        along = products[judged, :n_used] @ scaled
+        choices = [
+            _what_is_left(products[judged, judged], along[:, :k], values, floor, ridge)
+            for k in _counts(most, complete)
+        ]
+        damping, largest, longest = min(choices, key=lambda c: c[2] + _TYPICAL_BATCH * c[1])
+        return cls(
+            _vectors(Z, scaled[:, : len(damping)], constant),
+            damping,
+            largest,
+            longest,
+            constant,
+            float(squares.max()),
+            float(squares.mean()),
+            m,
         )
 
-    def largest_norm(self, curvature: float, alpha: float) -> float:
-        r"""The largest :math:`z^T P z` in the sample."""
-        left = self.squared_norms - self.projections @ self.damping(curvature, alpha)
-        return max(float(left.max()), self.tail)
+
+def _counts(most: int, complete: bool) -> list[int]:
+    """The numbers of eigenvectors to try."""
+    return [most] if complete else sorted({most >> shift for shift in range(9)})
+
+
+def _what_is_left(
+    products: NDArray[np.float64],
+    along: NDArray[np.float64],
+    values: NDArray[np.float64],
+    floor: float,
+    ridge: float,
+) -> tuple[NDArray[np.float64], float, float]:
+    """The damping of k eigenvectors, and with it the largest eigenvalue and squared length."""
+    k = along.shape[1]
+    tail = max(float(values[k]), floor)
+    damping = 1 - (tail + ridge) / (values[:k] + ridge)
+    damping = np.clip(damping, 0.0, 1.0)
+    left = products - (along * damping) @ along.T
+    m = len(left)
+    largest = scipy.linalg.eigh(left, eigvals_only=True, subset_by_index=[m - 1, m - 1])[0] / m
+    longest = float(np.diagonal(left).max())
+    tiny = 1e-300
+    return damping, max(float(largest), tail, tiny), max(longest, tail, tiny)
+
+
+def _vectors(Z: NDArray[Any], scaled: NDArray[np.float64], constant: float) -> NDArray[Any]:
+    """Orthonormal eigenvectors in the space of the features, from coordinates in the sample."""
+    n_used, k = scaled.shape
+    vectors = np.empty((Z.shape[1] + 1, k), Z.dtype)
+    np.matmul(Z[:n_used].T, scaled.astype(Z.dtype), out=vectors[:-1])
+    vectors[-1] = constant * scaled.sum(axis=0)
+    return np.ascontiguousarray(np.linalg.qr(vectors)[0]) if k else vectors

@@ -36,6 +36,8 @@ class Training:
         None for one that suits the number of rows.
     plain : bool
         Without preconditioning and averaging, with fixed steps.
+    one_block : bool
+        Whether the first block holds all the rows there are.
     validation_fraction : float
     patience : int
         Stop after so many epochs without a better score on the rows held out.
@@ -46,6 +48,7 @@ class Training:
     problem: Problem
     batch_size: int | None
     plain: bool
+    one_block: bool
     validation_fraction: float
     patience: int
     progress: Progress
@@ -115,8 +118,8 @@ class Training:
         fixed_step = None
         if self.plain:
             # Features of unit size have a squared norm of D / 2 instead of |z|².
-            squared_norm = float(spectrum.squared_norms.mean()) - spectrum.constant**2
-            fixed_step = _PLAIN_STEP * (len(spectrum.vectors) - 1) / 2 / max(squared_norm, 1e-300)
+            n_features = len(spectrum.vectors) - 1
+            fixed_step = _PLAIN_STEP * n_features / 2 / max(spectrum.mean_square, 1e-300)
         return Descent(
             problem.loss, problem.alpha, spectrum, problem.curvature, decay_rows, fixed_step
         )
@@ -136,11 +139,13 @@ class Training:
         sample = features(take_rows(rows.X, order[:missing]))
         if state.sample is not None:
             sample = np.concatenate([state.sample, sample])
-        built = 0 if state.spectrum is None else len(state.spectrum.squared_norms)
+        built = 0 if state.spectrum is None else state.spectrum.n_rows
         if len(sample) >= min(2 * built, wanted):
             state.spectrum = TopSpectrum.of_sample(
                 sample,
-                most=0 if self.plain else None,
+                ridge=self.problem.alpha / self.problem.curvature,
+                complete=self.one_block and len(order) <= wanted,
+                most=0 if self.plain else 200,
                 constant=None if state.spectrum is None else state.spectrum.constant,
             )
         state.sample = sample if len(sample) < wanted else None

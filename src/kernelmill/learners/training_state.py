@@ -17,6 +17,7 @@ __all__ = ["TrainingState", "state_from_arrays", "state_to_arrays", "stream_from
 
 _INTEGERS = ("decay_rows", "epoch", "block", "batch", "loss_rows", "weight_rows", "n_stale")
 _FLOATS = ("loss_sum", "weight_sum")
+_SCALARS = ("largest_left", "longest_left", "constant", "longest", "mean_square")
 _KEY_BYTES = 16
 
 
@@ -94,10 +95,9 @@ def state_to_arrays(state: TrainingState) -> dict[str, NDArray[Any]]:
         "last": weights.last,
         "average": weights.average,
         "vectors": spectrum.vectors,
-        "values": spectrum.values,
-        "scalars": np.array([spectrum.tail, spectrum.constant]),
-        "squared_norms": spectrum.squared_norms,
-        "projections": spectrum.projections,
+        "damping": spectrum.damping,
+        "scalars": np.array([getattr(spectrum, name) for name in _SCALARS], np.float64),
+        "sample_rows": np.array([spectrum.n_rows], np.int64),
     }
     if state.sample is not None:
         arrays["sample"] = state.sample
@@ -118,10 +118,9 @@ def state_from_arrays(
 ) -> TrainingState:
     """The state that was saved; ValueError if something in it does not fit the model."""
     shape = (n_features + 1, n_outputs)
-    values = _taken(arrays, "values", (None,), np.float64)
-    norms = _taken(arrays, "squared_norms", (None,), np.float64)
+    damping = _taken(arrays, "damping", (None,), np.float64)
     n_steps, n_rows = map(int, _taken(arrays, "counts", (2,), np.int64))
-    tail, constant = map(float, _taken(arrays, "scalars", (2,), np.float64))
+    scalars = _taken(arrays, "scalars", (len(_SCALARS),), np.float64).tolist()
     last = _taken(arrays, "last", shape, dtype)
     average = _taken(arrays, "average", shape, dtype)
     sample = best = None
@@ -133,12 +132,10 @@ def state_from_arrays(
         stream=stream_from_arrays(arrays),
         weights=Weights(last, average, n_steps, n_rows),
         spectrum=TopSpectrum(
-            _taken(arrays, "vectors", (n_features + 1, len(values)), dtype),
-            values,
-            tail,
-            constant,
-            norms,
-            _taken(arrays, "projections", (len(norms), len(values)), np.float64),
+            _taken(arrays, "vectors", (n_features + 1, len(damping)), dtype),
+            damping,
+            **dict(zip(_SCALARS, scalars, strict=True)),
+            n_rows=int(_taken(arrays, "sample_rows", (1,), np.int64)[0]),
         ),
         sample=sample,
         best=best,
