@@ -246,10 +246,13 @@ def _top_of_spectrum(sample: _Array) -> tuple[_Array, _Array]:
     The lower half of what a sample shows is more sample than spectrum. If the sample is all of the
     rows' space there is, rounding alone limits it; taking half costs iterations, not accuracy.
     """
-    gram = (sample @ sample.T).T  # in Fortran order, to be overwritten
-    squares, left = eigh(gram, overwrite_a=True, check_finite=False)
-    squares, left = squares[::-1], left[:, ::-1]
+    is_tall = sample.shape[0] > sample.shape[1]
+    gram = (sample.T @ sample if is_tall else sample @ sample.T).T  # in Fortran order, for eigh
+    squares, found = eigh(gram, overwrite_a=True, check_finite=False)
+    squares, found = squares[::-1], found[:, ::-1]
     n_kept = int(np.count_nonzero(squares > _LEAST_RELATIVE_EIGENVALUE * max(squares[0], 0.0)))
     n_kept = min(n_kept, max(1, len(sample) // 2))
-    vectors = (left[:, :n_kept] / np.sqrt(squares[:n_kept])).T @ sample
-    return squares[:n_kept], vectors
+    squares, found = squares[:n_kept], found[:, :n_kept]
+    if is_tall:
+        return squares, np.ascontiguousarray(found.T)
+    return squares, (found / np.sqrt(squares)).T @ sample
