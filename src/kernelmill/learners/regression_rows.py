@@ -17,6 +17,8 @@ __all__ = ["Block", "checked_targets", "feature_blocks", "gathered", "optional_w
 Block = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64] | None]
 """Features (n, D), targets (n, T) and weights (n,), or None for weights of one."""
 
+_Labels = tuple[NDArray[np.float64], NDArray[np.float64] | None]
+
 
 def checked_targets(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
     """The targets in float64, of one or two dimensions as given."""
@@ -79,27 +81,32 @@ def feature_blocks(
 
 
 def gathered(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
-    """The same rows in order, where small blocks are put together to about `rows` rows.
+    """The same rows in order, put together to about `rows` rows from blocks of fewer.
 
-    Products with a D x D matrix take almost as long for ten rows as for some hundreds.
+    Products with a D x D matrix take almost as long for ten rows as for some hundreds. The features
+    are in one array, which is used again: a block is to be used before the next one is asked for.
     """
-    waiting: list[Block] = []
+    features: NDArray[Any] | None = None
+    waiting: list[_Labels] = []
     n_waiting = 0
     for block in blocks:
-        if n_waiting + len(block[0]) > rows and waiting:
-            yield _joined(waiting)
+        Z = block[0]
+        is_alike = features is not None and features.dtype == Z.dtype
+        if features is not None and waiting and (n_waiting + len(Z) > rows or not is_alike):
+            yield _joined(features[:n_waiting], waiting)
             waiting, n_waiting = [], 0
-        waiting.append(block)
-        n_waiting += len(block[0])
-    if waiting:
-        yield _joined(waiting)
+        if features is None or not is_alike:
+            features = np.empty((rows, Z.shape[1]), Z.dtype)
+        features[n_waiting : n_waiting + len(Z)] = Z
+        waiting.append(block[1:])
+        n_waiting += len(block[1])
+    if features is not None and waiting:
+        yield _joined(features[:n_waiting], waiting)
 
 
-def _joined(blocks: list[Block]) -> Block:
-    if len(blocks) == 1:
-        return blocks[0]
-    weights = None
-    if any(block[2] is not None for block in blocks):
-        weights = np.concatenate([np.ones(len(Z)) if w is None else w for Z, _, w in blocks])
-    Z = np.concatenate([block[0] for block in blocks])
-    return Z, np.concatenate([block[1] for block in blocks]), weights
+def _joined(features: NDArray[Any], blocks: list[_Labels]) -> Block:
+    targets = np.concatenate([Y for Y, _ in blocks])
+    if all(weights is None for _, weights in blocks):
+        return features, targets, None
+    parts = [np.ones(len(Y)) if weights is None else weights for Y, weights in blocks]
+    return features, targets, np.concatenate(parts)

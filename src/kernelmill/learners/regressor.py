@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.conjugate_gradients import ridge_by_conjugate_gradients
 from kernelmill.learners.feature_map import unfitted_feature_map
-from kernelmill.learners.mapped_rows import n_rows_of, take_rows
+from kernelmill.learners.mapped_rows import n_rows_of, rows_per_block, take_rows
 from kernelmill.learners.penalty import penalties, single_penalty
 from kernelmill.learners.regression_rows import (
     Block,
@@ -362,13 +362,16 @@ class KernelRegressor(
             rows = rows_per_update(n_features)
             del first
 
+            # Small ones, whose memory is used again and not asked of the system each time.
+            few = min(rows, rows_per_block(n_features, 8))
+
             def first_pass() -> Iterator[Block]:
-                yield from feature_blocks(self.feature_map_, *rows_of_first[0], rows)
+                yield from feature_blocks(self.feature_map_, *rows_of_first[0], few)
                 if not is_all:
                     rows_of_first.clear()  # not to be held while others come
                 for number, block in numbered:
                     checked = self._checked_block(*unpacked(block, number), reset=False)
-                    yield from feature_blocks(self.feature_map_, *checked, rows)
+                    yield from feature_blocks(self.feature_map_, *checked, few)
 
             if solver == "auto":
                 solver = "exact" if _fits(n_features) else "cg"
