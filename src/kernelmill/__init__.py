@@ -2,6 +2,11 @@
 
 Contents
 --------
+KernelClassifier, KernelRegressor
+    Kernel machines in blocks of rows: support vector machines, logistic regression, ridge
+    regression and Gaussian processes on features that are never stored.
+two_sample_test
+    Do two samples come from one distribution?
 Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
 TaylorSketch, GaussianTemplates
@@ -31,8 +36,8 @@ from kernelmill.runtime.isa import apply_environment as _apply_environment
 from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
-    from kernelmill import learners, maps
-    from kernelmill.learners import KernelClassifier
+    from kernelmill import learners, maps, stats
+    from kernelmill.learners import KernelClassifier, KernelRegressor
     from kernelmill.maps import (
         CountSketch,
         DotProductFastfood,
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
         TaylorSketch,
         TensorSketch,
     )
+    from kernelmill.stats import two_sample_test
 
 __version__ = "0.1.0.dev0"
 
@@ -53,6 +59,7 @@ __all__ = [
     "Fastfood",
     "GaussianTemplates",
     "KernelClassifier",
+    "KernelRegressor",
     "PermutationEncoder",
     "RandomFourier",
     "RandomMaclaurin",
@@ -67,22 +74,27 @@ __all__ = [
     "random",
     "runtime",
     "set_num_threads",
+    "stats",
     "transforms",
+    "two_sample_test",
 ]
 
-_LEARNERS = ("KernelClassifier",)
+_HOMES = {
+    "KernelClassifier": "learners",
+    "KernelRegressor": "learners",
+    "two_sample_test": "stats",
+}
 
 _apply_environment()
 
 
 def __getattr__(name: str) -> Any:
-    # Maps and learners import scikit-learn, which takes a second: not before somebody wants one.
-    # All names that do not come from the imports above are theirs.
-    if name in ("learners", "maps"):
+    # Maps and what is above them import scikit-learn, which takes a second: not before somebody
+    # wants one. All names that do not come from the imports above are theirs.
+    if name in ("learners", "maps", "stats"):
         return import_module(f"kernelmill.{name}")
     if name in __all__:
-        package = "learners" if name in _LEARNERS else "maps"
-        return getattr(import_module(f"kernelmill.{package}"), name)
+        return getattr(import_module(f"kernelmill.{_HOMES.get(name, 'maps')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

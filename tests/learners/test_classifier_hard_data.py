@@ -28,7 +28,7 @@ def test_unscaled_columns(loss):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 5)) * [1e6, 1e5, 1e6, 3e5, 1e6] + [1e7, 0, -1e6, 0, 5]
     y = ((X - X.mean(axis=0)) / X.std(axis=0))[:, [0, 2]].prod(axis=1) > 0
-    assert fitted(loss, X, y).score(X, y) > 0.95
+    assert fitted(loss, X, y).score(X, y) > 0.9
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e-4, 1e4, 1e12])

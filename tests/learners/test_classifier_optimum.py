@@ -48,9 +48,7 @@ def test_lbfgs_finds_the_minimum_of_logistic_regression(n_classes):
     Z = ours.feature_map_.transform(X)
     theirs = LogisticRegression(C=1 / (alpha * len(X)), tol=1e-9, max_iter=10000).fit(Z, y)
     # Both gradients are below 1e-8 or so; the curvature is at least alpha.
-    np.testing.assert_allclose(
-        ours.predict_proba(X), theirs.predict_proba(Z), rtol=0, atol=1e-4
-    )
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(Z), rtol=0, atol=1e-4)
     assert objective(ours, X, y) <= objective_of(theirs, ours, X, y) * (1 + 1e-9)
 
 
@@ -93,7 +91,7 @@ def test_hinge_comes_close_to_the_minimum_of_svc():
     ],
 )
 def test_descent_converges_to_what_lbfgs_finds(loss, n_classes, dtype):
-    X, y = noisy_classes(n_classes, n_rows=2000, dtype=dtype)
+    X, y = noisy_classes(n_classes, n_rows=1000, dtype=dtype)
     least = objective(classifier_of(loss, alpha=1e-4, solver="lbfgs").fit(X, y), X, y)
     gaps = []
     for epochs in (4, 40, 300):
@@ -108,7 +106,7 @@ def test_descent_converges_to_what_lbfgs_finds(loss, n_classes, dtype):
 def test_weights_are_those_of_the_objective(loss):
     """Integers as weights, by every solver: the minimum for repeated rows."""
     X, y = noisy_classes(2, n_rows=800)
-    weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
+    weight = np.random.default_rng(0).integers(0, 4, len(X)) * (1.0 + 3.0 * y)
     solver = "sgd" if loss == "hinge" else "lbfgs"
     best = classifier_of(loss, alpha=1e-3, solver=solver, epochs=500).fit(
         np.repeat(X, weight.astype(int), axis=0), np.repeat(y, weight.astype(int))
@@ -116,9 +114,9 @@ def test_weights_are_those_of_the_objective(loss):
     least = objective(best, X, y, weight)
     for other in {"sgd", solver}:
         ours = classifier_of(loss, alpha=1e-3, solver=other, epochs=200).fit(X, y, weight)
-        assert abs(objective(ours, X, y, weight) / least - 1) < 5e-3
+        assert abs(objective(ours, X, y, weight) / least - 1) < 1e-2
     unweighted = classifier_of(loss, alpha=1e-3, solver=solver, epochs=500).fit(X, y)
-    assert objective(unweighted, X, y, weight) / least - 1 > 5e-3
+    assert objective(unweighted, X, y, weight) / least - 1 > 5e-2
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "squared_hinge", "hinge", "squared"])

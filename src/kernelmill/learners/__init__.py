@@ -6,8 +6,12 @@ KernelClassifier
     Support vector machines and logistic regression.
 KernelRegressor
     Ridge regression and Gaussian processes.
+RidgeStatistics
+    What blocks of rows contribute to a regression; statistics of several machines merge.
 """
 
 from kernelmill.learners.classifier import KernelClassifier
+from kernelmill.learners.regressor import KernelRegressor
+from kernelmill.learners.statistics import RidgeStatistics
 
-__all__ = ["KernelClassifier"]
+__all__ = ["KernelClassifier", "KernelRegressor", "RidgeStatistics"]

@@ -117,6 +117,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         is_named = isinstance(self.feature_map, str) and self.feature_map in NAMED_MAPS
         if is_named or isinstance(self.feature_map, FeatureMap):
             tags.input_tags.sparse = True
-        elif hasattr(self.feature_map, "__sklearn_tags__"):
+        elif not isinstance(self.feature_map, type) and hasattr(
+            self.feature_map, "__sklearn_tags__"
+        ):
             tags.input_tags.sparse = self.feature_map.__sklearn_tags__().input_tags.sparse
         return tags

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -66,8 +67,10 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         "log_loss" is logistic regression, of several classes by softmax; it alone has
         probabilities. The others tell each class from the rest: "hinge" as SVC does,
         "squared_hinge" as LinearSVC, "squared" by least squares.
-    alpha : float, default=1e-7
-        Weight of the penalty. SVC and LogisticRegression have ``C = 1 / (alpha * n_samples)``.
+    alpha : float, default=None
+        Weight of the penalty. SVC and LogisticRegression have ``C = 1 / (alpha * n_samples)``, and
+        the default is the alpha that stands for C = 10; where the number of rows is not known, in
+        `partial_fit` and for generators, it is 1e-6.
     solver : {"auto", "sgd", "lbfgs", "exact", "plain_sgd"}, default="auto"
         "sgd" is mini-batch descent, preconditioned by the leading eigenvectors of the features and
         averaged; its steps come from the data. "lbfgs" goes to the minimum, in many more passes.
@@ -76,7 +79,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         squared loss and up to 8192 features, otherwise "sgd".
     epochs : int, default=None
         The number of passes over the data; for "lbfgs" the most iterations. By default so many that
-        200,000 rows are seen, but at least 3 and at most 500; for "lbfgs" 1000.
+        100,000 rows are seen, but at least 4 and at most 500; for "lbfgs" 1000.
     batch_size : int, default=None
         By default 256, less for few rows.
     validation_fraction : float, default=None
@@ -114,6 +117,8 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         The accuracy on held-out rows after each epoch, if there are any.
     n_iter_ : int
         How many epochs or iterations there were.
+    alpha_ : float
+        The penalty that was used.
     solver_ : str
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -148,7 +153,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         feature_map: Any = "fastfood",
         *,
         loss: str = "log_loss",
-        alpha: float = 1e-7,
+        alpha: float | None = None,
         solver: str = "auto",
         epochs: int | None = None,
         batch_size: int | None = None,
@@ -293,6 +298,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
                 X = self._start(X)
                 self.classes_ = checked_classes(classes)
                 self._set_solver(self._probe(X).shape[1])
+                self._set_alpha(None)
                 self._training = self._statistics = None
             elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
                 raise ValueError(
@@ -381,8 +387,12 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
     def _check_parameters(self) -> None:
         checked_choice("loss", self.loss, tuple(LOSSES))
         checked_choice("solver", self.solver, _SOLVERS)
-        if isinstance(self.alpha, str) or not 0 <= self.alpha < np.inf:
-            raise ValueError(f"alpha must be finite and not negative, got {self.alpha!r}.")
+        if self.alpha is not None and not (
+            isinstance(self.alpha, Real) and 0 <= float(self.alpha) < np.inf
+        ):
+            raise ValueError(
+                f"alpha must be None or a number, finite and not negative, got {self.alpha!r}."
+            )
         for name in ("epochs", "batch_size"):
             if getattr(self, name) is not None:
                 checked_integer(name, getattr(self, name), 1)

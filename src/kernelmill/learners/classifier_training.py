@@ -29,8 +29,9 @@ from kernelmill.random import Stream
 __all__ = ["TrainedClassifier"]
 
 _MOST_EXACT_FEATURES = 8192  # their moments take half a gigabyte
-_ROWS_TO_SEE = 200_000
-_FEWEST_EPOCHS, _MOST_EPOCHS = 3, 500
+_ROWS_TO_SEE = 100_000
+_FEWEST_EPOCHS, _MOST_EPOCHS = 4, 500
+_DEFAULT_C, _DEFAULT_ALPHA = 10.0, 1e-6
 _LBFGS_ITERATIONS = 1000
 _EXACT_ROWS = 2048
 
@@ -39,7 +40,7 @@ class TrainedClassifier(KernelMachine):
     """The solvers of `KernelClassifier`, which has the parameters and the public methods."""
 
     loss: str
-    alpha: float
+    alpha: float | None
     solver: str
     epochs: int | None
     batch_size: int | None
@@ -50,6 +51,7 @@ class TrainedClassifier(KernelMachine):
     checkpoint_seconds: float
     verbose: int
 
+    alpha_: float
     classes_: NDArray[Any]
     solver_: str
     loss_curve_: list[float]
@@ -67,6 +69,12 @@ class TrainedClassifier(KernelMachine):
         if self.solver == "auto":
             exact = self.loss == "squared" and n_features <= _MOST_EXACT_FEATURES
             self.solver_ = "exact" if exact else "sgd"
+
+    def _set_alpha(self, n_rows: int | None) -> None:
+        if self.alpha is not None:
+            self.alpha_ = float(self.alpha)
+        else:
+            self.alpha_ = _DEFAULT_ALPHA if n_rows is None else 1 / (_DEFAULT_C * n_rows)
 
     def _checkpoint(
         self, X: Any, y: Any, sample_weight: Any
@@ -95,9 +103,7 @@ class TrainedClassifier(KernelMachine):
         return Stream.from_random_state(self.random_state)
 
     def _problem(self) -> Problem:
-        return Problem(
-            self._features, LOSSES[self.loss], float(self.alpha), n_classes=len(self.classes_)
-        )
+        return Problem(self._features, LOSSES[self.loss], self.alpha_, n_classes=len(self.classes_))
 
     def _learn(
         self,
@@ -109,6 +115,7 @@ class TrainedClassifier(KernelMachine):
         """Train from the beginning, or from a saved state; `probe` are the features of a row."""
         self._training = self._statistics = None
         self._set_solver(probe.shape[1])
+        self._set_alpha(source.n_rows)
         if self.solver_ == "exact":
             self._solve(source.blocks(), None)
         elif not source.repeatable and (self.solver_ == "lbfgs" or self.validation_fraction):
@@ -222,7 +229,7 @@ class TrainedClassifier(KernelMachine):
         if not statistics.weight > 0:
             raise ValueError("All weights are zero: there are no rows to train on.")
         # The mean of squares / 2 and alpha / 2 here; their sum and alpha there.
-        alpha = float(self.alpha) * statistics.weight
+        alpha = self.alpha_ * statistics.weight
         coef, intercept = statistics.finalize().solve(alpha)
         self.coef_, self.intercept_ = coef, intercept
         self._statistics = statistics

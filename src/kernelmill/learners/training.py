@@ -104,14 +104,23 @@ class Training:
         assert state.spectrum is not None
         descent = self._descent(state.spectrum, state.decay_rows)
         size = self.batch_size or (PLAIN_BATCH if self.plain else _batch_size(len(order)))
-        for begin in range(state.batch * size, len(order), size):
-            batch = order[begin : begin + size]
-            Z = self.problem.features(take_rows(rows.X, batch))
-            state.loss_sum += descent.step(state.weights, Z, rows.codes[batch])
-            state.loss_rows += len(batch)
-            state.batch += 1
-            self.progress.rows(len(batch), state.epoch, state.loss_sum / state.loss_rows)
-            yield
+        n_features = len(state.weights.last) - 1
+        # Batches that fit into the cache together are mapped together.
+        fitting = rows_per_block(n_features, state.weights.last.itemsize)
+        for mapped in row_blocks(len(order), max(1, fitting // size) * size):
+            if mapped.stop <= state.batch * size:
+                continue
+            visited = order[mapped]
+            Z = self.problem.features(take_rows(rows.X, visited))
+            for batch in row_blocks(len(visited), size):
+                if mapped.start + batch.start < state.batch * size:
+                    continue
+                codes = rows.codes[visited[batch]]
+                state.loss_sum += descent.step(state.weights, Z[batch], codes)
+                state.loss_rows += len(codes)
+                state.batch += 1
+                self.progress.rows(len(codes), state.epoch, state.loss_sum / state.loss_rows)
+                yield
 
     def _descent(self, spectrum: TopSpectrum, decay_rows: int) -> Descent:
         problem = self.problem
