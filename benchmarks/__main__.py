@@ -6,10 +6,13 @@ from benchmarks import (
     bench_convolution,
     bench_fwht,
     bench_import,
+    bench_learner_costs,
     bench_map_limits,
     bench_maps,
+    bench_mnist,
     bench_polynomial_error,
     bench_random,
+    bench_ridge,
     bench_sincos,
     bench_single_row,
     bench_sketch_costs,
@@ -28,6 +31,9 @@ ALL = {
     "sketches": bench_sketches.main,
     "sketch_costs": bench_sketch_costs.main,
     "polynomial_error": bench_polynomial_error.main,
+    "ridge": bench_ridge.main,
+    "learner_costs": bench_learner_costs.main,
+    "mnist": bench_mnist.main,
     "import": bench_import.main,
 }
 

@@ -1,0 +1,78 @@
+"""Work in a process of its own: its result, its time and its memory beyond the data."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+Task = Callable[[], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a task returned, its seconds, and its peak of resident memory beyond the data in MB."""
+
+    result: dict[str, Any]
+    seconds: float
+    megabytes: float
+
+
+def measured_apart(prepare: Callable[..., Task], *arguments: Any) -> Measured:
+    """Call ``prepare(*arguments)``, which loads the data, and time the task that it returns.
+
+    For Linux. The level before the task is read when the data are there. Arguments and results
+    pass as JSON.
+    """
+    ran = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from benchmarks.peak_memory import answer; answer()",
+            _module_of(prepare),
+            prepare.__name__,
+            json.dumps(arguments),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parents[1],
+        check=False,
+    )
+    if ran.returncode:
+        sys.exit(f"{prepare.__module__}.{prepare.__name__}{arguments} failed; its error is above.")
+    return Measured(**json.loads(ran.stdout.splitlines()[-1]))
+
+
+def answer() -> None:
+    """Do what `measured_apart` asks for, in its process."""
+    module, name, arguments = sys.argv[1:]
+    task: Task = getattr(import_module(module), name)(*json.loads(arguments))
+    # Loading may have peaked above the data; where that cannot be forgotten the figure is a bound.
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    before = _kilobytes("VmRSS")
+    start = time.perf_counter()
+    result = task()
+    seconds = time.perf_counter() - start
+    megabytes = (_kilobytes("VmHWM") - before) * 1024 / 1e6
+    print(json.dumps({"result": dict(result), "seconds": seconds, "megabytes": megabytes}))
+
+
+def _module_of(function: Callable[..., Any]) -> str:
+    """Return the name to import it by, also from a module that is being run."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if function.__module__ != "__main__":
+        return function.__module__
+    if spec is None:
+        sys.exit("Run it as a module: python -m benchmarks NAME.")
+    return str(spec.name)
+
+
+def _kilobytes(name: str) -> int:
+    status = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in status if line.startswith(name))
