@@ -52,7 +52,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as file:
+            with self.path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             header = json.loads(bytes(arrays.pop("header")).decode())
             written, identity = header["format"], header["identity"]

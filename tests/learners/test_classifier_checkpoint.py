@@ -1,0 +1,207 @@
+"""Training that is killed and goes on: the same result, bit for bit, or a clear error."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from kernelmill import Fastfood, KernelClassifier
+from kernelmill.learners.checkpoint import Checkpoint
+
+PROGRAM = """
+import sys, time
+import numpy as np
+from threadpoolctl import threadpool_limits
+from kernelmill import Fastfood, KernelClassifier
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3000, 4))
+y = (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 2] > 1)
+path, result, blocks, slowly = sys.argv[1:]
+
+class Slow(Fastfood):
+    def _features(self, X):
+        time.sleep(0.01 * int(slowly))
+        return super()._features(X)
+
+classifier = KernelClassifier(
+    Slow(n_components=64, length_scale=2.0), loss="squared_hinge", epochs=6, batch_size=100,
+    validation_fraction=0.1, patience=6, random_state=3, checkpoint=path or None,
+    checkpoint_seconds=0.0,
+)
+with threadpool_limits(1, user_api="blas"):
+    if int(blocks):
+        classifier.fit_blocks([(X[i : i + 700], y[i : i + 700]) for i in range(0, 3000, 700)])
+    else:
+        classifier.fit(X, y)
+np.savez(result, coef=classifier.coef_, intercept=classifier.intercept_,
+         curve=classifier.loss_curve_, scores=classifier.validation_curve_)
+"""
+
+
+def command(program, path, result, blocks, slowly):
+    return [sys.executable, program, str(path), str(result), str(int(blocks)), str(int(slowly))]
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_goes_on_after_a_kill(tmp_path, blocks):
+    program = tmp_path / "train.py"
+    program.write_text(PROGRAM)
+    path = tmp_path / "state.npz"
+    whole, resumed = tmp_path / "whole.npz", tmp_path / "resumed.npz"
+    subprocess.run(command(program, "", whole, blocks, False), check=True, timeout=120)
+    # Kill it twice, at two different places, each time after it has written something new.
+    written = b""
+    for _ in range(2):
+        process = subprocess.Popen(command(program, path, resumed, blocks, True))
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.15)
+            if path.exists() and path.read_bytes() != written:
+                break
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        assert not resumed.exists()
+        written = path.read_bytes()
+    subprocess.run(command(program, path, resumed, blocks, False), check=True, timeout=120)
+    assert not path.exists()
+    with np.load(whole) as expected, np.load(resumed) as found:
+        for name in expected.files:
+            np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Interrupting(Fastfood):
+    """A map that fails after some calls."""
+
+    calls_left = 10**9
+
+    def _features(self, X):
+        Interrupting.calls_left -= 1
+        if Interrupting.calls_left < 0:
+            raise Interrupted
+        return super()._features(X)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    return X, (X**2).sum(axis=1) > 2
+
+
+def training(path, **parameters):
+    parameters = {"random_state": 0, "epochs": 5, "batch_size": 50, **parameters}
+    feature_map = Interrupting(n_components=32, length_scale=1.0)
+    return KernelClassifier(feature_map, checkpoint=path, checkpoint_seconds=0.0, **parameters)
+
+
+def interrupted_training(path, data, calls, **parameters):
+    Interrupting.calls_left = calls
+    try:
+        with pytest.raises(Interrupted):
+            training(path, **parameters).fit(*data)
+    finally:
+        Interrupting.calls_left = 10**9
+
+
+def test_seeds_left_open_are_kept(tmp_path, data):
+    path = tmp_path / "state.npz"
+    np.random.seed(1)
+    interrupted_training(path, data, 7, random_state=None)
+    resumed = training(path, random_state=None).fit(*data)
+    np.random.seed(1)
+    whole = training(path, random_state=None).fit(*data)
+    np.testing.assert_array_equal(resumed.coef_, whole.coef_)
+    assert not path.exists()
+
+
+def test_a_failure_leaves_the_model_as_it_was(tmp_path, data):
+    classifier = training(None).fit(*data)
+    before = classifier.coef_.copy()
+    classifier.set_params(checkpoint=tmp_path / "state.npz")
+    Interrupting.calls_left = 7
+    try:
+        with pytest.raises(Interrupted):
+            classifier.fit(*data)
+    finally:
+        Interrupting.calls_left = 10**9
+    np.testing.assert_array_equal(classifier.coef_, before)
+    classifier.predict(data[0])
+
+
+def test_other_parameters_or_data_are_refused(tmp_path, data):
+    path = tmp_path / "state.npz"
+    interrupted_training(path, data, 7)
+    X, y = data
+    other = X.copy()
+    other[0, 0] += 1
+    for classifier, rows in [
+        (training(path, alpha=1e-3), data),
+        (training(path, loss="hinge"), data),
+        (training(path, random_state=1), data),
+        (training(path), (other, y)),
+        (training(path), (X, ~y)),
+        (training(path), (X[:-1], y[:-1])),
+    ]:
+        with pytest.raises(ValueError, match="another training"):
+            classifier.fit(*rows)
+    assert training(path, verbose=0, n_threads=1).fit(X, y).n_iter_ == 5
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "text", "pickle", "shape"])
+def test_damaged_files_are_refused(tmp_path, data, damage):
+    path = tmp_path / "state.npz"
+    interrupted_training(path, data, 7)
+    content = path.read_bytes()
+    if damage == "truncated":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "flipped":
+        middle = len(content) // 2
+        path.write_bytes(content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :])
+    elif damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "text":
+        path.write_text("not a checkpoint at all")
+    else:
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files}
+        if damage == "pickle":
+            arrays["last"] = np.array([{"an": "object"}], dtype=object)
+        else:
+            arrays["last"] = arrays["last"][:-1]
+        np.savez(path, **arrays)
+    damaged = path.read_bytes()
+    with pytest.raises(ValueError, match="delete it"):
+        training(path).fit(*data)
+    assert path.read_bytes() == damaged
+
+
+def test_needs_a_folder_and_repeatable_blocks(tmp_path, data):
+    with pytest.raises(FileNotFoundError, match="existing folder"):
+        training(tmp_path / "nowhere" / "state.npz").fit(*data)
+    with pytest.raises(ValueError, match="checkpoint"):
+        training(tmp_path / "state.npz").fit_blocks(iter([data]), classes=[False, True])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_replaces_the_file_as_a_whole(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "state.npz", 0.0, {"what": "this"})
+    checkpoint.save({"numbers": np.arange(3)})
+    with pytest.raises(ValueError, match="pickle"):
+        checkpoint.save({"numbers": np.array([object()])})
+    assert [file.name for file in tmp_path.iterdir()] == ["state.npz"]
+    np.testing.assert_array_equal(checkpoint.load()["numbers"], np.arange(3))
+
+
+def test_writes_no_more_often_than_asked(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "state.npz", 3600.0, {})
+    assert not checkpoint.due()
+    assert Checkpoint(tmp_path / "state.npz", 0.0, {}).due()
