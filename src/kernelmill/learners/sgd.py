@@ -87,44 +87,64 @@ class Descent:
         """Improve the weights by a batch; returns the sum of its losses before that."""
         n = len(Z)
         last, constant = weights.last, self.spectrum.constant
-        scores = Z @ last[:-1]
-        scores += constant * last[-1]
-        losses, derivatives = self.loss.derivatives(scores, codes)
-        gradient = np.empty_like(last)
-        np.matmul(Z.T, derivatives, out=gradient[:-1])
-        gradient[-1] = constant * derivatives.sum(axis=0)
-        gradient /= n
+        losses, derivatives = self.loss.derivatives(self._scores(last, Z), codes)
+        move = np.empty_like(last)
+        np.matmul(Z.T, derivatives, out=move[:-1])
+        move[-1] = constant * derivatives.sum(axis=0)
+        move /= n
         if self.alpha:
-            gradient[:-1] += self.alpha * last[:-1]
+            move[:-1] += self.alpha * last[:-1]
         vectors = self.spectrum.vectors
         if vectors.shape[1]:
-            gradient -= vectors @ (self._damping * (vectors.T @ gradient))
-        gradient *= self._step_size(weights, Z)
-        last -= gradient
+            move -= vectors @ (self._damping * (vectors.T @ move))
+        if self.fixed_step is None:
+            move *= self._step_size(n, weights.n_rows)
+            move *= self._share_that_helps(last, move, derivatives, self._scores(move, Z))
+        else:
+            move *= self.fixed_step
+        last -= move
         weights.n_steps += 1
         weights.n_rows += n
         if self.fixed_step is None:
-            share = (_AVERAGING + 1) / (weights.n_steps + _AVERAGING)
-            np.subtract(last, weights.average, out=gradient)
-            gradient *= share
-            weights.average += gradient
+            np.subtract(last, weights.average, out=move)
+            move *= (_AVERAGING + 1) / (weights.n_steps + _AVERAGING)
+            weights.average += move
         else:
             weights.average[...] = last
         return float(losses.sum(dtype=np.float64))
 
-    def _step_size(self, weights: Weights, Z: NDArray[Any]) -> float:
+    def _scores(self, weights: NDArray[Any], Z: NDArray[Any]) -> NDArray[Any]:
+        scores: NDArray[Any] = Z @ weights[:-1]
+        scores += self.spectrum.constant * weights[-1]
+        return scores
+
+    def _step_size(self, n: int, n_rows: int) -> float:
         r"""Half of the largest stable step, and less as time goes on.
 
         For least squares in mean square: with :math:`\beta` the largest :math:`z^T P z` and
         :math:`\lambda` the largest eigenvalue that P leaves, steps below
         :math:`2 b / (h (\beta + (b - 1) \lambda))` are (Ma, Bassily & Belkin, 2018).
         """
-        if self.fixed_step is not None:
-            return self.fixed_step
-        n, spectrum = len(Z), self.spectrum
+        spectrum = self.spectrum
         steepest = self.curvature * (spectrum.longest_left + (n - 1) * spectrum.largest_left)
-        size = n / (steepest + n * self.alpha)
-        size /= np.sqrt(1 + weights.n_rows / self.decay_rows)
-        # A row longer than any of the sample must not throw the weights about.
-        longest = float(np.einsum("ij,ij->i", Z, Z).max())
-        return float(size * min(1.0, spectrum.longest / max(longest, 1e-300)))
+        return float(n / (steepest + n * self.alpha) / np.sqrt(1 + n_rows / self.decay_rows))
+
+    def _share_that_helps(
+        self,
+        last: NDArray[Any],
+        move: NDArray[Any],
+        derivatives: NDArray[Any],
+        change: NDArray[Any],
+    ) -> float:
+        """How much of a move to make: no more than lowers the objective of its own batch the most.
+
+        Rows unlike those of the sample, which can be longer or in directions that P damps too
+        little, would throw the weights about otherwise.
+        """
+        n = len(change)
+        gain = float(np.vdot(derivatives, change)) / n
+        bend = self.curvature * float(np.vdot(change, change)) / n
+        if self.alpha:
+            gain += self.alpha * float(np.vdot(last[:-1], move[:-1]))
+            bend += self.alpha * float(np.vdot(move[:-1], move[:-1]))
+        return gain / bend if bend > gain > 0 else 1.0

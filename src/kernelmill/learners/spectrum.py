@@ -26,6 +26,7 @@ _MOST_DIRECTIONS = 200
 _ROWS_PER_DIRECTION = 8  # eigenvectors of a sample are worth something while there are many rows
 _FEWEST_ROWS = 24
 _SAMPLE_BYTES = 1 << 28
+_SMALLEST_RATIO = 1e-6
 _TYPICAL_BATCH = 256
 
 
@@ -108,8 +109,9 @@ class TopSpectrum:
             used, subset_by_index=[n_used - most - 1, n_used - 1]
         )
         values, coordinates = np.maximum(values[::-1], 0), coordinates[:, ::-1]
-        # Eigenvectors of smaller eigenvalues are rounding errors of the others.
-        floor = float(values[0]) * 1e3 * float(np.finfo(Z.dtype).eps)
+        # Smaller eigenvalues are rounding errors of the others, or what a few rows not in the
+        # sample would dwarf.
+        floor = float(values[0]) * max(_SMALLEST_RATIO, 1e3 * float(np.finfo(Z.dtype).eps))
         most = int(np.count_nonzero(values[:most] > floor))
         scaled = coordinates[:, :most] / np.sqrt(values[:most] * n_used)
         along = products[judged, :n_used] @ scaled
