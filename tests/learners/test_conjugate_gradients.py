@@ -8,7 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill import Fastfood
 from kernelmill.learners import conjugate_gradients as module
-from kernelmill.learners.regressor import EXACT_BYTES, KernelRegressor
+from kernelmill.learners.regressor import KernelRegressor
+from kernelmill.learners.regressor_training import EXACT_BYTES
 from kernelmill.random import Stream
 
 MAP = Fastfood(n_components=200, length_scale=1.5, random_state=1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
+from kernelmill.learners.checkpoint import Checkpoint
 from kernelmill.learners.feature_map import NAMED_MAPS, unfitted_feature_map
 from kernelmill.learners.mapped_rows import (
     features_of,
@@ -19,6 +21,7 @@ from kernelmill.learners.mapped_rows import (
     rows_per_block,
     take_rows,
 )
+from kernelmill.learners.training_state import stream_from_arrays
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.validation import checked_data
 from kernelmill.random import Stream
@@ -36,6 +39,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     feature_map: Any
     random_state: Any
     n_threads: int | None
+    checkpoint: Any
+    checkpoint_seconds: float
 
     feature_map_: Any
     stream_: Stream
@@ -68,6 +73,37 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         X = self._checked_rows(X, reset=True, feature_map=feature_map)
         self.feature_map_ = feature_map.fit(X)
         return X
+
+    def _opened_checkpoint(
+        self, data: str
+    ) -> tuple[Checkpoint | None, Mapping[str, NDArray[Any]] | None]:
+        """The checkpoint of a training on data of this digest, and the state found in it."""
+        if self.checkpoint is None:
+            return None, None
+        seconds = self.checkpoint_seconds
+        if not isinstance(seconds, Real) or not float(seconds) >= 0:
+            raise ValueError(
+                f"checkpoint_seconds must be a number and not negative, got {seconds!r}; 0 writes "
+                "as often as possible."
+            )
+        parameters = self.get_params(deep=False)
+        for name in ("checkpoint", "checkpoint_seconds", "n_threads", "verbose"):
+            del parameters[name]
+        if isinstance(parameters["random_state"], (np.random.RandomState, np.random.Generator)):
+            # Its text is an address, and what was drawn from it is in the file.
+            parameters["random_state"] = type(parameters["random_state"]).__name__
+        identity = {name: repr(value) for name, value in parameters.items()}
+        identity["the data"] = data
+        checkpoint = Checkpoint(self.checkpoint, float(seconds), identity)
+        return checkpoint, checkpoint.load()
+
+    def _repeatable_stream(self, saved: Mapping[str, NDArray[Any]] | None) -> Stream | None:
+        """With a checkpoint, a stream for everything random, the map included."""
+        if self.checkpoint is None:
+            return None
+        if saved is not None:
+            return stream_from_arrays(saved)
+        return Stream.from_random_state(self.random_state)
 
     def _checked_rows(self, X: Any, *, reset: bool, feature_map: Any = None) -> Any:
         """X as kernelmill's maps take it; other transformers get it as it was given."""

@@ -19,12 +19,7 @@ from kernelmill.learners.problem import Blocks, LabelledRows, Problem, RowSource
 from kernelmill.learners.progress import Progress
 from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.learners.training import PLAIN_EPOCHS, Training
-from kernelmill.learners.training_state import (
-    TrainingState,
-    state_from_arrays,
-    stream_from_arrays,
-)
-from kernelmill.random import Stream
+from kernelmill.learners.training_state import TrainingState, state_from_arrays
 
 __all__ = ["TrainedClassifier"]
 
@@ -86,21 +81,7 @@ class TrainedClassifier(KernelMachine):
             raise ValueError(
                 f"A checkpoint needs solver='sgd', got solver={self.solver!r}; set checkpoint=None."
             )
-        parameters = self.get_params(deep=False)
-        for name in ("checkpoint", "checkpoint_seconds", "n_threads", "verbose"):
-            del parameters[name]
-        identity = {name: repr(value) for name, value in parameters.items()}
-        identity["the data"] = digest_of_rows(X, y, sample_weight)
-        checkpoint = Checkpoint(self.checkpoint, self.checkpoint_seconds, identity)
-        return checkpoint, checkpoint.load()
-
-    def _repeatable_stream(self, saved: Mapping[str, NDArray[Any]] | None) -> Stream | None:
-        """With a checkpoint, a stream for everything random, the map included."""
-        if self.checkpoint is None:
-            return None
-        if saved is not None:
-            return stream_from_arrays(saved)
-        return Stream.from_random_state(self.random_state)
+        return self._opened_checkpoint(digest_of_rows(X, y, sample_weight))
 
     def _problem(self) -> Problem:
         return Problem(self._features, LOSSES[self.loss], self.alpha_, n_classes=len(self.classes_))

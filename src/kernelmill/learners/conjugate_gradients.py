@@ -18,7 +18,7 @@ from scipy.linalg import eigh
 
 from kernelmill.random import Stream
 
-__all__ = ["RidgeSolution", "ridge_by_conjugate_gradients"]
+__all__ = ["Iteration", "Means", "RidgeSolution", "ridge_by_conjugate_gradients"]
 
 _Array = NDArray[np.float64]
 Block = tuple[NDArray[Any], _Array, _Array | None]
@@ -56,12 +56,44 @@ class RidgeSolution:
 
 
 @dataclass(frozen=True)
-class _Means:
+class Means:
+    """Of the rows, or zeros without an intercept; rows of weight zero are seen, but not counted."""
+
     n_seen: int
     n_rows: int
     weight: float
     features: _Array
     targets: _Array
+
+
+@dataclass
+class Iteration:
+    """Where conjugate gradients are, and all that they need to go on.
+
+    Attributes
+    ----------
+    means : Means
+    cross, target_moments : ndarray of shapes (D, T) and (T,)
+        The right-hand side, and Σ w (y - ȳ)².
+    eigenvalues, vectors : ndarray of shapes (k,) and (k, D)
+        Of the preconditioner.
+    solution, residuals, directions : ndarray of shape (D, T)
+    energy : ndarray of shape (T,)
+        Residuals times preconditioned residuals.
+    n_iter : int
+        Iterations done.
+    """
+
+    means: Means
+    cross: _Array
+    target_moments: _Array
+    eigenvalues: _Array
+    vectors: _Array
+    solution: _Array
+    residuals: _Array
+    directions: _Array
+    energy: _Array
+    n_iter: int = 0
 
 
 def ridge_by_conjugate_gradients(
@@ -73,6 +105,8 @@ def ridge_by_conjugate_gradients(
     max_iter: int,
     stream: Stream,
     report: Callable[[str], None] = lambda _: None,
+    saved: Iteration | None = None,
+    keep: Callable[[Iteration], None] = lambda _: None,
 ) -> RidgeSolution:
     """Minimize Σ w |y - zᵀW - b|² + α|W|² to a relative residual of `tol` for each output.
 
@@ -89,7 +123,36 @@ def ridge_by_conjugate_gradients(
         Chooses the rows of the sample.
     report : callable, optional
         Takes a line of text after each iteration.
+    saved : Iteration, optional
+        To go on from, with the same rows and arguments; it is written into.
+    keep : callable, optional
+        Takes where it is before the first iteration and after each; it is changed afterwards.
     """
+    if saved is None:
+        iteration = _prepared(passes, alpha, fit_intercept=fit_intercept, stream=stream)
+        keep(iteration)
+    else:
+        iteration = saved
+    residual = _iterate(
+        iteration, passes, alpha, tol=tol, max_iter=max_iter, report=report, keep=keep
+    )
+    means, cross, coef = iteration.means, iteration.cross, iteration.solution
+    least = alpha * np.einsum("dt,dt->t", coef, coef)
+    explained = np.einsum("dt,dt->t", cross, coef)
+    return RidgeSolution(
+        coef=np.ascontiguousarray(coef.T),
+        intercept=means.targets - means.features @ coef,
+        n_iter=iteration.n_iter,
+        residual=residual,
+        objective=np.maximum(iteration.target_moments - explained, least),
+        n_rows=means.n_rows,
+    )
+
+
+def _prepared(
+    passes: Callable[[], Iterable[Block]], alpha: float, *, fit_intercept: bool, stream: Stream
+) -> Iteration:
+    """What two passes over the rows tell: means, the right-hand side and the preconditioner."""
     means = _means(passes())
     if means.n_rows == 0:
         raise ValueError(
@@ -97,7 +160,7 @@ def ridge_by_conjugate_gradients(
             "weights."
         )
     if not fit_intercept:
-        means = _Means(
+        means = Means(
             means.n_seen,
             means.n_rows,
             means.weight,
@@ -107,78 +170,85 @@ def ridge_by_conjugate_gradients(
     cross, target_moments, sample = _moments_and_sample(passes(), means, stream)
     eigenvalues, vectors = _top_of_spectrum(sample)
     del sample
+    residuals = cross.copy()
+    preconditioned = _preconditioned(residuals, eigenvalues, vectors, alpha)
+    return Iteration(
+        means,
+        cross,
+        target_moments,
+        eigenvalues,
+        vectors,
+        solution=np.zeros_like(cross),
+        residuals=residuals,
+        directions=preconditioned.copy(),
+        energy=np.einsum("dt,dt->t", residuals, preconditioned),
+    )
+
+
+def _preconditioned(
+    residuals: _Array, eigenvalues: _Array, vectors: _Array, alpha: float
+) -> _Array:
     shrink = (eigenvalues[-1:] + alpha) / (eigenvalues + alpha) - 1.0
-
-    def precondition(residuals: _Array) -> _Array:
-        return np.asarray(residuals + vectors.T @ (shrink[:, None] * (vectors @ residuals)))
-
-    def times(directions: _Array) -> _Array:
-        product = alpha * directions
-        shift = means.features @ directions
-        total = np.zeros(directions.shape[1])
-        for Z, _, weights in passes():
-            rows = Z.astype(np.float64, copy=False)
-            projected = rows @ directions - shift
-            if weights is not None:
-                projected *= weights[:, None]
-            product += rows.T @ projected
-            total += projected.sum(axis=0)
-        return np.asarray(product - np.outer(means.features, total))
-
-    coef, n_iter, residual = _conjugate_gradients(
-        times, cross, precondition, tol=tol, max_iter=max_iter, report=report
-    )
-    least = alpha * np.einsum("dt,dt->t", coef, coef)
-    objective = np.maximum(target_moments - np.einsum("dt,dt->t", cross, coef), least)
-    return RidgeSolution(
-        coef=np.ascontiguousarray(coef.T),
-        intercept=means.targets - means.features @ coef,
-        n_iter=n_iter,
-        residual=residual,
-        objective=objective,
-        n_rows=means.n_rows,
-    )
+    return np.asarray(residuals + vectors.T @ (shrink[:, None] * (vectors @ residuals)))
 
 
-def _conjugate_gradients(
-    times: Callable[[_Array], _Array],
-    right: _Array,
-    precondition: Callable[[_Array], _Array],
+def _product(directions: _Array, blocks: Iterable[Block], means: Means, alpha: float) -> _Array:
+    """(M + αI) times the directions, by a pass over the rows."""
+    product = alpha * directions
+    shift = means.features @ directions
+    total = np.zeros(directions.shape[1])
+    n_seen = 0
+    for Z, _, weights in blocks:
+        rows = Z.astype(np.float64, copy=False)
+        projected = rows @ directions - shift
+        if weights is not None:
+            projected *= weights[:, None]
+        product += rows.T @ projected
+        total += projected.sum(axis=0)
+        n_seen += len(Z)
+    if n_seen != means.n_seen:
+        raise ValueError(
+            f"blocks must have the same rows in each pass, got {n_seen} after {means.n_seen}; give "
+            "a list, or an object whose __iter__ starts anew."
+        )
+    return np.asarray(product - np.outer(means.features, total))
+
+
+def _iterate(
+    at: Iteration,
+    passes: Callable[[], Iterable[Block]],
+    alpha: float,
     *,
     tol: float,
     max_iter: int,
     report: Callable[[str], None],
-) -> tuple[_Array, int, float]:
-    """Solve for all columns of `right` side by side; each stands still when it is there."""
-    solution = np.zeros_like(right)
-    residuals = right.copy()
-    norms = np.linalg.norm(right, axis=0)
+    keep: Callable[[Iteration], None],
+) -> float:
+    """Solve for all outputs side by side, each until it is there; returns the largest residual."""
+    norms = np.linalg.norm(at.cross, axis=0)
     norms[norms == 0] = 1.0
-    relative = np.linalg.norm(residuals, axis=0) / norms
-    preconditioned = precondition(residuals)
-    directions = preconditioned.copy()
-    energy = np.einsum("dt,dt->t", residuals, preconditioned)
-    n_iter = 0
-    while relative.max() > tol and n_iter < max_iter:
-        n_iter += 1
-        images = times(directions)
-        curvature = np.einsum("dt,dt->t", directions, images)
+    relative = np.linalg.norm(at.residuals, axis=0) / norms
+    while relative.max() > tol and at.n_iter < max_iter:
+        images = _product(at.directions, passes(), at.means, alpha)
+        at.n_iter += 1
+        curvature = np.einsum("dt,dt->t", at.directions, images)
         moving = (relative > tol) & (curvature > 0)
         if not moving.any():
             break
-        steps = np.where(moving, energy / np.where(moving, curvature, 1.0), 0.0)
-        solution += steps * directions
-        residuals -= steps * images
-        relative = np.linalg.norm(residuals, axis=0) / norms
-        report(f"iteration {n_iter}: residual {relative.max():.2e}")
-        preconditioned = precondition(residuals)
-        before, energy = energy, np.einsum("dt,dt->t", residuals, preconditioned)
-        directions *= np.where(moving, energy / np.where(moving, before, 1.0), 0.0)
-        directions += preconditioned
-    return solution, n_iter, float(relative.max())
+        steps = np.where(moving, at.energy / np.where(moving, curvature, 1.0), 0.0)
+        at.solution += steps * at.directions
+        at.residuals -= steps * images
+        relative = np.linalg.norm(at.residuals, axis=0) / norms
+        report(f"iteration {at.n_iter}: residual {relative.max():.2e}")
+        preconditioned = _preconditioned(at.residuals, at.eigenvalues, at.vectors, alpha)
+        before, at.energy = at.energy, np.einsum("dt,dt->t", at.residuals, preconditioned)
+        at.directions *= np.where(moving, at.energy / np.where(moving, before, 1.0), 0.0)
+        at.directions += preconditioned
+        keep(at)
+    return float(relative.max())
 
 
-def _means(blocks: Iterable[Block]) -> _Means:
+def _means(blocks: Iterable[Block]) -> Means:
     n_seen = n_rows = 0
     weight = 0.0
     features: Any = 0.0
@@ -196,7 +266,7 @@ def _means(blocks: Iterable[Block]) -> _Means:
         shares = counts / block_weight
         features = features + (shares @ Z.astype(np.float64) - features) * (block_weight / weight)
         targets = targets + (shares @ Y - targets) * (block_weight / weight)
-    return _Means(n_seen, n_rows, weight, features, targets)
+    return Means(n_seen, n_rows, weight, features, targets)
 
 
 def _refuse_non_finite(Z: NDArray[Any]) -> None:
@@ -207,7 +277,7 @@ def _refuse_non_finite(Z: NDArray[Any]) -> None:
 
 
 def _moments_and_sample(
-    blocks: Iterable[Block], means: _Means, stream: Stream
+    blocks: Iterable[Block], means: Means, stream: Stream
 ) -> tuple[_Array, _Array, _Array]:
     """Cross moments (D, T), moments of targets (T,), and centered, weighted rows of a sample.
 

@@ -72,10 +72,13 @@ def feature_blocks(
     Y: NDArray[np.float64],
     weights: NDArray[np.float64] | None,
     rows: int,
+    *,
+    begin: int = 0,
 ) -> Iterator[Block]:
-    """The checked rows in order, at most `rows` of them at a time, with their features."""
+    """The checked rows from `begin` on, at most `rows` of them at a time, with their features."""
     targets = Y.reshape(len(Y), -1)
-    for part in row_blocks(n_rows_of(X), rows):
+    for rest in row_blocks(n_rows_of(X) - begin, rows):
+        part = slice(begin + rest.start, begin + rest.stop)
         Z = features_of(feature_map, take_rows(X, part))
         yield Z, targets[part], None if weights is None else weights[part]
 
