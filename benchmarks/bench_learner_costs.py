@@ -15,6 +15,7 @@ from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.stats import two_sample_test
 
 COLUMNS, FEATURES, CLASSES = 64, 1024, 5
+TURNS = 2
 
 
 def few_and_many() -> tuple[int, int]:
@@ -93,8 +94,8 @@ def growth() -> None:
     """Measure each task with few rows and with many."""
     few, many = few_and_many()
     heading(f"{few} and {many} rows of {COLUMNS}, {FEATURES} features; {load()}")
-    print("                            us a row              time     memory beyond the data, MB")
-    print(f"                        {few:9d} {many:9d}    ratio  {few:9d} {many:9d}")
+    print("                          time, us a row            CPU, us a row           memory, MB")
+    print("                           few    many  ratio     few    many  ratio       few    many")
     for name in (
         "classifier, fit",
         "classifier, predict",
@@ -104,15 +105,14 @@ def growth() -> None:
         "regressor, return_std",
         "two_sample_test",
     ):
-        t = best_times(
-            {str(n): task(name, n) for n in (few, many)},
-            rounds=3,
-        )
-        peaks = [measured_apart(prepare, name, n).megabytes for n in (few, many)]
-        ratio = t[str(many)] / t[str(few)]
+        turns = [[measured_apart(prepare, name, n) for n in (few, many)] for _ in range(TURNS)]
+        t = [min(turn[i].seconds for turn in turns) for i in (0, 1)]
+        cpu = [min(turn[i].cpu_seconds for turn in turns) for i in (0, 1)]
+        peaks = [max(turn[i].megabytes for turn in turns) for i in (0, 1)]
         print(
-            f"{name:25s} {t[str(few)] / few * 1e6:7.2f} {t[str(many)] / many * 1e6:9.2f} "
-            f"{ratio:7.1f}x {peaks[0]:10.1f} {peaks[1]:9.1f}",
+            f"{name:25s} {t[0] / few * 1e6:7.2f} {t[1] / many * 1e6:7.2f} {t[1] / t[0]:5.1f}x "
+            f"{cpu[0] / few * 1e6:7.2f} {cpu[1] / many * 1e6:7.2f} {cpu[1] / cpu[0]:5.1f}x "
+            f"{peaks[0]:9.1f} {peaks[1]:7.1f}",
             flush=True,
         )
         # Results and orders of rows are of n numbers or a few; features would be of a thousand.

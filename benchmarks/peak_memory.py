@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,14 @@ Task = Callable[[], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Measured:
-    """What a task returned, its seconds, and its peak of resident memory beyond the data in MB."""
+    """What a task returned, its time and the CPU time of its threads in seconds, and its memory.
+
+    `megabytes` is the peak of the resident memory, beyond the data.
+    """
 
     result: dict[str, Any]
     seconds: float
+    cpu_seconds: float
     megabytes: float
 
 
@@ -56,11 +60,12 @@ def answer() -> None:
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     before = _kilobytes("VmRSS")
-    start = time.perf_counter()
+    start, cpu_start = time.perf_counter(), time.process_time()
     result = task()
-    seconds = time.perf_counter() - start
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
     megabytes = (_kilobytes("VmHWM") - before) * 1024 / 1e6
-    print(json.dumps({"result": dict(result), "seconds": seconds, "megabytes": megabytes}))
+    measured = Measured(dict(result), seconds, cpu, megabytes)
+    print(json.dumps(asdict(measured)))
 
 
 def _module_of(function: Callable[..., Any]) -> str:
