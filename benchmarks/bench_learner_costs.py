@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from benchmarks.extent import at_least, load
 from benchmarks.peak_memory import Task, measured_apart
 from benchmarks.timing import best_times, heading
-from kernelmill import Fastfood, KernelClassifier
-from kernelmill.learners.regressor import KernelRegressor
+from kernelmill import Fastfood, KernelClassifier, KernelRegressor
 from kernelmill.stats import two_sample_test
 
 COLUMNS, FEATURES, CLASSES = 64, 1024, 5

@@ -15,8 +15,7 @@ from scipy.linalg.blas import dsyrk
 from benchmarks.extent import at_least, load
 from benchmarks.peak_memory import Task, measured_apart
 from benchmarks.timing import heading
-from kernelmill import Fastfood
-from kernelmill.learners.regressor import KernelRegressor
+from kernelmill import Fastfood, KernelRegressor
 from kernelmill.learners.statistics import rows_per_update
 
 FULL_ROWS, PART_ROWS, SHORT_ROWS = 500_000, 50_000, 10_000
