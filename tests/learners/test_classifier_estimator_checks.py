@@ -15,7 +15,7 @@ CLASSIFIERS = [
     KernelClassifier(SMALL, epochs=40),
     KernelClassifier(SMALL, loss="hinge", epochs=40),
     KernelClassifier(RandomFourier(n_components=64), loss="squared_hinge", epochs=40),
-    KernelClassifier(FIXED, solver="lbfgs", alpha=1e-2, tol=1e-10),
+    KernelClassifier(FIXED, solver="lbfgs", alpha=1e-2, tol=1e-12),
     KernelClassifier(TensorSketch(n_components=64, coef0=1.0), loss="squared", alpha=1e-3),
     KernelClassifier(SMALL, solver="plain_sgd", epochs=40),
 ]

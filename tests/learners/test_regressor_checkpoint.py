@@ -15,7 +15,8 @@ from sklearn.kernel_approximation import RBFSampler
 
 from kernelmill import Fastfood, KernelClassifier
 from kernelmill.learners import statistics as statistics_module
-from kernelmill.learners.passed_blocks import PassedBlocks, digest_of_block
+from kernelmill.learners.digests import digest_of_block
+from kernelmill.learners.passed_blocks import PassedBlocks
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.random import Stream
 

@@ -8,10 +8,13 @@ KernelRegressor
     Ridge regression and Gaussian processes.
 RidgeStatistics
     What blocks of rows contribute to a regression; statistics of several machines merge.
+MappedStatistics
+    The same with the map, from `KernelRegressor.statistics`.
 """
 
 from kernelmill.learners.classifier import KernelClassifier
+from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.learners.statistics import RidgeStatistics
 
-__all__ = ["KernelClassifier", "KernelRegressor", "RidgeStatistics"]
+__all__ = ["KernelClassifier", "KernelRegressor", "MappedStatistics", "RidgeStatistics"]

@@ -8,18 +8,15 @@ import os
 import time
 import zipfile
 from collections.abc import Mapping
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
-__all__ = ["Checkpoint", "digest_of_rows"]
+__all__ = ["Checkpoint", "taken_array"]
 
 _FORMAT = "kernelmill checkpoint 1"
-_DIGESTED_ROWS = 1000
 
 
 class Checkpoint:
@@ -106,18 +103,23 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-def digest_of_rows(X: Any, *vectors: NDArray[Any] | None) -> str:
-    """A short text that other data would hardly have: of up to 1000 rows and of whole vectors."""
-    digest = blake2b(digest_size=16)
-    if isinstance(X, np.ndarray) or scipy.sparse.issparse(X):
-        n_rows = X.shape[0]
-        rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _DIGESTED_ROWS)).astype(np.intp))
-        some = X[rows]
-        digest.update(f"{X.shape} {X.dtype}".encode())
-        parts = (some,) if isinstance(some, np.ndarray) else (some.data, some.indices, some.indptr)
-        for part in parts:
-            digest.update(np.ascontiguousarray(part).tobytes())
-    for vector in vectors:
-        if vector is not None:
-            digest.update(np.ascontiguousarray(vector).tobytes())
-    return digest.hexdigest()
+def taken_array(
+    arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...], dtype: Any
+) -> NDArray[Any]:
+    """An array of a checkpoint if it is what it should be; None is any length."""
+    if name not in arrays:
+        raise ValueError(
+            f"A checkpoint of this training must have {name!r}, got none; delete it to start from "
+            "the beginning, or give another path."
+        )
+    array = arrays[name]
+    fits = array.ndim == len(shape) and all(
+        size in (None, there) for size, there in zip(shape, array.shape, strict=True)
+    )
+    if not fits or array.dtype != dtype:
+        raise ValueError(
+            f"{name!r} in the checkpoint must be of shape {shape} and dtype {np.dtype(dtype)}, got "
+            f"{array.shape} and {array.dtype}; delete it to start from the beginning, or give "
+            "another path."
+        )
+    return array

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill.learners.base import KernelMachine
-from kernelmill.learners.checkpoint import Checkpoint, digest_of_rows
+from kernelmill.learners.checkpoint import Checkpoint
+from kernelmill.learners.digests import digest_of_block
 from kernelmill.learners.lbfgs import minimize
 from kernelmill.learners.losses import LOSSES, signs_of
 from kernelmill.learners.mapped_rows import take_rows
@@ -81,7 +82,7 @@ class TrainedClassifier(KernelMachine):
             raise ValueError(
                 f"A checkpoint needs solver='sgd', got solver={self.solver!r}; set checkpoint=None."
             )
-        return self._opened_checkpoint(digest_of_rows(X, y, sample_weight))
+        return self._opened_checkpoint(digest_of_block(X, y, sample_weight))
 
     def _problem(self) -> Problem:
         return Problem(self._features, LOSSES[self.loss], self.alpha_, n_classes=len(self.classes_))

@@ -3,36 +3,10 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any
 
-import numpy as np
-import scipy  # scipy.sparse is loaded when it is first used
-from numpy.typing import NDArray
+from kernelmill.learners.digests import DIGEST_BYTES
 
-from kernelmill.learners.checkpoint import digest_of_rows
-
-__all__ = ["DIGEST_BYTES", "PassedBlocks", "digest_of_block"]
-
-DIGEST_BYTES = 16
-
-
-def digest_of_block(X: Any, y: Any, sample_weight: Any) -> str:
-    """A short text that another block would hardly have; of frames and lists too."""
-    vectors = [None if part is None else _as_bytes(part) for part in (y, sample_weight)]
-    if scipy.sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind != "O"):
-        return digest_of_rows(X, *vectors)
-    return digest_of_rows(None, _as_bytes(X), *vectors)
-
-
-def _as_bytes(values: Any) -> NDArray[Any]:
-    """An array whose bytes are the values, not their addresses."""
-    try:
-        array = np.asarray(values)
-    except ValueError:  # rows of different lengths, for one
-        return np.frombuffer(repr(values).encode(), np.uint8)
-    if array.dtype.kind != "O":
-        return array
-    return np.frombuffer(repr(array.tolist()).encode(), np.uint8)
+__all__ = ["PassedBlocks"]
 
 
 class PassedBlocks:

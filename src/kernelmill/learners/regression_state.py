@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.learners.checkpoint import taken_array
 from kernelmill.learners.conjugate_gradients import Iteration, Means
-from kernelmill.learners.passed_blocks import DIGEST_BYTES
+from kernelmill.learners.digests import DIGEST_BYTES
 from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.random import Stream
 
@@ -58,7 +59,7 @@ def origin_to_arrays(stream: Stream, probe: NDArray[Any]) -> dict[str, NDArray[A
 
 def refuse_other_map(arrays: _Arrays, probe: NDArray[Any]) -> None:
     """ValueError if the row that the state has features of has other ones now."""
-    before = _taken(arrays, "probe", probe.shape, probe.dtype)
+    before = taken_array(arrays, "probe", probe.shape, probe.dtype)
     bound = _MAP_TOLERANCE * float(np.abs(probe).max())
     if not (np.abs(before - probe) <= bound).all():
         raise ValueError(
@@ -85,26 +86,26 @@ def rows_to_arrays(passed: PassedRows) -> dict[str, NDArray[Any]]:
 def rows_from_arrays(arrays: _Arrays, n_features: int, n_targets: int) -> PassedRows:
     """The rows that were saved; ValueError if something does not fit the model."""
     n_passed, n_rows = _counts(arrays, 2)
-    weight, log_weight = _taken(arrays, "weights", (2,), np.float64).tolist()
+    weight, log_weight = taken_array(arrays, "weights", (2,), np.float64).tolist()
     if n_rows > n_passed or not weight >= 0 or not np.isfinite(weight):
         raise ValueError(
             f"A checkpoint must have weights of its rows, got {n_rows} of {n_passed} rows with a "
             f"weight of {weight}; {_AGAIN}."
         )
-    moments = _taken(arrays, "moments", (n_features, n_features), np.float64)
+    moments = taken_array(arrays, "moments", (n_features, n_features), np.float64)
     statistics = RidgeStatistics.__new__(RidgeStatistics)  # without a matrix of zeros
     vars(statistics).update(
         n_rows=n_rows,
         weight=weight,
         log_weight=log_weight,
-        feature_mean=_taken(arrays, "feature_mean", (n_features,), np.float64),
-        target_mean=_taken(arrays, "target_mean", (n_targets,), np.float64),
+        feature_mean=taken_array(arrays, "feature_mean", (n_features,), np.float64),
+        target_mean=taken_array(arrays, "target_mean", (n_targets,), np.float64),
         moments=np.require(moments, requirements=["F", "A", "W"]),
-        cross=_taken(arrays, "cross", (n_features, n_targets), np.float64),
-        target_moments=_taken(arrays, "target_moments", (n_targets,), np.float64),
+        cross=taken_array(arrays, "cross", (n_features, n_targets), np.float64),
+        target_moments=taken_array(arrays, "target_moments", (n_targets,), np.float64),
         _scratch=None,
     )
-    digest = _taken(arrays, "digest", (DIGEST_BYTES,), np.uint8)
+    digest = taken_array(arrays, "digest", (DIGEST_BYTES,), np.uint8)
     return PassedRows(statistics, n_passed, digest.tobytes())
 
 
@@ -134,46 +135,30 @@ def iteration_from_arrays(
     """The iteration that was saved, and the digest of all blocks; ValueError if it cannot be."""
     n_seen, n_rows, n_iter = _counts(arrays, 3)
     matrix, row = (n_features, n_targets), (n_targets,)
-    eigenvalues = _taken(arrays, "eigenvalues", (None,), np.float64)
+    eigenvalues = taken_array(arrays, "eigenvalues", (None,), np.float64)
     iteration = Iteration(
         means=Means(
             n_seen,
             n_rows,
-            float(_taken(arrays, "weights", (1,), np.float64)[0]),
-            _taken(arrays, "feature_mean", (n_features,), np.float64),
-            _taken(arrays, "target_mean", row, np.float64),
+            float(taken_array(arrays, "weights", (1,), np.float64)[0]),
+            taken_array(arrays, "feature_mean", (n_features,), np.float64),
+            taken_array(arrays, "target_mean", row, np.float64),
         ),
-        cross=_taken(arrays, "cross", matrix, np.float64),
-        target_moments=_taken(arrays, "target_moments", row, np.float64),
+        cross=taken_array(arrays, "cross", matrix, np.float64),
+        target_moments=taken_array(arrays, "target_moments", row, np.float64),
         eigenvalues=eigenvalues,
-        vectors=_taken(arrays, "vectors", (len(eigenvalues), n_features), np.float64),
-        solution=_taken(arrays, "solution", matrix, np.float64),
-        residuals=_taken(arrays, "residuals", matrix, np.float64),
-        directions=_taken(arrays, "directions", matrix, np.float64),
-        energy=_taken(arrays, "energy", row, np.float64),
+        vectors=taken_array(arrays, "vectors", (len(eigenvalues), n_features), np.float64),
+        solution=taken_array(arrays, "solution", matrix, np.float64),
+        residuals=taken_array(arrays, "residuals", matrix, np.float64),
+        directions=taken_array(arrays, "directions", matrix, np.float64),
+        energy=taken_array(arrays, "energy", row, np.float64),
         n_iter=n_iter,
     )
-    return iteration, _taken(arrays, "digest", (DIGEST_BYTES,), np.uint8).tobytes()
+    return iteration, taken_array(arrays, "digest", (DIGEST_BYTES,), np.uint8).tobytes()
 
 
 def _counts(arrays: _Arrays, length: int) -> list[int]:
-    counts: list[int] = _taken(arrays, "counts", (length,), np.int64).tolist()
+    counts: list[int] = taken_array(arrays, "counts", (length,), np.int64).tolist()
     if min(counts) < 0:
         raise ValueError(f"Counts in a checkpoint must not be negative, got {counts}; {_AGAIN}.")
     return counts
-
-
-def _taken(arrays: _Arrays, name: str, shape: tuple[int | None, ...], dtype: Any) -> NDArray[Any]:
-    """An array of the checkpoint if it is what it should be; None is any length."""
-    if name not in arrays:
-        raise ValueError(f"A checkpoint of this training must have {name!r}, got none; {_AGAIN}.")
-    array = arrays[name]
-    fits = array.ndim == len(shape) and all(
-        size in (None, there) for size, there in zip(shape, array.shape, strict=True)
-    )
-    if not fits or array.dtype != dtype:
-        raise ValueError(
-            f"{name!r} in the checkpoint must be of shape {shape} and dtype {np.dtype(dtype)}, got "
-            f"{array.shape} and {array.dtype}; {_AGAIN}."
-        )
-    return array

@@ -116,7 +116,7 @@ class TopSpectrum:
         scaled = coordinates[:, :most] / np.sqrt(values[:most] * n_used)
         along = products[judged, :n_used] @ scaled
         choices = [
-            _what_is_left(products[judged, judged], along[:, :k], values, floor, ridge)
+            _what_is_left(products[judged, judged], along[:, :k], values, floor, ridge, complete)
             for k in _counts(most, complete)
         ]
         damping, largest, longest = min(choices, key=lambda c: c[2] + _TYPICAL_BATCH * c[1])
@@ -143,6 +143,7 @@ def _what_is_left(
     values: NDArray[np.float64],
     floor: float,
     ridge: float,
+    complete: bool,
 ) -> tuple[NDArray[np.float64], float, float]:
     """The damping of k eigenvectors, and with it the largest eigenvalue and squared length."""
     k = along.shape[1]
@@ -150,11 +151,36 @@ def _what_is_left(
     damping = 1 - (tail + ridge) / (values[:k] + ridge)
     damping = np.clip(damping, 0.0, 1.0)
     left = products - (along * damping) @ along.T
-    m = len(left)
-    largest = scipy.linalg.eigh(left, eigvals_only=True, subset_by_index=[m - 1, m - 1])[0] / m
-    longest = float(np.diagonal(left).max())
+    half = len(left) // 2
+    if complete or half < 2:
+        largest = _top_eigenpair(left)[0] / len(left)
+    else:
+        # The largest eigenvalue of few rows is too large. What a direction found in one half of
+        # them has in the other half is not.
+        first, second = slice(0, half), slice(half, len(left))
+        largest = max(
+            _mean_square_along_top(left[a, a], left[b, a])
+            for a, b in ((first, second), (second, first))
+        )
     tiny = 1e-300
-    return damping, max(float(largest), tail, tiny), max(longest, tail, tiny)
+    longest = float(np.diagonal(left).max())
+    return damping, max(largest, tail, tiny), max(longest, tail, tiny)
+
+
+def _top_eigenpair(products: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    last = len(products) - 1
+    values, vectors = scipy.linalg.eigh(products, subset_by_index=[last, last])
+    return float(values[0]), vectors[:, 0]
+
+
+def _mean_square_along_top(
+    products: NDArray[np.float64], with_others: NDArray[np.float64]
+) -> float:
+    """The mean square of other rows along the first principal direction of some."""
+    value, coordinates = _top_eigenpair(products)
+    if value <= 0:
+        return 0.0
+    return float(np.mean((with_others @ coordinates) ** 2) / value)
 
 
 def _vectors(Z: NDArray[Any], scaled: NDArray[np.float64], constant: float) -> NDArray[Any]:

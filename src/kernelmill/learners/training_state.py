@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.learners.checkpoint import taken_array
 from kernelmill.learners.sgd import Weights
 from kernelmill.learners.spectrum import TopSpectrum
 from kernelmill.random import Stream
@@ -109,7 +110,7 @@ def state_to_arrays(state: TrainingState) -> dict[str, NDArray[Any]]:
 def stream_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Stream:
     """The stream of a saved training: needed before its map can be fitted."""
     return Stream(
-        int.from_bytes(_taken(arrays, "stream", (_KEY_BYTES,), np.uint8).tobytes(), "little")
+        int.from_bytes(taken_array(arrays, "stream", (_KEY_BYTES,), np.uint8).tobytes(), "little")
     )
 
 
@@ -118,54 +119,36 @@ def state_from_arrays(
 ) -> TrainingState:
     """The state that was saved; ValueError if something in it does not fit the model."""
     shape = (n_features + 1, n_outputs)
-    damping = _taken(arrays, "damping", (None,), np.float64)
-    n_steps, n_rows = map(int, _taken(arrays, "counts", (2,), np.int64))
-    scalars = _taken(arrays, "scalars", (len(_SCALARS),), np.float64).tolist()
-    last = _taken(arrays, "last", shape, dtype)
-    average = _taken(arrays, "average", shape, dtype)
+    damping = taken_array(arrays, "damping", (None,), np.float64)
+    n_steps, n_rows = map(int, taken_array(arrays, "counts", (2,), np.int64))
+    scalars = taken_array(arrays, "scalars", (len(_SCALARS),), np.float64).tolist()
+    last = taken_array(arrays, "last", shape, dtype)
+    average = taken_array(arrays, "average", shape, dtype)
     sample = best = None
     if "sample" in arrays:
-        sample = _taken(arrays, "sample", (None, n_features), dtype)
+        sample = taken_array(arrays, "sample", (None, n_features), dtype)
     if "best" in arrays:
-        best = _taken(arrays, "best", shape, dtype)
+        best = taken_array(arrays, "best", shape, dtype)
     state = TrainingState(
         stream=stream_from_arrays(arrays),
         weights=Weights(last, average, n_steps, n_rows),
         spectrum=TopSpectrum(
-            _taken(arrays, "vectors", (n_features + 1, len(damping)), dtype),
+            taken_array(arrays, "vectors", (n_features + 1, len(damping)), dtype),
             damping,
             **dict(zip(_SCALARS, scalars, strict=True)),
-            n_rows=int(_taken(arrays, "sample_rows", (1,), np.int64)[0]),
+            n_rows=int(taken_array(arrays, "sample_rows", (1,), np.int64)[0]),
         ),
         sample=sample,
         best=best,
-        loss_curve=_taken(arrays, "loss_curve", (None,), np.float64).tolist(),
-        validation_curve=_taken(arrays, "validation_curve", (None,), np.float64).tolist(),
+        loss_curve=taken_array(arrays, "loss_curve", (None,), np.float64).tolist(),
+        validation_curve=taken_array(arrays, "validation_curve", (None,), np.float64).tolist(),
     )
-    integers = _taken(arrays, "integers", (len(_INTEGERS),), np.int64)
+    integers = taken_array(arrays, "integers", (len(_INTEGERS),), np.int64)
     for name, integer in zip(_INTEGERS, integers, strict=True):
         if integer < 0:
             raise ValueError(f"{name} in the checkpoint is {integer}; delete it to start again.")
         setattr(state, name, int(integer))
-    floats = _taken(arrays, "floats", (len(_FLOATS),), np.float64)
+    floats = taken_array(arrays, "floats", (len(_FLOATS),), np.float64)
     for name, number in zip(_FLOATS, floats, strict=True):
         setattr(state, name, float(number))
     return state
-
-
-def _taken(
-    arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...], dtype: Any
-) -> NDArray[Any]:
-    """An array of the checkpoint if it is what it should be; None is any length."""
-    if name not in arrays:
-        raise ValueError(f"The checkpoint lacks {name!r}; delete it to start again.")
-    array = arrays[name]
-    fits = array.ndim == len(shape) and all(
-        size in (None, there) for size, there in zip(shape, array.shape, strict=True)
-    )
-    if not fits or array.dtype != dtype:
-        raise ValueError(
-            f"{name!r} in the checkpoint has shape {array.shape} and dtype {array.dtype} where "
-            f"{shape} and {np.dtype(dtype)} belong; delete it to start again."
-        )
-    return array
