@@ -309,7 +309,7 @@ class TestEarlyStopping:
         X = np.random.default_rng(0).normal(size=(400, 30))
         y = np.random.default_rng(1).integers(0, 2, 400)
         classifier = KernelClassifier(
-            Fastfood(n_components=2048), validation_fraction=0.5, epochs=30, patience=30
+            Fastfood(n_components=2048), alpha=0.0, validation_fraction=0.5, epochs=30, patience=30
         ).set_params(random_state=0)
         classifier.fit(X, y)
         # 200 guesses: outside of 0.3 to 0.7 with probability 2e-8.

@@ -14,7 +14,6 @@ from kernelmill.learners.spectrum import TopSpectrum
 __all__ = ["Descent", "Weights"]
 
 _AVERAGING = 8.0
-_OF_STABLE = 0.75
 
 
 @dataclass
@@ -120,7 +119,7 @@ class Descent:
         return scores
 
     def _step_size(self, n: int, n_rows: int) -> float:
-        r"""Three quarters of the largest stable step, and less as time goes on.
+        r"""Half of the largest stable step, and less as time goes on.
 
         For least squares in mean square: with :math:`\beta` the largest :math:`z^T P z` and
         :math:`\lambda` the largest eigenvalue that P leaves, steps below
@@ -129,7 +128,7 @@ class Descent:
         spectrum = self.spectrum
         steepest = self.curvature * (spectrum.longest_left + (n - 1) * spectrum.largest_left)
         decay = np.sqrt(1 + n_rows / self.decay_rows)
-        return float(_OF_STABLE * 2 * n / (steepest + n * self.alpha) / decay)
+        return float(n / (steepest + n * self.alpha) / decay)
 
     def _share_that_helps(
         self,

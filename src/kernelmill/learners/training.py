@@ -22,7 +22,7 @@ __all__ = ["PLAIN_BATCH", "PLAIN_EPOCHS", "Training"]
 # Curtó et al., McKernel, captions of Figures 2 and 3; the step is for features of unit size.
 PLAIN_EPOCHS, PLAIN_BATCH, _PLAIN_STEP = 20, 10, 0.001
 
-_DECAY_ROWS = 1 << 15
+_DECAY_ROWS = 1 << 13
 
 
 @dataclass(frozen=True)
