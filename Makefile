@@ -17,7 +17,7 @@ demo: $(VENV)/installed
 	$(BIN)/python examples/digits.py
 
 test: lint native-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -250,7 +250,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "error", "message"), ERRORS, ids=str)
+@pytest.mark.parametrize(("parameters", "error", "message"), ERRORS)
 def test_errors(parameters, error, message):
     with pytest.raises(error, match=message):
         GaussianTemplates(**parameters).fit(np.eye(4))
