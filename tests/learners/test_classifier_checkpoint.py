@@ -188,7 +188,9 @@ def test_needs_a_folder_and_repeatable_blocks(tmp_path, data):
     with pytest.raises(FileNotFoundError, match="existing folder"):
         training(tmp_path / "nowhere" / "state.npz").fit(*data)
     with pytest.raises(ValueError, match="checkpoint"):
-        training(tmp_path / "state.npz").fit_blocks(iter([data]), classes=[False, True])
+        training(tmp_path / "state.npz", epochs=None).fit_blocks(
+            iter([data]), classes=[False, True]
+        )
     assert list(tmp_path.iterdir()) == []
 
 

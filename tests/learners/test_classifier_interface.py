@@ -201,9 +201,11 @@ class TestBlocks:
     def test_learns_from_a_generator(self, parameters):
         X, y = make_moons(12000, noise=0.15, random_state=0)
         blocks = ((X[i : i + 500], y[i : i + 500]) for i in range(0, 12000, 500))
-        classifier = small(**parameters).fit_blocks(blocks, classes=[0, 1])
+        classifier = small(**parameters, epochs=None).fit_blocks(blocks, classes=[0, 1])
         assert classifier.score(X, y) > 0.95
         assert classifier.n_iter_ == 1
+        with pytest.raises(ValueError, match="epochs=2"):
+            small(epochs=2).fit_blocks(iter([(X, y)]), classes=[0, 1])
 
     @pytest.mark.parametrize("parameters", STREAMABLE, ids=str)
     def test_partial_fit_goes_on(self, parameters):
@@ -259,7 +261,7 @@ class TestBlocks:
     def test_a_generator_needs_the_classes(self, moons):
         X, y = moons
         with pytest.raises(ValueError, match="classes"):
-            small().fit_blocks((X, y) for _ in range(2))
+            small(epochs=None).fit_blocks((X, y) for _ in range(2))
 
     @pytest.mark.parametrize(
         ("blocks", "error", "message"),
@@ -319,7 +321,7 @@ class TestEarlyStopping:
     def test_needs_blocks_that_can_be_passed_over_again(self, moons):
         X, y = moons
         with pytest.raises(ValueError, match="validation_fraction"):
-            small(validation_fraction=0.2).fit_blocks(iter([(X, y)]), classes=[0, 1])
+            small(validation_fraction=0.2, epochs=None).fit_blocks(iter([(X, y)]), classes=[0, 1])
         blocks = Blocks(X, y, size=200)
         assert small(validation_fraction=0.2).fit_blocks(blocks).score(X, y) > 0.95
 
@@ -412,6 +414,7 @@ def test_says_when_lbfgs_has_not_converged(moons):
         ({"tol": 0.0}, ValueError, "tol"),
         ({"class_weight": "even"}, ValueError, "class_weight"),
         ({"class_weight": {0: -1.0}}, ValueError, "class"),
+        ({"class_weight": {0: 1.0, "one": 2.0}}, ValueError, "none of the classes"),
         ({"class_weight": [1, 2]}, TypeError, "class_weight"),
         ({"n_threads": 0}, ValueError, "n_threads"),
         ({"random_state": -1}, ValueError, "random_state"),

@@ -131,7 +131,8 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
     Notes
     -----
     Rows are visited in random order, rows of larger weight more often (by systematic sampling);
-    "lbfgs" and "exact" multiply by the weights. Results are repeatable for an integer
+    "lbfgs" and "exact" multiply by the weights. Weights are relative: to double all of them
+    changes nothing. Results are repeatable for an integer
     `random_state`, to rounding: sums of products depend on the BLAS.
 
     float32 data take half the time of float64 data.
@@ -247,6 +248,12 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         with self._unchanged_on_failure():
             self._check_parameters()
             source = BlockSource(blocks)
+            if not source.repeatable and self.epochs is not None and self.epochs > 1:
+                raise ValueError(
+                    f"epochs={self.epochs} needs blocks that can be passed over again, and a "
+                    "generator gives one pass; leave epochs out, or give a list or an object whose "
+                    "__iter__ starts anew."
+                )
             if self.checkpoint is not None and not source.repeatable:
                 raise ValueError(
                     "A checkpoint needs blocks that can be passed over again, and a generator "

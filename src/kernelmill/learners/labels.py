@@ -80,15 +80,25 @@ def class_factors(
         raise TypeError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}.")
     known = {label: position for position, label in enumerate(classes.tolist())}
     factors = np.ones(len(classes))
-    for label, weight in class_weight.items():
-        plain = label.item() if isinstance(label, np.generic) else label
-        if plain not in known:
-            continue  # as in scikit-learn: classes that do not occur may have a weight
+    given = {
+        label.item() if isinstance(label, np.generic) else label: weight
+        for label, weight in class_weight.items()
+    }
+    unknown = [label for label in given if label not in known]
+    if unknown and not known.keys() <= given.keys():
+        # As in scikit-learn, classes that do not occur may have a weight if all others have one.
+        raise ValueError(
+            f"class_weight has a weight for {unknown[0]!r}, which is none of the classes "
+            f"{classes.tolist()}; correct the label, or name all classes."
+        )
+    for label, weight in given.items():
+        if label in unknown:
+            continue
         if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
             raise ValueError(
                 f"Weights of classes must be finite and not negative, got {weight!r} for {label!r}."
             )
-        factors[known[plain]] = weight
+        factors[known[label]] = weight
     return factors
 
 

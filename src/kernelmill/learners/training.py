@@ -16,6 +16,7 @@ from kernelmill.learners.row_order import held_out_rows, visiting_order
 from kernelmill.learners.sgd import Descent, Weights
 from kernelmill.learners.spectrum import TopSpectrum, rows_to_sample
 from kernelmill.learners.training_state import TrainingState, state_to_arrays
+from kernelmill.runtime.blas import one_blas_thread
 
 __all__ = ["PLAIN_BATCH", "PLAIN_EPOCHS", "Training"]
 
@@ -60,6 +61,10 @@ class Training:
         `blocks` is called for every pass and gives the same blocks each time. `state` is what the
         training goes on from, and what it has arrived at in the end.
         """
+        with one_blas_thread():
+            self._run(blocks, n_epochs, state)
+
+    def _run(self, blocks: Blocks, n_epochs: int, state: TrainingState) -> None:
         while state.epoch < n_epochs:
             for index, rows in enumerate(blocks()):
                 if index < state.block:

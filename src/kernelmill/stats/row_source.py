@@ -19,7 +19,7 @@ from kernelmill.random import Stream
 __all__ = ["MatrixRows", "RowSource", "StreamRows", "row_source", "stacked"]
 
 
-class _Columns(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class TwoSampleTest(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Stands for the estimator that scikit-learn's checks ask for."""
 
 
@@ -43,7 +43,7 @@ class RowSource(ABC):
         """The rows as maps take them; all blocks of one sample have the same columns."""
         try:
             names = _get_feature_names(rows)
-            rows = checked_data(_Columns(), rows, reset=True, keep_integers=True)
+            rows = checked_data(TwoSampleTest(), rows, reset=True, keep_integers=True)
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{self.name} cannot be tested: {error}") from error
