@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
@@ -60,7 +61,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             self.__dict__ = before
             raise
 
-    def _start(self, X: Any, stream: Stream | None = None) -> Any:
+    def _start(self, X: Any, stream: Stream | None = None, y: Any = None) -> Any:
         """Check X, draw the stream, fit the map on X; returns the checked rows.
 
         A given `stream` takes the place of `random_state`: training is to be repeatable.
@@ -71,7 +72,10 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         feature_map = unfitted_feature_map(self.feature_map, stream, self.n_threads)
         self.stream_ = Stream.from_random_state(None) if stream is None else stream
         X = self._checked_rows(X, reset=True, feature_map=feature_map)
-        self.feature_map_ = feature_map.fit(X)
+        if isinstance(feature_map, FeatureMap):
+            self.feature_map_ = feature_map.fit(X)
+        else:
+            self.feature_map_ = feature_map.fit(X, y)  # some learn from targets
         return X
 
     def _opened_checkpoint(
@@ -113,7 +117,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         _check_feature_names(self, X, reset=reset)
         if hasattr(X, "shape"):
             _check_n_features(self, X, reset=reset)
-        return X
+        if n_rows_of(X) == 0:
+            raise ValueError("X must have at least one row, got none.")
+        return X.tocsr() if scipy.sparse.issparse(X) else X
 
     def _features(self, X: Any) -> NDArray[Any]:
         """The features of a few checked rows."""

@@ -38,6 +38,12 @@ class Checkpoint:
         self._seconds = seconds
         self._identity = dict(identity)
         self._last = time.monotonic()
+        if not os.fspath(path) or self.path.is_dir():
+            raise IsADirectoryError(
+                f"checkpoint must be the path of a file, got {os.fspath(path)!r}; add a name such "
+                "as 'state.npz'."
+            )
+        self._temporary = self.path.with_name(f"{self.path.name}.tmp")
         if not self.path.parent.is_dir():
             raise FileNotFoundError(
                 f"checkpoint must lie in an existing folder, got {os.fspath(path)!r}; create "
@@ -50,13 +56,12 @@ class Checkpoint:
             return None
         try:
             with self.path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            header = json.loads(bytes(arrays.pop("header")).decode())
-            written, identity = header["format"], header["identity"]
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+                _refuse_swollen(file.zip, self.path.stat().st_size)
+                header = json.loads(file["header"].astype(np.uint8, casting="no").tobytes())
+                written, identity = str(header["format"]), dict(header["identity"])
+                arrays = {name: file[name] for name in file.files if name != "header"}
+        except Exception as error:  # damaged files raise nearly anything
             raise self._refused("it is damaged or not a checkpoint") from error
-        except MemoryError as error:
-            raise self._refused("it claims to be larger than memory") from error
         if written != _FORMAT:
             raise self._refused(f"its format is {written!r}, not {_FORMAT!r}")
         for name, value in self._identity.items():
@@ -80,16 +85,15 @@ class Checkpoint:
     def save(self, arrays: Mapping[str, Any]) -> None:
         """Write the state beside the old one, then put it in its place."""
         header = json.dumps({"format": _FORMAT, "identity": self._identity}).encode()
-        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
         try:
-            with temporary.open("wb") as file:
+            with self._temporary.open("wb") as file:
                 np.savez(file, allow_pickle=False, header=np.frombuffer(header, np.uint8), **arrays)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(self.path)
+            self._temporary.replace(self.path)
         except BaseException:
             with contextlib.suppress(OSError):
-                temporary.unlink()
+                self._temporary.unlink()
             raise
         folder = os.open(self.path.parent, os.O_RDONLY)
         try:
@@ -101,6 +105,16 @@ class Checkpoint:
     def remove(self) -> None:
         """Forget the state: the training has come to its end."""
         self.path.unlink(missing_ok=True)
+        self._temporary.unlink(missing_ok=True)
+
+
+def _refuse_swollen(file: zipfile.ZipFile, n_bytes: int) -> None:
+    """ValueError if the arrays would take more memory than the file has bytes."""
+    infos = file.infolist()
+    if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
+        raise ValueError("compressed")
+    if sum(info.file_size for info in infos) > n_bytes:
+        raise ValueError("larger inside than outside")
 
 
 def taken_array(
@@ -121,5 +135,10 @@ def taken_array(
             f"{name!r} in the checkpoint must be of shape {shape} and dtype {np.dtype(dtype)}, got "
             f"{array.shape} and {array.dtype}; delete it to start from the beginning, or give "
             "another path."
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(
+            f"{name!r} in the checkpoint must be finite, and is not; delete it to start from the "
+            "beginning, or give another path."
         )
     return array

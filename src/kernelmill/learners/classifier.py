@@ -202,7 +202,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         with self._unchanged_on_failure():
             self._check_parameters()
             checkpoint, saved = self._checkpoint(X, y, sample_weight)
-            X = self._start(X, self._repeatable_stream(saved))
+            X = self._start(X, self._repeatable_stream(saved), y)
             labels = checked_labels(y, X, type(self).__name__)
             self.classes_ = checked_classes(labels)
             codes = codes_of(labels, self.classes_)
@@ -260,7 +260,8 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
                     "cannot; give a list or an object whose __iter__ starts anew."
                 )
             checkpoint, saved = self._checkpoint(*source.first)
-            probe = self._probe(self._start(source.first[0], self._repeatable_stream(saved)))
+            stream = self._repeatable_stream(saved)
+            probe = self._probe(self._start(source.first[0], stream, source.first[1]))
             n_rows, totals = None, None
             if classes is None or isinstance(self.class_weight, str):
                 classes, totals, n_rows = self._collect_classes(source, classes)
@@ -302,7 +303,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
                         "classes must be given in the first call of partial_fit: all labels that "
                         "will come."
                     )
-                X = self._start(X)
+                X = self._start(X, None, y)
                 self.classes_ = checked_classes(classes)
                 self._set_solver(self._probe(X).shape[1])
                 self._set_alpha(None)
@@ -405,7 +406,9 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
                 checked_integer(name, getattr(self, name), 1)
         checked_integer("patience", self.patience, 1)
         checked_positive("tol", self.tol)
-        if self.validation_fraction is not None and not 0 <= self.validation_fraction < 1:
+        if self.validation_fraction is not None and not (
+            isinstance(self.validation_fraction, Real) and 0 <= float(self.validation_fraction) < 1
+        ):
             raise ValueError(
                 "validation_fraction must be None or from 0 to below 1, got "
                 f"{self.validation_fraction!r}."
@@ -437,14 +440,21 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
                 "give `classes` (and class_weight as a dict, if any), or a list instead of a "
                 "generator."
             )
-        totals: dict[Any, float] = {}
+        known: NDArray[Any] | None = None if classes is None else checked_classes(classes)
+        totals = np.zeros(0 if known is None else len(known))
         n_rows = 0
         for X, y, weight in source:
             labels = checked_labels(y, X, type(self).__name__)
-            found, codes = np.unique(labels, return_inverse=True)
-            sums = np.bincount(codes, row_weights(weight, X, codes, None), len(found))
-            for label, total in zip(found.tolist(), sums, strict=True):
-                totals[label] = totals.get(label, 0.0) + float(total)
+            if classes is None:
+                found = np.unique(labels)
+                both = found if known is None else np.union1d(known, found)
+                grown = np.zeros(len(both))
+                if known is not None:
+                    grown[codes_of(known, both)] = totals
+                known, totals = both, grown
+            assert known is not None
+            codes = codes_of(labels, known)
+            totals += np.bincount(codes, row_weights(weight, X, codes, None), len(known))
             n_rows += len(labels)
-        known = np.unique(np.asarray(list(totals) if classes is None else classes))
-        return known, np.array([totals.get(label, 0.0) for label in known.tolist()]), n_rows
+        assert known is not None
+        return known, totals, n_rows

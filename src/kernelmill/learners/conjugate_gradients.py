@@ -226,6 +226,11 @@ def _iterate(
 ) -> float:
     """Solve for all outputs side by side, each until it is there; returns the largest residual."""
     norms = np.linalg.norm(at.cross, axis=0)
+    if not np.isfinite(norms).all():
+        raise ValueError(
+            "The sums of features and targets are not finite: targets, weights or features are too "
+            "large; divide them by a constant."
+        )
     norms[norms == 0] = 1.0
     relative = np.linalg.norm(at.residuals, axis=0) / norms
     while relative.max() > tol and at.n_iter < max_iter:
@@ -239,6 +244,11 @@ def _iterate(
         at.solution += steps * at.directions
         at.residuals -= steps * images
         relative = np.linalg.norm(at.residuals, axis=0) / norms
+        if not np.isfinite(relative).all():
+            raise ValueError(
+                "The sums of conjugate gradients are not finite: targets, weights or features are "
+                "too large; divide them by a constant."
+            )
         report(f"iteration {at.n_iter}: residual {relative.max():.2e}")
         preconditioned = _preconditioned(at.residuals, at.eigenvalues, at.vectors, alpha)
         before, at.energy = at.energy, np.einsum("dt,dt->t", at.residuals, preconditioned)

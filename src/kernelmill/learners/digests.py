@@ -17,6 +17,8 @@ _DIGESTED_ROWS = 1000
 
 def digest_of_block(X: Any, y: Any, sample_weight: Any) -> str:
     """A short text that another block would hardly have; of frames and lists too."""
+    if scipy.sparse.issparse(X):
+        X = X.tocsr()
     vectors = [None if part is None else _as_bytes(part) for part in (y, sample_weight)]
     if scipy.sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind != "O"):
         return _digest_of_rows(X, *vectors)

@@ -26,7 +26,8 @@ class BlockSource:
                 f"{type(blocks).__name__}."
             )
         iterator = iter(blocks)
-        self.repeatable = iterator is not blocks
+        # Some objects always give the same iterator: those are passed over once, too.
+        self.repeatable = iterator is not blocks and iter(blocks) is not iterator
         try:
             first = next(iterator)
         except StopIteration:

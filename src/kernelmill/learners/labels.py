@@ -20,6 +20,8 @@ def checked_labels(y: Any, X: Any, name: str) -> NDArray[Any]:
     """Labels of classes, one for each row of X."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    if isinstance(y, np.ma.MaskedArray):
+        raise TypeError("y is a masked array, whose mask would be lost; leave those rows out.")
     y = _check_y(y, multi_output=False, estimator=name)
     check_classification_targets(y)
     if len(y) != n_rows_of(X):
@@ -32,7 +34,16 @@ def checked_labels(y: Any, X: Any, name: str) -> NDArray[Any]:
 
 def checked_classes(classes: Any) -> NDArray[Any]:
     """Two or more different labels, sorted."""
-    found: NDArray[Any] = np.unique(np.asarray(classes))
+    listed = np.asarray(list(classes) if isinstance(classes, (set, frozenset)) else classes)
+    if listed.ndim != 1:
+        raise ValueError(f"classes must be a list of labels, got an array of shape {listed.shape}.")
+    try:
+        found: NDArray[Any] = np.unique(listed)
+    except TypeError as error:
+        raise TypeError(
+            f"Labels must be of one kind, all numbers or all strings, so that they can be sorted: "
+            f"{error}; replace missing ones."
+        ) from error
     if len(found) < 2:
         raise ValueError(
             f"There must be at least two classes to tell apart, got one class: {found.tolist()}."
@@ -114,4 +125,9 @@ def row_weights(
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if factors is not None:
         weights = factors[codes] if weights is None else weights * factors[codes]
+    if weights is not None and not np.isfinite(weights.sum()):
+        raise ValueError(
+            "The sum of sample_weight must be finite, got infinity; divide all weights by the "
+            "largest."
+        )
     return weights

@@ -33,6 +33,11 @@ def features_of(feature_map: Any, X: Any) -> NDArray[Any]:
         if scipy.sparse.issparse(Z):
             Z = Z.toarray()
         Z = np.asarray(Z)
+        if Z.ndim != 2 or len(Z) != n_rows_of(X) or Z.shape[1] == 0:
+            raise ValueError(
+                f"feature_map must give a matrix with one row for each of {n_rows_of(X)} rows, got "
+                f"shape {Z.shape}; it has to be a transformer that keeps the rows."
+            )
     if Z.dtype.kind == "c":
         Z = np.ascontiguousarray(Z).view(Z.real.dtype)
     return np.ascontiguousarray(Z, dtype=Z.dtype if Z.dtype in REAL else np.float64)

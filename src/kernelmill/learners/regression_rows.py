@@ -26,6 +26,10 @@ def checked_targets(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
+    if isinstance(y, np.ma.MaskedArray):
+        raise TypeError("y is a masked array, whose mask would be lost; leave those rows out.")
+    if getattr(y, "dtype", None) is not None and getattr(y.dtype, "kind", "") in "mM":
+        raise TypeError(f"y must be numbers, got dtype {y.dtype}; say in which unit, as floats.")
     Y = check_array(
         y,
         dtype=np.float64,
@@ -101,7 +105,8 @@ def gathered(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
         if features is None or not is_alike:
             features = np.empty((rows, Z.shape[1]), Z.dtype)
         features[n_waiting : n_waiting + len(Z)] = Z
-        waiting.append(block[1:])
+        # Copies: whoever gives the blocks may fill the same arrays again.
+        waiting.append((block[1].copy(), None if block[2] is None else block[2].copy()))
         n_waiting += len(block[1])
     if features is not None and waiting:
         yield _joined(features[:n_waiting], waiting)

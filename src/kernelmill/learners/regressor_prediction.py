@@ -52,14 +52,13 @@ class PredictingRegressor(TrainedRegressor):
         mean = np.empty((n_rows_of(X), n_outputs))
         spread = np.empty((n_rows_of(X), 1)) if return_std else None
         weights = np.asfortranarray(self.coef_.T)
-        with self._threads():
-            # The spread takes a solve with a D x D matrix, which is not read for a few rows.
-            rows = rows_per_update(len(weights)) if return_std else None
-            for block, features in self._feature_blocks(X, rows):
-                Z = features.astype(np.float64)  # a copy: the spread is found in its place
-                np.matmul(Z, weights, out=mean[block])
-                if spread is not None:
-                    spread[block, 0] = self._fit.relative_variances(Z)
+        # The spread takes a solve with a D x D matrix, which is not read for a few rows.
+        rows = rows_per_update(len(weights)) if return_std else None
+        for block, features in self._feature_blocks(X, rows):
+            Z = features.astype(np.float64)  # a copy: the spread is found in its place
+            np.matmul(Z, weights, out=mean[block])
+            if spread is not None:
+                spread[block, 0] = self._fit.relative_variances(Z)
         mean += self.intercept_
         if spread is None:
             return mean if self._targets_ndim == 2 else mean[:, 0]

@@ -260,7 +260,7 @@ class TrainedRegressor(KernelMachine):
         """Checked rows; the first ones, with `reset`, are what the map is fitted on."""
         if y is None:
             checked_targets(self, y, 0)
-        X = self._start(X, stream) if reset else self._checked_rows(X, reset=False)
+        X = self._start(X, stream, y) if reset else self._checked_rows(X, reset=False)
         n_rows = n_rows_of(X)
         Y = checked_targets(self, y, n_rows)
         shape = Y.shape[1:]

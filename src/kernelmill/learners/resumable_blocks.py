@@ -49,7 +49,8 @@ class ResumableBlocks:
             raise TypeError(
                 f"blocks must be an iterable of (X, y), got {type(blocks).__name__}."
             ) from None
-        self.repeatable = iterator is not blocks
+        # Some objects always give the same iterator: those are passed over once, too.
+        self.repeatable = iterator is not blocks and iter(blocks) is not iterator
         if with_checkpoint and not self.repeatable:
             raise ValueError(
                 "blocks must be something to pass over repeatedly for a checkpoint, such as a "

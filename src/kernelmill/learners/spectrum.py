@@ -94,6 +94,11 @@ class TopSpectrum:
         """
         m = len(Z)
         squares = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+        if not np.isfinite(squares).all():
+            raise ValueError(
+                "Features of some rows are not finite or too large to be multiplied; scale the "
+                "columns of X, or look for rows far from the others."
+            )
         if constant is None:
             constant = float(np.sqrt(squares.mean())) or 1.0
         products = np.asarray(Z @ Z.T, np.float64) + constant**2

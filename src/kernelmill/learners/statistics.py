@@ -301,6 +301,11 @@ def checked_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
             f"sample_weight must be finite and not negative, got {wrong}; give 0 to leave a row "
             "out."
         )
+    if not np.isfinite(weights.sum()):
+        raise ValueError(
+            "The sum of sample_weight must be finite, got infinity; divide all weights by the "
+            "largest."
+        )
     return weights
 
 

@@ -91,14 +91,14 @@ class Training:
         out = held_out_rows(rows.codes, self.validation_fraction, state.stream, index)
         chosen = np.flatnonzero(~out)
         weights = None if rows.weights is None else rows.weights[chosen]
-        mean_weight = 1.0
-        if weights is not None:
-            if state.epoch == 0 and state.batch == 0:
-                state.weight_sum += float(weights.sum())
-                state.weight_rows += len(weights)
-            mean_weight = state.weight_sum / max(state.weight_rows, 1)
-            if mean_weight <= 0:
-                return
+        if state.epoch == 0 and state.batch == 0:
+            state.weight_sum += len(chosen) if weights is None else float(weights.sum())
+            state.weight_rows += len(chosen)
+        mean_weight = state.weight_sum / max(state.weight_rows, 1)
+        if mean_weight <= 0:
+            return
+        if weights is None and mean_weight != 1.0:
+            weights = np.ones(len(chosen))  # of a block without weights among others with some
         order_stream = state.stream.substream("order", state.epoch, index)
         order = chosen[visiting_order(len(chosen), weights, mean_weight, order_stream)]
         if len(order) == 0:
@@ -121,7 +121,13 @@ class Training:
                 if mapped.start + batch.start < state.batch * size:
                     continue
                 codes = rows.codes[visited[batch]]
-                state.loss_sum += descent.step(state.weights, Z[batch], codes)
+                loss = descent.step(state.weights, Z[batch], codes)
+                if not np.isfinite(loss):
+                    raise ValueError(
+                        "The loss of a batch is not finite: features or scores of some rows are "
+                        "too large; scale the columns of X, or look for rows far from the others."
+                    )
+                state.loss_sum += loss
                 state.loss_rows += len(codes)
                 state.batch += 1
                 self.progress.rows(len(codes), state.epoch, state.loss_sum / state.loss_rows)
@@ -160,8 +166,9 @@ class Training:
                 ridge=self.problem.alpha / self.problem.curvature,
                 complete=self.one_block and len(order) <= wanted,
                 most=0 if self.plain else 200,
-                constant=None if state.spectrum is None else state.spectrum.constant,
+                constant=state.constant,
             )
+            state.constant = state.spectrum.constant
         state.sample = sample if len(sample) < wanted else None
         if state.weights is None:
             assert state.spectrum is not None

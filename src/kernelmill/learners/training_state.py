@@ -34,6 +34,8 @@ class TrainingState:
         None before the first rows.
     sample : ndarray
         Features of rows seen, while they are too few to tell the spectrum.
+    constant : float
+        That of the first spectrum, in units of which the intercept is.
     decay_rows : int
         See `Descent`.
     epoch, block, batch : int
@@ -50,6 +52,7 @@ class TrainingState:
     weights: Weights | None = None
     spectrum: TopSpectrum | None = None
     sample: NDArray[Any] | None = None
+    constant: float | None = None
     decay_rows: int = 0
     epoch: int = 0
     block: int = 0
@@ -139,6 +142,7 @@ def state_from_arrays(
             n_rows=int(taken_array(arrays, "sample_rows", (1,), np.int64)[0]),
         ),
         sample=sample,
+        constant=scalars[_SCALARS.index("constant")],
         best=best,
         loss_curve=taken_array(arrays, "loss_curve", (None,), np.float64).tolist(),
         validation_curve=taken_array(arrays, "validation_curve", (None,), np.float64).tolist(),

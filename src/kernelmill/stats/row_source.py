@@ -114,7 +114,8 @@ class StreamRows(RowSource):
                     f"with {block!r:.50} in it; put rows together in blocks."
                 )
             if n_rows_of(block):
-                return self._checked(block)
+                # A copy: whoever gives the blocks may fill the same array again.
+                return self._checked(block).copy()
         return None
 
 
