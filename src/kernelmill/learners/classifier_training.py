@@ -133,7 +133,9 @@ class TrainedClassifier(KernelMachine):
             n_outputs = self._problem().n_outputs
             state = state_from_arrays(saved, probe.shape[1], n_outputs, probe.dtype)
         progress = Progress(self.verbose, n_epochs, source.n_rows or 0)
-        training = self._training_with(progress, checkpoint, one_block=source.one_block)
+        training = self._training_with(
+            progress, probe.shape[1], checkpoint, one_block=source.one_block
+        )
         training.run(source.blocks, n_epochs, state)
         self._take_weights(state)
         self._training = state.without_spectrum()
@@ -146,15 +148,22 @@ class TrainedClassifier(KernelMachine):
         else:
             state = self._training.for_more_rows()
         progress = Progress(self.verbose, 1, len(rows.codes))
-        self._training_with(progress).run(lambda: [rows], 1, state)
+        n_features = self._probe(rows.X).shape[1]
+        self._training_with(progress, n_features).run(lambda: [rows], 1, state)
         self._take_weights(state)
         self._training = state
 
     def _training_with(
-        self, progress: Progress, checkpoint: Checkpoint | None = None, *, one_block: bool = False
+        self,
+        progress: Progress,
+        n_features: int,
+        checkpoint: Checkpoint | None = None,
+        *,
+        one_block: bool = False,
     ) -> Training:
         return Training(
             self._problem(),
+            n_features=n_features,
             batch_size=self.batch_size,
             plain=self.solver_ == "plain_sgd",
             one_block=one_block,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,8 @@ __all__ = ["PLAIN_BATCH", "PLAIN_EPOCHS", "Training"]
 PLAIN_EPOCHS, PLAIN_BATCH, _PLAIN_STEP = 20, 10, 0.001
 
 _DECAY_ROWS = 1 << 13
+_LARGEST_BATCH = 256
+_WORTH_SHARING = 1 << 24  # multiplications in a product from which on threads help more than wait
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Training:
     Parameters
     ----------
     problem : Problem
+    n_features : int
+        Of the map's output.
     batch_size : int or None
         None for one that suits the number of rows.
     plain : bool
@@ -47,6 +52,7 @@ class Training:
     """
 
     problem: Problem
+    n_features: int
     batch_size: int | None
     plain: bool
     one_block: bool
@@ -61,7 +67,8 @@ class Training:
         `blocks` is called for every pass and gives the same blocks each time. `state` is what the
         training goes on from, and what it has arrived at in the end.
         """
-        with one_blas_thread():
+        product = (self.batch_size or _LARGEST_BATCH) * self.n_features * self.problem.n_outputs
+        with one_blas_thread() if product < _WORTH_SHARING else nullcontext():
             self._run(blocks, n_epochs, state)
 
     def _run(self, blocks: Blocks, n_epochs: int, state: TrainingState) -> None:
@@ -209,4 +216,4 @@ class Training:
 
 def _batch_size(n_rows: int) -> int:
     """256, or less where that would leave few steps to a pass."""
-    return int(np.clip(n_rows // 8, 16, 256))
+    return int(np.clip(n_rows // 8, 16, _LARGEST_BATCH))
