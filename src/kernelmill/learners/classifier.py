@@ -53,8 +53,8 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
     r"""A kernel classifier at linear cost: a linear one on random features made on the fly.
 
     Minimizes the mean loss of the rows plus :math:`\frac{\alpha}{2} |W|^2` over weights W and
-    intercepts b of the scores :math:`z(x)^T W + b`. In memory there are never more than the
-    features of a batch.
+    intercepts b of the scores :math:`z(x)^T W + b`. The features of all rows never exist at once:
+    only those of a batch and, at the beginning, of a sample of at most 2000 rows.
 
     Parameters
     ----------
@@ -92,7 +92,8 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         "lbfgs" stops where the gradient is smaller.
     checkpoint : str or path, default=None
         A file in which "sgd" keeps its state. If the process dies, the same call of `fit` goes on
-        from there and gives the same result; at the end the file is removed.
+        from there and gives the same result; at the end the file is removed. `partial_fit`, and
+        the exact solver where "auto" chooses it, do without.
     checkpoint_seconds : float, default=60.0
         How often it is written.
     random_state : int, RandomState, Generator or Stream, default=None
@@ -132,10 +133,8 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
     -----
     Rows are visited in random order, rows of larger weight more often (by systematic sampling);
     "lbfgs" and "exact" multiply by the weights. Weights are relative: to double all of them
-    changes nothing. Results are repeatable for an integer
-    `random_state`, to rounding: sums of products depend on the BLAS.
-
-    float32 data take half the time of float64 data.
+    changes nothing. Results are repeatable for an integer `random_state`, to rounding: sums of
+    products depend on the BLAS. Dense float32 data take about half the time of float64 data.
 
     Examples
     --------

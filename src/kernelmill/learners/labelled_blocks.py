@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from kernelmill.learners.block_parts import unpacked
+
 __all__ = ["BlockSource"]
 
 
@@ -35,22 +37,11 @@ class BlockSource:
                 "blocks must contain at least one block of rows, got none; a generator that was "
                 "used before is empty."
             ) from None
-        self.first = self._parts(first, 0)
+        self.first = unpacked(first, 0)
         self._blocks = blocks
         self._rest: Iterator[Any] | None = None if self.repeatable else chain([first], iterator)
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         rows = self._blocks if self._rest is None else self._rest
         for index, block in enumerate(rows):
-            yield self._parts(block, index)
-
-    @staticmethod
-    def _parts(block: Any, index: int) -> tuple[Any, Any, Any]:
-        if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
-            what = f"{len(block)} parts" if isinstance(block, (tuple, list)) else type(block)
-            raise ValueError(
-                f"Each block must be a tuple (X, y) or (X, y, sample_weight), got {what} in block "
-                f"{index}."
-            )
-        X, y, *weight = block
-        return X, y, weight[0] if weight else None
+            yield unpacked(block, index)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array
 from kernelmill.learners.mapped_rows import features_of, n_rows_of, row_blocks, take_rows
 from kernelmill.learners.statistics import checked_weights
 
-__all__ = ["Block", "checked_targets", "feature_blocks", "gathered", "optional_weights", "unpacked"]
+__all__ = ["Block", "checked_targets", "feature_blocks", "gathered", "optional_weights"]
 
 Block = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64] | None]
 """Features (n, D), targets (n, T) and weights (n,), or None for weights of one."""
@@ -56,18 +56,6 @@ def optional_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | N
         return None
     weights = np.asarray(sample_weight)
     return checked_weights(np.full(n_rows, weights) if weights.ndim == 0 else weights, n_rows)
-
-
-def unpacked(block: Any, number: int) -> tuple[Any, Any, Any]:
-    """X, y and weights (or None) of one item of an iterable of blocks."""
-    if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
-        what = f"{len(block)} items" if isinstance(block, (tuple, list)) else type(block).__name__
-        raise TypeError(
-            f"Each block must be a tuple (X, y) or (X, y, sample_weight), got {what} as block "
-            f"{number}."
-        )
-    X, y, *rest = block
-    return X, y, rest[0] if rest else None
 
 
 def feature_blocks(

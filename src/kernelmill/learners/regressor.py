@@ -88,7 +88,7 @@ class KernelRegressor(
     random_state : int, RandomState, Generator or None, default=None
         Seeds the map, if it has no seed of its own, and whatever rows are sampled.
     n_threads : int, optional
-        For the map and the linear algebra; as many as there are CPUs by default.
+        For the map and the linear algebra of fitting; as many as there are CPUs by default.
     verbose : int, default=0
         Whether tuning and "cg" tell on stderr how far they are.
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.learners.block_parts import unpacked
 from kernelmill.learners.checkpoint import Checkpoint
 from kernelmill.learners.digests import digest_of_block
 from kernelmill.learners.mapped_rows import n_rows_of
 from kernelmill.learners.passed_blocks import PassedBlocks
-from kernelmill.learners.regression_rows import unpacked
 from kernelmill.learners.regression_state import origin_to_arrays, refuse_other_map
 
 __all__ = ["ResumableBlocks", "Rows"]

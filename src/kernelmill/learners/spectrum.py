@@ -19,10 +19,10 @@ import numpy as np
 import scipy  # scipy.linalg is loaded when it is first used
 from numpy.typing import NDArray
 
-__all__ = ["TopSpectrum", "rows_to_sample"]
+__all__ = ["MOST_DIRECTIONS", "TopSpectrum", "rows_to_sample"]
 
 _MOST_ROWS = 2000
-_MOST_DIRECTIONS = 200
+MOST_DIRECTIONS = 200
 _ROWS_PER_DIRECTION = 8  # eigenvectors of a sample are worth something while there are many rows
 _FEWEST_ROWS = 24
 _SAMPLE_BYTES = 1 << 28
@@ -73,7 +73,7 @@ class TopSpectrum:
         *,
         ridge: float = 0.0,
         complete: bool = False,
-        most: int = _MOST_DIRECTIONS,
+        most: int = MOST_DIRECTIONS,
         constant: float | None = None,
     ) -> Self:
         r"""The spectrum of rows with features Z.

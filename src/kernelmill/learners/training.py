@@ -15,7 +15,7 @@ from kernelmill.learners.problem import Blocks, LabelledRows, Problem, codes_of_
 from kernelmill.learners.progress import Progress
 from kernelmill.learners.row_order import held_out_rows, visiting_order
 from kernelmill.learners.sgd import Descent, Weights
-from kernelmill.learners.spectrum import TopSpectrum, rows_to_sample
+from kernelmill.learners.spectrum import MOST_DIRECTIONS, TopSpectrum, rows_to_sample
 from kernelmill.learners.training_state import TrainingState, state_to_arrays
 from kernelmill.runtime.blas import one_blas_thread
 
@@ -172,7 +172,7 @@ class Training:
                 sample,
                 ridge=self.problem.alpha / self.problem.curvature,
                 complete=self.one_block and len(order) <= wanted,
-                most=0 if self.plain else 200,
+                most=0 if self.plain else MOST_DIRECTIONS,
                 constant=state.constant,
             )
             state.constant = state.spectrum.constant
