@@ -1,0 +1,209 @@
+"""What the workflows found out, as plain values: for terminals, pages, model files and JSON.
+
+Every record is made of numbers, strings, lists, dicts and other records, so that `as_json` of one
+can be written with the `json` module, and `from_json` of the record's class gives it back.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
+from types import UnionType
+from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+
+__all__ = [
+    "Calibration",
+    "ComparedModel",
+    "Comparison",
+    "Coverage",
+    "Evaluation",
+    "FitSummary",
+    "InputColumn",
+    "KernelCheck",
+    "LearningPoint",
+    "TuningPoint",
+]
+
+
+class Record:
+    """A dataclass that becomes JSON and comes back; what is not a number becomes None."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The record as dicts, lists, numbers and strings."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        """The record that `as_json` gave these values; unknown names are refused."""
+        hints = get_type_hints(cls)
+        unknown = sorted(set(values) - set(hints))
+        if unknown:
+            raise ValueError(f"{cls.__name__} has no {unknown[0]!r}.")
+        return cls(**{name: _revived(hints[name], value) for name, value in values.items()})
+
+
+@dataclass(frozen=True)
+class InputColumn(Record):
+    """A column of the table and what becomes of it."""
+
+    name: str
+    kind: str  # "numeric", "category" or "matrix" (many numeric columns of a matrix file)
+    n_columns: int  # of the encoded rows
+    missing: int = 0
+    detail: str = ""  # such as "mean 38.6, std 13.6" or "16 categories, 2 of them pooled"
+
+
+@dataclass(frozen=True)
+class TuningPoint(Record):
+    """A setting that was tried, and its error on rows that were held out for it."""
+
+    length_scale: float
+    alpha: float
+    error: float
+
+
+@dataclass(frozen=True)
+class LearningPoint(Record):
+    """The state of training after so many rows (epochs count them again)."""
+
+    rows: int
+    loss: float | None = None  # the mean loss of the rows seen since the last point
+    error: float | None = None  # on held-out rows
+
+
+@dataclass(frozen=True)
+class KernelCheck(Record):
+    """Estimated against exact kernel values of pairs of rows, as in Figure 4.1 of document 000."""
+
+    exact: list[float]
+    estimated: list[float]
+    rms_error: float
+    n_components: int
+
+
+@dataclass(frozen=True)
+class Calibration(Record):
+    """Probabilities of the predicted class, in bins, against how often it was right."""
+
+    predicted: list[float]  # the mean probability in each bin that is not empty
+    observed: list[float]  # the share of right predictions in it
+    counts: list[int]
+
+
+@dataclass(frozen=True)
+class Coverage(Record):
+    """How many targets lie within intervals of mean ± z std that should hold a nominal share."""
+
+    nominal: list[float]
+    observed: list[float]
+
+
+@dataclass(frozen=True)
+class Evaluation(Record):
+    """How good predictions are, for rows whose targets are known."""
+
+    task: str  # "classification" or "regression"
+    source: str  # the files, as they were given
+    n_rows: int
+    # classification: error, error_low, error_high (95 % by Wilson), balanced_error, log_loss
+    # (where there are probabilities), auc (two classes); regression: rmse, mae, r2, mean_target_std
+    metrics: dict[str, float | None]
+    seconds: float
+    classes: list[str] | None = None
+    confusion: list[list[int]] | None = None  # rows: the true class, columns: the predicted one
+    calibration: Calibration | None = None
+    coverage: Coverage | None = None
+    actual: list[float] | None = None  # of at most 2000 rows, for a plot
+    predicted: list[float] | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class FitSummary(Record):
+    """How a model was made."""
+
+    task: str
+    source: str
+    target: str
+    n_rows: int  # trained on
+    n_held_out: int
+    columns: list[InputColumn]
+    n_inputs: int  # columns of the encoded rows
+    map_name: str  # "fastfood", ...
+    kernel: str  # "gaussian", ...
+    n_components: int
+    length_scale: float | None
+    alpha: float
+    loss: str  # "log_loss", ..., "squared"
+    seed: int
+    seconds: dict[str, float]  # by stage, in order: "read", "tune", "train", "evaluate"
+    peak_memory: int | None  # bytes, of the whole process
+    classes: list[str] | None = None
+    tuning: list[TuningPoint] = field(default_factory=list)
+    learning_curve: list[LearningPoint] = field(default_factory=list)
+    kernel_check: KernelCheck | None = None
+    held_out: Evaluation | None = None
+    notes: list[str] = field(default_factory=list)
+    version: str = ""  # of kernelmill
+    created: str = ""  # ISO 8601, UTC
+
+
+@dataclass(frozen=True)
+class ComparedModel(Record):
+    """One contender of a comparison."""
+
+    name: str  # "linear", "fastfood", "exact kernel", ...
+    family: str  # "linear", "features" or "exact"
+    n_components: int | None
+    n_train: int
+    error: float  # share of wrong classes, or root mean squared error
+    fit_seconds: float
+    predict_seconds: float
+    peak_memory: int | None  # bytes beyond the data
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison(Record):
+    """Contenders on the same rows."""
+
+    task: str
+    source: str
+    target: str
+    n_train: int
+    n_test: int
+    error_name: str  # "error" or "rmse"
+    models: list[ComparedModel]
+    kernel_check: KernelCheck | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and isinstance(value, Record):
+        return value.as_json()
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _revived(hint: Any, value: Any) -> Any:
+    """`value` as the annotated type, records inside it revived; other types are refused."""
+    if get_origin(hint) in (Union, UnionType):
+        if value is None and type(None) in get_args(hint):
+            return None
+        hint = next(each for each in get_args(hint) if each is not type(None))
+    if get_origin(hint) is list and isinstance(value, list):
+        return [_revived(get_args(hint)[0], each) for each in value]
+    if get_origin(hint) is dict and isinstance(value, dict):
+        return {str(name): _revived(get_args(hint)[1], each) for name, each in value.items()}
+    if isinstance(hint, type) and issubclass(hint, Record) and isinstance(value, dict):
+        return hint.from_json(value)
+    if hint is float and (value is None or (type(value) in (int, float))):
+        return float("nan") if value is None else float(value)
+    if isinstance(hint, type) and type(value) is hint:
+        return value
+    raise ValueError(f"a record should hold {hint}, got {value!r}.")
