@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ class TrainedClassifier(KernelMachine):
     loss_curve_: list[float]
     validation_curve_: list[float]
     n_iter_: int
+    _listener: Callable[[int], None] | None = None  # of whoever shows the progress of `fit`
     _training: TrainingState | None
     _statistics: RidgeStatistics | None
 
@@ -132,7 +133,7 @@ class TrainedClassifier(KernelMachine):
         if saved is not None:
             n_outputs = self._problem().n_outputs
             state = state_from_arrays(saved, probe.shape[1], n_outputs, probe.dtype)
-        progress = Progress(self.verbose, n_epochs, source.n_rows or 0)
+        progress = Progress(self.verbose, n_epochs, source.n_rows or 0, self._listener)
         training = self._training_with(
             progress, probe.shape[1], checkpoint, one_block=source.one_block
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
 __all__ = ["Progress"]
 
@@ -22,9 +23,18 @@ class Progress:
     n_passes : int
     rows_per_pass : int, default=0
         0 where it is not known.
+    listener : callable, default=None
+        Called with every number of rows that are done, whatever `verbose` says.
     """
 
-    def __init__(self, verbose: int, n_passes: int, rows_per_pass: int = 0) -> None:
+    def __init__(
+        self,
+        verbose: int,
+        n_passes: int,
+        rows_per_pass: int = 0,
+        listener: Callable[[int], None] | None = None,
+    ) -> None:
+        self._listener = listener
         self._on = bool(verbose)
         self._in_terminal = self._on and sys.stderr.isatty()
         self._n_passes = n_passes
@@ -34,6 +44,8 @@ class Progress:
 
     def rows(self, n_rows: int, number: int, loss: float) -> None:
         """Say that rows of the given pass are done, at this mean loss."""
+        if self._listener is not None:
+            self._listener(n_rows)
         self._rows += n_rows
         now = time.monotonic()
         if not self._in_terminal or now - self._shown < _SECONDS:
