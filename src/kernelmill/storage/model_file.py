@@ -1,0 +1,272 @@
+"""Model files: what is written, and the checks before anything of a file is used."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BufferedReader
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.storage.foreign_files import description_of
+from kernelmill.storage.model_file_error import ModelFileError
+from kernelmill.storage.plain_values import canonical_json, parsed_json
+from kernelmill.storage.replaced_file import checked_target, replace_file
+from kernelmill.storage.tensor_layout import (
+    MOST_HEADER_BYTES,
+    NAME,
+    TensorPlace,
+    header_of,
+    places_in,
+    places_of,
+)
+
+__all__ = ["FORMAT_VERSION", "ModelFile", "read_model_file", "write_model_file"]
+
+FORMAT_VERSION = 1
+_MOST_BYTES = 1 << 34  # of tensors: four thousand million weights
+_METADATA = {"kernelmill", "kind", "record", "sha256"}
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """What is in a model file.
+
+    Attributes
+    ----------
+    kind : str
+        What the record is about, such as "learner".
+    format_version : int
+    record : dict
+        Plain values: dicts, lists, strings, numbers, booleans and None.
+    tensors : dict of ndarray
+    """
+
+    kind: str
+    format_version: int
+    record: dict[str, Any]
+    tensors: dict[str, NDArray[Any]]
+
+
+def write_model_file(
+    path: str | os.PathLike[str],
+    *,
+    kind: str,
+    record: Mapping[str, Any],
+    tensors: Mapping[str, NDArray[Any]],
+) -> None:
+    """Write a safetensors file with a record and a checksum in its metadata.
+
+    The same content gives the same bytes. An existing file is replaced when the new one is
+    complete, and stays whatever happens before.
+
+    Parameters
+    ----------
+    path : str or path
+    kind : str
+    record : dict
+        Plain values; floats have to be finite.
+    tensors : mapping of str to ndarray
+        Of bool, uint8, uint16, int32, int64, float16, float32 or float64.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from kernelmill.storage import read_model_file, write_model_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "weights.kmill")
+    ...     write_model_file(path, kind="example", record={"a": 1}, tensors={"w": np.ones(3)})
+    ...     file = read_model_file(path)
+    >>> file.kind, file.record, file.tensors
+    ('example', {'a': 1}, {'w': array([1., 1., 1.])})
+    """
+    if not isinstance(kind, str) or not NAME.fullmatch(kind):
+        raise ModelFileError(f"kind must be a name such as 'learner', got {kind!r:.80}")
+    text = canonical_json(dict(record))
+    places = places_of(tensors)
+    if sum(tensor.nbytes for tensor in tensors.values()) > _MOST_BYTES:
+        raise ModelFileError(
+            f"The arrays of a model must take at most {_MOST_BYTES >> 30} GiB, got more; take "
+            "fewer components, or weights='float16'"
+        )
+    # Contiguous and little-endian; no copy where they are that already.
+    arrays = {
+        name: np.ascontiguousarray(tensors[name], place.dtype) for name, place in places.items()
+    }
+    metadata = {
+        "kernelmill": str(FORMAT_VERSION),
+        "kind": kind,
+        "record": text,
+        "sha256": _checksum(FORMAT_VERSION, kind, text, places, arrays),
+    }
+    header = header_of(metadata, places)
+    checked_target(path)
+    replace_file(path, chain([header], (_bytes_of(arrays[name]) for name in places)))
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _checksum(
+    version: int,
+    kind: str,
+    record: str,
+    places: Mapping[str, TensorPlace],
+    arrays: Mapping[str, NDArray[Any]],
+) -> str:
+    """SHA-256 over all content; each piece follows its length, so that none can pass for two."""
+    state = hashlib.sha256()
+
+    def add(piece: bytes | memoryview) -> None:
+        state.update(len(piece).to_bytes(8, "little"))
+        state.update(piece)
+
+    for text in (str(version), kind, record):
+        add(text.encode("ascii"))
+    for name in sorted(places):
+        place = places[name]
+        for text in (name, place.code, ",".join(map(str, place.shape))):
+            add(text.encode("ascii"))
+        add(_bytes_of(arrays[name]))
+    return state.hexdigest()
+
+
+def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
+    """Read a file that `write_model_file` wrote, after checking all of it. Nothing is executed.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    ModelFile
+
+    Raises
+    ------
+    ModelFileError
+        If it is not a model file, is damaged, was changed or is of a newer version; the message
+        names it and says what to do.
+    """
+    name = os.fspath(path)
+    try:
+        mode = Path(path).stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise ModelFileError("it is a folder; give the file that `save` wrote")
+        if not stat.S_ISREG(mode):
+            raise ModelFileError("it is a device or a pipe; give the file that `save` wrote")
+        with Path(path).open("rb") as file:
+            return _read(file, os.fstat(file.fileno()).st_size)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"There is no model file {name!r}; check the path, or save a model there first."
+        ) from None
+    except ModelFileError as error:
+        raise ModelFileError(f"{name!r} cannot be loaded: {error}.") from error.__cause__
+    except MemoryError:
+        raise ModelFileError(
+            f"{name!r} cannot be loaded: its arrays need more memory than there is."
+        ) from None
+
+
+def _read(file: BufferedReader, size: int) -> ModelFile:
+    start = file.read(8)
+    length = int.from_bytes(start, "little")
+    if size < 10 or not 2 <= length <= min(size - 8, MOST_HEADER_BYTES):
+        beginning = start + file.read(56)
+        raise ModelFileError(description_of(beginning, size))
+    text = file.read(length)
+    if text[:1] != b"{":
+        raise ModelFileError(description_of(start + text[:56], size))
+    header = _header(text)
+    metadata = header.get("__metadata__")
+    version = _version(metadata)
+    assert isinstance(metadata, dict)
+    if set(metadata) != _METADATA or not all(type(v) is str for v in metadata.values()):
+        raise _changed("its metadata are not those of a model file")
+    try:
+        places = places_in(header, size - 8 - length)
+    except ModelFileError as error:
+        raise _changed(str(error)) from None
+    # One spelling alone: there are no two files of one content.
+    if not all(value.isascii() for value in metadata.values()):
+        raise _changed("its header is not as kernelmill writes it")
+    if header_of(metadata, places)[8:] != text:
+        raise _changed("its header is not as kernelmill writes it")
+    if size > _MOST_BYTES:
+        raise ModelFileError(f"it has more than {_MOST_BYTES >> 30} GiB, which no model has")
+    tensors = _tensors(file, places, size - 8 - length)
+    kind, record = metadata["kind"], metadata["record"]
+    if _checksum(version, kind, record, places, tensors) != metadata["sha256"]:
+        raise _changed("its checksum is wrong")
+    if not NAME.fullmatch(kind):
+        raise _changed("its kind is not a name")
+    values = parsed_json(record)
+    if not isinstance(values, dict) or canonical_json(values) != record:
+        raise _changed("its record is not as kernelmill writes it")
+    native = {
+        name: each.astype(each.dtype.newbyteorder("="), copy=False)
+        for name, each in tensors.items()
+    }
+    return ModelFile(kind, version, values, native)
+
+
+def _header(text: bytes) -> dict[str, Any]:
+    try:
+        header = parsed_json(text.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise _changed("its header is not text") from None
+    except ModelFileError as error:
+        raise _changed(str(error)) from None
+    if not isinstance(header, dict):
+        raise _changed("its header is not a JSON object")
+    return header
+
+
+def _version(metadata: Any) -> int:
+    """The version of the format, which comes before all other checks."""
+    if not isinstance(metadata, dict) or "kernelmill" not in metadata:
+        raise ModelFileError(
+            "it is a safetensors file of another program; give the file that `save` of a "
+            "kernelmill model wrote"
+        )
+    version = metadata["kernelmill"]
+    if type(version) is not str or not re.fullmatch(r"[1-9][0-9]{0,8}", version):
+        raise _changed(f"its format version is {version!r:.80}")
+    if int(version) > FORMAT_VERSION:
+        raise ModelFileError(
+            f"it was written by a newer kernelmill (format {version}); this one reads up to "
+            f"{FORMAT_VERSION}: upgrade, with `pip install --upgrade kernelmill`"
+        )
+    return int(version)
+
+
+def _tensors(
+    file: BufferedReader, places: Mapping[str, TensorPlace], n_bytes: int
+) -> dict[str, NDArray[Any]]:
+    content = np.empty(n_bytes, np.uint8)
+    if n_bytes and file.readinto(content.data) != n_bytes:
+        raise _changed("it became shorter while it was read")
+    tensors = {}
+    for name, place in places.items():
+        part = content[place.begin : place.end]
+        if place.code == "BOOL" and part.max(initial=0) > 1:
+            raise _changed(f"tensor {name!r} has other values than 0 and 1")
+        tensors[name] = np.require(part.view(place.dtype).reshape(place.shape), requirements="A")
+    return tensors
+
+
+def _changed(reason: str) -> ModelFileError:
+    return ModelFileError(
+        f"{reason}; it is damaged or was changed: copy it again, or save the model again"
+    )
