@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.maps.validation import REAL, checked_data
+from kernelmill.random import Stream
 from kernelmill.random.arguments import checked_integer
 from kernelmill.runtime.threads import resolve_threads
 
@@ -42,6 +44,10 @@ class FeatureMap(
     random_state: Any
     n_threads: int | None
 
+    n_features_in_: int
+    stream_: Stream
+    _fitted_parameters: dict[str, Any]
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the coefficients for data with the columns of X.
 
@@ -64,7 +70,12 @@ class FeatureMap(
                 raise ValueError(f"n_components must be below 2**31, got {n_components}.")
             resolve_threads(self.n_threads)
             self._check_parameters()
-            self._fit(checked_data(self, X, reset=True), n_components)
+            X = checked_data(self, X, reset=True)
+            self._learn(X)
+            self.stream_ = Stream.from_random_state(self.random_state)
+            self._build(X.shape[1], n_components)
+            self._prepare(X)
+            self._remember_parameters()
         except BaseException:
             self.__dict__ = before
             raise
@@ -74,9 +85,39 @@ class FeatureMap(
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before the data are looked at."""
 
+    def _learn(self, X: Any) -> None:
+        """Set what is taken from checked data, and nothing else."""
+
     @abstractmethod
-    def _fit(self, X: Any, n_components: int) -> None:
-        """Draw what is needed for checked data; sets `_n_features_out` among others."""
+    def _build(self, dim: int, n_components: int) -> None:
+        """Set what follows from parameters, what was learnt, and `stream_`, the seed.
+
+        `_n_features_out` is among it. Coefficients wait until `_prepare` or the first rows.
+        """
+
+    @abstractmethod
+    def _prepare(self, X: Any) -> None:
+        """Draw the coefficients for data such as X."""
+
+    def _remember_parameters(self) -> None:
+        """What model files hold: features do not follow parameters that are set after `fit`."""
+        self._fitted_parameters = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in ("random_state", "n_threads")
+        }
+
+    def _restore(self, dim: int, stream: Stream, learnt: Mapping[str, Any]) -> Self:
+        """Make a new map the one that `fit` left with these attributes; nothing is drawn yet."""
+        n_components = checked_integer("n_components", self.n_components, 1, MOST_COMPONENTS)
+        resolve_threads(self.n_threads)
+        self._check_parameters()
+        self.__dict__.update(learnt)
+        self.n_features_in_ = dim
+        self.stream_ = stream
+        self._build(dim, n_components)
+        self._remember_parameters()
+        return self
 
     @abstractmethod
     def _features(self, X: Any) -> NDArray[Any]:

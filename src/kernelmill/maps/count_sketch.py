@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from kernelmill.kernels import Polynomial
 from kernelmill.maps.base import FeatureMap, checked_choice
-from kernelmill.random import Stream
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 
 __all__ = ["CountSketch"]
@@ -86,18 +85,19 @@ class CountSketch(FeatureMap):
     def _check_parameters(self) -> None:
         checked_choice("hashing", self.hashing, HASHINGS)
 
-    def _fit(self, X: Any, n_components: int) -> None:
+    def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = Polynomial(degree=1)
-        self.stream_ = Stream.from_random_state(self.random_state)
         self.sketch_ = PolynomialSketch(
             degree=1,
-            dim=X.shape[1],
+            dim=dim,
             length=n_components,
             stream=self.stream_.substream("count sketch"),
             hashing=self.hashing,
         )
-        self.sketch_.tables(X.dtype)
         self._n_features_out = n_components
+
+    def _prepare(self, X: Any) -> None:
+        self.sketch_.tables(X.dtype)
 
     def _features(self, X: Any) -> NDArray[Any]:
         out = np.empty((X.shape[0], self.sketch_.length), X.dtype)

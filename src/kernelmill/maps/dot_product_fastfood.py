@@ -170,28 +170,30 @@ class DotProductFastfood(FeatureMap):
         if not isinstance(self.radius, str):
             checked_positive("radius", self.radius)
 
-    def _fit(self, X: Any, n_components: int) -> None:
-        self.kernel_ = _resolve(self.kernel)
+    def _learn(self, X: Any) -> None:
         self.radius_ = resolve_radius(self.radius, X)
+
+    def _build(self, dim: int, n_components: int) -> None:
+        self.kernel_ = _resolve(self.kernel)
         if not _SHORTEST < self.radius_ < 1 / _SHORTEST:
             raise ValueError(
                 f"The norm of typical rows must be between {_SHORTEST:g} and {1 / _SHORTEST:g}, "
                 f"got {self.radius_:g}; multiply the data by a number, or give another radius."
             )
         self._cut = self.max_degree
-        dim = self._dimensions_of_sphere(X.shape[1])
-        self.stream_ = Stream.from_random_state(self.random_state)
         self._n_features_out = n_components
         self.projection_ = HadamardProjection(
             kernel=Radial([1.0]),
             length_scale=self.radius_,
-            dim=dim,
+            dim=self._dimensions_of_sphere(dim),
             n_frequencies=n_components,
             stream=self._substream(),
             structure="hadamard",
             stratified=self.blocks == "stratified",
         )
-        self._columns: ZonalColumns | None
+        self._columns: ZonalColumns | None = None
+
+    def _prepare(self, X: Any) -> None:
         self._columns, self.remainder_ = self._make_columns()
         self.projection_.prepare(X.dtype)
 

@@ -190,12 +190,13 @@ class GaussianTemplates(FeatureMap):
     def _is_gaussian(self) -> bool:
         return isinstance(self.weighting, str) and self.weighting == "gaussian"
 
-    def _fit(self, X: Any, n_components: int) -> None:
-        self.kernel_ = Gaussian()
-        dim = X.shape[1]
+    def _learn(self, X: Any) -> None:
         self.length_scale_ = resolve_length_scale(Gaussian(), self.length_scale, self.gamma, X)
         self.center_ = None if self.center is None else column_means(X)
         self.spread_ = self._resolve_spread(X)
+
+    def _build(self, dim: int, n_components: int) -> None:
+        self.kernel_ = Gaussian()
         for name, number in (("length_scale", self.length_scale_), ("spread", self.spread_)):
             if not _SHORTEST < number < 1 / _SHORTEST:
                 raise ValueError(
@@ -209,7 +210,6 @@ class GaussianTemplates(FeatureMap):
         growth = 2 * precision * self.spread_**2  # (2 a + b) / b = 1 + this
         self._constant = dim / 4 * math.log1p(growth) if gaussian else 0.0
         self._constant -= math.log(n_components) / 2
-        self.stream_ = Stream.from_random_state(self.random_state)
         self._n_features_out = n_components
         self._columns: dict[tuple[str, bool], NDArray[Any]] = {}
         self.projection_ = HadamardProjection(
@@ -221,6 +221,8 @@ class GaussianTemplates(FeatureMap):
             structure="hadamard",
             stratified=True,
         )
+
+    def _prepare(self, X: Any) -> None:
         self._columns_in(X.dtype, isinstance(X, np.ndarray))
 
     def _law(self) -> Callable[[Stream, int, int], ArrayLike]:

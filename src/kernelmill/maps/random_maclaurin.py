@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from kernelmill.kernels import DotProductKernel, resolve_dot_product
 from kernelmill.maps.base import FeatureMap, checked_choice
 from kernelmill.maps.radius import resolve_radius
-from kernelmill.random import Stream
 from kernelmill.sketches.degrees import DEGREE_LAWS, degree_terms
 from kernelmill.sketches.maclaurin import MaclaurinSketch
 
@@ -140,15 +139,16 @@ class RandomMaclaurin(FeatureMap):
             if not isinstance(value, (bool, np.bool_)):
                 raise TypeError(f"{name} must be True or False, got {value!r}.")
 
-    def _fit(self, X: Any, n_components: int) -> None:
-        self.kernel_: DotProductKernel = resolve_dot_product(self.kernel)
+    def _learn(self, X: Any) -> None:
         radius = resolve_radius(self.radius, X)
         self.radius_ = radius if self.degrees == "proportional" else 1.0
-        self.stream_ = Stream.from_random_state(self.random_state)
+
+    def _build(self, dim: int, n_components: int) -> None:
+        self.kernel_: DotProductKernel = resolve_dot_product(self.kernel)
         terms, shares = self._terms()
-        shares = self._set_exact_columns(terms, shares, X.shape[1], n_components)
+        shares = self._set_exact_columns(terms, shares, dim, n_components)
         self.sketch_ = MaclaurinSketch(
-            dim=X.shape[1],
+            dim=dim,
             length=n_components - self._n_exact,
             terms=terms,
             shares=shares,
@@ -156,8 +156,10 @@ class RandomMaclaurin(FeatureMap):
             stream=self.stream_.substream("random maclaurin"),
             stored=bool(self.store_matrix),
         )
-        self.sketch_.prepare(X.dtype)
         self._n_features_out = n_components
+
+    def _prepare(self, X: Any) -> None:
+        self.sketch_.prepare(X.dtype)
 
     @property
     def degrees_(self) -> NDArray[np.int64]:

@@ -49,12 +49,15 @@ class ShiftInvariantMap(FeatureMap):
         checked_choice("features", self.features, KINDS)
         self._check_kernel(resolve(self.kernel))
 
-    def _fit(self, X: Any, n_components: int) -> None:
-        self.kernel_ = resolve(self.kernel)
+    def _learn(self, X: Any) -> None:
         self.length_scale_ = self._resolve_length_scale(X)
-        self.stream_ = Stream.from_random_state(self.random_state)
+
+    def _build(self, dim: int, n_components: int) -> None:
+        self.kernel_ = resolve(self.kernel)
         self._set_layout(FeatureLayout(self.features, n_components))
-        self.projection_ = self._make_projection(X.shape[1])
+        self.projection_ = self._make_projection(dim)
+
+    def _prepare(self, X: Any) -> None:
         self.projection_.prepare(X.dtype)
 
     def _set_layout(self, layout: FeatureLayout) -> None:
@@ -64,7 +67,7 @@ class ShiftInvariantMap(FeatureMap):
         self._n_features_out = layout.n_columns
 
     def _resolve_length_scale(self, X: Any) -> float:
-        return resolve_length_scale(self.kernel_, self.length_scale, self.gamma, X)
+        return resolve_length_scale(resolve(self.kernel), self.length_scale, self.gamma, X)
 
     @abstractmethod
     def _check_kernel(self, kernel: Kernel) -> None:

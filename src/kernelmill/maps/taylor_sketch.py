@@ -14,7 +14,6 @@ from kernelmill.maps.bandwidth import resolve_length_scale
 from kernelmill.maps.base import FeatureMap, checked_choice
 from kernelmill.maps.centering import column_means, distances_from, minus_center
 from kernelmill.projections.row_products import row_products
-from kernelmill.random import Stream
 from kernelmill.random.arguments import checked_integer, checked_positive
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 from kernelmill.sketches.taylor import columns_of_degrees
@@ -149,17 +148,19 @@ class TaylorSketch(FeatureMap):
         else:
             checked_positive("radius", self.radius)
 
-    def _fit(self, X: Any, n_components: int) -> None:
-        self.kernel_ = Gaussian()
-        self.length_scale_ = resolve_length_scale(self.kernel_, self.length_scale, self.gamma, X)
+    def _learn(self, X: Any) -> None:
+        self.length_scale_ = resolve_length_scale(Gaussian(), self.length_scale, self.gamma, X)
         self.center_ = None if self.center is None else column_means(X)
         self.radius_ = self._resolve_radius(X)
         # Beyond these bounds nothing changes: all is in the first terms, or every feature is 0.
         ratio = min(max(self.radius_ / self.length_scale_, 1e-6), 30.0)
-        dim, square = X.shape[1], ratio**2
-        self.columns_of_degrees_ = columns_of_degrees(square, dim, n_components, self.degree)
+        self.columns_of_degrees_ = columns_of_degrees(
+            ratio**2, X.shape[1], int(self.n_components), self.degree
+        )
+
+    def _build(self, dim: int, n_components: int) -> None:
+        self.kernel_ = Gaussian()
         self.degree_ = len(self.columns_of_degrees_) - 1
-        self.stream_ = Stream.from_random_state(self.random_state)
         self.sketches_ = [
             PolynomialSketch(
                 degree=n,
@@ -173,10 +174,12 @@ class TaylorSketch(FeatureMap):
             for n, count in enumerate(self.columns_of_degrees_)
             if n > 0
         ]
-        for sketch in self.sketches_:
-            sketch.tables(X.dtype)
         self._normalized = bool(self.normalize)
         self._n_features_out = n_components
+
+    def _prepare(self, X: Any) -> None:
+        for sketch in self.sketches_:
+            sketch.tables(X.dtype)
 
     def _resolve_radius(self, X: Any) -> float:
         if not isinstance(self.radius, str):

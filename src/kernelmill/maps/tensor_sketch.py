@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from kernelmill.kernels import Polynomial
 from kernelmill.maps.bandwidth import resolve_gamma
 from kernelmill.maps.base import FeatureMap, checked_choice
-from kernelmill.random import Stream
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 
 __all__ = ["TensorSketch"]
@@ -117,21 +116,24 @@ class TensorSketch(FeatureMap):
             resolve_gamma(self.gamma, None)
         Polynomial(self.degree, coef0=self.coef0)
 
-    def _fit(self, X: Any, n_components: int) -> None:
+    def _learn(self, X: Any) -> None:
         self.gamma_ = resolve_gamma(self.gamma, X)
+
+    def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = Polynomial(self.degree, gamma=self.gamma_, coef0=self.coef0)
-        self.stream_ = Stream.from_random_state(self.random_state)
         self.sketch_ = PolynomialSketch(
             degree=self.kernel_.degree,
-            dim=X.shape[1],
+            dim=dim,
             length=n_components,
             stream=self.stream_.substream("tensor sketch"),
             hashing=self.hashing,
             scale=math.sqrt(self.gamma_),
             constant=math.sqrt(self.kernel_.coef0),
         )
-        self.sketch_.tables(X.dtype)
         self._n_features_out = n_components
+
+    def _prepare(self, X: Any) -> None:
+        self.sketch_.tables(X.dtype)
 
     def _features(self, X: Any) -> NDArray[Any]:
         out = np.empty((X.shape[0], self.sketch_.length), X.dtype)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.storage.foreign_files import description_of
-from kernelmill.storage.model_file_error import ModelFileError
+from kernelmill.storage.model_file_error import ModelFileError, errors_of_file
 from kernelmill.storage.plain_values import canonical_json, parsed_json
 from kernelmill.storage.replaced_file import checked_target, replace_file
 from kernelmill.storage.tensor_layout import (
@@ -158,24 +158,24 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
         If it is not a model file, is damaged, was changed or is of a newer version; the message
         names it and says what to do.
     """
-    name = os.fspath(path)
     try:
-        mode = Path(path).stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise ModelFileError("it is a folder; give the file that `save` wrote")
-        if not stat.S_ISREG(mode):
-            raise ModelFileError("it is a device or a pipe; give the file that `save` wrote")
-        with Path(path).open("rb") as file:
-            return _read(file, os.fstat(file.fileno()).st_size)
+        with errors_of_file(path):
+            mode = Path(path).stat().st_mode
+            if stat.S_ISDIR(mode):
+                raise ModelFileError("it is a folder; give the file that `save` wrote")
+            if not stat.S_ISREG(mode):
+                raise ModelFileError("it is a device or a pipe; give the file that `save` wrote")
+            with Path(path).open("rb") as file:
+                return _read(file, os.fstat(file.fileno()).st_size)
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"There is no model file {name!r}; check the path, or save a model there first."
+            f"There is no model file {os.fspath(path)!r}; check the path, or save a model there "
+            "first."
         ) from None
-    except ModelFileError as error:
-        raise ModelFileError(f"{name!r} cannot be loaded: {error}.") from error.__cause__
     except MemoryError:
         raise ModelFileError(
-            f"{name!r} cannot be loaded: its arrays need more memory than there is."
+            f"{os.fspath(path)!r} cannot be loaded: its arrays need more memory than there is; "
+            "load it on a larger machine."
         ) from None
 
 
