@@ -1,0 +1,194 @@
+"""What the first lines of a text file tell: the delimiter, the header, the number of columns."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kernelmill.io.errors import TableError
+from kernelmill.io.text_records import Record, records
+from kernelmill.io.text_values import MISSING_MARKERS, is_date, is_number
+
+__all__ = ["WHITESPACE", "Dialect", "detect_dialect", "records_of", "single_spaced"]
+
+WHITESPACE = "whitespace"
+
+_NAMES_OF_DELIMITERS = {
+    "\t": "a tab",
+    ";": "a semicolon",
+    "|": "a bar",
+    ",": "a comma",
+    WHITESPACE: "whitespace",
+}
+_SPELLINGS = {
+    "\\t": "\t",
+    "tab": "\t",
+    "comma": ",",
+    "semicolon": ";",
+    "bar": "|",
+    "pipe": "|",
+    " ": WHITESPACE,
+    "space": WHITESPACE,
+}
+_RECORDS_LOOKED_AT = 1000
+
+_RUNS = re.compile(rb"[ \t]+")
+_LINE_ENDS = re.compile(rb" ?(\r\n|\n|\r) ?")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the values of a text file are arranged."""
+
+    delimiter: str  # one character, or WHITESPACE
+    header: bool
+    names: tuple[str, ...]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def quotes(self) -> bool:
+        """Whether values may be in quotes."""
+        return self.delimiter != WHITESPACE
+
+    @property
+    def separator(self) -> str:
+        """The character between values, after `single_spaced` where that is needed."""
+        return " " if self.delimiter == WHITESPACE else self.delimiter
+
+
+def single_spaced(data: bytes) -> bytes:
+    """Runs of spaces and tabs as one space, none at the ends of lines."""
+    return _LINE_ENDS.sub(rb"\1", _RUNS.sub(b" ", data).strip(b" "))
+
+
+def records_of(text: str, delimiter: str, first_line: int) -> list[Record]:
+    """The first records of a text, without the lines that have nothing but spaces."""
+    quotes = delimiter != WHITESPACE
+    if not quotes:
+        text, delimiter = single_spaced(text.encode()).decode(), " "
+    found: list[Record] = []
+    for line, values in records(text, delimiter, first_line, quotes=quotes):
+        if len(values) > 1 or values[0].strip():
+            found.append((line, [value.strip() for value in values]))
+        if len(found) == _RECORDS_LOOKED_AT:
+            break
+    return found
+
+
+def detect_dialect(
+    text: str, first_line: int, delimiter: str | None, header: bool | None
+) -> Dialect:
+    """The dialect of a text that holds the first complete records of a file."""
+    notes = []
+    if delimiter is None:
+        delimiter = _likely_delimiter(text, first_line)
+        if delimiter != ",":
+            notes.append(f"The delimiter is {_NAMES_OF_DELIMITERS[delimiter]}.")
+    else:
+        delimiter = checked_delimiter(delimiter)
+    found = [values for _, values in records_of(text, delimiter, first_line)]
+    if not found:
+        return Dialect(delimiter, False, (), notes)
+    width = _usual_width(found)[0]
+    if header is None:
+        header = _has_header(found, width)
+        if not header:
+            notes.append("No header was found: columns are numbered from 0.")
+        elif len(found) == 1:
+            notes.append("The only line is taken for the names of the columns.")
+    if not header:
+        return Dialect(delimiter, False, tuple(str(i) for i in range(width)), notes)
+    names, changed = unique_names(found[0])
+    return Dialect(delimiter, True, names, notes + changed)
+
+
+def checked_delimiter(given: str) -> str:
+    """A delimiter as the user may spell it."""
+    delimiter = _SPELLINGS.get(given, given)
+    if delimiter == WHITESPACE:
+        return delimiter
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+        raise TableError(
+            "delimiter must be one ASCII character other than a quote, or 'whitespace' for runs of "
+            f"spaces and tabs, got {given!r}."
+        )
+    return delimiter
+
+
+def _usual_width(found: Sequence[Sequence[str]]) -> tuple[int, float]:
+    """The most frequent number of values in a record, and the share of such records."""
+    widths = Counter(len(values) for values in found)
+    width, count = max(widths.items(), key=lambda item: (item[1], item[0]))
+    return width, count / len(found)
+
+
+def _likely_delimiter(text: str, first_line: int) -> str:
+    best, best_share = None, 0.0
+    # Commas last: they are also decimal points in files that have semicolons between values.
+    for candidate in ("\t", ";", "|", ","):
+        if candidate not in text:
+            continue
+        found = [values for _, values in records_of(text, candidate, first_line)]
+        width, share = _usual_width(found) if found else (1, 0.0)
+        if width > 1 and share > best_share:
+            best, best_share = candidate, share
+    if best is not None:
+        return best
+    found = [values for _, values in records_of(text, WHITESPACE, first_line)]
+    width, share = _usual_width(found) if found else (1, 0.0)
+    # Words of free text seldom have numbers in one place throughout.
+    if width > 1 and share == 1.0:
+        columns = zip(*(found[1:] or found), strict=True)
+        if any(_share_typed(column) == 1.0 for column in columns):
+            return WHITESPACE
+    return ","
+
+
+def _share_typed(column: Sequence[str]) -> float:
+    """The share of numbers or dates among the values that are not missing."""
+    present = [value for value in column if value not in MISSING_MARKERS]
+    if not present:
+        return 0.0
+    numbers = sum(is_number(value) for value in present)
+    dates = sum(is_date(value) for value in present)
+    return max(numbers, dates) / len(present)
+
+
+def _has_header(found: list[list[str]], width: int) -> bool:
+    first = found[0]
+    if len(first) != width:
+        return False
+    if any(value in MISSING_MARKERS or is_number(value) or is_date(value) for value in first):
+        # Tools that write row numbers give them a column without a name.
+        unnamed = first[0] == "" and len(first) > 1
+        rest = first[1:] if unnamed else first
+        if not unnamed or any(v in MISSING_MARKERS or is_number(v) or is_date(v) for v in rest):
+            return False
+    below = [values for values in found[1:] if len(values) == width]
+    if not below:
+        return True
+    columns = list(zip(*below, strict=True))
+    if any(_share_typed(column) > 0.5 for column in columns):
+        return True
+    occurs_again = any(name in column for name, column in zip(first, columns, strict=True))
+    return not occurs_again and any(len(set(column)) < len(column) for column in columns)
+
+
+def unique_names(given: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Names for columns: the given ones where they differ, and notes on the others."""
+    names: list[str] = []
+    notes = []
+    taken = set(given)
+    for place, name in enumerate(given):
+        unique = name
+        if name == "" or name in names:
+            unique = f"{name}_{place}" if name else str(place)
+            while unique in taken:
+                unique += "_"
+            taken.add(unique)
+            what = f"has the name {name!r} again" if name else "has no name"
+            notes.append(f"Column {place} {what}; it is called {unique!r}.")
+        names.append(unique)
+    return tuple(names), notes

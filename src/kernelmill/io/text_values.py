@@ -1,0 +1,33 @@
+"""What a value in a text file is: missing, a number, a date or other text."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["DATE_PATTERN", "MISSING_MARKERS", "NUMBER_PATTERN", "is_date", "is_number"]
+
+MISSING_MARKERS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+
+# For Python and for RE2, which pyarrow uses.
+NUMBER_PATTERN = (
+    r"^[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?"
+    r"|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
+)
+_TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?[AaPp][Mm])?"
+DATE_PATTERN = (
+    rf"^(([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}|[0-9]{{1,4}}/[0-9]{{1,2}}/[0-9]{{1,4}})"
+    rf"([T ]{_TIME} ?(Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})?)?|{_TIME})$"
+)
+
+_NUMBER = re.compile(NUMBER_PATTERN)
+_DATE = re.compile(DATE_PATTERN)
+
+
+def is_number(value: str) -> bool:
+    """Whether a trimmed value is a number, as `float` takes it (but not 1_000)."""
+    return _NUMBER.match(value) is not None
+
+
+def is_date(value: str) -> bool:
+    """Whether a trimmed value is a date, a time or both."""
+    return _DATE.match(value) is not None
