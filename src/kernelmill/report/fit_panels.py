@@ -1,0 +1,156 @@
+"""The plots of how a model was made."""
+
+from __future__ import annotations
+
+import math
+
+from kernelmill.report.kernel_check_figure import finite_pairs, kernel_check_figure
+from kernelmill.report.panel import Panel, Table, grouped_pairs
+from kernelmill.report.training_figures import (
+    best_penalties,
+    finite_tuning,
+    learning_curve_figure,
+    time_figure,
+    timed_stages,
+    tuning_figure,
+)
+from kernelmill.report.wording import count, is_number, number, percent, seconds
+from kernelmill.workflows.records import FitSummary, KernelCheck
+
+__all__ = ["fit_panels", "kernel_check_panel"]
+
+
+def fit_panels(fit: FitSummary) -> list[Panel]:
+    """The plots that the record has the numbers for."""
+    panels = [
+        _learning_curve(fit),
+        _tuning(fit),
+        kernel_check_panel("fit-kernel", fit.kernel_check),
+        _time(fit),
+    ]
+    return [panel for panel in panels if panel]
+
+
+def kernel_check_panel(key: str, check: KernelCheck | None) -> Panel | None:
+    """Estimated against exact kernel values."""
+    pairs = finite_pairs(check.exact, check.estimated) if check else []
+    if not check or not pairs:
+        return None
+    rows = []
+    for group in grouped_pairs(pairs):
+        off = [estimate - exact for exact, estimate in group]
+        rms = math.sqrt(sum(each * each for each in off) / len(off))
+        mean_exact = sum(exact for exact, _ in group) / len(group)
+        mean_estimate = sum(estimate for _, estimate in group) / len(group)
+        rows.append(
+            [
+                f"{number(group[0][0], 3)} to {number(group[-1][0], 3)}",
+                count(len(group)),
+                number(mean_exact, 3),
+                number(mean_estimate, 3),
+                number(rms, 2),
+            ]
+        )
+    features = count(check.n_components)
+    return Panel(
+        key,
+        "Estimated against exact kernel values",
+        kernel_check_figure(check),
+        f"Scatter plot of {count(len(pairs))} pairs of rows: kernel values estimated by {features} "
+        f"features against exact ones; root mean squared error {number(check.rms_error, 2)}.",
+        f"Each point is a pair of rows. On the dashed line the {features} features give the kernel "
+        f"exactly; they are off by {number(check.rms_error, 2)} (root mean square).",
+        Table(
+            ["exact values", "pairs", "mean exact", "mean estimate", "RMS error"],
+            rows,
+            "The points, in groups of the exact value",
+        ),
+    )
+
+
+def _learning_curve(fit: FitSummary) -> Panel | None:
+    points = [p for p in fit.learning_curve if is_number(p.loss) or is_number(p.error)]
+    if not points:
+        return None
+    form = percent if fit.task == "classification" else number
+    has_loss = any(is_number(p.loss) for p in points)
+    has_error = any(is_number(p.error) for p in points)
+    last = points[-1]
+    ends = [f"loss {number(last.loss, 3)}"] if is_number(last.loss) else []
+    ends += [f"held-out error {form(last.error)}"] if is_number(last.error) else []
+    reading = "Rows are counted again in every epoch."
+    if has_loss:
+        reading += " A loss that still falls at the right end would gain from more epochs."
+    if has_error:
+        reading += " An error that rises again says that training went on for too long."
+    step = -(-len(points) // 60)
+    # Backwards, so that the last point is in the table whatever the step.
+    rows = [[count(p.rows), number(p.loss), form(p.error)] for p in points[::-1][::step]][::-1]
+    shown = "" if step == 1 else f", one of {step} points"
+    return Panel(
+        "fit-learning",
+        "Learning curve",
+        learning_curve_figure(points, fit.task),
+        f"Line plot of training over {count(last.rows)} rows, ending at {' and '.join(ends)}.",
+        reading,
+        Table(["rows seen", "loss", "held-out error"], rows, f"Training, point by point{shown}", 0),
+    )
+
+
+def _tuning(fit: FitSummary) -> Panel | None:
+    points = finite_tuning(fit.tuning)
+    if not points:
+        return None
+    form = percent if fit.task == "classification" else number
+    best = min(points, key=lambda point: point.error)
+    n_penalties = len({point.alpha for point in points})
+    n_drawn = len(best_penalties(points))
+    drawn = "" if n_drawn == n_penalties else f"; the {n_drawn} best of {n_penalties} are drawn"
+    found = (
+        f"length scale {number(best.length_scale, 3)} and penalty {number(best.alpha, 2)}, "
+        f"error {form(best.error)}"
+    )
+    scales = [point.length_scale for point in points]
+    at_edge = len(set(scales)) > 2 and best.length_scale in (min(scales), max(scales))
+    wider = " The best one is at the edge of what was tried: a wider search may gain."
+    edge = wider if at_edge else ""
+    return Panel(
+        "fit-tuning",
+        "Tuning",
+        tuning_figure(points, fit.task),
+        f"Line plot of the error against the length scale for {n_drawn} penalties; the best of "
+        f"{len(points)} settings is {found}.",
+        f"A line for each penalty{drawn}, errors on rows held out for tuning. The best setting, "
+        f"ringed, is {found}.{edge}",
+        Table(
+            ["length scale", "penalty", "error"],
+            [
+                [number(p.length_scale), number(p.alpha, 3), form(p.error)]
+                for p in sorted(points, key=lambda p: p.error)
+            ],
+            "All settings, the best first",
+            0,
+        ),
+    )
+
+
+def _time(fit: FitSummary) -> Panel | None:
+    stages = timed_stages(fit)
+    if not stages:
+        return None
+    total = sum(time for _, time in stages)
+    longest, most = max(stages, key=lambda stage: stage[1])
+    return Panel(
+        "fit-time",
+        "Where the time went",
+        time_figure(fit),
+        f"Stacked bar of {seconds(total)}: "
+        + ", ".join(f"{stage} {seconds(time)}" for stage, time in stages)
+        + ".",
+        f"Of {seconds(total)} in all, {longest} took the most: {percent(most / total)}.",
+        Table(
+            ["stage", "time", "share"],
+            [[stage, seconds(time), percent(time / total)] for stage, time in stages],
+            "The stages in order",
+        ),
+    )

@@ -1,0 +1,293 @@
+"""One self-contained HTML page about a model."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from kernelmill.report.comparison_panels import comparison_panels, comparison_table
+from kernelmill.report.evaluation_panels import class_table, evaluation_panels
+from kernelmill.report.findings import (
+    comparison_finding,
+    evaluation_finding,
+    file_name,
+    fit_finding,
+)
+from kernelmill.report.fit_panels import fit_panels
+from kernelmill.report.palette import css_variables
+from kernelmill.report.panel import Panel, Table
+from kernelmill.report.tiles import (
+    Tile,
+    comparison_tiles,
+    evaluation_tiles,
+    fit_tiles,
+    metric_rows,
+)
+from kernelmill.report.usage import fitting_lines, using_lines
+from kernelmill.report.wording import count, number, printable, quoted, seconds
+from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
+
+__all__ = ["render", "write_report"]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: what was found, plots, tables, what to bear in mind."""
+
+    title: str
+    finding: str = ""
+    panels: Sequence[Panel] = ()
+    cards: Sequence[Table] = ()  # narrow tables, in one grid with the plots
+    tables: Sequence[Table] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = ()
+    code: Sequence[tuple[str, str]] = field(default=())
+
+
+def render(
+    *,
+    fit: FitSummary | None = None,
+    evaluation: Evaluation | None = None,
+    comparison: Comparison | None = None,
+    title: str | None = None,
+    model: str = "model.kmill",
+) -> str:
+    """Return the page as text; the parameters are those of `write_report`.
+
+    Examples
+    --------
+    >>> from kernelmill.report import render
+    >>> from kernelmill.workflows.records import Evaluation
+    >>> evaluation = Evaluation("classification", "new.csv", 50, {"error": 0.1}, 0.2)
+    >>> "The model gets 10.0\N{NO-BREAK SPACE}% of 50 rows wrong." in render(evaluation=evaluation)
+    True
+    """
+    if fit is None and evaluation is None and comparison is None:
+        raise ValueError(
+            "a report must be about something, got neither fit, evaluation nor comparison; "
+            "pass at least one of them."
+        )
+    task = next(each.task for each in (fit, evaluation, comparison) if each is not None)
+    has_model = fit is not None or evaluation is not None
+    sections: list[Section] = []
+    tiles: list[Tile] = []
+    if evaluation:
+        sections.append(_evaluation_section("evaluation", evaluation))
+        tiles += evaluation_tiles(evaluation)
+    if fit and fit.held_out:
+        sections.append(_evaluation_section("held-out", fit.held_out, held_out=True))
+        tiles += [] if evaluation else evaluation_tiles(fit.held_out)
+    if comparison:
+        sections.append(_comparison_section(comparison))
+        tiles += [] if tiles else comparison_tiles(comparison)
+    if fit:
+        sections += [_fit_section(fit), _inputs_section(fit), _settings_section(fit)]
+        tiles += fit_tiles(fit)
+    shell, python = (
+        using_lines(fit, task, model)
+        if has_model or not comparison
+        else fitting_lines(comparison, model)
+    )
+    using = "Using the model" if has_model else "Fitting a model"
+    sections.append(Section(using, code=[("In a shell", shell), ("In Python", python)]))
+    findings = [section.finding for section in sections if section.finding]
+    return _template().render(
+        title=printable(title or _title(fit, evaluation, comparison)),
+        subtitle=_subtitle(fit, evaluation, comparison),
+        findings=findings,
+        tiles=tiles,
+        sections=sections,
+        version=printable(fit.version) if fit else "",
+        created=_date(fit.created) if fit else "",
+        light=css_variables(dark=False),
+        dark=css_variables(dark=True),
+    )
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    *,
+    fit: FitSummary | None = None,
+    evaluation: Evaluation | None = None,
+    comparison: Comparison | None = None,
+    title: str | None = None,
+    model: str = "model.kmill",
+) -> Path:
+    """Write one HTML file with everything in it: no network, no scripts.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where the file is to be. It appears there when it is complete.
+    fit : FitSummary, optional
+        How the model was made.
+    evaluation : Evaluation, optional
+        How good its predictions are.
+    comparison : Comparison, optional
+        How it does beside others. At least one of the three is needed.
+    title : str, optional
+        The heading; by default it names the task.
+    model : str
+        The model's file, as the lines that show how to use it name it.
+
+    Returns
+    -------
+    pathlib.Path
+        Where the file is. The same records give the same bytes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kernelmill.report import write_report
+    >>> from kernelmill.workflows.records import Evaluation
+    >>> evaluation = Evaluation("classification", "new.csv", 50, {"error": 0.1}, 0.2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = write_report(Path(folder) / "report.html", evaluation=evaluation)
+    ...     written.name
+    'report.html'
+    """
+    path = Path(path)
+    text = render(fit=fit, evaluation=evaluation, comparison=comparison, title=title, model=model)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        # mkstemp lets nobody else read; a report has the permissions of any new file.
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("kernelmill.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html.jinja")
+
+
+def _title(
+    fit: FitSummary | None, evaluation: Evaluation | None, comparison: Comparison | None
+) -> str:
+    if fit:
+        return f"A model of {quoted(fit.target)}" if fit.target else "A model"
+    if evaluation:
+        return f"A model on {file_name(evaluation.source)}"
+    if comparison and comparison.target:
+        return f"Models of {quoted(comparison.target)} compared"
+    return "Models compared"
+
+
+def _subtitle(
+    fit: FitSummary | None, evaluation: Evaluation | None, comparison: Comparison | None
+) -> str:
+    if fit:
+        n_columns = len(fit.columns)
+        columns = f"{count(n_columns)} columns of " if n_columns > 1 else ""
+        return f"{fit.task.capitalize()} from {columns}{file_name(fit.source)}"
+    about = evaluation or comparison
+    return f"{about.task.capitalize()}, {file_name(about.source)}" if about else ""
+
+
+def _evaluation_section(key: str, evaluation: Evaluation, *, held_out: bool = False) -> Section:
+    source = file_name(evaluation.source)
+    rows = "held-out rows" if held_out else f"rows of {source}"
+    classes = class_table(evaluation)
+    metrics = Table(
+        ["metric", "value"],
+        [*metric_rows(evaluation), ("time to predict", seconds(evaluation.seconds))],
+        "All metrics",
+    )
+    return Section(
+        "On held-out rows" if held_out else f"On {source}",
+        evaluation_finding(evaluation, rows),
+        evaluation_panels(key, evaluation),
+        [metrics, classes] if classes else [metrics],
+        notes=[printable(note) for note in evaluation.notes],
+    )
+
+
+def _comparison_section(comparison: Comparison) -> Section:
+    return Section(
+        "Beside other models",
+        comparison_finding(comparison),
+        comparison_panels(comparison),
+        [comparison_table(comparison)],
+        notes=[printable(note) for note in comparison.notes],
+    )
+
+
+def _fit_section(fit: FitSummary) -> Section:
+    return Section(
+        "How the model was made",
+        fit_finding(fit),
+        fit_panels(fit),
+        notes=[printable(note) for note in fit.notes],
+    )
+
+
+def _inputs_section(fit: FitSummary) -> Section:
+    table = Table(
+        ["column", "kind", "what became of it", "missing", "inputs"],
+        [
+            [
+                printable(column.name),
+                printable(column.kind),
+                printable(column.detail),
+                count(column.missing),
+                count(column.n_columns),
+            ]
+            for column in fit.columns
+        ],
+        f"The columns, which make {count(fit.n_inputs)} inputs of the map",
+        3,
+        prose=(2,),
+    )
+    return Section("Inputs", tables=[table] if fit.columns else [])
+
+
+def _settings_section(fit: FitSummary) -> Section:
+    facts = [
+        ("data", fit.source),
+        ("target", fit.target),
+        ("task", fit.task),
+        ("map", fit.map_name),
+        ("kernel", fit.kernel),
+        ("features", count(fit.n_components)),
+        ("length scale", number(fit.length_scale)),
+        ("penalty", number(fit.alpha)),
+        ("loss", fit.loss.replace("_", " ")),
+        ("seed", str(fit.seed)),
+        ("kernelmill", fit.version),
+        ("made", _date(fit.created)),
+    ]
+    if fit.classes:
+        shown = ", ".join(fit.classes[:12])
+        more = f" and {count(len(fit.classes) - 12)} more" if len(fit.classes) > 12 else ""
+        facts.insert(3, (f"{count(len(fit.classes))} classes", f"{shown}{more}"))
+    return Section("Settings", facts=[(name, printable(text)) for name, text in facts if text])
+
+
+def _date(created: str) -> str:
+    """An ISO 8601 date as people write it; what is none stays as it is."""
+    created = printable(created)
+    if len(created) >= 16 and created[10] == "T":
+        utc = " UTC" if created.endswith(("Z", "+00:00")) else ""
+        return f"{created[:10]} {created[11:16]}{utc}"
+    return created

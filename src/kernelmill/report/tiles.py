@@ -1,0 +1,121 @@
+"""The key figures at the top of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelmill.report.findings import majority_error, mean_rmse
+from kernelmill.report.wording import (
+    count,
+    is_number,
+    number,
+    percent,
+    percent_range,
+    printable,
+    seconds,
+    size,
+)
+from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
+
+__all__ = ["Tile", "comparison_tiles", "evaluation_tiles", "fit_tiles", "metric_rows"]
+
+_NAMES = {
+    "error": "error",
+    "error_low": "error, lower end (95 %)",
+    "error_high": "error, upper end (95 %)",
+    "balanced_error": "balanced error",
+    "log_loss": "log loss",
+    "auc": "area under the ROC curve",
+    "rmse": "root mean squared error",
+    "mae": "mean absolute error",
+    "r2": "R²",
+}
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A figure, its name, and what to hold it against."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+def metric_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """All metrics, in words."""
+    return [
+        (
+            _NAMES.get(name, printable(name).replace("_", " ")),
+            (percent if "error" in name else number)(value),
+        )
+        for name, value in evaluation.metrics.items()
+    ]
+
+
+def evaluation_tiles(evaluation: Evaluation) -> list[Tile]:
+    """The error and its companions."""
+    metrics = evaluation.metrics
+    tiles = []
+    if evaluation.task == "classification":
+        sure = percent_range(metrics.get("error_low"), metrics.get("error_high"))
+        sure = f"{sure} (95\N{NO-BREAK SPACE}%)" if sure else ""
+        tiles.append(Tile("Error", percent(metrics.get("error")), sure))
+        baseline = majority_error(evaluation)
+        if baseline:
+            tiles.append(Tile("Without a model", percent(baseline[1]), "always the same answer"))
+        tiles += [
+            Tile(name, form(metrics[key]), note)
+            for key, name, form, note in (
+                ("balanced_error", "Balanced error", percent, "mean over the classes"),
+                ("auc", "AUC", number, "0.5 is chance, 1 perfect"),
+                ("log_loss", "Log loss", number, "of the probabilities"),
+            )
+            if is_number(metrics.get(key))
+        ]
+        return tiles
+    tiles.append(Tile("Typical error", number(metrics.get("rmse"), 3), "root mean square"))
+    other = mean_rmse(evaluation)
+    if other is not None:
+        tiles.append(Tile("Without a model", number(other, 3), "always the mean"))
+    tiles += [
+        Tile(name, number(metrics[key], 3), note)
+        for key, name, note in (
+            ("mae", "Mean absolute error", ""),
+            ("r2", "R²", "share of the variance explained"),
+        )
+        if is_number(metrics.get(key))
+    ]
+    return tiles
+
+
+def fit_tiles(fit: FitSummary) -> list[Tile]:
+    """What the model cost."""
+    times = [time for time in fit.seconds.values() if is_number(time)]
+    held_out = f"{count(fit.n_held_out)} held out" if fit.n_held_out else "none held out"
+    tiles = [
+        Tile("Rows", count(fit.n_rows), held_out),
+        Tile("Features", count(fit.n_components), f"of {count(fit.n_inputs)} inputs"),
+    ]
+    if times:
+        tiles.append(Tile("Time", seconds(sum(times)), "reading, tuning and all"))
+    if fit.peak_memory is not None:
+        tiles.append(Tile("Peak memory", size(fit.peak_memory), "of the whole process"))
+    return tiles
+
+
+def comparison_tiles(comparison: Comparison) -> list[Tile]:
+    """The best of each family."""
+    form = percent if comparison.error_name == "error" else number
+    tiles = []
+    for family, name in (
+        ("features", "Features"),
+        ("linear", "Linear model"),
+        ("exact", "Exact kernel"),
+    ):
+        members = [m for m in comparison.models if m.family == family and is_number(m.error)]
+        if members:
+            best = min(members, key=lambda model: model.error)
+            with_features = f"{count(best.n_components)}, " if family == "features" else ""
+            note = f"{with_features}fitted in {seconds(best.fit_seconds)}"
+            tiles.append(Tile(f"{name}: {comparison.error_name}", form(best.error), note))
+    return tiles

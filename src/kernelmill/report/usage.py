@@ -1,0 +1,59 @@
+"""The lines that use a model, to be copied."""
+
+from __future__ import annotations
+
+import shlex
+
+from kernelmill.report.wording import printable
+from kernelmill.workflows.records import Comparison, FitSummary
+
+__all__ = ["fitting_lines", "using_lines"]
+
+
+def using_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str]:
+    """The shell commands and the Python program that use the model file `model`."""
+    model = printable(model)
+    shell_option = python_option = ""
+    if task == "regression":
+        shell_option, python_option = " --std", ", std=True"
+    elif fit and fit.loss == "log_loss":
+        shell_option, python_option = " --probabilities", ", probabilities=True"
+    file = shlex.quote(model)
+    shell = "\n".join(
+        [
+            f"kernelmill predict {file} new.csv --out predictions.csv{shell_option}",
+            f"kernelmill evaluate {file} test.csv --report evaluation.html",
+            f"kernelmill inspect {file}",
+        ]
+    )
+    python = "\n".join(
+        [
+            "import kernelmill",
+            "",
+            f"model = kernelmill.load({model!r})",
+            f'model.predict_table("new.csv", out="predictions.csv"{python_option})',
+            'print(model.evaluate_table("test.csv").metrics)',
+        ]
+    )
+    return shell, python
+
+
+def fitting_lines(comparison: Comparison, model: str) -> tuple[str, str]:
+    """The shell command and the Python program that fit a model to what was compared."""
+    source, target = printable(comparison.source), printable(comparison.target)
+    model = printable(model)
+    has_target = bool(target)
+    # A column's zero-based index is a number, its name a string.
+    python_target = f", target={int(target) if target.isdecimal() else target!r}"
+    shell = f"kernelmill fit {shlex.quote(source)}"
+    shell += f" --target {shlex.quote(target)}" if has_target else ""
+    shell += f" --out {shlex.quote(model)}"
+    python = "\n".join(
+        [
+            "import kernelmill",
+            "",
+            f"model = kernelmill.fit_table({source!r}{python_target if has_target else ''})",
+            f"model.save({model!r})",
+        ]
+    )
+    return shell, python
