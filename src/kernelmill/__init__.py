@@ -2,6 +2,8 @@
 
 Contents
 --------
+fit_table, compare_table, load, TableModel
+    From a file to a model, and from a model file to predictions.
 KernelClassifier, KernelRegressor
     Kernel machines in blocks of rows: support vector machines, logistic regression, ridge
     regression and Gaussian processes on features that are never stored.
@@ -36,7 +38,7 @@ from kernelmill.runtime.isa import apply_environment as _apply_environment
 from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
-    from kernelmill import learners, maps, stats
+    from kernelmill import io, learners, maps, report, stats, workflows
     from kernelmill.learners import KernelClassifier, KernelRegressor
     from kernelmill.maps import (
         CountSketch,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
         TensorSketch,
     )
     from kernelmill.stats import two_sample_test
+    from kernelmill.workflows import TableModel, compare_table, fit_table, load
 
 __version__ = "0.1.0.dev0"
 
@@ -63,27 +66,39 @@ __all__ = [
     "PermutationEncoder",
     "RandomFourier",
     "RandomMaclaurin",
+    "TableModel",
     "TaylorSketch",
     "TensorSketch",
     "__version__",
+    "compare_table",
+    "fit_table",
     "fwht",
     "get_num_threads",
+    "io",
     "kernels",
     "learners",
+    "load",
     "maps",
     "random",
+    "report",
     "runtime",
     "set_num_threads",
     "stats",
     "transforms",
     "two_sample_test",
+    "workflows",
 ]
 
 _HOMES = {
     "KernelClassifier": "learners",
     "KernelRegressor": "learners",
+    "TableModel": "workflows",
+    "compare_table": "workflows",
+    "fit_table": "workflows",
+    "load": "workflows",
     "two_sample_test": "stats",
 }
+_ROOMS = ("io", "learners", "maps", "report", "stats", "workflows")
 
 _apply_environment()
 
@@ -91,7 +106,7 @@ _apply_environment()
 def __getattr__(name: str) -> Any:
     # Maps and what is above them import scikit-learn, which takes a second: not before somebody
     # wants one. All names that do not come from the imports above are theirs.
-    if name in ("learners", "maps", "stats"):
+    if name in _ROOMS:
         return import_module(f"kernelmill.{name}")
     if name in __all__:
         return getattr(import_module(f"kernelmill.{_HOMES.get(name, 'maps')}"), name)

@@ -1,1 +1,20 @@
-"""From files to models, predictions and evaluations: what the command line does, in Python."""
+"""From files to models, predictions and evaluations: what the command line does, in Python.
+
+Contents
+--------
+fit_table
+    A table becomes a `TableModel`.
+TableModel
+    Predicts, evaluates and transforms tables; `save` writes it to a file.
+load
+    The model in a file.
+compare_table
+    A linear model, random features and the exact kernel side by side.
+"""
+
+from kernelmill.workflows.comparison import compare_table
+from kernelmill.workflows.fit import fit_table
+from kernelmill.workflows.loading import load
+from kernelmill.workflows.model import TableModel
+
+__all__ = ["TableModel", "compare_table", "fit_table", "load"]

@@ -60,6 +60,7 @@ class TuningPoint(Record):
     length_scale: float
     alpha: float
     error: float
+    criterion: str = "squared error"  # of a ridge regression; or "log loss", "error" of the model
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,239 @@
+"""Which columns of a table are inputs: in training by choice, later by what the model was given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import scipy  # scipy.sparse is loaded when it is first used
+
+from kernelmill.io.errors import TableError
+from kernelmill.io.opening import open_table
+from kernelmill.io.table import Table
+from kernelmill.io.targets import LABELS
+
+__all__ = ["Inputs", "chosen_inputs", "opened_like_training", "target_of"]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of a model.
+
+    Attributes
+    ----------
+    columns : tuple of (name, kind), or None
+        Of a table with columns; None for a matrix.
+    numbered : bool
+        The names are the places of columns without names.
+    target : str or int
+        The target's name, its place in a matrix, or "labels".
+    n_columns : int
+        Of the whole table, target and dropped columns included; 0 where it is not fixed.
+    dropped : tuple of int
+        Places in a matrix that were dropped.
+    """
+
+    columns: tuple[tuple[str, str], ...] | None
+    numbered: bool
+    target: str | int
+    n_columns: int
+    dropped: tuple[int, ...] = ()
+
+    def data(self, data: Any, names: Mapping[str, str] | None = None) -> Any:
+        """The inputs among a block's columns; `names` says what the file calls them."""
+        if self.columns is not None:
+            wanted = [name for name, _ in self.columns]
+            found = data.select([names[name] for name in wanted] if names else wanted)
+            return found.rename_columns(wanted) if names else found
+        left_out = list(self.dropped) + ([self.target] if isinstance(self.target, int) else [])
+        if not left_out:
+            return data
+        if scipy.sparse.issparse(data):
+            raise TableError("columns of svmlight files cannot be dropped.")
+        if data.shape[1] < self.n_columns:  # without its target
+            target = self.target if isinstance(self.target, int) else self.n_columns
+            left_out = [p - (p > target) for p in self.dropped]
+        return np.delete(data, left_out, axis=1) if left_out else data
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON."""
+        columns = None if self.columns is None else [list(each) for each in self.columns]
+        return {
+            "columns": columns,
+            "numbered": self.numbered,
+            "target": self.target,
+            "n_columns": self.n_columns,
+            "dropped": list(self.dropped),
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The inputs that `to_json` described; wrong values raise ValueError."""
+        columns, dropped = values["columns"], values["dropped"]
+        good = (
+            (columns is None or (isinstance(columns, list) and all(map(_is_column, columns))))
+            and type(values["numbered"]) is bool
+            and type(values["target"]) in (str, int)
+            and type(values["n_columns"]) is int
+            and isinstance(dropped, list)
+            and all(type(place) is int for place in dropped)
+        )
+        if not good:
+            raise ValueError("the inputs are not as they should be")
+        return cls(
+            None if columns is None else tuple((name, kind) for name, kind in columns),
+            values["numbered"],
+            values["target"],
+            values["n_columns"],
+            tuple(dropped),
+        )
+
+
+def _is_column(column: Any) -> bool:
+    return (
+        isinstance(column, list)
+        and len(column) == 2
+        and type(column[0]) is str
+        and column[1] in ("numeric", "category")
+    )
+
+
+def target_of(table: Table, target: str | int | None) -> str | int:
+    """The target as the table knows it: a column's name, a place in a matrix, or "labels"."""
+    if table.columns is not None:
+        if target is None:
+            names = [column.name for column in table.columns]
+            shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+            raise TableError(
+                f"{table.files[0]}: which column is to be predicted? Give target (--target), one "
+                f"of: {shown}."
+            )
+        return table.columns[table.column_index(target)].name
+    if target is None or target == LABELS:
+        if table.carries_labels:
+            return LABELS
+        raise TableError(
+            f"{table.files[0]} carries no labels: which column is to be predicted? Give target "
+            f"(--target), a number from 0 to {(table.n_features or 1) - 1}."
+        )
+    if table.carries_labels:
+        raise TableError(
+            f"{table.files[0]} carries its own labels; leave out the target (--target), got "
+            f"{target!r}."
+        )
+    return table.column_index(target)
+
+
+def chosen_inputs(table: Table, target: str | int, drop: Sequence[str | int]) -> Inputs:
+    """All columns but the target and the dropped ones; kinds that mean nothing are refused."""
+    drop = (drop,) if isinstance(drop, (str, int)) else drop
+    places = {table.column_index(each) for each in drop}
+    if table.columns is None:
+        if table.carries_labels and places and table.format == "svmlight":
+            raise TableError("columns of svmlight files cannot be dropped; leave out drop.")
+        width = 0 if table.format == "svmlight" else (table.n_features or 0)
+        if isinstance(target, int):
+            places.discard(target)
+        return Inputs(None, True, target, width, tuple(sorted(places)))
+    left = [
+        column
+        for place, column in enumerate(table.columns)
+        if column.name != target and place not in places
+    ]
+    for column in left:
+        _refuse_kind(table, column.name, column.kind)
+    if not left:
+        raise TableError(
+            f"{table.files[0]} has no columns beside the target {target!r}; give more columns."
+        )
+    names = [column.name for column in table.columns]
+    numbered = names == [str(place) for place in range(len(names))]
+    kinds = tuple((column.name, column.kind) for column in left)
+    return Inputs(kinds, numbered, target, len(names))
+
+
+def _refuse_kind(table: Table, name: str, kind: str) -> None:
+    if kind == "date":
+        raise TableError(
+            f"{table.files[0]}: column {name!r} holds dates or times, which mean nothing as plain "
+            "numbers; make numbers of them that do (the year, the day of the week, seconds since "
+            f"an event), or leave the column out (drop=[{name!r}], --drop {name!r}), or read it as "
+            f"categories (categorical=[{name!r}], --categorical {name!r})."
+        )
+    if kind not in ("numeric", "category"):
+        raise TableError(
+            f"{table.files[0]}: column {name!r} is of a kind that cannot be learnt from ({kind}); "
+            f"leave it out (drop=[{name!r}], --drop {name!r})."
+        )
+
+
+def opened_like_training(
+    source: Any, inputs: Inputs, options: Mapping[str, Any], n_features: int
+) -> tuple[Table, dict[str, str] | None, bool]:
+    """The table of a model's inputs, the file's names of them, and whether the target is there.
+
+    Kinds of columns are those of training, whatever the values look like.
+    """
+    if inputs.columns is None:
+        return _opened_matrix(source, inputs, options, n_features)
+    table = open_table(source, **options)
+    if table.columns is None:
+        raise TableError(
+            f"{table.files[0]} is a matrix, but the model was made from a table with columns such "
+            f"as {inputs.columns[0][0]!r}; give a table with these."
+        )
+    here = [column.name for column in table.columns]
+    names = {name: name for name, _ in inputs.columns}
+    has_target = inputs.target in here
+    if inputs.numbered and len(here) == inputs.n_columns - 1:
+        # Without a header and without its target: columns after that have moved by one.
+        places = [place for place in range(inputs.n_columns) if str(place) != inputs.target]
+        names = {str(place): here[i] for i, place in enumerate(places) if str(place) in names}
+        has_target = False
+    elif inputs.numbered and len(here) == inputs.n_columns:
+        names = {name: here[int(name)] for name in names}
+        has_target = True
+    lacking = [name for name in names.values() if name not in here]
+    if lacking or (inputs.numbered and len(names) != len(inputs.columns)):
+        raise TableError(
+            f"{table.files[0]} lacks columns that the model needs: "
+            f"{', '.join(map(repr, lacking[:5])) or 'their number differs'}; it has "
+            f"{', '.join(map(repr, here[:8]))}. "
+            + (
+                f"The model was made from a file without a header and {inputs.n_columns} columns."
+                if inputs.numbered
+                else "Is there a header?"
+            )
+        )
+    kinds = {kind: [names[n] for n, k in inputs.columns if k == kind] for kind in _KINDS}
+    overridden = {**options, **{_KINDS[kind]: kinds[kind] for kind in _KINDS}}
+    return open_table(source, **overridden), names, has_target
+
+
+_KINDS = {"numeric": "numeric", "category": "categorical"}
+
+
+def _opened_matrix(
+    source: Any, inputs: Inputs, options: Mapping[str, Any], n_features: int
+) -> tuple[Table, None, bool]:
+    if inputs.n_columns == 0 and "n_features" not in options:
+        options = {**options, "n_features": n_features}
+    table = open_table(source, **options)
+    if table.columns is not None:
+        raise TableError(
+            f"{table.files[0]} is a table with columns, but the model was made from a matrix "
+            "(NPY, NPZ, idx or svmlight); give one of these."
+        )
+    width = table.n_features
+    has_target = table.carries_labels or (
+        isinstance(inputs.target, int) and width == inputs.n_columns
+    )
+    return table, None, has_target
+
+
+def is_batch(data: Any) -> bool:
+    """Whether a block's data are columns."""
+    return isinstance(data, pa.RecordBatch)

@@ -1,0 +1,103 @@
+"""A random sample of the rows of a table, drawn while passing over it once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy  # scipy.sparse is loaded when it is first used
+from numpy.typing import NDArray
+
+from kernelmill.io.table import TableBlock
+from kernelmill.random import Stream
+
+__all__ = ["RowSample", "joined_rows", "taken_rows"]
+
+
+class RowSample:
+    """The rows with the smallest of random numbers that belong to their positions.
+
+    Which rows these are depends on the stream and the number of rows alone, not on the blocks.
+
+    Parameters
+    ----------
+    size : int
+        How many rows to keep.
+    stream : Stream
+    """
+
+    def __init__(self, size: int, stream: Stream) -> None:
+        self.size = size
+        self._stream = stream
+        self._parts: list[TableBlock] = []
+        self._rows: list[NDArray[np.int64]] = []
+        self._ranks: list[NDArray[np.float64]] = []
+        self._held = 0
+        self._worst = np.inf
+
+    def update(self, block: TableBlock) -> None:
+        """Take in a block."""
+        ranks = self._stream.uniforms(block.n_rows, start=block.first_row)
+        chosen = np.flatnonzero(ranks < self._worst)
+        if len(chosen) == 0:
+            return
+        self._parts.append(_taken(block, chosen))
+        self._rows.append(chosen + block.first_row)
+        self._ranks.append(ranks[chosen])
+        self._held += len(chosen)
+        if self._held > 2 * self.size:
+            self._prune()
+
+    def _prune(self) -> None:
+        block = _joined(self._parts)
+        rows, ranks = np.concatenate(self._rows), np.concatenate(self._ranks)
+        if len(ranks) > self.size:
+            best = np.sort(np.argpartition(ranks, self.size - 1)[: self.size])
+            block, rows, ranks = _taken(block, best), rows[best], ranks[best]
+            self._worst = float(ranks.max())
+        self._parts, self._rows, self._ranks = [block], [rows], [ranks]
+        self._held = len(ranks)
+
+    def rows(self) -> tuple[TableBlock, NDArray[np.int64]]:
+        """The sampled rows as one block, in random order, and their positions in the table."""
+        self._prune()
+        order = np.argsort(self._ranks[0], kind="stable")
+        return _taken(self._parts[0], order), self._rows[0][order]
+
+
+def _taken(block: TableBlock, rows: NDArray[Any]) -> TableBlock:
+    labels = None if block.labels is None else block.labels[rows]
+    return TableBlock(taken_rows(block.data, rows), labels, block.file, block.first_row)
+
+
+def _joined(blocks: list[TableBlock]) -> TableBlock:
+    labels = [block.labels for block in blocks if block.labels is not None]
+    data = joined_rows([block.data for block in blocks])
+    return TableBlock(
+        data, np.concatenate(labels) if labels else None, blocks[0].file, blocks[0].first_row
+    )
+
+
+def taken_rows(data: Any, rows: NDArray[Any]) -> Any:
+    """The rows of a record batch, an ndarray or a CSR matrix, as a copy."""
+    if isinstance(data, pa.RecordBatch):
+        return data.take(pa.array(rows))
+    return data[rows]
+
+
+def joined_rows(parts: list[Any]) -> Any:
+    """Parts of one table, one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], pa.RecordBatch):
+        table = pa.Table.from_batches(parts).unify_dictionaries().combine_chunks()
+        batches = table.to_batches()
+        assert len(batches) == 1
+        return batches[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    width = max(part.shape[1] for part in parts)
+    for part in parts:
+        part.resize((part.shape[0], width))
+    return scipy.sparse.vstack(parts, format="csr")

@@ -1,0 +1,297 @@
+"""Models side by side on the rows of a table: linear, on random features, and exact kernels."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import SVC
+
+from kernelmill.io import TableError, open_table
+from kernelmill.io.inputs import chosen_inputs, target_of
+from kernelmill.io.row_sample import joined_rows
+from kernelmill.kernels import Gaussian
+from kernelmill.learners import KernelClassifier, KernelRegressor
+from kernelmill.maps.base import checked_choice
+from kernelmill.random import Stream
+from kernelmill.random.arguments import checked_integer
+from kernelmill.workflows.fit import TASKS
+from kernelmill.workflows.kernel_check import kernel_check
+from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.memory import PeakMemory
+from kernelmill.workflows.model import described_source
+from kernelmill.workflows.progress import Progress, SilentProgress
+from kernelmill.workflows.records import ComparedModel, Comparison
+from kernelmill.workflows.survey import survey
+from kernelmill.workflows.training_rows import held_out_rows
+from kernelmill.workflows.tuning import Tuned, tuned_settings
+
+__all__ = ["compare_table"]
+
+_OTHER_MAPS = ("random_fourier", "tensor_sketch")
+
+
+def compare_table(
+    source: Any,
+    target: str | int | None = None,
+    *,
+    task: str = "auto",
+    missing: str = "error",
+    drop: Sequence[str | int] = (),
+    kernel: Any = None,
+    n_components: Sequence[int] = (256, 1024, 4096),
+    rows: int = 50_000,
+    exact_rows: int = 5_000,
+    random_state: int = 0,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+    **table_options: Any,
+) -> Comparison:
+    r"""Compare a linear model, kernel machines on random features and the exact kernel machine.
+
+    All are trained on a random sample of the rows and judged on others, a quarter of the table or
+    10,000 rows. Length scale and penalty are tuned once, on the sample, and are the same for all
+    kernel machines.
+
+    Parameters
+    ----------
+    source : path, list of paths, or glob pattern
+    target : str or int
+    task : {"auto", "classification", "regression"}, default="auto"
+    missing : {"error", "impute"}, default="error"
+    drop : sequence of str or int
+    kernel : str or Kernel, optional
+        A shift-invariant kernel; Gaussian by default.
+    n_components : sequence of int, default=(256, 1024, 4096)
+        Of `Fastfood`; the other maps are tried with the middle one.
+    rows : int, default=50_000
+        How many rows to train on at most.
+    exact_rows : int, default=5_000
+        How many of them the exact machine gets, whose cost grows with their square or cube.
+    random_state : int, default=0
+    n_threads : int, optional
+    progress : Progress, optional
+    **table_options
+        As `kernelmill.io.open_table` takes them.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import kernelmill
+    >>> X = np.random.default_rng(0).normal(size=(600, 2))
+    >>> rows = (f"{a},{b},{'in' if a * a + b * b < 1 else 'out'}" for a, b in X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "rings.csv"
+    ...     _ = path.write_text("a,b,place\n" + "\n".join(rows))
+    ...     comparison = kernelmill.compare_table(path, "place", n_components=[64])
+    >>> errors = {model.name: model.error for model in comparison.models}
+    >>> errors["fastfood"] < errors["linear"]
+    True
+    """
+    progress = SilentProgress() if progress is None else progress
+    checked_choice("task", task, TASKS)
+    sizes = [checked_integer("n_components", size, 1) for size in n_components]
+    if not sizes:
+        raise ValueError("n_components must hold at least one number, got none.")
+    seed = checked_integer("random_state", random_state, 0)
+    table = open_table(source, **table_options)
+    inputs = chosen_inputs(table, target_of(table, target), drop)
+    found = survey(
+        table,
+        inputs,
+        task=task,
+        missing=missing,
+        holdout=None,
+        stream=Stream.from_seed(seed).substream("table"),
+        progress=progress,
+        sample_rows=checked_integer("rows", rows, 10),
+        usual_holdout=0.25,
+    )
+    for note in found.notes:
+        progress.say(note)
+    if found.held_out.share == 0:
+        raise TableError(
+            f"{described_source(source)} has {found.n_rows} rows with a target; a comparison needs "
+            "at least 100."
+        )
+    test = _joined_held_out(table, found)
+    classes = found.reader.classes
+    choice = MapChoice("fastfood", kernel)
+    tuned = tuned_settings(
+        lambda length_scale, size: choice.make(length_scale, size or 1024, seed, n_threads),
+        found.sample,
+        found.sample_target,
+        n_classes=None if classes is None else len(classes),
+        n_components=max(sizes),
+        length_scale=None,
+        has_length_scale=True,
+        alpha=None,
+        loss="log_loss",
+        n_rows=len(found.sample_target),
+        seed=seed,
+        progress=progress,
+    )
+    contest = _Contest(found.sample, found.sample_target, *test, classes is not None)
+    models = _contend(contest, tuned, choice, sizes, exact_rows, seed, n_threads, progress)
+    fitted = choice.make(tuned.length_scale, max(sizes), seed, n_threads).fit(found.sample[:10])
+    return Comparison(
+        task=found.reader.task,
+        source=described_source(source),
+        target=str(inputs.target),
+        n_train=len(found.sample_target),
+        n_test=len(test[1]),
+        error_name="error" if classes is not None else "rmse",
+        models=models,
+        kernel_check=kernel_check(fitted, found.sample),
+        notes=found.notes,
+    )
+
+
+def _joined_held_out(table: Any, found: Any) -> tuple[Any, NDArray[Any]]:
+    parts = [part for part in held_out_rows(table, found) if len(part[1])]
+    return joined_rows([X for X, _ in parts]), np.concatenate([target for _, target in parts])
+
+
+@dataclass(frozen=True)
+class _Contest:
+    """The rows all contenders get."""
+
+    X: Any
+    target: NDArray[Any]
+    test_X: Any
+    test_target: NDArray[Any]
+    is_classification: bool
+
+    def run(
+        self,
+        name: str,
+        family: str,
+        model: Any,
+        *,
+        n_components: int | None = None,
+        n_train: int | None = None,
+        detail: str = "",
+    ) -> ComparedModel:
+        """Train, predict and measure."""
+        X, target = self.X[:n_train], self.target[:n_train]
+        memory = PeakMemory()
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # it is timed as it is
+            model.fit(X, target)
+        fitted = time.perf_counter()
+        predicted = model.predict(self.test_X)
+        end = time.perf_counter()
+        if self.is_classification:
+            error = float(np.mean(predicted != self.test_target))
+        else:
+            error = float(np.sqrt(np.mean((np.ravel(predicted) - self.test_target) ** 2)))
+        return ComparedModel(
+            name=name,
+            family=family,
+            n_components=n_components,
+            n_train=len(target),
+            error=error,
+            fit_seconds=fitted - start,
+            predict_seconds=end - fitted,
+            peak_memory=memory.bytes_more(),
+            detail=detail,
+        )
+
+
+def _contend(
+    contest: _Contest,
+    tuned: Tuned,
+    choice: MapChoice,
+    sizes: list[int],
+    exact_rows: int,
+    seed: int,
+    n_threads: int | None,
+    progress: Progress,
+) -> list[ComparedModel]:
+    n = len(contest.target)
+    middle = sorted(sizes)[len(sizes) // 2]
+    tries: list[Callable[[], ComparedModel]] = [lambda: _linear(contest)]
+
+    def on(other: MapChoice, size: int) -> Callable[[], ComparedModel]:
+        made = other.make(tuned.length_scale, size, seed, n_threads)
+        return lambda: contest.run(
+            other.name,
+            "features",
+            _learner(made, contest, tuned, seed, n_threads),
+            n_components=size,
+        )
+
+    tries += [on(choice, size) for size in sorted(sizes)]
+    for name in _OTHER_MAPS:
+        other = MapChoice(name, choice.kernel if name == "random_fourier" else None)
+        tries.append(on(other, middle))
+    few = min(n, exact_rows)
+    tries.append(lambda: _exact(contest, tuned, choice, few))
+    progress.start("Comparing", len(tries), "models")
+    models = []
+    for attempt in tries:
+        models.append(attempt())
+        progress.advance(1)
+    return models
+
+
+def _learner(
+    feature_map: Any, contest: _Contest, tuned: Tuned, seed: int, n_threads: int | None
+) -> Any:
+    kind = KernelClassifier if contest.is_classification else KernelRegressor
+    return kind(feature_map, alpha=tuned.alpha, random_state=seed, n_threads=n_threads)
+
+
+def _linear(contest: _Contest) -> ComparedModel:
+    if contest.is_classification:
+        model = LogisticRegression(max_iter=200, tol=1e-3)
+        return contest.run("linear", "linear", model, detail="LogisticRegression()")
+    return contest.run("linear", "linear", Ridge(), detail="Ridge()")
+
+
+def _exact(contest: _Contest, tuned: Tuned, choice: MapChoice, n_train: int) -> ComparedModel:
+    kernel: Any
+    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(contest.X[:2])
+    gaussian = isinstance(fitted.kernel_, Gaussian)
+    assert tuned.length_scale is not None
+    gamma = 1 / (2 * tuned.length_scale**2)
+    kernel = "rbf" if gaussian else fitted.exact_kernel
+    given = {"kernel": kernel, "gamma": gamma} if gaussian else {"kernel": kernel}
+    if contest.is_classification:
+        # The penalty was tuned for all rows: C is the same for fewer.
+        model = SVC(C=1 / (tuned.alpha * len(contest.target)), cache_size=500, **given)
+        detail = "SVC"
+    elif gaussian:
+        model, detail = KernelRidge(alpha=tuned.alpha, **given), "KernelRidge"
+    else:
+        model = _ExactRidge(fitted.exact_kernel, tuned.alpha)
+        detail = "KernelRidge"
+    return contest.run("exact kernel", "exact", model, n_train=n_train, detail=detail)
+
+
+class _ExactRidge:
+    """KernelRidge with a function of whole matrices: scikit-learn calls one for each pair."""
+
+    def __init__(self, kernel: Callable[..., Any], alpha: float) -> None:
+        self._kernel, self._model = kernel, KernelRidge(alpha=alpha, kernel="precomputed")
+
+    def fit(self, X: Any, target: NDArray[Any]) -> None:
+        self._X = X
+        self._model.fit(self._kernel(X), target)
+
+    def predict(self, X: Any) -> Any:
+        return self._model.predict(self._kernel(X, self._X))

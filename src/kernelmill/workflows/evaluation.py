@@ -1,0 +1,243 @@
+"""How good predictions are, collected block by block in bounded memory."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from kernelmill.io.targets import text_of_label
+from kernelmill.learners import KernelClassifier, KernelRegressor
+from kernelmill.random import Stream
+from kernelmill.workflows.records import Calibration, Coverage, Evaluation
+
+__all__ = ["ClassifierScores", "RegressorScores", "Scores", "scores_for"]
+
+_SHOWN_ROWS = 2000
+_COVERAGE_ROWS = 10_000  # a standard deviation costs as much as D predictions
+_AUC_BINS = 1 << 16
+_CALIBRATION_BINS = 10
+_NOMINAL = (0.5, 0.6827, 0.8, 0.9, 0.95, 0.99)
+
+
+class Scores:
+    """Takes in rows with their targets, and says in the end how good the predictions were."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._begin = time.perf_counter()
+
+    def update(self, X: Any, target: NDArray[Any]) -> None:
+        """Predict encoded rows and compare with their targets (numbers of classes or values)."""
+        raise NotImplementedError
+
+    def finish(self, source: str, notes: list[str]) -> Evaluation:
+        """What came out."""
+        raise NotImplementedError
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._begin
+
+
+def scores_for(learner: Any, classes: NDArray[Any] | None) -> Scores:
+    """The scores that suit a learner; `classes` are its labels."""
+    if classes is None:
+        return RegressorScores(learner)
+    return ClassifierScores(learner, classes)
+
+
+class ClassifierScores(Scores):
+    """Errors, confusion, and of probabilities their log loss, calibration and area under ROC."""
+
+    def __init__(self, learner: KernelClassifier, classes: NDArray[Any]) -> None:
+        super().__init__()
+        self._learner = learner
+        self._classes = classes
+        n = len(classes)
+        self._confusion = np.zeros((n, n), np.int64)
+        self._has_probabilities = learner.loss == "log_loss"
+        self._log_loss = 0.0
+        self._bins = np.zeros((3, _CALIBRATION_BINS))  # rows, probability, right
+        self._ranks = np.zeros((2, _AUC_BINS), np.int64) if n == 2 else None
+
+    def update(self, X: Any, target: NDArray[Any]) -> None:
+        """Take in rows and the numbers of their classes."""
+        if len(target) == 0:
+            return
+        n = len(self._classes)
+        if self._has_probabilities:
+            probabilities = np.asarray(self._learner.predict_proba(X), np.float64)
+            predicted = probabilities.argmax(axis=1)
+            self._take_probabilities(probabilities, predicted, target)
+        else:
+            scores = self._learner.decision_function(X)
+            predicted = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        self._confusion += np.bincount(target * n + predicted, minlength=n * n).reshape(n, n)
+        self.n_rows += len(target)
+
+    def _take_probabilities(
+        self, probabilities: NDArray[Any], predicted: NDArray[Any], target: NDArray[Any]
+    ) -> None:
+        rows = np.arange(len(target))
+        self._log_loss -= float(np.log(probabilities[rows, target].clip(1e-15)).sum())
+        sure = probabilities[rows, predicted]
+        bins = np.minimum((sure * _CALIBRATION_BINS).astype(int), _CALIBRATION_BINS - 1)
+        for row, weights in enumerate((None, sure, predicted == target)):
+            self._bins[row] += np.bincount(bins, weights, _CALIBRATION_BINS)
+        if self._ranks is not None:
+            # Log odds: probabilities near 0 and 1 are ranked as finely as those between.
+            odds = np.log(probabilities[:, 1].clip(1e-15)) - np.log(probabilities[:, 0].clip(1e-15))
+            place = ((odds + 35) / 70 * (_AUC_BINS - 1)).astype(int).clip(0, _AUC_BINS - 1)
+            for label in (0, 1):
+                self._ranks[label] += np.bincount(place[target == label], minlength=_AUC_BINS)
+
+    def finish(self, source: str, notes: list[str]) -> Evaluation:
+        """Errors and what belongs to them."""
+        seconds = self._seconds()
+        right = int(np.trace(self._confusion))
+        low, high = wilson_interval(self.n_rows - right, self.n_rows)
+        of_class = self._confusion.sum(axis=1)
+        there = of_class > 0
+        recall = np.diag(self._confusion)[there] / of_class[there]
+        metrics: dict[str, float | None] = {
+            "error": 1 - right / self.n_rows if self.n_rows else math.nan,
+            "error_low": low,
+            "error_high": high,
+            "balanced_error": float(1 - recall.mean()) if there.any() else math.nan,
+        }
+        calibration = None
+        if self._has_probabilities and self.n_rows:
+            metrics["log_loss"] = self._log_loss / self.n_rows
+            filled = self._bins[0] > 0
+            counts, sure, correct = self._bins[:, filled]
+            calibration = Calibration(
+                (sure / counts).tolist(), (correct / counts).tolist(), counts.astype(int).tolist()
+            )
+        if self._ranks is not None and self._has_probabilities:
+            metrics["auc"] = _area_under_curve(self._ranks)
+        return Evaluation(
+            task="classification",
+            source=source,
+            n_rows=self.n_rows,
+            metrics=metrics,
+            seconds=seconds,
+            classes=[text_of_label(label) for label in self._classes.tolist()],
+            confusion=self._confusion.tolist(),
+            calibration=calibration,
+            notes=notes,
+        )
+
+
+class RegressorScores(Scores):
+    """Squared and absolute errors, and how often intervals hold the target."""
+
+    def __init__(self, learner: KernelRegressor) -> None:
+        super().__init__()
+        self._learner = learner
+        self._squares = self._absolute = 0.0
+        self._mean = self._spread = 0.0
+        self._inside = np.zeros(len(_NOMINAL))
+        self._n_covered = 0
+        self._with_std = True
+        self._stream = Stream.from_seed(0).substream("rows to show")
+        self._shown: list[NDArray[np.float64]] = []
+
+    def update(self, X: Any, target: NDArray[Any]) -> None:
+        """Take in rows and their targets."""
+        if len(target) == 0:
+            return
+        if self.n_rows == 0:
+            self._with_std = gives_std(self._learner, X[:1])
+        room = _COVERAGE_ROWS - self._n_covered if self._with_std else 0
+        if room > 0:
+            predicted, std = self._learner.predict(X[:room], return_std=True, include_noise=True)
+            distance = np.abs(target[:room] - predicted) / np.maximum(std, 1e-300)
+            limits = ndtri((1 + np.array(_NOMINAL)) / 2)
+            self._inside += (distance[:, None] <= limits).sum(axis=0)
+            self._n_covered += len(predicted)
+            if len(target) > room:
+                predicted = np.concatenate([predicted, self._learner.predict(X[room:])])
+        else:
+            predicted = self._learner.predict(X)
+        self._take(predicted, target)
+
+    def _take(self, predicted: NDArray[Any], target: NDArray[Any]) -> None:
+        error = predicted - target
+        self._squares += float(error @ error)
+        self._absolute += float(np.abs(error).sum())
+        total = self.n_rows + len(target)
+        mean = float(target.mean())
+        shift = mean - self._mean
+        self._spread += float(((target - mean) ** 2).sum())
+        self._spread += shift**2 * self.n_rows * len(target) / total
+        self._mean += shift * len(target) / total
+        ranks = self._stream.uniforms(len(target), start=self.n_rows)
+        self._shown.append(np.column_stack([ranks, target, predicted]))
+        if sum(map(len, self._shown)) > 2 * _SHOWN_ROWS:
+            self._prune()
+        self.n_rows = total
+
+    def _prune(self) -> None:
+        rows = np.concatenate(self._shown)
+        self._shown = [rows[np.argsort(rows[:, 0], kind="stable")[:_SHOWN_ROWS]]]
+
+    def finish(self, source: str, notes: list[str]) -> Evaluation:
+        """Errors and what belongs to them."""
+        seconds = self._seconds()
+        n = max(self.n_rows, 1)
+        if self._shown:
+            self._prune()
+        shown = self._shown[0] if self._shown else np.empty((0, 3))
+        coverage = None
+        if self._n_covered:
+            coverage = Coverage(list(_NOMINAL), (self._inside / self._n_covered).tolist())
+        return Evaluation(
+            task="regression",
+            source=source,
+            n_rows=self.n_rows,
+            metrics={
+                "rmse": math.sqrt(self._squares / n),
+                "mae": self._absolute / n,
+                "r2": 1 - self._squares / self._spread if self._spread > 0 else math.nan,
+                "target_std": math.sqrt(self._spread / n),
+            },
+            seconds=seconds,
+            coverage=coverage,
+            actual=shown[:, 1].tolist(),
+            predicted=shown[:, 2].tolist(),
+            notes=notes,
+        )
+
+
+def gives_std(learner: KernelRegressor, row: Any) -> bool:
+    """Whether the regressor has standard deviations: some solvers and files leave them out."""
+    try:
+        learner.predict(row, return_std=True)
+    except ValueError:
+        return False
+    return True
+
+
+def wilson_interval(n_wrong: int, n_rows: int) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927)."""
+    if n_rows == 0:
+        return math.nan, math.nan
+    z = 1.959963984540054
+    share = n_wrong / n_rows
+    center = (share + z * z / (2 * n_rows)) / (1 + z * z / n_rows)
+    half = z * math.sqrt(share * (1 - share) / n_rows + z * z / (4 * n_rows**2))
+    half /= 1 + z * z / n_rows
+    return max(0.0, center - half), min(1.0, center + half)
+
+
+def _area_under_curve(ranks: NDArray[np.int64]) -> float:
+    """The share of pairs of the two classes that are in order; equal bins count half."""
+    first, second = ranks[0].astype(np.float64), ranks[1].astype(np.float64)
+    if not (first.any() and second.any()):
+        return math.nan
+    below = np.cumsum(first) - first
+    return float((second * (below + first / 2)).sum() / (first.sum() * second.sum()))

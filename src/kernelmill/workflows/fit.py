@@ -1,0 +1,397 @@
+"""From a table to a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import kernelmill
+from kernelmill.io import Table, open_table
+from kernelmill.io.encoding import MISSING
+from kernelmill.io.inputs import chosen_inputs, target_of
+from kernelmill.io.targets import text_of_label
+from kernelmill.learners import KernelClassifier, KernelRegressor
+from kernelmill.learners.losses import LOSSES
+from kernelmill.maps.base import checked_choice
+from kernelmill.random import Stream
+from kernelmill.random.arguments import checked_integer, checked_positive
+from kernelmill.workflows.evaluation import scores_for
+from kernelmill.workflows.kernel_check import kernel_check
+from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.memory import peak_memory
+from kernelmill.workflows.model import TableModel, described_source
+from kernelmill.workflows.progress import Progress, SilentProgress
+from kernelmill.workflows.records import Evaluation, FitSummary, LearningPoint
+from kernelmill.workflows.survey import Survey, survey
+from kernelmill.workflows.training_rows import TrainingRows, held_out_rows, kept_rows
+from kernelmill.workflows.tuning import Tuned, tuned_settings
+
+__all__ = ["fit_table"]
+
+_KEPT_BYTES = 256 << 20
+_ROWS_TO_SEE, _FEWEST_EPOCHS, _MOST_EPOCHS = 100_000, 4, 500
+_SLICE = 1 << 14
+
+TASKS = ("auto", "classification", "regression")
+
+
+def fit_table(
+    source: Any,
+    target: str | int | None = None,
+    *,
+    task: str = "auto",
+    feature_map: Any = "fastfood",
+    kernel: Any = None,
+    n_components: int | None = None,
+    length_scale: float | None = None,
+    alpha: float | None = None,
+    loss: str | None = None,
+    tune: bool = True,
+    missing: str = "error",
+    drop: Sequence[str | int] = (),
+    holdout: float | None = None,
+    epochs: int | None = None,
+    map_options: dict[str, Any] | None = None,
+    memory: int = _KEPT_BYTES,
+    random_state: int = 0,
+    n_threads: int | None = None,
+    checkpoint: Any = None,
+    checkpoint_seconds: float = 60.0,
+    progress: Progress | None = None,
+    **table_options: Any,
+) -> TableModel:
+    """Learn to predict one column of a table from the others, in bounded memory.
+
+    The first pass learns how to encode the columns: numbers are standardized (columns of nothing
+    but 0 and 1 stay), categories become columns of 0 and 1 (rare ones are pooled), images are
+    divided by 255 and sparse columns by their largest absolute value. Length scale and penalty are
+    chosen on a sample of at most 80,000 rows. Some rows are held out and never trained on: the
+    summary says how well the model predicts them.
+
+    Parameters
+    ----------
+    source : path, list of paths, or glob pattern
+        As `kernelmill.io.open_table` takes it.
+    target : str or int
+        The column to predict: its name, or its place counted from 0. Not for files that carry their
+        own labels (svmlight, idx, NPZ).
+    task : {"auto", "classification", "regression"}, default="auto"
+        "auto" is classification for texts and for at most 30 different whole numbers.
+    feature_map : str or FeatureMap, default="fastfood"
+        A name as for `KernelClassifier`, or one of kernelmill's maps.
+    kernel : str or Kernel, optional
+        For maps that have a choice: "gaussian", "matern", "laplacian", ...
+    n_components : int, optional
+        The number of features: 4096 for classification and 2048 for regression.
+    length_scale : float, optional
+        Of the kernel, for encoded rows. By default tuned.
+    alpha : float, optional
+        The penalty, as in `KernelClassifier` and `KernelRegressor`. By default tuned.
+    loss : {"log_loss", "hinge", "squared_hinge", "squared"}, optional
+        Of a classifier; "log_loss", the default, has probabilities.
+    tune : bool, default=True
+        Whether to choose length scale and penalty by the error on a part of the sample. Otherwise
+        they are the defaults of the map and the learner.
+    missing : {"error", "impute"}, default="error"
+        What a missing value does. "impute": numbers become the mean and are marked in a column of
+        their own, categories get one more category, rows without a target are left out.
+    drop : sequence of str or int
+        Columns to leave out.
+    holdout : float, optional
+        The share of rows to hold out. By default a tenth, at most 10,000 rows, and none of fewer
+        than 100 rows.
+    epochs : int, optional
+        Passes over the rows for a classifier; by default so many that 100,000 rows are seen, and at
+        least 4.
+    map_options : dict, optional
+        Further parameters of a named map, such as ``{"degree": 3}``.
+    memory : int, default=256 MiB
+        Encoded rows that take no more bytes are kept; others are read again in each pass.
+    random_state : int, default=0
+        The seed of everything random.
+    n_threads : int, optional
+    checkpoint : path, optional
+        A file that keeps the state of training; if the process dies, the same call goes on from
+        there. It is removed at the end.
+    checkpoint_seconds : float, default=60.0
+        How often it is written.
+    progress : Progress, optional
+        Told how far the work is.
+    **table_options
+        As `kernelmill.io.open_table` takes them: `delimiter`, `header`, `categorical`, ...
+
+    Returns
+    -------
+    TableModel
+    """
+    progress = SilentProgress() if progress is None else progress
+    _check(task, loss, missing, holdout, length_scale, alpha, epochs, memory)
+    seed = checked_integer("random_state", random_state, 0)
+    choice = MapChoice(feature_map, kernel, map_options or {})
+    clock = _Clock()
+    stream = Stream.from_seed(seed).substream("table")
+    with clock.stage("read"):
+        table = open_table(source, **table_options)
+        inputs = chosen_inputs(table, target_of(table, target), drop)
+        found = survey(
+            table,
+            inputs,
+            task=task,
+            missing=missing,
+            holdout=holdout,
+            stream=stream,
+            progress=progress,
+        )
+        for note in found.notes:
+            progress.say(note)
+        kept = kept_rows(table, found, memory, progress)
+    if loss is not None and found.reader.task == "regression":
+        raise ValueError(f"loss is for classification, got loss={loss!r} for regression.")
+    settings = _Settings(
+        choice=choice,
+        n_components=choice.n_components(n_components, found.reader.task),
+        loss=loss or "log_loss",
+        epochs=epochs,
+        seed=seed,
+        n_threads=n_threads,
+        checkpoint=checkpoint,
+        checkpoint_seconds=checkpoint_seconds,
+    )
+    with clock.stage("tune"):
+        tuned = _tuned(settings, found, length_scale, alpha, tune, progress)
+    with clock.stage("train"):
+        rows = TrainingRows(table, found, seed)
+        learner = _trained(settings, tuned, found, rows, kept, progress)
+    with clock.stage("evaluate"):
+        held_out = _evaluated(learner, table, found, kept, described_source(source), progress)
+        check = kernel_check(learner.feature_map_, found.sample)
+    n_held_out = held_out.n_rows if held_out is not None else 0
+    n_trained = found.n_rows - n_held_out
+    summary = FitSummary(
+        task=found.reader.task,
+        source=described_source(source),
+        target=str(inputs.target),
+        n_rows=n_trained,
+        n_held_out=n_held_out,
+        columns=found.columns,
+        n_inputs=found.encoder.n_inputs,
+        map_name=choice.name,
+        kernel=_kernel_text(learner.feature_map_),
+        n_components=learner.coef_.shape[-1],
+        length_scale=getattr(learner.feature_map_, "length_scale_", None),
+        alpha=float(learner.alpha_),
+        loss=settings.loss if found.reader.classes is not None else "squared",
+        seed=seed,
+        seconds=clock.seconds,
+        peak_memory=peak_memory(),
+        classes=_class_texts(found.reader.classes),
+        tuning=tuned.points,
+        learning_curve=_curve(learner, n_trained),
+        kernel_check=check,
+        held_out=held_out,
+        notes=found.notes,
+        version=kernelmill.__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    return TableModel(learner, found.encoder, inputs, found.reader, summary)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    choice: MapChoice
+    n_components: int
+    loss: str
+    epochs: int | None
+    seed: int
+    n_threads: int | None
+    checkpoint: Any
+    checkpoint_seconds: float
+
+    def make_map(self, length_scale: float | None, n_components: int | None = None) -> Any:
+        return self.choice.make(
+            length_scale, n_components or self.n_components, self.seed, self.n_threads
+        )
+
+
+@dataclass
+class _Clock:
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - begin
+
+
+def _check(
+    task: str,
+    loss: str | None,
+    missing: str,
+    holdout: float | None,
+    length_scale: float | None,
+    alpha: float | None,
+    epochs: int | None,
+    memory: int,
+) -> None:
+    checked_choice("task", task, TASKS)
+    checked_choice("missing", missing, MISSING)
+    if loss is not None:
+        checked_choice("loss", loss, tuple(LOSSES))
+    if holdout is not None and not (isinstance(holdout, Real) and 0 <= float(holdout) <= 0.9):
+        raise ValueError(f"holdout must be a share from 0 to 0.9, got {holdout!r}.")
+    if length_scale is not None:
+        checked_positive("length_scale", length_scale)
+    if alpha is not None and not (isinstance(alpha, Real) and 0 <= float(alpha) < np.inf):
+        raise ValueError(f"alpha must be a number, finite and not negative, got {alpha!r}.")
+    if epochs is not None:
+        checked_integer("epochs", epochs, 1)
+    checked_integer("memory", memory, 0)
+
+
+def _tuned(
+    settings: _Settings,
+    found: Survey,
+    length_scale: float | None,
+    alpha: float | None,
+    tune: bool,
+    progress: Progress,
+) -> Tuned:
+    has_length_scale = settings.choice.has_length_scale
+    n_rows = found.n_rows
+    classes = found.reader.classes
+    if length_scale is not None and not has_length_scale:
+        raise ValueError(
+            f"{settings.choice.name} has no length scale to set; leave out length_scale "
+            "(--length-scale)."
+        )
+    if not tune or len(found.sample_target) < 20 or len(np.unique(found.sample_target)) < 2:
+        if alpha is None:
+            alpha = 1.0 if classes is None else 1 / (10.0 * n_rows)
+        if length_scale is None and has_length_scale:
+            # From the sample: the first rows may be unlike the others.
+            fitted = settings.make_map(None, 16).fit(found.sample)
+            length_scale = float(fitted.length_scale_)
+        return Tuned(length_scale, alpha, [])
+    return tuned_settings(
+        settings.make_map,
+        found.sample,
+        found.sample_target,
+        n_classes=None if classes is None else len(classes),
+        n_components=settings.n_components,
+        length_scale=length_scale,
+        has_length_scale=has_length_scale,
+        alpha=alpha,
+        loss=settings.loss,
+        n_rows=n_rows,
+        seed=settings.seed,
+        progress=progress,
+    )
+
+
+def _trained(
+    settings: _Settings,
+    tuned: Tuned,
+    found: Survey,
+    rows: TrainingRows,
+    kept: Any,
+    progress: Progress,
+) -> Any:
+    feature_map = settings.make_map(tuned.length_scale)
+    common = {
+        "alpha": tuned.alpha,
+        "checkpoint": settings.checkpoint,
+        "checkpoint_seconds": settings.checkpoint_seconds,
+        "random_state": settings.seed,
+        "n_threads": settings.n_threads,
+    }
+    classes = found.reader.classes
+    if classes is None:
+        regressor = KernelRegressor(feature_map, **common)
+        progress.start("Training", found.n_rows)
+        rows.progress = progress
+        regressor.fit_blocks(rows if kept is None else _Slices(kept[0][0], kept[0][1], progress))
+        return regressor
+    n_rows = found.n_rows
+    epochs = settings.epochs or int(
+        np.clip(-(-_ROWS_TO_SEE // n_rows), _FEWEST_EPOCHS, _MOST_EPOCHS)
+    )
+    classifier = KernelClassifier(feature_map, loss=settings.loss, epochs=epochs, **common)
+    share = 1 - found.held_out.share
+    passes = 1 if settings.loss == "squared" else epochs
+    progress.start("Training", int(passes * n_rows * share))
+    classifier._listener = progress.advance
+    try:
+        if kept is None:
+            classifier.fit_blocks(rows, classes=np.arange(len(classes)))
+        else:
+            classifier.fit(*_all_classes(kept[0], len(classes)))
+    finally:
+        del classifier._listener
+    # Trained on numbers of classes, which are quicker to look up than texts.
+    if len(classifier.classes_) == len(classes):
+        classifier.classes_ = classes
+    return classifier
+
+
+def _all_classes(rows: tuple[Any, NDArray[Any]], n_classes: int) -> tuple[Any, NDArray[Any]]:
+    """The rows; classes of which all rows are held out are told in words."""
+    X, target = rows
+    missing = np.setdiff1d(np.arange(n_classes), target)
+    if len(missing):
+        raise ValueError(
+            f"{len(missing)} of the classes have so few rows that all of them are held out; set "
+            "holdout=0 (--holdout 0), or leave these rows out."
+        )
+    return X, target
+
+
+class _Slices:
+    """Kept rows as blocks, for a learner that takes each once."""
+
+    def __init__(self, X: Any, target: NDArray[Any], progress: Progress) -> None:
+        self._X, self._target, self._progress = X, target, progress
+
+    def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
+        for begin in range(0, len(self._target), _SLICE):
+            part = slice(begin, begin + _SLICE)
+            yield self._X[part], self._target[part]
+            self._progress.advance(len(self._target[part]))
+
+
+def _evaluated(
+    learner: Any, table: Table, found: Survey, kept: Any, source: str, progress: Progress
+) -> Evaluation | None:
+    if found.held_out.share <= 0:
+        return None
+    scores = scores_for(learner, found.reader.classes)
+    progress.start("Evaluating", None)
+    parts = held_out_rows(table, found) if kept is None else [kept[1]]
+    for X, target in parts:
+        for begin in range(0, len(target), _SLICE):
+            scores.update(X[begin : begin + _SLICE], target[begin : begin + _SLICE])
+        progress.advance(len(target))
+    if scores.n_rows == 0:
+        return None
+    return scores.finish(f"{source}: held-out rows", [])
+
+
+def _curve(learner: Any, n_rows: int) -> list[LearningPoint]:
+    losses = getattr(learner, "loss_curve_", [])
+    return [LearningPoint((place + 1) * n_rows, float(loss)) for place, loss in enumerate(losses)]
+
+
+def _class_texts(classes: NDArray[Any] | None) -> list[str] | None:
+    return None if classes is None else [text_of_label(label) for label in classes.tolist()]
+
+
+def _kernel_text(fitted_map: Any) -> str:
+    return str(getattr(fitted_map, "kernel_", ""))
