@@ -1,0 +1,167 @@
+"""`kernelmill compare`: what kernels are worth on a data file, and what they cost."""
+
+# ruff: noqa: PLC0415 # workflows wait until the command runs
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kernelmill.cli.comparison_table import comparison_tables
+from kernelmill.cli.help_pages import Command, Option
+from kernelmill.cli.options import general_options, report_option, table_options
+from kernelmill.cli.output_files import checked_output
+from kernelmill.cli.progress_bars import ProgressBars
+from kernelmill.cli.terminal import terminal_of
+
+__all__ = ["command"]
+
+_CONTEST = "Comparison"
+
+
+@click.command(
+    "compare",
+    cls=Command,
+    short_help="Compare a linear model, the maps and the exact kernel.",
+    examples=[
+        ("kernelmill compare wine.csv --target quality", "error, time and memory of each"),
+        ("kernelmill compare adult.data -t 14 --missing impute --report c.html", "with plots"),
+        ("kernelmill compare a.csv -t y -n 512 -n 8192", "at these numbers of features"),
+    ],
+)
+@click.argument("data", nargs=-1, required=True)
+@click.option(
+    "--target",
+    "-t",
+    cls=Option,
+    section=_CONTEST,
+    metavar="COL",
+    help="The column to predict: its name, or its index from 0.",
+)
+@click.option(
+    "--task",
+    cls=Option,
+    section=_CONTEST,
+    type=click.Choice(["auto", "classification", "regression"]),
+    default="auto",
+    show_default=True,
+    help="What to predict.",
+)
+@click.option(
+    "--n-components",
+    "-n",
+    cls=Option,
+    section=_CONTEST,
+    type=click.IntRange(min=1),
+    multiple=True,
+    metavar="N",
+    help="Number of features; repeat for more. 256, 1024 and 4096 by default.",
+)
+@click.option(
+    "--missing",
+    cls=Option,
+    section=_CONTEST,
+    type=click.Choice(["error", "impute"]),
+    default="error",
+    show_default=True,
+    help="What a missing value does: stop, or be filled in and marked.",
+)
+@click.option(
+    "--drop",
+    cls=Option,
+    section=_CONTEST,
+    metavar="COL",
+    multiple=True,
+    help="A column to leave out, such as an identifier. Repeat for more.",
+)
+@click.option(
+    "--kernel",
+    cls=Option,
+    section=_CONTEST,
+    metavar="NAME",
+    help="A shift-invariant kernel: gaussian (the default), matern, cauchy, ...",
+)
+@click.option(
+    "--rows",
+    cls=Option,
+    section=_CONTEST,
+    type=click.IntRange(min=10),
+    default=50_000,
+    show_default=True,
+    metavar="N",
+    help="How many rows to train on at most.",
+)
+@click.option(
+    "--exact-rows",
+    cls=Option,
+    section=_CONTEST,
+    type=click.IntRange(min=10),
+    default=5_000,
+    show_default=True,
+    metavar="N",
+    help="How many of them the exact machine gets at most.",
+)
+@click.option(
+    "--threads",
+    "n_threads",
+    cls=Option,
+    section=_CONTEST,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Threads of the native core. All CPUs by default.",
+)
+@click.option(
+    "--seed",
+    cls=Option,
+    section=_CONTEST,
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Of all random choices.",
+)
+@table_options
+@report_option
+@general_options
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    data: tuple[str, ...],
+    n_components: tuple[int, ...],
+    seed: int,
+    report: str | None,
+    table: dict[str, Any],
+    **settings: Any,
+) -> None:
+    """Train a linear model, kernel machines on random features, and the exact kernel machine.
+
+    On the same rows of DATA; the exact machine, whose cost grows with the square of their number,
+    on a part of them where there are many. Shows test error, time and memory of each.
+    """
+    terminal = terminal_of(context)
+    page = None if report is None else checked_output("--report", report, data)
+    from kernelmill.workflows import compare_table
+
+    if n_components:
+        settings["n_components"] = n_components
+    with ProgressBars(terminal) as progress:
+        comparison = compare_table(
+            list(data) if len(data) > 1 else data[0],
+            **settings,
+            **table,
+            random_state=seed,
+            progress=progress,
+        )
+    if page is not None:
+        from kernelmill.report import write_report
+
+        write_report(page, comparison=comparison)
+    terminal.give(
+        {
+            "comparison": comparison.as_json(),
+            "report": None if page is None else str(page),
+        },
+        *comparison_tables(comparison),
+        *([] if page is None else ["", f"Report: {page}"]),
+    )

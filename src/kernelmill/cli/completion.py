@@ -1,0 +1,54 @@
+"""`kernelmill completion`: the script that completes commands and options in a shell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from click.shell_completion import get_completion_class
+
+from kernelmill.cli.help_pages import Command
+from kernelmill.cli.options import general_options
+from kernelmill.cli.terminal import terminal_of
+
+__all__ = ["command"]
+
+# Where each shell looks, without a change to its start-up files where that is possible.
+PLACES = {
+    "bash": "~/.local/share/bash-completion/completions/kernelmill",
+    "zsh": "~/.zfunc/_kernelmill",
+    "fish": "~/.config/fish/completions/kernelmill.fish",
+}
+HINTS = {
+    "zsh": "Have `fpath+=~/.zfunc; autoload -Uz compinit; compinit` in ~/.zshrc.",
+}
+
+
+@click.command(
+    "completion",
+    cls=Command,
+    short_help="Print a script that completes commands in a shell.",
+    examples=[
+        ("kernelmill completion bash", "show the script, and where to put it"),
+        (f"kernelmill completion fish > {PLACES['fish']}", "put it there"),
+    ],
+)
+@click.argument("shell", type=click.Choice(list(PLACES)))
+@general_options
+@click.pass_context
+def command(context: click.Context, shell: str) -> None:
+    """Print the script that completes commands and options in SHELL.
+
+    The script goes to stdout, where to put it to stderr. New shells have the completion.
+    """
+    terminal = terminal_of(context)
+    found = get_completion_class(shell)
+    assert found is not None, "click completes in all of PLACES"
+    root = context.find_root()
+    settings: dict[str, Any] = {}
+    script = found(root.command, settings, "kernelmill", "_KERNELMILL_COMPLETE").source()
+    terminal.give({"shell": shell, "place": PLACES[shell], "script": script})
+    if not terminal.json:
+        click.echo(script)
+    place = f"put this into {PLACES[shell]} (make its folder first) and open a new shell"
+    terminal.note(f"{place}. {HINTS[shell]}" if shell in HINTS else f"{place}.")

@@ -1,0 +1,108 @@
+"""`kernelmill demo`: the whole way on handwritten digits, without a network."""
+
+# ruff: noqa: PLC0415 # scikit-learn and workflows wait until the command runs
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from kernelmill.cli.comparison_table import comparison_tables
+from kernelmill.cli.evaluation_tables import evaluation_tables
+from kernelmill.cli.figures import duration, number, size
+from kernelmill.cli.help_pages import Command
+from kernelmill.cli.model_tables import summary_tables
+from kernelmill.cli.options import general_options
+from kernelmill.cli.progress_bars import ProgressBars
+from kernelmill.cli.terminal import terminal_of
+
+__all__ = ["command"]
+
+N_TEST = 597  # of 1797 images
+
+
+@click.command(
+    "demo",
+    cls=Command,
+    short_help="See it work on handwritten digits.",
+    examples=[("kernelmill demo --out digits", "files into the folder digits")],
+)
+@click.option(
+    "--out",
+    "-o",
+    metavar="FOLDER",
+    default="kernelmill-demo",
+    show_default=True,
+    help="Where the files go; made if it is not there.",
+)
+@general_options
+@click.pass_context
+def command(context: click.Context, out: str) -> None:
+    """Train, evaluate and compare on handwritten digits, and write a report.
+
+    The images ship with scikit-learn and are written as CSV files first: what follows is what any
+    data file gets. Each step is shown with its command line. Under a minute.
+    """
+    terminal = terminal_of(context)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    train, test = folder / "digits-train.csv", folder / "digits-test.csv"
+    model_path, page = folder / "digits.kmill", folder / "report.html"
+    begin = time.perf_counter()
+    n_train = write_digits(train, test)
+    terminal.show(
+        f"Handwritten digits: {number(n_train)} images to train, {number(N_TEST)} to test, "
+        "64 pixels each"
+    )
+    from kernelmill.report import write_report
+    from kernelmill.workflows import compare_table, fit_table
+
+    terminal.show("", f"$ kernelmill fit {train} --target digit --out {model_path}")
+    with ProgressBars(terminal) as progress:
+        model = fit_table(str(train), "digit", progress=progress)
+        model.save(model_path)
+    terminal.show(*summary_tables(model.summary))
+    terminal.show(f"Model: {model_path} ({size(model_path.stat().st_size)})")
+    terminal.show("", f"$ kernelmill evaluate {model_path} {test}")
+    with ProgressBars(terminal) as progress:
+        evaluation = model.evaluate_table(str(test), progress=progress)
+    terminal.show(*evaluation_tables(evaluation))
+    terminal.show("", f"$ kernelmill compare {train} --target digit")
+    with ProgressBars(terminal) as progress:
+        comparison = compare_table(str(train), "digit", progress=progress)
+    terminal.show(*comparison_tables(comparison))
+    write_report(page, fit=model.summary, evaluation=evaluation, comparison=comparison)
+    seconds = time.perf_counter() - begin
+    terminal.give(
+        {
+            "folder": str(folder),
+            "model": str(model_path),
+            "report": str(page),
+            "seconds": seconds,
+            "summary": model.summary.as_json(),
+            "evaluation": evaluation.as_json(),
+            "comparison": comparison.as_json(),
+        },
+        "",
+        f"Done in {duration(seconds)}. The report, for a browser: {page.resolve().as_uri()}",
+    )
+
+
+def write_digits(train: Path, test: Path) -> int:
+    """Write the images as two CSV files with a header; how many are in the first one."""
+    import numpy as np
+    from sklearn.datasets import load_digits
+
+    from kernelmill.random import Stream
+
+    images, digits = load_digits(return_X_y=True)
+    names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
+    rows = np.column_stack([images.astype(int), digits])[
+        Stream.from_seed(0).permutation(len(digits))
+    ]
+    header = ",".join([*names, "digit"])
+    for path, part in ((train, rows[N_TEST:]), (test, rows[:N_TEST])):
+        lines = [header, *(",".join(map(str, row)) for row in part.tolist())]
+        path.write_text("\n".join(lines) + "\n")
+    return len(rows) - N_TEST

@@ -1,0 +1,68 @@
+"""`kernelmill evaluate`: how good a model is on rows whose targets are known."""
+
+# ruff: noqa: PLC0415 # reports wait until the command runs
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kernelmill.cli.evaluation_tables import evaluation_tables
+from kernelmill.cli.help_pages import Command
+from kernelmill.cli.opened_model import opened_model
+from kernelmill.cli.options import general_options, report_option, table_options
+from kernelmill.cli.output_files import checked_output
+from kernelmill.cli.progress_bars import ProgressBars
+from kernelmill.cli.terminal import terminal_of
+
+__all__ = ["command"]
+
+
+@click.command(
+    "evaluate",
+    cls=Command,
+    short_help="Measure the error of a model on a data file.",
+    examples=[
+        ("kernelmill evaluate adult.kmill adult.test", "errors, confusion matrix, calibration"),
+        ("kernelmill evaluate adult.kmill adult.test --report test.html", "also as a page"),
+        ("kernelmill evaluate adult.kmill adult.test --json", "for a program"),
+    ],
+)
+@click.argument("model")
+@click.argument("data", nargs=-1, required=True)
+@table_options
+@report_option
+@general_options
+@click.pass_context
+def command(
+    context: click.Context,
+    model: str,
+    data: tuple[str, ...],
+    report: str | None,
+    table: dict[str, Any],
+) -> None:
+    """Predict the rows of DATA with MODEL and compare with their targets.
+
+    Use rows that the model was not trained on. Classes: share of wrong answers with a 95 %
+    interval, confusion matrix, calibration of the probabilities. Numbers: root mean squared error,
+    R², how many targets lie within the intervals that were predicted.
+    """
+    terminal = terminal_of(context)
+    page = None if report is None else checked_output("--report", report, [model, *data])
+    loaded = opened_model(model)
+    with ProgressBars(terminal) as progress:
+        evaluation = loaded.evaluate_table(
+            list(data) if len(data) > 1 else data[0], progress=progress, **table
+        )
+    if page is not None:
+        from kernelmill.report import write_report
+
+        write_report(page, fit=loaded.summary, evaluation=evaluation)
+    terminal.give(
+        {
+            "evaluation": evaluation.as_json(),
+            "report": None if page is None else str(page),
+        },
+        *evaluation_tables(evaluation),
+        *([] if page is None else ["", f"Report: {page}"]),
+    )

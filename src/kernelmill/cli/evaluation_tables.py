@@ -1,0 +1,171 @@
+"""An evaluation in the terminal: metrics, confusion matrix, calibration, intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kernelmill.cli.figures import duration, number, percent, significant
+
+if TYPE_CHECKING:
+    from kernelmill.workflows.records import Calibration, Coverage, Evaluation
+
+__all__ = ["evaluation_tables", "headline"]
+
+WIDTH = 80
+FIRST, LAST = 16, 7  # characters of the class, and of "100.0 %", the share that is wrong
+LARGEST_MATRIX = 12  # classes
+WORST_PAIRS = 10
+
+_METRICS = {
+    "balanced_error": "mean error of the classes",
+    "log_loss": "log loss",
+    "auc": "area under the ROC curve",
+    "mae": "mean absolute error",
+    "r2": "R²",
+    "mean_target_std": "standard deviation of the target",
+}
+_SHARES = {"error", "balanced_error"}
+_IN_HEADLINE = {"error", "error_low", "error_high", "rmse"}
+
+
+def headline(evaluation: Evaluation) -> str:
+    """The result in one line.
+
+    Examples
+    --------
+    >>> from kernelmill.workflows.records import Evaluation
+    >>> metrics = {"error": 0.146, "error_low": 0.135, "error_high": 0.159}
+    >>> headline(Evaluation("classification", "adult.test", 3256, metrics, 0.1))
+    '14.6 % of 3,256 rows wrong (95 % interval 13.5 % to 15.9 %)'
+    """
+    metrics, rows = evaluation.metrics, number(evaluation.n_rows)
+    if evaluation.task == "classification":
+        low, high = metrics.get("error_low"), metrics.get("error_high")
+        interval = (
+            ""
+            if low is None or high is None
+            else f" (95 % interval {percent(low)} to {percent(high)})"
+        )
+        return f"{percent(metrics.get('error'))} of {rows} rows wrong{interval}"
+    text = f"root mean squared error {significant(metrics.get('rmse'))} on {rows} rows"
+    spread = metrics.get("mean_target_std")
+    if spread is not None:
+        text += f" (the target's std: {significant(spread)})"
+    return text
+
+
+def evaluation_tables(evaluation: Evaluation) -> Iterator[RenderableType]:
+    """Everything about it that fits into 80 columns."""
+    yield headline(evaluation)
+    yield from (f"note: {note}" for note in evaluation.notes)
+    yield ""
+    yield _metrics(evaluation)
+    if evaluation.confusion is not None and evaluation.classes is not None:
+        yield ""
+        yield from _mistakes(evaluation.classes, evaluation.confusion)
+    if evaluation.calibration is not None and evaluation.calibration.counts:
+        yield ""
+        yield Text("Calibration: how often the predicted class was right", "bold")
+        yield _calibration(evaluation.calibration)
+    if evaluation.coverage is not None and evaluation.coverage.nominal:
+        yield ""
+        yield Text("Intervals: how many targets lie within", "bold")
+        yield _coverage(evaluation.coverage)
+
+
+def plain_table() -> Table:
+    """A table with a line under its heading and none elsewhere."""
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+
+
+def _metrics(evaluation: Evaluation) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for name, value in evaluation.metrics.items():
+        if name not in _IN_HEADLINE and value is not None:
+            shown = percent(value) if name in _SHARES else significant(value)
+            table.add_row(_METRICS.get(name, name.replace("_", " ")), shown)
+    rate = evaluation.n_rows / max(evaluation.seconds, 1e-9)
+    table.add_row("time", f"{duration(evaluation.seconds)}, {number(rate)} rows/s")
+    return table
+
+
+def _mistakes(classes: list[str], confusion: list[list[int]]) -> Iterator[RenderableType]:
+    """The confusion matrix where it fits into 80 columns, otherwise its largest entries."""
+    widest = max((len(str(count)) for row in confusion for count in row), default=1)
+    first = min(FIRST, max(map(len, classes), default=0) + 3)
+    room = (WIDTH - first - LAST - 1) // max(len(classes), 1) - 1
+    if len(classes) <= LARGEST_MATRIX and widest <= room:
+        yield Text("Confusion: rows are the true class, columns the predicted one", "bold")
+        yield _confusion(classes, confusion, room)
+    else:
+        yield Text(f"Most frequent mistakes, of {len(classes)} classes", "bold")
+        yield _worst_pairs(classes, confusion)
+
+
+def _confusion(classes: list[str], confusion: list[list[int]], room: int) -> Table:
+    # Names that would be cut are numbered instead: "cl…" beside "cl…" tells nothing.
+    numbered = max(map(len, classes)) > room
+    rows = [f"{i + 1} {name}" for i, name in enumerate(classes)] if numbered else classes
+    columns = [str(i + 1) for i in range(len(classes))] if numbered else classes
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
+    table.add_column("true", no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("wrong", justify="right", no_wrap=True)
+    for i, (name, row) in enumerate(zip(rows, confusion, strict=True)):
+        # Dots for zeros, so that the mistakes are what the eye finds.
+        cells = [str(count) if count else "·" for count in row]
+        total = sum(row)
+        wrong = percent((total - row[i]) / total) if total else "-"
+        table.add_row(_cut(name, FIRST), *cells, wrong)
+    return table
+
+
+def _worst_pairs(classes: list[str], confusion: list[list[int]]) -> Table:
+    """The pairs of classes that are mistaken most often, for matrices too large to show."""
+    pairs = [
+        (count, i, j)
+        for i, row in enumerate(confusion)
+        for j, count in enumerate(row)
+        if i != j and count
+    ]
+    pairs.sort(key=lambda pair: (-pair[0], pair[1], pair[2]))
+    shown = pairs[:WORST_PAIRS]
+    table = plain_table()
+    table.add_column("true class", overflow="fold", max_width=28)
+    table.add_column("taken for", overflow="fold", max_width=28)
+    table.add_column("rows", justify="right")
+    table.add_column("of its rows", justify="right")
+    for count, i, j in shown:
+        table.add_row(classes[i], classes[j], number(count), percent(count / sum(confusion[i])))
+    return table
+
+
+def _calibration(calibration: Calibration) -> Table:
+    table = plain_table()
+    for heading in ("said", "was", "rows"):
+        table.add_column(heading, justify="right")
+    for said, was, count in zip(
+        calibration.predicted, calibration.observed, calibration.counts, strict=True
+    ):
+        table.add_row(percent(said), percent(was), number(count))
+    return table
+
+
+def _coverage(coverage: Coverage) -> Table:
+    table = plain_table()
+    table.add_column("should be", justify="right")
+    table.add_column("are", justify="right")
+    for nominal, observed in zip(coverage.nominal, coverage.observed, strict=True):
+        table.add_row(percent(nominal), percent(observed))
+    return table
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: max(length - 1, 1)] + "…"

@@ -1,0 +1,56 @@
+"""The checkpoint of `kernelmill fit`, beside the model: when it is used, kept and removed."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+__all__ = ["FitCheckpoint"]
+
+
+class FitCheckpoint:
+    """MODEL.checkpoint, and MODEL.checkpoint.old for one that a new training did not want.
+
+    Hours of work hang on a forgotten ``--resume``: an earlier checkpoint is moved aside instead of
+    removed, until the new training has come to its end.
+
+    Parameters
+    ----------
+    model : path
+    """
+
+    def __init__(self, model: Path) -> None:
+        self.path = model.with_name(f"{model.name}.checkpoint")
+        self.old = model.with_name(f"{model.name}.checkpoint.old")
+
+    def prepare(self, resume: bool) -> str | None:
+        """Move an earlier checkpoint aside unless it is wanted; what the user should know."""
+        if resume:
+            if self.path.exists():
+                return f"going on from {self.path}"
+            return f"there is no checkpoint {self.path}: starting from the beginning"
+        if not self.path.exists():
+            return None
+        self.path.replace(self.old)
+        return (
+            f"starting anew: the checkpoint of an earlier fit is now {self.old}, until this one is "
+            f"done (to go on from it: Ctrl-C, mv {self.old} {self.path}, and --resume)"
+        )
+
+    def after_interrupt(self) -> str:
+        """What was kept."""
+        if self.path.exists():
+            return "interrupted: no model was written, checkpoint kept; run again with --resume"
+        self.after_failure()
+        return "interrupted before the first checkpoint: nothing was written"
+
+    def after_failure(self) -> None:
+        """Give an earlier checkpoint its name back if this training wrote none."""
+        if self.old.exists() and not self.path.exists():
+            self.old.replace(self.path)
+
+    def remove(self) -> None:
+        """The model is written: nothing to go on from."""
+        for path in (self.path, self.old):
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()

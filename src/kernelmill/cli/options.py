@@ -1,0 +1,142 @@
+"""Options that several commands share: what to print, and how to read a table."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from kernelmill.cli.help_pages import GENERAL, Option
+from kernelmill.cli.terminal import terminal_of
+
+__all__ = ["general_options", "report_option", "table_options"]
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_TABLE = "Reading tables"
+
+
+def general_options(function: Decorated) -> Decorated:
+    """Add ``--quiet``, ``--json``, ``--debug`` and ``--no-color``, before or after the command."""
+    for option, attribute, value, text in (
+        ("--no-color", "color", False, "No colours (so does the variable NO_COLOR)."),
+        ("--debug", "debug", True, "Show the traceback of an error."),
+        ("--json", "json", True, "One JSON object on stdout, for programs."),
+        ("--quiet", "quiet", True, "Print errors only."),
+    ):
+        function = click.option(
+            option,
+            cls=Option,
+            section=GENERAL,
+            is_flag=True,
+            expose_value=False,
+            help=text,
+            callback=functools.partial(_setting, attribute, value),
+        )(function)
+    return function
+
+
+def _setting(
+    attribute: str, value: bool, context: click.Context, _: click.Parameter, given: bool
+) -> None:
+    if given:
+        setattr(terminal_of(context), attribute, value)
+
+
+def table_options(function: Decorated) -> Decorated:
+    """Add the options of tables, which `function` gets as one dict `table`.
+
+    Only those that were given are in it: what is left out is found out from the file.
+    """
+
+    @functools.wraps(function)
+    def with_table(*args: Any, **settings: Any) -> Any:
+        table = {
+            "format": settings.pop("table_format"),
+            "delimiter": _delimiter(settings.pop("delimiter")),
+            "header": settings.pop("header"),
+            "categorical": settings.pop("categorical"),
+            "numeric": settings.pop("numeric"),
+            "skip_rows": settings.pop("skip_rows"),
+        }
+        given = {name: value for name, value in table.items() if value not in (None, (), 0)}
+        # `header=False` is a setting, though it equals 0.
+        if table["header"] is not None:
+            given["header"] = table["header"]
+        return function(*args, table=given, **settings)
+
+    for option in reversed(_TABLE_OPTIONS):
+        with_table = option(with_table)
+    return with_table  # type: ignore[return-value] # the options are passed on as one dict
+
+
+_FORMATS = ["csv", "parquet", "arrow", "npy", "npz", "idx", "svmlight"]
+
+_TABLE_OPTIONS = [
+    click.option(
+        "--format",
+        "table_format",
+        cls=Option,
+        section=_TABLE,
+        type=click.Choice(_FORMATS),
+        help="Format of DATA, if its name does not tell.",
+    ),
+    click.option(
+        "--delimiter",
+        cls=Option,
+        section=_TABLE,
+        metavar="CHAR",
+        help="Between values, such as ';' or tab. Found out by default.",
+    ),
+    click.option(
+        "--header/--no-header",
+        cls=Option,
+        section=_TABLE,
+        default=None,
+        help="Whether the first line has the names of the columns. Found out by default.",
+    ),
+    click.option(
+        "--categorical",
+        cls=Option,
+        section=_TABLE,
+        metavar="COL",
+        multiple=True,
+        help="A column of categories, though it looks like numbers. Repeat for more.",
+    ),
+    click.option(
+        "--numeric",
+        cls=Option,
+        section=_TABLE,
+        metavar="COL",
+        multiple=True,
+        help="A column of numbers, though it looks like text. Repeat for more.",
+    ),
+    click.option(
+        "--skip-rows",
+        cls=Option,
+        section=_TABLE,
+        type=click.IntRange(min=0),
+        default=0,
+        metavar="N",
+        help="Lines to leave out at the start of each file.",
+    ),
+]
+
+report_option = click.option(
+    "--report",
+    cls=Option,
+    section=GENERAL,
+    metavar="FILE.html",
+    help="Also write an HTML page with plots.",
+)
+
+
+def _delimiter(given: str | None) -> str | None:
+    """The character; shells make it hard to type a tab."""
+    if given is None:
+        return None
+    return {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}.get(
+        given.lower(), given
+    )

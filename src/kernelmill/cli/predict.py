@@ -1,0 +1,106 @@
+"""`kernelmill predict`: predictions of a model for the rows of a table, in a file."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from kernelmill.cli.errors import Interrupted
+from kernelmill.cli.figures import duration, number
+from kernelmill.cli.help_pages import Command, Option
+from kernelmill.cli.opened_model import opened_model
+from kernelmill.cli.options import general_options, table_options
+from kernelmill.cli.output_files import checked_output
+from kernelmill.cli.progress_bars import ProgressBars
+from kernelmill.cli.terminal import terminal_of
+
+__all__ = ["command"]
+
+_RESULT = "Predictions"
+
+
+@click.command(
+    "predict",
+    cls=Command,
+    short_help="Predict the target of new rows.",
+    examples=[
+        ("kernelmill predict adult.kmill new.csv --out answers.csv", "the predicted classes"),
+        ("kernelmill predict adult.kmill new.csv -o p.parquet --probabilities", "and how sure"),
+        ("kernelmill predict wine.kmill new.csv -o w.csv --std --keep-columns", "beside the data"),
+    ],
+)
+@click.argument("model")
+@click.argument("data", nargs=-1, required=True)
+@click.option(
+    "--out",
+    "-o",
+    cls=Option,
+    section=_RESULT,
+    metavar="FILE",
+    required=True,
+    help=".csv, .tsv, .parquet, .feather, .arrow or .npy; overwritten if it exists.",
+)
+@click.option(
+    "--probabilities",
+    cls=Option,
+    section=_RESULT,
+    is_flag=True,
+    help="Add a column for each class (models of log_loss).",
+)
+@click.option(
+    "--std",
+    cls=Option,
+    section=_RESULT,
+    is_flag=True,
+    help="Add standard deviations of new observations (regression).",
+)
+@click.option(
+    "--keep-columns",
+    cls=Option,
+    section=_RESULT,
+    is_flag=True,
+    help="Put the columns of DATA in front.",
+)
+@table_options
+@general_options
+@click.pass_context
+def command(
+    context: click.Context,
+    model: str,
+    data: tuple[str, ...],
+    out: str,
+    probabilities: bool,
+    std: bool,
+    keep_columns: bool,
+    table: dict[str, Any],
+) -> None:
+    """Predict the target of every row of DATA with MODEL, in the order of the rows.
+
+    DATA needs the columns that the model was trained on, by name, in any order; others, the target
+    included, are ignored.
+    """
+    terminal = terminal_of(context)
+    path = checked_output("--out", out, [model, *data])
+    loaded = opened_model(model)
+    begin = time.perf_counter()
+    try:
+        with ProgressBars(terminal) as progress:
+            n_rows = loaded.predict_table(
+                list(data) if len(data) > 1 else data[0],
+                out=path,
+                probabilities=probabilities,
+                std=std,
+                keep_columns=keep_columns,
+                progress=progress,
+                **table,
+            )
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted: {path} was not written") from None
+    seconds = time.perf_counter() - begin
+    rate = number(n_rows / max(seconds, 1e-9))
+    terminal.give(
+        {"rows": n_rows, "out": str(path), "seconds": seconds},
+        f"{number(n_rows)} predictions in {path} ({duration(seconds)}, {rate} rows/s)",
+    )

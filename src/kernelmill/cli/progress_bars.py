@@ -1,0 +1,122 @@
+"""Bars on stderr for work that takes long: how far it is, rows a second, time left."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from kernelmill.cli.figures import duration, number
+from kernelmill.cli.terminal import Terminal
+
+__all__ = ["ProgressBars"]
+
+
+class _Rate(ProgressColumn):
+    """Such as "12,400 rows/s"; empty until there is a rate."""
+
+    def render(self, task: Task) -> Text:
+        if not task.speed:
+            return Text("")
+        return Text(f"{number(task.speed)} {task.fields['unit']}/s")
+
+
+class _Done(ProgressColumn):
+    """The share that is done, or the amount where the whole is not known."""
+
+    def render(self, task: Task) -> Text:
+        if task.total is None:
+            return Text(f"{number(task.completed)} {task.fields['unit']}")
+        return Text(f"{task.percentage:3.0f} %")
+
+
+class ProgressBars:
+    """Shows the stages of a workflow: a bar for the one that runs, a line for each that is done.
+
+    Bars are drawn in terminals only. Findings are said on any stderr, and nothing with ``--quiet``.
+    It is what :class:`kernelmill.workflows.progress.Progress` describes; use it in a ``with``
+    statement, which leaves the terminal as it was.
+
+    Parameters
+    ----------
+    terminal : Terminal
+
+    Examples
+    --------
+    >>> with ProgressBars(Terminal(quiet=True)) as progress:
+    ...     progress.start("Reading", total=100)
+    ...     progress.advance(100)
+    """
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._console: Console = terminal.err()
+        self._drawn = self._console.is_terminal and not terminal.quiet
+        self._bars = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            _Done(),
+            _Rate(),
+            TimeRemainingColumn(compact=True),
+            console=self._console,
+            transient=True,
+            disable=not self._drawn,
+        )
+        self._task: TaskID | None = None
+        self._stage = ""
+        self._unit = "rows"
+        self._amount = 0
+        self._begin = 0.0
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._end_stage(finished=kind is None)
+        self._bars.stop()
+
+    def start(self, stage: str, total: int | None = None, unit: str = "rows") -> None:
+        """A stage begins, and the one before it ends."""
+        self._end_stage(finished=True)
+        self._stage, self._unit, self._amount = stage, unit, 0
+        self._begin = time.monotonic()
+        self._task = self._bars.add_task(stage, total=total, unit=unit)
+
+    def advance(self, amount: int) -> None:
+        """So much more of the stage is done."""
+        self._amount += amount
+        if self._task is not None:
+            self._bars.advance(self._task, amount)
+
+    def say(self, message: str) -> None:
+        """Show a finding above the bars."""
+        if not self._terminal.quiet:
+            self._console.print(message, soft_wrap=True)
+
+    def _end_stage(self, finished: bool) -> None:
+        if self._task is None:
+            return
+        self._bars.remove_task(self._task)
+        self._task = None
+        if finished and self._drawn:
+            amount = f"{number(self._amount)} {self._unit}, " if self._amount else ""
+            seconds = duration(time.monotonic() - self._begin)
+            self._console.print(f"{self._stage}: {amount}{seconds}", style="dim")

@@ -1,0 +1,285 @@
+"""From a data file to a model to predictions, by the command line."""
+
+import json
+
+import numpy as np
+import pytest
+
+from kernelmill.cli import fit_checkpoint, progress_bars
+from kernelmill.workflows import load
+from kernelmill.workflows.records import Evaluation, FitSummary
+
+SMALL = ["--n-components", "64"]
+
+
+def test_fit_with_a_file_and_a_target_only(run, rings, monkeypatch):
+    monkeypatch.chdir(rings.parent)
+    code, out, err = run("fit", "rings.csv", "--target", "place", "--drop", "radius", *SMALL)
+    assert code == 0
+    assert "the model goes to rings.kmill" in err
+    assert "wrong (95 % interval" in out
+    assert "Next: kernelmill predict rings.kmill NEW.csv --out predictions.csv" in out
+    assert "\x1b" not in out + err
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    assert load("rings.kmill").summary.n_components == 64
+    assert sorted(path.name for path in rings.parent.iterdir()) == ["rings.csv", "rings.kmill"]
+
+
+def test_options_reach_the_fit(run, rings, tmp_path):
+    out = tmp_path / "m.kmill"
+    code, printed, _ = run(
+        *("fit", rings, "-t", "radius", "-o", out, "--map", "tensor_sketch", "--no-tune"),
+        *("--map-option", "degree=3", "--alpha", "0.5", "--seed", "7", "--holdout", "0.25"),
+        *("--drop", "place", "--categorical", "a", "--json", *SMALL),
+    )
+    assert code == 0
+    record = json.loads(printed)
+    summary = FitSummary.from_json(record["summary"])
+    assert record["model"] == str(out)
+    assert record["bytes"] == out.stat().st_size
+    assert (summary.task, summary.target) == ("regression", "radius")
+    assert (summary.map_name, summary.n_components) == ("tensor_sketch", 64)
+    assert (summary.alpha, summary.seed) == (0.5, 7)
+    assert 100 < summary.n_held_out < 200
+    assert {column.name: column.kind for column in summary.columns} == {
+        "a": "category",
+        "b": "numeric",
+        "colour": "category",
+    }
+    assert load(out).learner.feature_map_.degree == 3
+
+
+def test_float16_halves_the_weights(run, rings, tmp_path):
+    for weights in ("float32", "float16"):
+        common = ["-t", "place", "-o", tmp_path / weights, "--no-tune", "--epochs", "4"]
+        code, _, _ = run("fit", rings, *common, "--weights", weights, "-n", "4096", "--quiet")
+        assert code == 0
+    large, small = ((tmp_path / name).stat().st_size for name in ("float32", "float16"))
+    assert large - small > 4096
+
+
+def test_files_are_one_table(run, rings, tmp_path):
+    lines = rings.read_text().splitlines(keepends=True)
+    (tmp_path / "part-1.csv").write_text("".join(lines[:300]))
+    (tmp_path / "part-2.csv").write_text("".join([lines[0], *lines[300:]]))
+    for data in ([tmp_path / "part-1.csv", tmp_path / "part-2.csv"], [tmp_path / "part-*.csv"]):
+        out = tmp_path / "m.kmill"
+        code, printed, _ = run(
+            "fit", *data, "-t", "place", "-o", out, "--no-tune", "--json", *SMALL
+        )
+        assert code == 0
+        summary = json.loads(printed)["summary"]
+        assert summary["n_rows"] + summary["n_held_out"] == 600
+
+
+def test_a_missing_target_lists_the_columns(run, rings):
+    code, out, err = run("fit", rings, "--quiet")
+    assert (code, out) == (1, "")
+    assert "which column is to be predicted?" in err
+    assert "try: give --target, one of: a, b, colour, radius, place" in err
+
+
+def test_near_columns_are_suggested(run, rings):
+    code, _, err = run("fit", rings, "-t", "palce")
+    assert code == 1
+    assert "'place'" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fit", "no.csv", "-t", "a"], "no.csv"),
+        (["predict", "no.kmill", "{csv}", "-o", "x.csv"], "no.kmill"),
+        (["evaluate", "{csv}", "{csv}"], "rings.csv"),
+        (["inspect", "{csv}"], "rings.csv"),
+        (["fit", "{csv}", "-t", "place", "-o", "no/m.kmill"], "no/m.kmill"),
+        (["fit", "{csv}", "-t", "place", "--report", "no/r.html"], "no/r.html"),
+        (["fit", "{csv}", "-t", "place", "-o", "."], "folder"),
+        (["fit", "{csv}", "-t", "place", "-o", "{csv}"], "overwritten"),
+        (["fit", "{csv}", "-t", "place", "--alpha", "-1"], "--alpha must be"),
+        (["fit", "{csv}", "-t", "place", "--kernel", "gausian"], "gaussian"),
+        (["fit", "{csv}", "-t", "place", "--map-option", "degree=3"], "degree"),
+    ],
+)
+def test_work_that_cannot_be_done_exits_with_1(run, rings, monkeypatch, arguments, words):
+    monkeypatch.chdir(rings.parent)
+    before = rings.read_text()
+    code, out, err = run(*[argument.format(csv=rings) for argument in arguments])
+    assert (code, out) == (1, ""), err
+    assert words in err[err.index("error: ") :]
+    assert "Traceback" not in err
+    assert "unexpected: " not in err
+    assert rings.read_text() == before
+    assert [path.name for path in rings.parent.iterdir()] == ["rings.csv"]
+
+
+def test_map_options_need_a_name_and_a_value(run, rings):
+    code, _, err = run("fit", rings, "-t", "place", "--map-option", "degree")
+    assert code == 2
+    assert "NAME=VALUE" in err
+
+
+def test_predict_writes_a_row_for_each_row(run, fitted, tmp_path):
+    data, model = fitted / "rings.csv", fitted / "rings.kmill"
+    out = tmp_path / "p.csv"
+    code, printed, _ = run("predict", model, data, "-o", out, "--probabilities")
+    assert code == 0
+    assert printed.startswith(f"600 predictions in {out}")
+    lines = [line.replace('"', "").split(",") for line in out.read_text().splitlines()]
+    assert lines[0] == ["prediction", "probability of in", "probability of out"]
+    assert len(lines) == 601
+    for prediction, inside, _ in lines[1:]:
+        assert (prediction == "in") == (float(inside) >= 0.5)
+    code, printed, _ = run("predict", model, data, "-o", out, "--keep-columns", "--json")
+    record = json.loads(printed)
+    assert (code, record["rows"], record["out"]) == (0, 600, str(out))
+    assert out.read_text().splitlines()[0].replace('"', "").split(",")[-1] == "prediction"
+
+
+def test_predict_std(run, fitted, tmp_path):
+    out = tmp_path / "p.npy"
+    code, _, _ = run(
+        "predict", fitted / "radius.kmill", fitted / "rings.csv", "-o", out, "--std", "--quiet"
+    )
+    assert code == 0
+    assert np.load(out).shape == (600, 2)
+    code, _, err = run(
+        "predict", fitted / "rings.kmill", fitted / "rings.csv", "-o", out, "--std", "--quiet"
+    )
+    assert code == 1
+    assert "--probabilities" in err
+
+
+def test_predict_does_not_overwrite_what_it_reads(run, fitted):
+    data, model = fitted / "rings.csv", fitted / "rings.kmill"
+    before = data.read_bytes(), model.read_bytes()
+    for out in (data, model, fitted / ".." / fitted.name / "rings.csv"):
+        code, _, err = run("predict", model, data, "-o", out)
+        assert code == 1
+        assert "is an input of this command" in err
+    assert (data.read_bytes(), model.read_bytes()) == before
+
+
+@pytest.mark.parametrize("name", ["rings", "radius"])
+def test_evaluate(run, fitted, name):
+    code, out, _ = run("evaluate", fitted / f"{name}.kmill", fitted / "rings.csv", "--json")
+    assert code == 0
+    evaluation = Evaluation.from_json(json.loads(out)["evaluation"])
+    assert evaluation.n_rows == 600
+    code, out, _ = run("evaluate", fitted / f"{name}.kmill", fitted / "rings.csv")
+    assert code == 0
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    if name == "rings":
+        assert "Confusion: rows are the true class" in out
+        assert "Calibration" in out
+        assert f"{100 * evaluation.metrics['error']:.1f} % of 600 rows wrong" in out
+    else:
+        assert out.startswith(f"root mean squared error {evaluation.metrics['rmse']:.4g}")
+
+
+def test_quiet_means_nothing_but_errors(run, fitted):
+    assert run("--quiet", "evaluate", fitted / "rings.kmill", fitted / "rings.csv") == (0, "", "")
+
+
+def test_inspect(run, fitted):
+    code, out, err = run("inspect", fitted / "rings.kmill")
+    assert (code, err) == (0, "")
+    for words in ("classification", "place", "2: in, out", "fastfood, ", "128 features", "colour"):
+        assert words in out
+    assert "Held out: " in out
+    code, out, _ = run("inspect", fitted / "rings.kmill", "--json")
+    record = json.loads(out)
+    assert record["bytes"] == (fitted / "rings.kmill").stat().st_size
+    assert record["format_version"] == 1
+    assert FitSummary.from_json(record["summary"]).classes == ["in", "out"]
+
+
+def test_models_saved_in_python_are_told_apart(run, rings, tmp_path):
+    from kernelmill.learners import KernelRegressor
+
+    path = tmp_path / "learner.kmill"
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    KernelRegressor(random_state=0).fit(rows, rows[:, 0]).save(path)
+    code, out, _ = run("inspect", path)
+    assert code == 0
+    assert "KernelRegressor" in out
+    assert json.loads(run("inspect", path, "--json")[1])["summary"] is None
+    code, _, err = run("predict", path, rings, "-o", tmp_path / "p.csv")
+    assert code == 1
+    assert "holds a KernelRegressor that was saved in Python" in err
+
+
+def test_transform_writes_features_whose_products_are_kernel_values(run, fitted, tmp_path):
+    out = tmp_path / "z.npy"
+    code, printed, _ = run("transform", fitted / "rings.kmill", fitted / "rings.csv", "-o", out)
+    assert code == 0
+    assert printed.startswith("600 rows of 128 features")
+    features = np.load(out)
+    assert features.shape == (600, 128)
+    np.testing.assert_allclose((features**2).sum(axis=1), 1, rtol=1e-5)  # k(x, x)
+
+
+def test_interrupted_fits_resume(run, rings, tmp_path, monkeypatch):
+    """As if it had never been interrupted, to the bit."""
+    out, checkpoint = tmp_path / "m.kmill", tmp_path / "m.kmill.checkpoint"
+    arguments = ["fit", rings, "-t", "place", "-o", out, "--no-tune", "--epochs", "40", *SMALL]
+    arguments += ["--checkpoint-seconds", "0"]
+    assert run(*arguments)[0] == 0
+    assert not checkpoint.exists()
+    whole = load(out).learner.coef_
+    out.unlink()
+
+    def interrupt(bars, amount):
+        if checkpoint.exists():
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(progress_bars.ProgressBars, "advance", interrupt)
+        code, _, err = run(*arguments)
+    assert code == 130
+    assert "checkpoint kept" in err
+    assert "try: run again with --resume" in err
+    assert not out.exists()
+    code, _, err = run(*arguments, "--resume")
+    assert code == 0
+    assert f"going on from {checkpoint}" in err
+    np.testing.assert_array_equal(load(out).learner.coef_, whole)
+    assert not checkpoint.exists()
+
+
+def test_resume_without_a_checkpoint_starts_from_the_beginning(run, rings, tmp_path):
+    out = tmp_path / "m.kmill"
+    code, _, err = run("fit", rings, "-t", "place", "-o", out, "--no-tune", "--resume", *SMALL)
+    assert code == 0
+    assert "there is no checkpoint" in err
+    assert out.exists()
+
+
+def test_a_forgotten_resume_loses_nothing(tmp_path):
+    checkpoint = fit_checkpoint.FitCheckpoint(tmp_path / "m.kmill")
+    checkpoint.path.write_text("hours of work")
+    assert "starting anew" in checkpoint.prepare(resume=False)
+    assert not checkpoint.path.exists()
+    assert "nothing was written" in checkpoint.after_interrupt()
+    assert checkpoint.path.read_text() == "hours of work"
+    checkpoint.prepare(resume=False)
+    checkpoint.after_failure()
+    assert checkpoint.path.read_text() == "hours of work"
+    checkpoint.prepare(resume=False)
+    checkpoint.path.write_text("new")
+    assert "checkpoint kept" in checkpoint.after_interrupt()
+    assert checkpoint.old.read_text() == "hours of work"
+    checkpoint.remove()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_of_other_settings_is_refused_with_the_move(run, rings, tmp_path):
+    out, checkpoint = tmp_path / "m.kmill", tmp_path / "m.kmill.checkpoint"
+    checkpoint.write_bytes(b"not a checkpoint")
+    code, _, err = run("fit", rings, "-t", "place", "-o", out, "--no-tune", "--resume", *SMALL)
+    assert code == 1
+    assert "checkpoint" in err
+    assert "try: " in err
+    assert not out.exists()
+    assert checkpoint.exists()
