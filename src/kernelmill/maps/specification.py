@@ -29,6 +29,7 @@ from kernelmill.maps.taylor_sketch import TaylorSketch
 from kernelmill.maps.tensor_sketch import TensorSketch
 from kernelmill.projections.given import GivenFactors
 from kernelmill.random import Stream
+from kernelmill.runtime.threads import resolve_threads
 from kernelmill.storage import ModelFileError
 
 __all__ = [
@@ -145,6 +146,7 @@ def map_specification(fitted_map: Any) -> tuple[Values, dict[str, NDArray[Any]]]
     """
     name = _name_of(fitted_map)
     check_is_fitted(fitted_map)
+    resolve_threads(fitted_map.n_threads)  # it may have been set after `fit`
     current = fitted_map.get_params(deep=False)
     parameters = {**current, **fitted_map._fitted_parameters}
     values, tensors = _parameter_values(
@@ -307,7 +309,8 @@ def _parameter_values(
     tensors: dict[str, NDArray[Any]] = {}
     for key, value in parameters.items():
         if key == "kernel":
-            values[key], tensors = kernel_values(value, kernel, "kernel")
+            values[key], of_kernel = kernel_values(value, kernel, "kernel")
+            tensors |= of_kernel
         elif key == "factors":
             values[key] = None if value is None else "given"
             if value is not None:
