@@ -28,8 +28,10 @@ class ColumnarFile(TableFile):
         for name in ("delimiter", "header", "skip_rows"):
             if getattr(options, name) not in (None, 0):
                 raise TableError(f"{name} is for text files, but {path} has columns with types.")
-        schema = self.schema()
-        self._names, notes = unique_names(schema.names)
+        with arrow_errors(path):  # names may not be UTF-8
+            schema = self.schema()
+            names = schema.names
+        self._names, notes = unique_names(names)
         self.notes += notes
         if not self._names:
             raise TableError(f"{path} has no columns; give a file with some.")

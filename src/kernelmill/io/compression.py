@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import os
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -13,7 +14,16 @@ from typing import IO, Any, cast
 
 from kernelmill.io.errors import TableError
 
-__all__ = ["COMPRESSIONS", "compression_of", "decompressed_copy", "first_bytes", "open_stream"]
+__all__ = [
+    "COMPRESSIONS",
+    "compression_of",
+    "decompressed_copy",
+    "first_bytes",
+    "largest_size",
+    "open_stream",
+    "read_at",
+    "read_fully",
+]
 
 COMPRESSIONS = (".gz", ".bz2", ".zst")
 
@@ -84,6 +94,16 @@ def read_fully(stream: Any, count: int) -> bytes:
         pieces.append(piece)
         missing -= len(piece)
     return b"".join(pieces)
+
+
+def read_at(stream: IO[bytes], offset: int, count: int) -> bytes:
+    """`count` bytes at a place of a file, or fewer at its end; the file's position stays."""
+    pieces = []
+    while count > 0 and (piece := os.pread(stream.fileno(), count, offset)):
+        pieces.append(piece)
+        offset += len(piece)
+        count -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def decompressed_copy(path: Path) -> IO[bytes]:

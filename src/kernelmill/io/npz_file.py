@@ -20,6 +20,14 @@ __all__ = ["NpzFile"]
 
 _MATRIX_NAMES = ("X", "data")
 _LABEL_NAMES = ("y", "target")
+_ARCHIVE_FAULTS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    UnicodeDecodeError,
+    struct.error,
+)
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # the signature and the lengths of name and extra field
 
 
@@ -93,7 +101,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, struct.error) as error:
+    except _ARCHIVE_FAULTS as error:
         raise TableError(f"{path} is not a sound NPZ file: {error}; get it again.") from None
     except OSError as error:
         raise TableError(f"{path} cannot be read: {error.strerror or error}.") from None

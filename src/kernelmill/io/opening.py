@@ -16,7 +16,7 @@ __all__ = ["open_table"]
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def open_table(  # noqa: PLR0913  (the options of all formats)
+def open_table(
     source: Source,
     *,
     format: str | None = None,  # noqa: A002
@@ -51,12 +51,13 @@ def open_table(  # noqa: PLR0913  (the options of all formats)
     delimiter : str, optional
         Of text: one character, or "whitespace" (also " ") for runs of spaces and tabs, which knows
         no quotes. By default the one of tab, semicolon, bar and comma that gives the same number of
-        values in most of the first lines (64 KiB), or whitespace if none of them occurs.
+        values in most of the first lines (200, at most 64 KiB), or whitespace if none of them does.
     header : bool, optional
         Whether the first line of text has names. By default it has, if none of its values is a
-        number or missing and either there are numbers or dates in the lines below (the first
-        64 KiB), or, all columns being text, the values of the first line do not occur again in
-        their columns while others do. Without a header the names are "0", "1", ...
+        number or missing (but the first may be empty: row numbers) and either there are numbers or
+        dates in the lines below (most values of a column, among those lines), or, all columns
+        being text, the values of the first line do not occur again in their columns while others
+        do, or there is no other line. Without a header the names are "0", "1", ...
     categorical, numeric : sequence of str or int
         Columns, by name or zero-based place, whose kind is given here.
     skip_rows : int, default=0

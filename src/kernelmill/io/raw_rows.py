@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.io.compression import read_fully
+from kernelmill.io.compression import read_at, read_fully
 from kernelmill.io.errors import TableError
 
 __all__ = ["RawArray", "RawRows"]
@@ -108,8 +108,8 @@ class RawRows:
             mapped = np.memmap(stream, array.dtype, "r", offset, array.shape, order="F")
             rows = np.ascontiguousarray(mapped[first : first + count])
             return rows.astype(array.dtype.newbyteorder("="), copy=False)
-        stream.seek(offset + first * array.row_bytes)
-        return self._rows_of(read_fully(stream, count * array.row_bytes), count)
+        data = read_at(stream, offset + first * array.row_bytes, count * array.row_bytes)
+        return self._rows_of(data, count)
 
     def _rows_of(self, data: bytes, count: int) -> NDArray[Any]:
         array = self.array

@@ -32,7 +32,7 @@ _SPELLINGS = {
     " ": WHITESPACE,
     "space": WHITESPACE,
 }
-_RECORDS_LOOKED_AT = 1000
+_RECORDS_LOOKED_AT = 200
 
 _RUNS = re.compile(rb"[ \t]+")
 _LINE_ENDS = re.compile(rb" ?(\r\n|\n|\r) ?")

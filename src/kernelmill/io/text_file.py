@@ -15,6 +15,7 @@ from kernelmill.io.compression import (
     decompressed_copy,
     first_bytes,
     open_stream,
+    read_at,
     read_fully,
 )
 from kernelmill.io.errors import TableError
@@ -80,7 +81,7 @@ class TextFile(TableFile):
         offset = len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0
         for _ in range(self.options.skip_rows):
             offset = _after_line(start, offset)
-        if not start[offset:].strip():
+        if not start[offset : offset + _DIALECT_BYTES].strip() and not start[offset:].strip():
             what = "has only empty lines" if self.options.skip_rows == 0 else "has no more lines"
             raise TableError(f"{self.path} {what}; give a file with rows, or fewer skip_rows.")
         return offset
@@ -189,16 +190,17 @@ class TextFile(TableFile):
         """The offset, the bytes and the first line of pieces of complete records."""
         separator, quotes = self._dialect.separator.encode(), self._dialect.quotes
         position = self._offset
-        if self._copy is not None or compression_of(self.path) is None:
-            stream.seek(position)
-        else:
+        anywhere = self._copy is not None or compression_of(self.path) is None
+        if not anywhere:
             read_fully(stream, position)
         line, rest, wanted, at_end = self._first_line, b"", self._piece_bytes, False
         while not at_end:
-            if self._copy is not None:
-                stream.seek(position + len(rest))  # another pass may use the same file
-            more = read_fully(stream, wanted - len(rest))
-            at_end = len(more) < wanted - len(rest)
+            missing = wanted - len(rest)
+            if anywhere:  # another pass may read the same file now
+                more = read_at(stream, position + len(rest), missing)
+            else:
+                more = read_fully(stream, missing)
+            at_end = len(more) < missing
             data = rest + more
             if at_end:
                 cut = len(data)
@@ -242,8 +244,7 @@ class TextFile(TableFile):
         """A block whose place is known from a complete pass."""
         offset, size, line = self._places[number]
         with self._stream() as stream:
-            stream.seek(offset)
-            data = read_fully(stream, size)
+            data = read_at(stream, offset, size)
         return self._parser.parse(data, line), None
 
 
