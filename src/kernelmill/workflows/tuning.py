@@ -32,6 +32,7 @@ _FIRST_C = 10.0
 _REFINING_COMPONENTS = 2048
 _ROWS_TO_SEE = 100_000
 _MOST_STEPS = 6
+_WORTH_IT = 0.995  # a penalty is not given up for less than half a percent of the loss
 
 
 @dataclass(frozen=True)
@@ -249,7 +250,9 @@ class _Refinement:
         if self._loss_at(length_scale, C * factor) >= self._loss_at(length_scale, C):
             factor = 0.1
         while 1e-2 < C < 1e5:
-            if self._loss_at(length_scale, C * factor) >= self._loss_at(length_scale, C):
+            if self._loss_at(length_scale, C * factor) >= _WORTH_IT * self._loss_at(
+                length_scale, C
+            ):
                 break
             C *= factor
         return C
