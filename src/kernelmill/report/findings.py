@@ -46,7 +46,10 @@ def majority_error(evaluation: Evaluation) -> tuple[str, float] | None:
 
 
 def mean_rmse(evaluation: Evaluation) -> float | None:
-    """The root mean squared error of always answering the mean of these targets, from R²."""
+    """The root mean squared error of always answering the mean of these targets."""
+    spread = evaluation.metrics.get("target_std")
+    if is_number(spread):
+        return spread
     rmse, r2 = evaluation.metrics.get("rmse"), evaluation.metrics.get("r2")
     if rmse is None or r2 is None or not is_number(rmse) or not is_number(r2) or r2 >= 1:
         return None

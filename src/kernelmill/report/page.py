@@ -65,7 +65,7 @@ def render(
     >>> from kernelmill.report import render
     >>> from kernelmill.workflows.records import Evaluation
     >>> evaluation = Evaluation("classification", "new.csv", 50, {"error": 0.1}, 0.2)
-    >>> "The model gets 10.0\N{NO-BREAK SPACE}% of 50 rows wrong." in render(evaluation=evaluation)
+    >>> "of 50 rows of new.csv wrong." in render(evaluation=evaluation)
     True
     """
     if fit is None and evaluation is None and comparison is None:

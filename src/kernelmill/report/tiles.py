@@ -29,6 +29,7 @@ _NAMES = {
     "rmse": "root mean squared error",
     "mae": "mean absolute error",
     "r2": "R²",
+    "target_std": "standard deviation of the targets",
 }
 
 

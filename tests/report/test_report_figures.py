@@ -1,0 +1,199 @@
+"""The plots show what the records hold, in colours that can be told from the ground."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from matplotlib.path import Path
+
+from kernelmill import report
+from kernelmill.report.confusion_figure import MAX_OPACITY, most_confused
+from kernelmill.report.drawing import label_ends, log_ticks, new_figure, thinned
+from kernelmill.report.palette import COLOURS, SERIES
+from kernelmill.workflows.records import (
+    Calibration,
+    Coverage,
+    Evaluation,
+    KernelCheck,
+    LearningPoint,
+    TuningPoint,
+)
+
+NAN = float("nan")
+
+
+def lines_of(axes):
+    return [[list(map(float, v)) for v in line.get_data()] for line in axes.get_lines()]
+
+
+def test_kernel_check_draws_pairs_that_are_numbers():
+    check = KernelCheck([0.1, NAN, 0.9, 0.5], [0.2, 0.5, NAN, 0.4], 0.1, 64)
+    (axes,) = report.kernel_check_figure(check).axes
+    assert lines_of(axes)[1] == [[0.1, 0.5], [0.2, 0.4]]
+    assert axes.get_xlim() == axes.get_ylim()
+
+
+def test_many_points_are_thinned():
+    values = [k / 9999 for k in range(9999)]
+    (axes,) = report.kernel_check_figure(KernelCheck(values, values, 0.0, 64)).axes
+    assert 1000 <= len(lines_of(axes)[1][0]) <= 2000
+
+
+def test_error_by_features(samples):
+    comparison = samples["comparison"]["comparison"]
+    (axes,) = report.error_by_features_figure(comparison).axes
+    drawn = lines_of(axes)
+    assert [line[0] for line in drawn[:3]] == [[256.0, 1024.0, 4096.0]] * 3
+    assert drawn[0][1] == [m.error for m in comparison.models if m.name == "fastfood"]
+    assert [line[1] for line in drawn[3:]] == [[0.152, 0.152], [0.067, 0.067]]
+    names = {text.get_text() for text in axes.texts}
+    assert names == {"linear", "fastfood", "random_fourier", "taylor_sketch", "exact kernel"}
+
+
+def test_one_size_of_features_can_be_drawn(samples):
+    comparison = samples["comparison"]["comparison"]
+    models = [m for m in comparison.models if m.n_components in (None, 1024)]
+    (axes,) = report.error_by_features_figure(replace(comparison, models=models)).axes
+    assert lines_of(axes)[0][0] == [1024.0]
+    low, high = axes.get_xlim()
+    assert low < 1024 < high
+
+
+def test_tuning_draws_the_best_penalties():
+    points = [TuningPoint(s, 10.0**-a, 0.1 * a + 0.01 * s) for a in range(9) for s in (1, 2)]
+    (axes,) = report.tuning_figure([*points, TuningPoint(3.0, 1.0, NAN)]).axes
+    assert len(lines_of(axes)) == 6 + 1
+    assert lines_of(axes)[-1] == [[1.0], [0.01]]  # the ring around the best
+
+
+def test_learning_curve_leaves_out_what_is_not_known():
+    points = [LearningPoint(10, 0.5), LearningPoint(20, NAN, 0.2), LearningPoint(30, 0.3, None)]
+    above, below = report.learning_curve_figure(points).axes
+    assert lines_of(above) == [[[10.0, 30.0], [0.5, 0.3]]]
+    assert lines_of(below) == [[[20.0], [0.2]]]
+    assert len(report.learning_curve_figure(points[:1]).axes) == 1
+
+
+def test_time_is_one_bar_of_all_stages(samples):
+    (axes,) = report.time_figure(samples["regression"]["fit"]).axes
+    bars = [(round(p.get_x(), 6), round(p.get_width(), 6)) for p in axes.patches]
+    assert bars == [(0, 0.9), (0.9, 11.2), (12.1, 6.4), (18.5, 0.5)]
+
+
+def test_memory_has_a_bar_for_each_that_is_known(samples):
+    comparison = samples["comparison"]["comparison"]
+    models = [replace(comparison.models[0], peak_memory=None), *comparison.models[1:]]
+    (axes,) = report.memory_figure(replace(comparison, models=models)).axes
+    assert len(axes.patches) == len(models) - 1
+
+
+def test_confusion_of_many_classes_shows_the_most_confused():
+    n = 70
+    matrix = [[10 * (i == j) + (i < 60 and j == (i + 1) % 60) for j in range(n)] for i in range(n)]
+    assert most_confused(matrix) == list(range(60))
+    (axes,) = report.confusion_figure([str(k) for k in range(n)], matrix).axes
+    squares = [list(patch.get_path().codes).count(Path.MOVETO) for patch in axes.patches]
+    assert squares == [60, 60]
+    assert not axes.texts
+
+
+@pytest.mark.parametrize("matrix", [[[1]], [[0, 0], [0, 0]], [[1, 2], [3]]])
+def test_confusion_of_another_shape_is_refused(matrix):
+    with pytest.raises(ValueError, match="square matrix"):
+        report.confusion_figure(["a", "b"], matrix)
+
+
+def test_nothing_to_draw_is_refused(samples):
+    lost = samples["unknown"]["comparison"]
+    nothing = Evaluation("regression", "a.csv", 0, {}, 0.0)
+    for draw, record in (
+        (report.kernel_check_figure, KernelCheck([], [], NAN, 8)),
+        (report.calibration_figure, Calibration([NAN], [0.5], [1])),
+        (report.coverage_figure, Coverage([], [])),
+        (report.predicted_figure, nothing),
+        (report.residuals_figure, nothing),
+        (report.tuning_figure, []),
+        (report.learning_curve_figure, [LearningPoint(5)]),
+        (report.time_figure, samples["bare"]["fit"]),
+        (report.error_by_features_figure, lost),
+        (report.error_by_time_figure, lost),
+        (report.memory_figure, lost),
+    ):
+        with pytest.raises(ValueError, match="must hold"):
+            draw(record)
+
+
+@pytest.mark.parametrize("ends", [(1e-3, 1e-3), (0.4, 0.41), (1, 30), (3e-4, 5e7), (250, 4100)])
+def test_log_ticks_are_few_and_inside(ends):
+    ticks = log_ticks(*ends)
+    assert 1 <= len(ticks) <= 6
+    assert ticks == sorted(set(ticks))
+    assert all(ends[0] * 0.999 <= tick <= ends[1] * 1.001 for tick in ticks)
+
+
+def test_thinned_keeps_the_last_and_no_neighbours():
+    assert thinned([1000, 1024, 4096, 16384, 16400]) == [1024, 4096, 16400]
+    assert thinned([7]) == [7]
+
+
+def test_labels_of_lines_do_not_touch():
+    axes = new_figure().subplots()
+    axes.set_ylim(0, 1)
+    label_ends(axes, [(y, f"{y}", "#000000") for y in (0.0, 0.01, 0.5, 0.99, 1.0, 1.0)])
+    heights = sorted(text.get_position()[1] for text in axes.texts)
+    gaps = [b - a for a, b in pairwise(heights)]
+    assert min(gaps) >= 0.0749
+    assert heights[-1] <= 1
+
+
+def luminance(colour):
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    a, b = sorted([luminance(one), luminance(other)])
+    return (b + 0.05) / (a + 0.05)
+
+
+def blend(colour, ground, opacity):
+    mixed = [
+        round(opacity * int(colour[k : k + 2], 16) + (1 - opacity) * int(ground[k : k + 2], 16))
+        for k in (1, 3, 5)
+    ]
+    return "#" + "".join(f"{each:02x}" for each in mixed)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_contrast(scheme):
+    """WCAG AA: 4.5 for text, and plots use every series' colour for text as well."""
+    colours = {name: pair[scheme] for name, pair in COLOURS.items()}
+    for ground in ("page", "card", "sunken"):
+        for text in ("ink", "muted", "accent"):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    for text in SERIES:
+        assert contrast(colours[text], colours["card"]) >= 4.5, text
+    for cell in ("blue", "orange"):
+        darkest = blend(colours[cell], colours["card"], MAX_OPACITY)
+        assert contrast(colours["ink"], darkest) >= 4.5, cell
+
+
+def test_each_colour_has_one_purpose():
+    lights = [pair[0] for pair in COLOURS.values()]
+    assert len(set(lights)) == len(lights)
+
+
+def test_no_window_system_is_needed():
+    """pyplot chooses a backend and keeps every figure alive: reports never load it."""
+    code = (
+        "import sys; from kernelmill import report; "
+        "from kernelmill.workflows.records import *; "
+        "report.render(evaluation=Evaluation('regression', 'a', 2, {'rmse': 1.0}, 0.1, "
+        "actual=[1.0, 2.0], predicted=[1.0, 3.0])); "
+        "print('matplotlib.pyplot' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -1,0 +1,100 @@
+"""The page in a real browser: nothing sticks out, nothing is fetched, nothing goes wrong."""
+
+import pytest
+
+from kernelmill.report.palette import COLOURS
+
+PAGES = ("hostile", "ten_classes", "regression", "forty_classes")
+
+# What is wider than its own scrolling box may be: the box is looked at, not what is in it.
+STICKING_OUT = """
+(() => {
+  const wrong = [];
+  for (const e of document.body.querySelectorAll('*')) {
+    if (e.parentElement.closest('.scroll, pre, svg')) continue;
+    const box = e.getBoundingClientRect();
+    if (box.width && (box.left < -0.5 || box.right > innerWidth + 0.5))
+      wrong.push(e.tagName + '.' + e.className + ' ' + box.left + ' to ' + box.right);
+  }
+  return wrong;
+})()
+"""
+
+CUT_OFF = """
+(() => {
+  const wrong = [];
+  for (const text of document.querySelectorAll('svg text')) {
+    const box = text.getBoundingClientRect();
+    const around = text.closest('figure').getBoundingClientRect();
+    if (box.left < around.left || box.right > around.right || box.bottom > around.bottom)
+      wrong.push(text.textContent + ' ' + box.left + ' to ' + box.right);
+  }
+  return wrong;
+})()
+"""
+
+BOTH_FOUND_WHERE_THEY_ARE = """
+document.querySelector('h1').style.width = '3000px';
+document.querySelector('svg text').setAttribute('transform', 'translate(5000 0)');
+"""
+
+
+@pytest.fixture(scope="module")
+def pages(rendered, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    for name in PAGES:
+        (folder / f"{name}.html").write_text(rendered(name), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in PAGES}
+
+
+def rgb(colour):
+    return "rgb({}, {}, {})".format(*(int(colour[k : k + 2], 16) for k in (1, 3, 5)))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("name", PAGES)
+def test_fits_the_window(browser, pages, name, width, scheme):
+    browser.open(pages[name], width, scheme)
+    browser.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert browser.evaluate("innerWidth") == width
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert browser.evaluate(STICKING_OUT) == []
+    assert browser.evaluate(CUT_OFF) == []
+    ground = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == rgb(COLOURS["page"][scheme == "dark"])
+    ink = browser.evaluate("getComputedStyle(document.querySelector('svg text')).fill")
+    assert ink == rgb(COLOURS["muted"][scheme == "dark"])
+    columns = "getComputedStyle(document.querySelector('.plots')).gridTemplateColumns.split(' ')"
+    assert browser.evaluate(f"{columns}.length") == (1 if width == 400 else 2)
+
+    methods = [event["method"] for event in browser.events]
+    asked = [
+        event["params"]["request"]["url"]
+        for event in browser.events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
+    assert asked == [pages[name].as_uri()]
+    assert "Log.entryAdded" not in methods
+    assert "Runtime.consoleAPICalled" not in methods
+    assert "Runtime.exceptionThrown" not in methods
+    assert "Page.javascriptDialogOpening" not in methods
+
+
+def test_what_sticks_out_is_found(browser, pages):
+    browser.open(pages["regression"], 400, "light")
+    browser.evaluate(BOTH_FOUND_WHERE_THEY_ARE)
+    assert len(browser.evaluate(STICKING_OUT)) >= 1
+    assert len(browser.evaluate(CUT_OFF)) == 1
+
+
+def test_requests_and_errors_would_be_seen(browser, pages, tmp_path):
+    """The policy of the page stops what the page should not do, and the browser says so."""
+    text = pages["regression"].read_text(encoding="utf-8")
+    path = tmp_path / "page.html"
+    path.write_text(text.replace("</main>", "<script>alert(1)</script></main>"), encoding="utf-8")
+    browser.open(path, 400, "light")
+    browser.evaluate("1")
+    methods = [event["method"] for event in browser.events]
+    assert "Log.entryAdded" in methods
+    assert "Page.javascriptDialogOpening" not in methods
