@@ -163,12 +163,13 @@ class ColumnLearner:
         for learner in self._learners:
             if isinstance(learner, NumericMoments):
                 numeric = learner.encoding(marks=marks)
-                kind, detail, encoding = "numeric", learner.detail(numeric), numeric
+                encodings.append(numeric)
+                kind, detail = "numeric", learner.detail(numeric)
             else:
                 category = learner.encoding(marks=marks)
-                kind, detail, encoding = "category", learner.detail(category), category
-            encodings.append(encoding)
-            n_columns = encoding.n_columns
+                encodings.append(category)
+                kind, detail = "category", learner.detail(category)
+            n_columns = encodings[-1].n_columns
             summary.append(EncodedColumn(learner.name, kind, n_columns, learner.missing, detail))
         encoder = ColumnEncoder(encodings, self.missing)
         if encoder.n_inputs == 0:

@@ -127,7 +127,8 @@ class CategoryEncoding(ColumnEncoding):
         of_null = self.n_columns - 1 if self.marks else unknown
         lookup = [known.get(text, unknown) for text in values.dictionary.to_pylist()]
         indices = values.indices.fill_null(len(lookup)).to_numpy(zero_copy_only=False)
-        return np.array([*lookup, of_null], dtype=np.int64)[indices]
+        positions: NDArray[np.int64] = np.array([*lookup, of_null], dtype=np.int64)[indices]
+        return positions
 
     def to_json(self) -> dict[str, Any]:
         """As JSON."""

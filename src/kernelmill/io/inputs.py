@@ -15,7 +15,7 @@ from kernelmill.io.opening import open_table
 from kernelmill.io.table import Table
 from kernelmill.io.targets import LABELS
 
-__all__ = ["Inputs", "chosen_inputs", "opened_like_training", "target_of"]
+__all__ = ["Inputs", "chosen_inputs", "opened_like_training", "plain_column", "target_of"]
 
 
 @dataclass(frozen=True)
@@ -234,6 +234,9 @@ def _opened_matrix(
     return table, None, has_target
 
 
-def is_batch(data: Any) -> bool:
-    """Whether a block's data are columns."""
-    return isinstance(data, pa.RecordBatch)
+def plain_column(data: Any, name: str) -> Any:
+    """A column of a record batch as an array of numbers or of texts."""
+    column = data.column(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.to_numpy(zero_copy_only=False)

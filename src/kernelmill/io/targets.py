@@ -118,7 +118,7 @@ class TargetReader:
     ) -> NDArray[np.int64]:
         order = np.argsort(known)
         nearest = np.searchsorted(known[order], found).clip(0, len(known) - 1)
-        places = order[nearest].astype(np.int64)
+        places: NDArray[np.int64] = order[nearest].astype(np.int64)
         wrong = present & (known[places] != found)
         if wrong.any():
             row = int(np.argmax(wrong))

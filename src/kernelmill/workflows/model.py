@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +13,8 @@ from numpy.typing import NDArray
 from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.encoding import ColumnEncoder, Encoder
 from kernelmill.io.encoding_matrix import MatrixEncoder
-from kernelmill.io.inputs import Inputs, opened_like_training
+from kernelmill.io.inputs import Inputs, opened_like_training, plain_column
 from kernelmill.io.targets import TargetReader, text_of_label
-from kernelmill.io.writers import open_matrix_writer
 from kernelmill.learners.model_record import learner_from_record, learner_record
 from kernelmill.storage import ModelFileError, write_model_file
 from kernelmill.workflows.evaluation import gives_std, scores_for
@@ -170,15 +170,15 @@ class TableModel:
         """
         progress = SilentProgress() if progress is None else progress
         self._check_wishes(probabilities, std)
-        table = names = None
         n_rows = 0
         table, names, _ = self._opened(source, table_options)
+        _refuse_overwriting(table, out)
         kept = self._kept_columns(table) if keep_columns else {}
         columns = {**kept, **self._prediction_columns(probabilities, std)}
         progress.start("Predicting", table.n_rows)
-        with open_writer(out, columns, inputs=table.files) as writer:
+        with open_writer(out, columns) as writer:
             for X, block, _ in self._blocks(table, names):
-                written = {name: block.data.column(name) for name in kept}
+                written = {name: plain_column(block.data, name) for name in kept}
                 written.update(self._predictions(X, probabilities, std))
                 writer.write(written)
                 n_rows += block.n_rows
@@ -226,13 +226,14 @@ class TableModel:
     def transform_table(
         self, source: Any, *, out: Any, progress: Progress | None = None, **table_options: Any
     ) -> int:
-        """Write the features of a table's rows to an .npy file, whole or not at all.
+        """Write the features of a table's rows to a file, whole or not at all.
 
         Parameters
         ----------
         source : path, list of paths, or glob pattern
         out : str or path
-            An .npy file, float32, of shape (n_rows, n_components).
+            An .npy file, float32, of shape (n_rows, n_components), or one of the other formats that
+            `predict_table` writes, with a column for each feature.
         progress : Progress, optional
         **table_options
             As `kernelmill.io.open_table` takes them.
@@ -244,12 +245,15 @@ class TableModel:
         """
         progress = SilentProgress() if progress is None else progress
         table, names, _ = self._opened(source, table_options)
+        _refuse_overwriting(table, out)
         progress.start("Transforming", table.n_rows)
         n_rows = 0
-        with open_matrix_writer(out, inputs=table.files) as writer:
+        feature_map = self.learner.feature_map_
+        columns = dict.fromkeys(feature_map.get_feature_names_out(), np.float32)
+        with open_writer(out, columns) as writer:
             for X, block, _ in self._blocks(table, names):
                 for begin in range(0, block.n_rows, 1024):
-                    writer.write(self.learner.feature_map_.transform(X[begin : begin + 1024]))
+                    writer.write_matrix(feature_map.transform(X[begin : begin + 1024]))
                 n_rows += block.n_rows
                 progress.advance(block.n_rows)
         return n_rows
@@ -342,6 +346,12 @@ def described_source(source: Any) -> str:
     return str(source)
 
 
+def _refuse_overwriting(table: Table, out: Any) -> None:
+    for file in table.files:
+        if Path(out).exists() and Path(out).samefile(file):
+            raise ValueError(f"out must not be an input of the same call, got {out}.")
+
+
 def _under(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {
         name.removeprefix(prefix): array
@@ -357,7 +367,7 @@ def _check_parts(learner: Any, encoder: Encoder, inputs: Inputs, reader: TargetR
     labels = getattr(learner, "classes_", None)
     if (labels is None) != (reader.classes is None):
         raise ValueError("the learner and the target have different tasks")
-    if reader.classes is not None and not np.array_equal(labels, reader.classes):
+    if labels is not None and labels.tolist() != np.asarray(reader.classes).tolist():
         raise ValueError("the learner and the target have different classes")
     if isinstance(encoder, ColumnEncoder):
         names = [(each.name, each.to_json()["kind"]) for each in encoder.encodings]

@@ -42,6 +42,9 @@ class Record:
         return cls(**{name: _revived(hints[name], value) for name, value in values.items()})
 
 
+STAGES = ("read", "tune", "train", "evaluate")
+
+
 @dataclass(frozen=True)
 class InputColumn(Record):
     """A column of the table and what becomes of it."""
@@ -137,7 +140,7 @@ class FitSummary(Record):
     alpha: float
     loss: str  # "log_loss", ..., "squared"
     seed: int
-    seconds: dict[str, float]  # by stage, in order: "read", "tune", "train", "evaluate"
+    seconds: dict[str, float]  # by stage, in the order of `STAGES`
     peak_memory: int | None  # bytes, of the whole process
     classes: list[str] | None = None
     tuning: list[TuningPoint] = field(default_factory=list)
@@ -147,6 +150,11 @@ class FitSummary(Record):
     notes: list[str] = field(default_factory=list)
     version: str = ""  # of kernelmill
     created: str = ""  # ISO 8601, UTC
+
+    def __post_init__(self) -> None:
+        # Files sort the names; people want the order of the work.
+        in_order = {name: self.seconds[name] for name in STAGES if name in self.seconds}
+        object.__setattr__(self, "seconds", {**in_order, **self.seconds})
 
 
 @dataclass(frozen=True)
