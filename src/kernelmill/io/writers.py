@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from kernelmill.io.errors import TableError
-from kernelmill.io.written_formats import WRITTEN_FORMATS, WrittenFormat
+from kernelmill.io.whole_file import WholeFile
+from kernelmill.io.written_formats import WRITTEN_FORMATS, NpyWritten, WrittenFormat
 
-__all__ = ["TableWriter", "open_writer"]
+__all__ = ["MatrixWriter", "TableWriter", "open_matrix_writer", "open_writer"]
 
 
 def open_writer(
-    path: str | os.PathLike[str], columns: Mapping[str, DTypeLike | str]
+    path: str | os.PathLike[str],
+    columns: Mapping[str, DTypeLike | str],
+    *,
+    inputs: Iterable[str | os.PathLike[str]] = (),
 ) -> TableWriter:
     """A file of columns to be written in blocks of rows; its extension tells the format.
 
@@ -35,6 +37,8 @@ def open_writer(
         side by side, in a common dtype).
     columns : dict of str to dtype
         The names of the columns, in order, and what they hold: a numpy dtype or "string".
+    inputs : iterable of path
+        Files that are being read, which must not be replaced.
 
     Returns
     -------
@@ -58,7 +62,7 @@ def open_writer(
     yes,0.9
     no,0.6
     """
-    return TableWriter(path, columns)
+    return TableWriter(path, columns, inputs)
 
 
 class TableWriter:
@@ -85,43 +89,29 @@ class TableWriter:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], columns: Mapping[str, DTypeLike | str]
+        self,
+        path: str | os.PathLike[str],
+        columns: Mapping[str, DTypeLike | str],
+        inputs: Iterable[str | os.PathLike[str]] = (),
     ) -> None:
-        self.path = Path(path)
         self.n_rows = 0
-        known = ", ".join(WRITTEN_FORMATS)
-        extension = self.path.suffix.lower()
-        if extension not in WRITTEN_FORMATS:
-            raise TableError(
-                f"the extension of {self.path} must be one of {known}, got {extension or 'none'!r}."
-            )
+        self._file = WholeFile(path, WRITTEN_FORMATS, inputs)
+        self.path = self._file.path
         if not columns:
             raise TableError(f"columns must name at least one column of {self.path}, got none.")
-        self._target = self.path.resolve()  # the file behind a link, not the link
-        if not self._target.parent.is_dir():
-            raise TableError(f"the folder {self.path.parent} does not exist; make it first.")
-        if self._target.exists() and not self._target.is_file():
-            raise TableError(f"{self.path} must be a file, got something else of that name.")
         self._columns: dict[str, np.dtype[Any] | str] = {
             name: "string" if kind == "string" else np.dtype(kind) for name, kind in columns.items()
         }
-        self._make = WRITTEN_FORMATS[extension]
+        self._make = WRITTEN_FORMATS[self.path.suffix.lower()]
         self._make.check(self.path, self._columns)
-        self._temporary = self._target.with_name(
-            f".{self._target.name}.{secrets.token_hex(4)}.partial"
-        )
         self._format: WrittenFormat | None = None
 
     def __enter__(self) -> Self:
-        try:
-            self._stream = self._temporary.open("xb")
-        except OSError as error:
-            raise TableError(f"{self.path} cannot be written: {error.strerror}.") from None
-        try:
-            self._format = self._make(self._stream, self._columns)
-        except BaseException:
-            self._discard()
-            raise
+        with ExitStack() as stack:
+            stream = stack.enter_context(self._file)
+            with self._system_errors():
+                self._format = self._make(stream, self._columns)
+            self._exits = stack.pop_all()
         return self
 
     def __exit__(
@@ -130,31 +120,21 @@ class TableWriter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if kind is not None or self._format is None:
-            self._discard()
+        written, self._format = self._format, None
+        if kind is not None or written is None:
+            if written is not None:
+                written.abandon()
+            self._exits.__exit__(kind, error, traceback)
             return
-        try:
-            self._format.finish()
-            self._stream.flush()
-            os.fsync(self._stream.fileno())
-            self._stream.close()
-            self._temporary.replace(self._target)
-        except BaseException as fault:
-            self._discard()
-            if isinstance(fault, OSError):
-                raise TableError(f"{self.path} cannot be written: {fault.strerror}.") from None
-            raise
-        finally:
-            self._format = None
+        with self._exits, self._system_errors():
+            written.finish()
 
-    def _discard(self) -> None:
-        self._format = None
-        with suppress(OSError):  # what cannot be flushed to a full disk need not be
-            self._stream.close()
-        self._temporary.unlink(missing_ok=True)
+    def write(self, values: Mapping[str, Any]) -> None:
+        """Append rows: for each column, in any order of names, as many values.
 
-    def write(self, values: Mapping[str, ArrayLike]) -> None:
-        """Append rows: for each column, in any order of names, as many values."""
+        Values are arrays of numpy, lists, or columns of a block; what is missing in these stays so
+        (and is NaN in an NPY file).
+        """
         if set(values) != set(self._columns):
             raise TableError(
                 f"values must have the columns {', '.join(self._columns)}, got {', '.join(values)}."
@@ -163,7 +143,11 @@ class TableWriter:
         lengths = {len(array) for array in arrays.values()}
         if len(lengths) != 1:
             raise TableError(f"values must have one length, got {sorted(lengths)}.")
-        self._append(arrays, lengths.pop())
+        writer, n_rows = self._opened(), lengths.pop()
+        if n_rows:
+            with self._system_errors():
+                writer.write(arrays)
+            self.n_rows += n_rows
 
     def write_matrix(self, matrix: ArrayLike) -> None:
         """Append rows of a matrix, whose columns are the columns of the file in order."""
@@ -174,31 +158,124 @@ class TableWriter:
             )
         writer = self._opened()
         if writer.takes_matrices:
-            self._guarded(lambda: writer.write_matrix(rows))
+            with self._system_errors():
+                writer.write_matrix(rows)
             self.n_rows += len(rows)
         else:
             self.write(dict(zip(self._columns, rows.T, strict=True)))
 
-    def _array(self, name: str, values: ArrayLike) -> NDArray[Any]:
+    def _array(self, name: str, values: Any) -> Any:
+        if hasattr(values, "null_count"):  # of pyarrow, with its missing values
+            return values
         kind = self._columns[name]
         array = np.asarray(values, dtype=object if isinstance(kind, str) else kind)
         if array.ndim != 1:
             raise TableError(f"values of {name!r} must have one dimension, got {array.ndim}.")
         return array
 
-    def _append(self, arrays: dict[str, NDArray[Any]], n_rows: int) -> None:
-        writer = self._opened()
-        if n_rows:
-            self._guarded(lambda: writer.write(arrays))
-            self.n_rows += n_rows
-
     def _opened(self) -> WrittenFormat:
         if self._format is None:
             raise TableError(f"{self.path} is not open; write inside of a with statement.")
         return self._format
 
-    def _guarded(self, action: Any) -> None:
+    @contextmanager
+    def _system_errors(self) -> Iterator[None]:
         try:
-            action()
+            yield
         except OSError as error:
-            raise TableError(f"{self.path} cannot be written: {error.strerror or error}.") from None
+            raise self._file.unwritable(error) from None
+
+
+def open_matrix_writer(
+    path: str | os.PathLike[str], *, inputs: Iterable[str | os.PathLike[str]] = ()
+) -> MatrixWriter:
+    """An NPY file of rows of float32 to be written in blocks, complete or not at all.
+
+    Parameters
+    ----------
+    path : path
+        With the extension .npy.
+    inputs : iterable of path
+        Files that are being read, which must not be replaced.
+
+    Returns
+    -------
+    MatrixWriter
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from kernelmill.io import open_matrix_writer
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "features.npy"
+    ...     with open_matrix_writer(path) as writer:
+    ...         writer.write(np.zeros((3, 4)))
+    ...         writer.write(np.ones((2, 4)))
+    ...     np.load(path).shape
+    (5, 4)
+    """
+    return MatrixWriter(path, inputs)
+
+
+class MatrixWriter:
+    """What `open_matrix_writer` returns; the first rows tell the number of columns.
+
+    Examples
+    --------
+    >>> from kernelmill.io import open_matrix_writer
+    >>> open_matrix_writer("features.csv")
+    Traceback (most recent call last):
+    ...
+    kernelmill.io.errors.TableError: the extension of features.csv must be .npy, got '.csv'.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
+    ) -> None:
+        self.n_rows = 0
+        self._file = WholeFile(path, [".npy"], inputs)
+        self.path = self._file.path
+        self._format: NpyWritten | None = None
+        self._stream: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self._stream = self._file.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        written, stream = self._format, self._stream
+        self._format = self._stream = None
+        if kind is None and stream is not None:
+            try:
+                (written or NpyWritten(stream, {}, np.dtype(np.float32))).finish()
+            except OSError as fault:
+                refused = self._file.unwritable(fault)
+                self._file.__exit__(type(refused), refused, None)
+                raise refused from None
+        self._file.__exit__(kind, error, traceback)
+
+    def write(self, matrix: ArrayLike) -> None:
+        """Append rows; all matrices have as many columns as the first."""
+        rows = np.asarray(matrix)
+        if self._stream is None:
+            raise TableError(f"{self.path} is not open; write inside of a with statement.")
+        if rows.ndim != 2:
+            raise TableError(f"matrix must have two dimensions, got shape {rows.shape}.")
+        try:
+            if self._format is None:
+                names = dict.fromkeys(map(str, range(rows.shape[1])), np.dtype(np.float32))
+                self._format = NpyWritten(self._stream, names)
+            if rows.shape[1] != self._format.width:
+                raise TableError(
+                    f"matrix must have {self._format.width} columns, like the first, got shape "
+                    f"{rows.shape}."
+                )
+            self._format.write_matrix(rows)
+        except OSError as error:
+            raise self._file.unwritable(error) from None
+        self.n_rows += len(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from kernelmill.io.errors import TableError
 
-__all__ = ["WRITTEN_FORMATS", "WrittenFormat"]
+__all__ = ["WRITTEN_FORMATS", "NpyWritten", "WrittenFormat"]
 
 Columns = Mapping[str, np.dtype[Any] | str]
 
@@ -35,7 +36,7 @@ class WrittenFormat(ABC):
     def __init__(self, stream: IO[bytes], columns: Columns) -> None: ...
 
     @abstractmethod
-    def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def write(self, arrays: Mapping[str, Any]) -> None:
         """Append rows; the arrays are in the order of the columns."""
 
     def write_matrix(self, rows: NDArray[Any]) -> None:
@@ -45,6 +46,9 @@ class WrittenFormat(ABC):
     @abstractmethod
     def finish(self) -> None:
         """Write what is still missing."""
+
+    def abandon(self) -> None:  # noqa: B027  (nothing to do for most)
+        """Let go of the stream, whose content is of no interest any more."""
 
 
 class _ArrowWritten(WrittenFormat):
@@ -65,14 +69,26 @@ class _ArrowWritten(WrittenFormat):
     def _opened(self, sink: Any) -> Any:
         """The writer of pyarrow."""
 
-    def _batch(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    def _batch(self, arrays: Mapping[str, Any]) -> Any:
         made = [
-            self._pa.array(_strings(array) if array.dtype == object else array, field.type)
+            self._array(array, field.type)
             for array, field in zip(arrays.values(), self._schema, strict=True)
         ]
         return self._pa.record_batch(made, schema=self._schema)
 
-    def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def abandon(self) -> None:
+        """Close the writer, which would otherwise write to a closed file when it is collected."""
+        with suppress(Exception):
+            self._writer.close()
+
+    def _array(self, array: Any, kind: Any) -> Any:
+        if isinstance(array, self._pa.Array):
+            if self._pa.types.is_dictionary(array.type):
+                array = array.cast(array.type.value_type)
+            return array.cast(kind)
+        return self._pa.array(_strings(array) if array.dtype == object else array, kind)
+
+    def write(self, arrays: Mapping[str, Any]) -> None:
         self._writer.write(self._batch(arrays))
 
     def finish(self) -> None:
@@ -94,7 +110,7 @@ class CsvWritten(_ArrowWritten):
         sink.write(header.encode() + b"\n")
         return sink
 
-    def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def write(self, arrays: Mapping[str, Any]) -> None:
         import pyarrow.csv  # noqa: PLC0415
 
         batch = self._batch(arrays)
@@ -144,7 +160,7 @@ class ParquetWritten(_ArrowWritten):
         self._n_waiting = 0
         return pyarrow.parquet.ParquetWriter(sink, self._schema)
 
-    def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def write(self, arrays: Mapping[str, Any]) -> None:
         self._waiting.append(self._batch(arrays))
         self._n_waiting += self._waiting[-1].num_rows
         if self._n_waiting >= self._group_rows:
@@ -175,6 +191,7 @@ class NpyWritten(WrittenFormat):
 
     @classmethod
     def check(cls, path: Path, columns: Columns) -> None:
+        """Refuse text."""
         super().check(path, columns)
         texts = [name for name, kind in columns.items() if isinstance(kind, str)]
         if texts:
@@ -183,30 +200,39 @@ class NpyWritten(WrittenFormat):
                 ".parquet file."
             )
 
-    def __init__(self, stream: IO[bytes], columns: Columns) -> None:
+    def __init__(
+        self, stream: IO[bytes], columns: Columns, dtype: np.dtype[Any] | None = None
+    ) -> None:
         self._stream = stream
-        self._width = len(columns)
-        self._dtype = np.result_type(*columns.values())
+        self.width = len(columns)
+        self._dtype = np.result_type(*columns.values()) if dtype is None else dtype
         self._n_rows = 0
         self._write_header()
 
     def _write_header(self) -> None:
-        shape = (self._n_rows, self._width)
+        shape = (self._n_rows, self.width)
         text = f"{{'descr': {self._dtype.str!r}, 'fortran_order': False, 'shape': {shape}, }}"
         size = self._header_bytes - 10
         header = text.ljust(size - 1).encode() + b"\n"
         self._stream.write(b"\x93NUMPY\x01\x00" + size.to_bytes(2, "little") + header)
 
-    def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.write_matrix(np.column_stack(list(arrays.values())))
+    def write(self, arrays: Mapping[str, Any]) -> None:
+        """Append rows, side by side."""
+        self.write_matrix(np.column_stack([_with_nan(each) for each in arrays.values()]))
 
     def write_matrix(self, rows: NDArray[Any]) -> None:
+        """Append rows of a matrix, as the common dtype."""
         self._stream.write(np.ascontiguousarray(rows, dtype=self._dtype).data)
         self._n_rows += len(rows)
 
     def finish(self) -> None:
+        """Write the header again, now with the number of rows."""
         self._stream.seek(0)
         self._write_header()
+
+
+def _with_nan(array: Any) -> Any:
+    return array.to_numpy(zero_copy_only=False) if hasattr(array, "null_count") else array
 
 
 WRITTEN_FORMATS: dict[str, type[WrittenFormat]] = {
