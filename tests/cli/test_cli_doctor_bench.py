@@ -70,6 +70,8 @@ def test_missing_packages_are_named(monkeypatch, run):
 
 
 def test_bench_compares_in_one_run(run, monkeypatch):
+    measure = contests.best_times
+    monkeypatch.setattr(contests, "best_times", lambda calls, rounds: measure(calls, 1))
     code, out, _ = run("bench", "--quick", "--json")
     record = json.loads(out)
     assert code == 0

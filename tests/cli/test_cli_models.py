@@ -223,7 +223,7 @@ def test_transform_writes_features_whose_products_are_kernel_values(run, fitted,
 def test_interrupted_fits_resume(run, rings, tmp_path, monkeypatch):
     """As if it had never been interrupted, to the bit."""
     out, checkpoint = tmp_path / "m.kmill", tmp_path / "m.kmill.checkpoint"
-    arguments = ["fit", rings, "-t", "place", "-o", out, "--no-tune", "--epochs", "40", *SMALL]
+    arguments = ["fit", rings, "-t", "place", "-o", out, "--no-tune", "--epochs", "6", *SMALL]
     arguments += ["--checkpoint-seconds", "0"]
     assert run(*arguments)[0] == 0
     assert not checkpoint.exists()

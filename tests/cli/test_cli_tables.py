@@ -142,13 +142,13 @@ def summary(**changes):
         ],
         "n_inputs": 17,
         "map_name": "fastfood",
-        "kernel": "gaussian",
+        "kernel": "Gaussian()",
         "n_components": 4096,
         "length_scale": 3.21987,
         "alpha": 1e-5,
         "loss": "log_loss",
         "seed": 0,
-        "seconds": {"read": 0.41, "tune": 3.1, "train": 125.0},
+        "seconds": {"train": 125.0, "read": 0.41, "tune": 3.1},
         "peak_memory": 312_000_000,
         "classes": [f"c{i}" for i in range(30)],
         "held_out": classification(2),
@@ -165,11 +165,18 @@ def test_summaries_say_what_the_model_is(printed):
     assert text.startswith("Held out: 14.6 % of")
     assert "note: no header: columns are numbered" in text
     assert "29,305 trained on, 3,256 held out" in text
-    assert "30: c0, c1, c2, c3, c4, c5, c6, c7, …" in text
-    assert "fastfood, gaussian kernel, 4,096 features, length scale 3.22" in text
+    assert "30: c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, …" in text
+    assert "fastfood, Gaussian kernel, 4,096 features, length scale 3.22" in text
     assert "read 0.41 s, tune 3.1 s, train 2 min 5 s" in text
     assert "312 MB" in text
     assert "1,836" in text
+
+
+def test_notes_are_not_repeated(printed):
+    made = summary(notes=["said before", "for regression say task='regression'"])
+    text = printed(*summary_tables(made, said=["said before"]))
+    assert "said before" not in text
+    assert "note: for regression say --task 'regression'" in text
 
 
 def test_summaries_leave_out_what_is_not_there(printed):

@@ -162,6 +162,6 @@ def command(
             "comparison": comparison.as_json(),
             "report": None if page is None else str(page),
         },
-        *comparison_tables(comparison),
+        *comparison_tables(comparison, progress.said),
         *([] if page is None else ["", f"Report: {page}"]),
     )

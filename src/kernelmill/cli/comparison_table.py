@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
-from kernelmill.cli.evaluation_tables import plain_table
+from kernelmill.cli.evaluation_tables import notes_lines, plain_table
 from kernelmill.cli.figures import duration, number, percent, significant, size
 
 if TYPE_CHECKING:
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["comparison_tables"]
 
 
-def comparison_tables(comparison: Comparison) -> Iterator[RenderableType]:
-    """The contenders, as the comparison has them; an asterisk is beside the best of a column."""
+def comparison_tables(
+    comparison: Comparison, said: Collection[str] = ()
+) -> Iterator[RenderableType]:
+    """The contenders, an asterisk beside the best of each column; notes that were not `said`."""
     classification = comparison.task == "classification"
 
     def error(value: float) -> str:
@@ -53,7 +55,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[RenderableType]:
     yield table
     details = [model for model in comparison.models if model.detail]
     yield from (f"{_label(model)}: {model.detail}" for model in details)
-    yield from (f"note: {note}" for note in comparison.notes)
+    yield from notes_lines(comparison.notes, said)
 
 
 def _label(model: ComparedModel) -> str:

@@ -148,7 +148,7 @@ def _classifier(quick: bool) -> Contest:
     from kernelmill.learners import KernelClassifier
     from kernelmill.maps import Fastfood
 
-    n, n_test, d = (2000 if quick else 8000), 2000, 8
+    n, n_test, d = (4000 if quick else 8000), 2000, 8
     stream = Stream.from_seed(2)
     X = stream.substream("rows").normals((n + n_test, d), dtype=np.float32)
     # A wavy border that no linear model follows, and a tenth of the labels turned.

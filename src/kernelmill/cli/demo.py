@@ -62,16 +62,16 @@ def command(context: click.Context, out: str) -> None:
     with ProgressBars(terminal) as progress:
         model = fit_table(str(train), "digit", progress=progress)
         model.save(model_path)
-    terminal.show(*summary_tables(model.summary))
+    terminal.show(*summary_tables(model.summary, progress.said))
     terminal.show(f"Model: {model_path} ({size(model_path.stat().st_size)})")
     terminal.show("", f"$ kernelmill evaluate {model_path} {test}")
     with ProgressBars(terminal) as progress:
         evaluation = model.evaluate_table(str(test), progress=progress)
-    terminal.show(*evaluation_tables(evaluation))
+    terminal.show(*evaluation_tables(evaluation, progress.said))
     terminal.show("", f"$ kernelmill compare {train} --target digit")
     with ProgressBars(terminal) as progress:
         comparison = compare_table(str(train), "digit", progress=progress)
-    terminal.show(*comparison_tables(comparison))
+    terminal.show(*comparison_tables(comparison, progress.said))
     write_report(page, fit=model.summary, evaluation=evaluation, comparison=comparison)
     seconds = time.perf_counter() - begin
     terminal.give(

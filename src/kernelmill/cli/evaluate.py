@@ -63,6 +63,6 @@ def command(
             "evaluation": evaluation.as_json(),
             "report": None if page is None else str(page),
         },
-        *evaluation_tables(evaluation),
+        *evaluation_tables(evaluation, progress.said),
         *([] if page is None else ["", f"Report: {page}"]),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -10,12 +10,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kernelmill.cli.errors import in_words_of_options
 from kernelmill.cli.figures import duration, number, percent, significant
 
 if TYPE_CHECKING:
     from kernelmill.workflows.records import Calibration, Coverage, Evaluation
 
-__all__ = ["evaluation_tables", "headline"]
+__all__ = ["evaluation_tables", "headline", "notes_lines", "plain_table"]
 
 WIDTH = 80
 FIRST, LAST = 16, 7  # characters of the class, and of "100.0 %", the share that is wrong
@@ -60,10 +61,12 @@ def headline(evaluation: Evaluation) -> str:
     return text
 
 
-def evaluation_tables(evaluation: Evaluation) -> Iterator[RenderableType]:
-    """Everything about it that fits into 80 columns."""
+def evaluation_tables(
+    evaluation: Evaluation, said: Collection[str] = ()
+) -> Iterator[RenderableType]:
+    """Everything about it that fits into 80 columns, without notes that were `said` before."""
     yield headline(evaluation)
-    yield from (f"note: {note}" for note in evaluation.notes)
+    yield from notes_lines(evaluation.notes, said)
     yield ""
     yield _metrics(evaluation)
     if evaluation.confusion is not None and evaluation.classes is not None:
@@ -77,6 +80,17 @@ def evaluation_tables(evaluation: Evaluation) -> Iterator[RenderableType]:
         yield ""
         yield Text("Intervals: how many targets lie within", "bold")
         yield _coverage(evaluation.coverage)
+
+
+def notes_lines(notes: list[str], said: Collection[str] = ()) -> list[str]:
+    """Notes as lines, in the words of the command line.
+
+    Examples
+    --------
+    >>> notes_lines(["10 numbers; for regression say task='regression'.", "old"], said=["old"])
+    ["note: 10 numbers; for regression say --task 'regression'."]
+    """
+    return [f"note: {in_words_of_options(note)}" for note in notes if note not in said]
 
 
 def plain_table() -> Table:
@@ -116,8 +130,8 @@ def _confusion(classes: list[str], confusion: list[list[int]], room: int) -> Tab
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
     table.add_column("true", no_wrap=True)
     for name in columns:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("wrong", justify="right", no_wrap=True)
+        table.add_column(name, justify="right", no_wrap=True, min_width=min(room, 5))
+    table.add_column("wrong", justify="right", no_wrap=True, min_width=LAST)
     for i, (name, row) in enumerate(zip(rows, confusion, strict=True)):
         # Dots for zeros, so that the mistakes are what the eye finds.
         cells = [str(count) if count else "·" for count in row]

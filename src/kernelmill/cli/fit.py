@@ -308,7 +308,7 @@ def command(
     }
     terminal.give(
         record,
-        *summary_tables(model.summary),
+        *summary_tables(model.summary, progress.said),
         "",
         f"Model: {path} ({size(path.stat().st_size)})",
         *([] if page is None else [f"Report: {page}"]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernelmill.cli.evaluation_tables import headline
+from kernelmill.cli.evaluation_tables import headline, notes_lines
 from kernelmill.cli.figures import size
 from kernelmill.cli.help_pages import Command
 from kernelmill.cli.model_tables import column_tables, pairs_table, summary_pairs
@@ -63,7 +63,7 @@ def command(context: click.Context, model: str) -> None:
     parts: list[Any] = [pairs_table(pairs | summary_pairs(summary)), ""]
     if summary.held_out is not None:
         parts += [f"Held out: {headline(summary.held_out)}", ""]
-    parts += [*(f"note: {note}" for note in summary.notes), *column_tables(summary.columns)]
+    parts += [*notes_lines(summary.notes), *column_tables(summary.columns)]
     terminal.give({**about, "summary": summary.as_json(), "settings": {}, "arrays": arrays}, *parts)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kernelmill.cli.evaluation_tables import headline, plain_table
+from kernelmill.cli.evaluation_tables import headline, notes_lines, plain_table
 from kernelmill.cli.figures import duration, number, significant, size
 
 if TYPE_CHECKING:
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["column_tables", "pairs_table", "summary_pairs", "summary_tables"]
 
 MOST_COLUMNS = 40
-MOST_CLASSES = 8
+MOST_CLASSES = 10
+_STAGES = "read tune train evaluate"
 
 
-def summary_tables(summary: FitSummary) -> Iterator[RenderableType]:
-    """The model as `fit` shows it when it is done."""
+def summary_tables(summary: FitSummary, said: Collection[str] = ()) -> Iterator[RenderableType]:
+    """The model as `fit` shows it when it is done; without notes that were `said` before."""
     if summary.held_out is not None:
         yield f"Held out: {headline(summary.held_out)}"
-    yield from (f"note: {note}" for note in summary.notes)
+    yield from notes_lines(summary.notes, said)
     yield ""
     yield pairs_table(summary_pairs(summary))
 
@@ -49,14 +50,14 @@ def summary_pairs(summary: FitSummary) -> dict[str, str]:
         else f", length scale {significant(summary.length_scale)}"
     )
     pairs["map"] = (
-        f"{summary.map_name}, {summary.kernel} kernel, "
+        f"{summary.map_name}, {summary.kernel.removesuffix('()')} kernel, "
         f"{number(summary.n_components)} features{scale}"
     )
     pairs["loss"] = f"{summary.loss}, alpha {significant(summary.alpha)}"
     pairs["seed"] = str(summary.seed)
-    pairs["time"] = ", ".join(
-        f"{stage} {duration(seconds)}" for stage, seconds in summary.seconds.items()
-    )
+    # Model files sort names.
+    stages = sorted(summary.seconds, key=lambda name: (name not in _STAGES, _STAGES.find(name)))
+    pairs["time"] = ", ".join(f"{name} {duration(summary.seconds[name])}" for name in stages)
     if summary.peak_memory is not None:
         pairs["peak memory"] = size(summary.peak_memory)
     if summary.created:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -11,6 +13,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
+from types import FrameType
 from typing import Any
 
 import click
@@ -110,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     terminal = Terminal()
     try:
-        with _warnings_as_notes(terminal):
+        with _warnings_as_notes(terminal), _unwinding_when_terminated():
             code = program.main(given, prog_name="kernelmill", standalone_mode=False, obj=terminal)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -154,6 +157,25 @@ def _warnings_as_notes(terminal: Terminal) -> Iterator[None]:
 
         warnings.showwarning = show
         yield
+
+
+@contextmanager
+def _unwinding_when_terminated() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP remove temporary files on the way out, as Ctrl-C does."""
+
+    def leave(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP: let it
+                before[number] = signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _leave_stdout() -> None:

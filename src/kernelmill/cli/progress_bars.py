@@ -18,6 +18,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from kernelmill.cli.errors import in_words_of_options
 from kernelmill.cli.figures import duration, number
 from kernelmill.cli.terminal import Terminal
 
@@ -53,6 +54,11 @@ class ProgressBars:
     ----------
     terminal : Terminal
 
+    Attributes
+    ----------
+    said : list of str
+        The findings so far.
+
     Examples
     --------
     >>> with ProgressBars(Terminal(quiet=True)) as progress:
@@ -74,6 +80,7 @@ class ProgressBars:
             transient=True,
             disable=not self._drawn,
         )
+        self.said: list[str] = []  # not to be repeated with the results
         self._task: TaskID | None = None
         self._stage = ""
         self._unit = "rows"
@@ -107,9 +114,10 @@ class ProgressBars:
             self._bars.advance(self._task, amount)
 
     def say(self, message: str) -> None:
-        """Show a finding above the bars."""
+        """Show a finding above the bars, in the words of the command line."""
+        self.said.append(message)
         if not self._terminal.quiet:
-            self._console.print(message, soft_wrap=True)
+            self._console.print(f"note: {in_words_of_options(message)}", soft_wrap=True)
 
     def _end_stage(self, finished: bool) -> None:
         if self._task is None:
