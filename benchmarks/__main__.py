@@ -17,6 +17,7 @@ from benchmarks import (
     bench_single_row,
     bench_sketch_costs,
     bench_sketches,
+    bench_svmlight,
 )
 from kernelmill import get_num_threads, runtime
 
@@ -34,6 +35,7 @@ ALL = {
     "ridge": bench_ridge.main,
     "learner_costs": bench_learner_costs.main,
     "mnist": bench_mnist.main,
+    "svmlight": bench_svmlight.main,
     "import": bench_import.main,
 }
 

@@ -8,6 +8,7 @@ void register_transforms(nanobind::module_& m);
 void register_random(nanobind::module_& m);
 void register_features(nanobind::module_& m);
 void register_sketches(nanobind::module_& m);
+void register_svmlight(nanobind::module_& m);
 
 }  // namespace kernelmill::bindings
 
@@ -18,4 +19,5 @@ NB_MODULE(_native, m) {
     register_random(m);
     register_features(m);
     register_sketches(m);
+    register_svmlight(m);
 }

@@ -17,6 +17,7 @@ add_library(
     native/core/ring_plan.cpp
     native/core/row_products.cpp
     native/core/sincos.cpp
+    native/core/svmlight.cpp
     native/core/tensor_sketch.cpp
     native/core/threads.cpp
     native/core/twiddles.cpp

@@ -10,6 +10,7 @@ nanobind_add_module(
     bindings/random.cpp
     bindings/runtime.cpp
     bindings/sketches.cpp
+    bindings/svmlight.cpp
     bindings/transforms.cpp
 )
 target_compile_options(_native PRIVATE ${kernelmill_flags})

@@ -134,3 +134,17 @@ def hash_signs(
 ) -> int: ...
 def elementary(name: str, x: NDArray[Any], out: NDArray[Any], n_threads: int) -> None: ...
 def philox(key: Key, counter: tuple[int, int, int, int]) -> list[int]: ...
+
+# The svmlight text format. At most so many rows and entries are in a text that ends with \n:
+def svmlight_bounds(text: bytes | bytearray | memoryview) -> tuple[int, int]: ...
+
+# Returns rows, entries, lines, smallest and largest index, and the name of the problem that stopped
+# the reading ("none" if nothing did) with its position in the text and in its line, from 0.
+def svmlight_parse(
+    text: bytes | bytearray | memoryview,
+    largest_index: int,
+    labels: NDArray[Any],
+    starts: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+) -> tuple[int, int, int, int, int, str, int, int]: ...
