@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kernelmill.io import TableError, open_table
+from kernelmill.io.formats import detect_format
 
 
 def write(path, text="a,b\n1,x\n"):
@@ -70,6 +71,21 @@ def test_formats_by_content(tmp_path):
     assert open_table(write(tmp_path / "rows.xyz"), format="csv").format == "text"
     with pytest.raises(TableError, match="format must be one of arrow, csv"):
         open_table(tmp_path / "rows.xyz", format="excel")
+
+
+@pytest.mark.parametrize(
+    ("text", "format_"),
+    [
+        ("+1 1:0.5 3:1\n-1 2:1e-3 # a remark\n-1\n", "svmlight"),
+        ("2 qid:1 1:0.5\n", "svmlight"),
+        ("1 2 3\n4 5 6\n", "text"),
+        ("12:30 13:45\n", "text"),
+        ("a,b\n1,2\n", "text"),
+        ("1\n2\n", "text"),
+    ],
+)
+def test_svmlight_is_told_from_text(tmp_path, text, format_):
+    assert detect_format(write(tmp_path / "rows.txt", text), None) == format_
 
 
 def test_one_format(tmp_path):

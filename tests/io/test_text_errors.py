@@ -157,5 +157,9 @@ def test_wrong_options(write, option, value):
         open_table(write("a\n1\n"), **{option: value})
 
 
+def test_file_without_lines(write):
+    assert "line is longer than 4 MiB" in message(write("é" * (3 << 20)))
+
+
 def test_skipping_everything(write):
     assert "no more lines" in message(write("a\n1\n"), skip_rows=2)

@@ -49,6 +49,7 @@ _MAGIC = {
     b"PK\x03\x04": "npz",
 }
 
+_LABELS = re.compile(rb"[+-]?[\d.][\d.eE+,-]*")  # with commas: several labels
 _SVMLIGHT_PAIR = re.compile(rb"(?:\d+|qid):[+-]?[\d.]\S*")
 
 
@@ -80,11 +81,12 @@ def _by_content(start: bytes) -> str:
 
 
 def _looks_like_svmlight(start: bytes) -> bool:
-    """All of the first complete lines are a label and at least one has pairs "index:value"."""
+    """The first complete lines are labels and pairs "index:value", and some lines have pairs."""
     lines = [line.split(b"#")[0].split() for line in start.split(b"\n")[:-1][:50]]
     lines = [line for line in lines if line]
-    pairs = [line[1:] for line in lines]
-    return any(pairs) and all(_SVMLIGHT_PAIR.fullmatch(pair) for line in pairs for pair in line)
+    labels_are_numbers = all(_LABELS.fullmatch(line[0]) for line in lines)
+    pairs = [pair for line in lines for pair in line[1:]]
+    return labels_are_numbers and bool(pairs) and all(map(_SVMLIGHT_PAIR.fullmatch, pairs))
 
 
 def file_class(name: str) -> type[TableFile]:

@@ -102,7 +102,12 @@ class TextFile(TableFile):
                 return decoded(head[:cut], self.path, self._first_line)
             size *= 2
         if not complete:
-            head = head[: last_record_end(head, b",", quotes=False)] or head
+            head = head[: last_record_end(head, b",", quotes=False)]
+            if not head:
+                raise TableError(
+                    f"{self.path}, line {self._first_line}: the line is longer than "
+                    f"{_KINDS_BYTES >> 20} MiB; is this a text file with lines?"
+                )
         return decoded(head, self.path, self._first_line)
 
     def _like_first(self, head: bytes, complete: bool, first: TextFile) -> Dialect:
