@@ -47,6 +47,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     stream_: Stream
     coef_: NDArray[Any]
     intercept_: NDArray[Any]
+    _is_loaded: bool
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
@@ -67,6 +68,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         A given `stream` takes the place of `random_state`: training is to be repeatable.
         """
         resolve_threads(self.n_threads)
+        self.__dict__.pop("_is_loaded", None)
         if stream is None and self.random_state is not None:
             stream = Stream.from_random_state(self.random_state)
         feature_map = unfitted_feature_map(self.feature_map, stream, self.n_threads)

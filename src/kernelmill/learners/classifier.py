@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Iterator
 from numbers import Real
 from typing import Any, Self
@@ -22,10 +23,12 @@ from kernelmill.learners.labels import (
     codes_of,
     row_weights,
 )
+from kernelmill.learners.learner_values import learner_record
 from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.problem import LabelledRows, RowSource, codes_of_scores
 from kernelmill.maps.base import checked_choice
 from kernelmill.random.arguments import checked_integer, checked_positive
+from kernelmill.storage import write_model_file
 
 __all__ = ["KernelClassifier"]
 
@@ -315,6 +318,11 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
             rows = self._labelled(
                 X, y, sample_weight, class_factors(self.class_weight, self.classes_, None)
             )
+            if hasattr(self, "_is_loaded"):
+                raise ValueError(
+                    "partial_fit cannot go on with a classifier from a file, which holds no state "
+                    "of the training; fit again with all rows, or keep the classifier in memory."
+                )
             if hasattr(self, "coef_") and self._training is None and self._statistics is None:
                 raise ValueError(
                     f"partial_fit cannot go on after fit with solver={self.solver_!r}, which keeps "
@@ -390,6 +398,38 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         scores -= scores.max(axis=1, keepdims=True)
         scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
         return scores
+
+    def save(self, path: str | os.PathLike[str], *, weights: str = "float32") -> None:
+        """Write the fitted classifier to a file, for `load_learner`.
+
+        The file is a safetensors file with the parameters, the seed and what was learnt; no code
+        and no coefficients of the map. An existing one is replaced when the new one is complete.
+
+        Parameters
+        ----------
+        path : str or path
+        weights : {"float32", "float16", "float64"}, default="float32"
+            The precision of the weights in the file. With "float64" predictions are the same to
+            the last bit.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import numpy as np
+        >>> from kernelmill import KernelClassifier
+        >>> from kernelmill.learners import load_learner
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = np.where((X**2).sum(axis=1) < 1, "inside", "outside")
+        >>> classifier = KernelClassifier(random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "circle.kmill")
+        ...     classifier.save(path)
+        ...     again = load_learner(path)
+        >>> bool((again.predict(X) == classifier.predict(X)).all())
+        True
+        """
+        record, tensors = learner_record(self, weights)
+        write_model_file(path, kind="learner", record=record, tensors=tensors)
 
     def _check_parameters(self) -> None:
         checked_choice("loss", self.loss, tuple(LOSSES))

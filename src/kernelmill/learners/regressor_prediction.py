@@ -38,6 +38,11 @@ class PredictingRegressor(TrainedRegressor):
         """
         check_is_fitted(self)
         X = self._checked_rows(X, reset=False)
+        if return_std and hasattr(self, "_is_loaded") and not hasattr(self, "_fit"):
+            raise ValueError(
+                "return_std needs the factor of the exact solver, got a regressor from a file "
+                "without it; save the fitted one with uncertainty=True (solver='exact')."
+            )
         if return_std and not hasattr(self, "_fit"):
             raise ValueError(
                 "return_std needs the exact solver, got a regressor fitted by solver='cg'; set "
@@ -82,7 +87,14 @@ class PredictingRegressor(TrainedRegressor):
             Another variance of the noise; that of the process is one.
         """
         check_is_fitted(self)
-        if not hasattr(self, "statistics_"):
+        needs_statistics = alpha is not None or noise is not None or not hasattr(self, "_fit")
+        if hasattr(self, "_is_loaded") and needs_statistics:
+            raise ValueError(
+                "log_marginal_likelihood needs the statistics of the rows, got a regressor from a "
+                "file, which has none; fit again, or save with uncertainty=True and leave alpha "
+                "and noise out."
+            )
+        if needs_statistics and not hasattr(self, "statistics_"):
             raise ValueError(
                 "log_marginal_likelihood needs the exact solver, got a regressor fitted by "
                 "solver='cg'; set solver='exact' and fit again."

@@ -47,7 +47,7 @@ EXACT_BYTES = 1 << 30
 """What solver="auto" lets the two D x D matrices of the exact solver take: up to 8192 features."""
 
 _Array = NDArray[np.float64]
-_OF_ONE_FIT = ("alphas_", "scores_", "tuning_", "statistics_", "_fit")
+_OF_ONE_FIT = ("alphas_", "scores_", "tuning_", "statistics_", "_fit", "_is_loaded")
 
 
 class TrainedRegressor(KernelMachine):

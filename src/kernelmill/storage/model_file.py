@@ -211,7 +211,10 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
         raise _changed("its checksum is wrong")
     if not NAME.fullmatch(kind):
         raise _changed("its kind is not a name")
-    values = parsed_json(record)
+    try:
+        values = parsed_json(record)
+    except ModelFileError as error:
+        raise _changed(str(error)) from None
     if not isinstance(values, dict) or canonical_json(values) != record:
         raise _changed("its record is not as kernelmill writes it")
     native = {
