@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -112,6 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     terminal = Terminal()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # for terminals that know ASCII only
     try:
         with _warnings_as_notes(terminal), _unwinding_when_terminated():
             code = program.main(given, prog_name="kernelmill", standalone_mode=False, obj=terminal)
