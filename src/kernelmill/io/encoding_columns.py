@@ -150,7 +150,7 @@ class NumericMoments:
         self.missing = 0
         self.mean = 0.0
         self._squares = 0.0
-        self._unit: float | None = None  # sums of squares are in it squared: they do not overflow
+        self._unit = 0.0  # of the mean and the deviations: squares neither overflow nor vanish
         self.least, self.most = math.inf, -math.inf
         self.only_zero_one = True
 
@@ -164,8 +164,11 @@ class NumericMoments:
         self.most = max(self.most, float(present.max()))
         if self.only_zero_one:
             self.only_zero_one = bool(((present == 0) | (present == 1)).all())
-        if self._unit is None:
-            self._unit = float(np.abs(present).max()) or 1.0
+        unit = max(abs(self.least), abs(self.most)) or 1.0
+        if unit > self._unit:
+            self.mean *= self._unit / unit
+            self._squares *= (self._unit / unit) ** 2
+            self._unit = unit
         scaled = present / self._unit
         mean, n = float(scaled.mean()), len(scaled)
         total = self.count + n
@@ -184,7 +187,6 @@ class NumericMoments:
         if self.only_zero_one:
             # As categories are encoded: rare ones would otherwise be far from all other rows.
             return NumericEncoding(self.name, 0.0, 1.0, marks)
-        assert self._unit is not None
         deviation = math.sqrt(self._squares / self.count) * self._unit
         mean = self.mean * self._unit
         if not (math.isfinite(deviation) and math.isfinite(mean)) or deviation == 0:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib.metadata import version
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import kernelmill
 from kernelmill.io import Table, open_table
 from kernelmill.io.encoding import MISSING
 from kernelmill.io.inputs import chosen_inputs, target_of
@@ -198,7 +198,7 @@ def fit_table(
         kernel_check=check,
         held_out=held_out,
         notes=found.notes,
-        version=kernelmill.__version__,
+        version=version("kernelmill"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     return TableModel(learner, found.encoder, inputs, found.reader, summary)
