@@ -107,6 +107,8 @@ def fit_summary(held_out, *, target="income", names=("age", "workclass", "hours-
         for scale in (1.0, 2.0, 4.0, 8.0, 16.0)
         for alpha in (1e-5, 1e-4, 1e-3)
     ]
+    if is_classes:
+        tuning += [TuningPoint(s, 2e-5, 0.3 + 0.01 * abs(s - 5), "log loss") for s in (4, 5.7, 8)]
     curve = [
         LearningPoint(2000 * k, 0.3 + 0.4 / k, 0.14 + 0.1 / k if k % 2 else None)
         for k in range(1, 31)
@@ -120,7 +122,7 @@ def fit_summary(held_out, *, target="income", names=("age", "workclass", "hours-
         columns=columns,
         n_inputs=108,
         map_name="fastfood",
-        kernel="gaussian",
+        kernel="Gaussian()",
         n_components=4096,
         length_scale=5.2915,
         alpha=1e-4,

@@ -65,7 +65,9 @@ def test_tuning_draws_the_best_penalties():
     points = [TuningPoint(s, 10.0**-a, 0.1 * a + 0.01 * s) for a in range(9) for s in (1, 2)]
     (axes,) = report.tuning_figure([*points, TuningPoint(3.0, 1.0, NAN)]).axes
     assert len(lines_of(axes)) == 6 + 1
-    assert lines_of(axes)[-1] == [[1.0], [0.01]]  # the ring around the best
+    assert lines_of(axes)[-1] == [[1.0], [0.01]]  # the ring around the least
+    with pytest.raises(ValueError, match="one criterion"):
+        report.tuning_figure([*points, TuningPoint(3.0, 1.0, 0.5, "log loss")])
 
 
 def test_learning_curve_leaves_out_what_is_not_known():

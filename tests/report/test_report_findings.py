@@ -73,7 +73,8 @@ def test_comparison(samples):
 def test_fit(samples):
     fit = samples["two_classes"]["fit"]
     assert plain(fit_finding(fit)) == (
-        "A gaussian kernel machine on 4,096 fastfood features was fitted to 29,305 rows in 19 s."
+        "The model is a kernel machine (kernel: Gaussian) on 4,096 fastfood features, fitted to "
+        "29,305 rows in 19 s."
     )
     assert [plain(tile.value) for tile in fit_tiles(fit)] == ["29,305", "4,096", "19 s", "412 MiB"]
     assert len(fit_tiles(samples["bare"]["fit"])) == 2

@@ -82,11 +82,12 @@ def test_every_plot_has_its_words_and_numbers(page_text):
 PLOTS = {
     "two_classes": [
         "evaluation-confusion", "evaluation-calibration", "held-out-confusion",
-        "held-out-calibration", "fit-learning", "fit-tuning", "fit-kernel", "fit-time",
+        "held-out-calibration", "fit-learning", "fit-tuning-1", "fit-tuning-2", "fit-kernel",
+        "fit-time",
     ],
     "regression": [
         "held-out-predicted", "held-out-residuals", "held-out-coverage", "fit-learning",
-        "fit-tuning", "fit-kernel", "fit-time",
+        "fit-tuning-1", "fit-kernel", "fit-time",
     ],
     "no_coverage": ["evaluation-predicted", "evaluation-residuals"],
     "comparison": [

@@ -55,7 +55,7 @@ def confusion_figure(classes: list[str], confusion: list[list[int]]) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        Each cell as dark as its share of the true class. Of more than 60 classes, the 60 with the
+        Each cell as strong as its share of the true class. Of more than 60 classes, the 60 with the
         most wrong predictions.
 
     Examples

@@ -19,7 +19,7 @@ from kernelmill.report.evaluation_figures import (
 )
 from kernelmill.report.kernel_check_figure import finite_pairs
 from kernelmill.report.panel import Panel, Table, grouped_pairs
-from kernelmill.report.wording import count, number, percent, printable, quoted
+from kernelmill.report.wording import count, number, percent, printable, quoted, shorten
 from kernelmill.workflows.records import Evaluation
 
 __all__ = ["class_table", "evaluation_panels"]
@@ -80,11 +80,13 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
     if mistakes:
         times, i, j = mistakes[0]
         pair = f"{quoted(names[i])} taken for {quoted(names[j])}"
-        worst = f" The most frequent mistake: {pair}, {count(times)} times."
+        often = "once" if times == 1 else f"{count(times)} times"
+        worst = f" The most frequent mistake: {pair}, {often}."
     if n <= MAX_MATRIX:
+        short = [shorten(name, 24, keep_end=8) for name in names]  # in full: class by class
         table = Table(
-            ["true \\ predicted", *names],
-            [[names[i], *map(count, confusion[i])] for i in range(n)],
+            ["true \\ predicted", *short],
+            [[short[i], *map(count, confusion[i])] for i in range(n)],
             "Numbers of rows",
         )
     else:
@@ -103,7 +105,7 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
         confusion_figure(names, confusion),
         f"Heat map of {n} classes: {count(right)} of {count(total)} rows on the diagonal.{worst}",
         "A row for each true class, a column for each predicted one: right answers are blue, wrong "
-        f"ones orange, darker where they are a larger share of the row.{drawn}{worst}",
+        f"ones orange, stronger where they are a larger share of the row.{drawn}{worst}",
         table,
     )
 

@@ -24,6 +24,7 @@ __all__ = [
     "evaluation_finding",
     "file_name",
     "fit_finding",
+    "kernel_name",
     "majority_error",
     "mean_rmse",
 ]
@@ -95,9 +96,14 @@ def fit_finding(fit: FitSummary) -> str:
     times = [time for time in fit.seconds.values() if is_number(time)]
     took = f" in {seconds(sum(times))}" if times else ""
     return (
-        f"A {printable(fit.kernel)} kernel machine on {count(fit.n_components)} "
-        f"{printable(fit.map_name)} features was fitted to {count(fit.n_rows)} rows{took}."
+        f"The model is a kernel machine (kernel: {kernel_name(fit)}) on {count(fit.n_components)} "
+        f"{printable(fit.map_name)} features, fitted to {count(fit.n_rows)} rows{took}."
     )
+
+
+def kernel_name(fit: FitSummary) -> str:
+    """The kernel without the empty brackets of its constructor: "Gaussian", "Matern(nu=2.5)"."""
+    return printable(fit.kernel).removesuffix("()")
 
 
 def comparison_finding(comparison: Comparison) -> str:

@@ -14,8 +14,8 @@ from kernelmill.report.training_figures import (
     timed_stages,
     tuning_figure,
 )
-from kernelmill.report.wording import count, is_number, number, percent, seconds
-from kernelmill.workflows.records import FitSummary, KernelCheck
+from kernelmill.report.wording import count, is_number, number, percent, printable, seconds
+from kernelmill.workflows.records import FitSummary, KernelCheck, TuningPoint
 
 __all__ = ["fit_panels", "kernel_check_panel"]
 
@@ -24,7 +24,7 @@ def fit_panels(fit: FitSummary) -> list[Panel]:
     """The plots that the record has the numbers for."""
     panels = [
         _learning_curve(fit),
-        _tuning(fit),
+        *_tuning(fit),
         kernel_check_panel("fit-kernel", fit.kernel_check),
         _time(fit),
     ]
@@ -97,38 +97,47 @@ def _learning_curve(fit: FitSummary) -> Panel | None:
     )
 
 
-def _tuning(fit: FitSummary) -> Panel | None:
+def _tuning(fit: FitSummary) -> list[Panel]:
+    """A plot for each criterion, in the order in which they were used."""
     points = finite_tuning(fit.tuning)
-    if not points:
-        return None
-    form = percent if fit.task == "classification" else number
+    criteria = dict.fromkeys(point.criterion for point in points)
+    return [
+        _tuning_by(criterion, [p for p in points if p.criterion == criterion], index)
+        for index, criterion in enumerate(criteria)
+    ]
+
+
+def _tuning_by(criterion: str, points: list[TuningPoint], index: int) -> Panel:
+    form = percent if criterion == "error" else number
+    name = printable(criterion)
     best = min(points, key=lambda point: point.error)
     n_penalties = len({point.alpha for point in points})
     n_drawn = len(best_penalties(points))
-    drawn = "" if n_drawn == n_penalties else f"; the {n_drawn} best of {n_penalties} are drawn"
+    lines = "A line for each penalty" if n_penalties > 1 else f"Penalty {number(best.alpha, 2)}"
+    lines += "" if n_drawn == n_penalties else f" ({n_drawn} of {n_penalties})"
+    of_what = " of a ridge regression" if criterion == "squared error" else ""
     found = (
-        f"length scale {number(best.length_scale, 3)} and penalty {number(best.alpha, 2)}, "
-        f"error {form(best.error)}"
+        f"length scale {number(best.length_scale, 3)} and penalty {number(best.alpha, 2)}: "
+        f"{form(best.error)}"
     )
     scales = [point.length_scale for point in points]
     at_edge = len(set(scales)) > 2 and best.length_scale in (min(scales), max(scales))
-    wider = " The best one is at the edge of what was tried: a wider search may gain."
-    edge = wider if at_edge else ""
+    wider = " That is the edge of what was tried: a wider search may gain."
     return Panel(
-        "fit-tuning",
-        "Tuning",
-        tuning_figure(points, fit.task),
-        f"Line plot of the error against the length scale for {n_drawn} penalties; the best of "
-        f"{len(points)} settings is {found}.",
-        f"A line for each penalty{drawn}, errors on rows held out for tuning. The best setting, "
-        f"ringed, is {found}.{edge}",
+        f"fit-tuning-{index + 1}",
+        f"Tuning by {name}",
+        tuning_figure(points),
+        f"Line plot of the {name} against the length scale for {n_drawn} penalties; the least of "
+        f"{len(points)} settings is at {found}.",
+        f"{lines}: the {name}{of_what} on rows held out for tuning. The least, ringed, is at "
+        f"{found}.{wider if at_edge else ''}",
         Table(
-            ["length scale", "penalty", "error"],
+            ["length scale", "penalty", name],
             [
                 [number(p.length_scale), number(p.alpha, 3), form(p.error)]
                 for p in sorted(points, key=lambda p: p.error)
             ],
-            "All settings, the best first",
+            "All settings, the least first",
             0,
         ),
     )

@@ -18,6 +18,7 @@ from kernelmill.report.findings import (
     evaluation_finding,
     file_name,
     fit_finding,
+    kernel_name,
 )
 from kernelmill.report.fit_panels import fit_panels
 from kernelmill.report.palette import css_variables
@@ -228,7 +229,7 @@ def _comparison_section(comparison: Comparison) -> Section:
         "Beside other models",
         comparison_finding(comparison),
         comparison_panels(comparison),
-        [comparison_table(comparison)],
+        tables=[comparison_table(comparison)],
         notes=[printable(note) for note in comparison.notes],
     )
 
@@ -268,7 +269,7 @@ def _settings_section(fit: FitSummary) -> Section:
         ("target", fit.target),
         ("task", fit.task),
         ("map", fit.map_name),
-        ("kernel", fit.kernel),
+        ("kernel", kernel_name(fit)),
         ("features", count(fit.n_components)),
         ("length scale", number(fit.length_scale)),
         ("penalty", number(fit.alpha)),

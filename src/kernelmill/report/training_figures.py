@@ -15,7 +15,7 @@ from kernelmill.report.drawing import (
     tick_percent,
 )
 from kernelmill.report.palette import light
-from kernelmill.report.wording import compact, is_number, number, seconds
+from kernelmill.report.wording import compact, is_number, number, printable, seconds
 from kernelmill.workflows.records import FitSummary, LearningPoint, TuningPoint
 
 __all__ = [
@@ -53,27 +53,30 @@ def best_penalties(points: list[TuningPoint]) -> list[float]:
 
 
 @drawing_style()
-def tuning_figure(points: list[TuningPoint], task: str = "classification") -> Figure:
+def tuning_figure(points: list[TuningPoint]) -> Figure:
     """Draw the error against the length scale, a line for each of the six best penalties.
 
     Parameters
     ----------
     points : list of TuningPoint
-        The settings that were tried.
-    task : {"classification", "regression"}
-        Whether errors are shares or root mean squared errors.
+        The settings that were tried, judged by one criterion.
 
     Examples
     --------
     >>> from kernelmill.report import tuning_figure
     >>> from kernelmill.workflows.records import TuningPoint
     >>> figure = tuning_figure([TuningPoint(2.0, 1e-4, 0.21), TuningPoint(4.0, 1e-4, 0.18)])
-    >>> figure.axes[0].get_xlabel()
-    'length scale'
+    >>> figure.axes[0].get_ylabel()
+    'squared error'
     """
     points = finite_tuning(points)
     if not points:
         raise ValueError("points must hold at least one finite error, got none.")
+    criterion = points[0].criterion
+    if any(point.criterion != criterion for point in points):
+        raise ValueError(
+            f"points must hold one criterion, got {criterion!r} and others; draw a figure for each."
+        )
     figure = new_figure(height=270)
     axes = figure.subplots()
     for index, alpha in enumerate(best_penalties(points)):
@@ -94,11 +97,12 @@ def tuning_figure(points: list[TuningPoint], task: str = "classification") -> Fi
         markeredgecolor=light("ink"),
         markeredgewidth=1.2,
         linestyle="",
-        label="best",
+        label="least",
     )
     log_axis(axes, [point.length_scale for point in points])
-    axes.set(xlabel="length scale", ylabel=error_label(task))
-    format_axis(axes.yaxis, tick_percent if task == "classification" else number)
+    is_share = criterion == "error"
+    axes.set(xlabel="length scale", ylabel="error, %" if is_share else printable(criterion))
+    format_axis(axes.yaxis, tick_percent if is_share else number)
     legend_below(figure, axes)
     return figure
 
