@@ -17,6 +17,7 @@ from kernelmill.io.errors import TableError
 __all__ = [
     "COMPRESSIONS",
     "compression_of",
+    "copying_errors",
     "decompressed_copy",
     "first_bytes",
     "largest_size",
@@ -112,19 +113,23 @@ def decompressed_copy(path: Path) -> IO[bytes]:
     try:
         with open_stream(path) as stream:
             while piece := stream.read(_PIECE):
-                _write(copy, piece, path)
-        copy.flush()
+                with copying_errors(path):
+                    copy.write(piece)
+        with copying_errors(path):
+            copy.flush()
     except BaseException:
         copy.close()
         raise
     return copy
 
 
-def _write(copy: IO[bytes], piece: bytes, path: Path) -> None:
+@contextmanager
+def copying_errors(path: Path) -> Iterator[None]:
+    """Errors of writing a temporary copy of a file as ones that say where, and what to do."""
     try:
-        copy.write(piece)
+        yield
     except OSError as error:
         raise TableError(
-            f"{path} cannot be decompressed to a temporary file in {tempfile.gettempdir()}: "
-            f"{error.strerror}; name a folder with more space by the variable TMPDIR."
+            f"{path} cannot be copied to a temporary file in {tempfile.gettempdir()}: "
+            f"{error.strerror or error}; name a folder with more space by the variable TMPDIR."
         ) from None

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from kernelmill.io.columnar_file import ColumnarFile, arrow_errors, as_plain
+from kernelmill.io.compression import copying_errors
 from kernelmill.io.table_file import TableOptions
 
 __all__ = ["ParquetFile"]
@@ -75,12 +76,14 @@ class ParquetFile(ColumnarFile):
         writer = None
         for batch, _ in self.blocks():
             plain = as_plain(batch)
-            if writer is None:
-                writer = pa.ipc.new_file(pa.PythonFile(copy, "w"), plain.schema)
-            writer.write_batch(plain)
+            with copying_errors(self.path):
+                if writer is None:
+                    writer = pa.ipc.new_file(pa.PythonFile(copy, "w"), plain.schema)
+                writer.write_batch(plain)
         assert writer is not None
-        writer.close()
-        copy.flush()
+        with copying_errors(self.path):
+            writer.close()
+            copy.flush()
         copy.seek(0)
         self._copy = pa.ipc.open_file(pa.PythonFile(copy, "r"))
         self._names = tuple(column.name for column in self.columns or ())

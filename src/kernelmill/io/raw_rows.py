@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.io.compression import read_at, read_fully
+from kernelmill.io.compression import copying_errors, read_at, read_fully
 from kernelmill.io.errors import TableError
 
 __all__ = ["RawArray", "RawRows"]
@@ -87,9 +87,11 @@ class RawRows:
             read_fully(stream, self.array.offset)
             left = self.array.n_bytes
             while left and (piece := read_fully(stream, min(_PIECE, left))):
-                copy.write(piece)
+                with copying_errors(self.array.path):
+                    copy.write(piece)
                 left -= len(piece)
-        copy.flush()
+        with copying_errors(self.array.path):
+            copy.flush()
         if left:
             raise self._too_short()
         self._copy = copy
