@@ -178,6 +178,11 @@ def test_failed_writing_leaves_the_old_file_and_nothing_else(samples, tmp_path, 
     assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
 
 
+def test_missing_folder_is_named(samples, tmp_path):
+    with pytest.raises(FileNotFoundError, match="must be in a folder that exists"):
+        write_report(tmp_path / "none" / "page.html", **samples["bare"])
+
+
 def test_model_file_is_quoted_for_shell_and_python(samples):
     text = render(**samples["bare"], model="my model's.kmill")
     shown = text.replace("&#39;", "'").replace("&#34;", '"')

@@ -10,6 +10,7 @@ from kernelmill.report.wording import (
     percent,
     percent_range,
     printable,
+    quoted_column,
     seconds,
     shorten,
     size,
@@ -74,6 +75,8 @@ def test_ranges_and_lists():
 
 
 def test_names():
+    assert quoted_column("14") == "column 14"
+    assert quoted_column("a 1")[1:-1] == "a 1"
     assert printable("a\tb\x00\ud800é\u202e") == "a b\ufffd\ufffdé\ufffd"
     assert shorten("abcdef", 6) == "abcdef"
     assert shorten("abcdefg", 6) == "abcde…"

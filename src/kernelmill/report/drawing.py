@@ -102,7 +102,7 @@ def tick_percent(share: float) -> str:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Two to six round values from `low` to `high`; those two themselves where there are none."""
+    """Two to six round values from `low` to `high`; those two themselves where there are fewer."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
         ticks = [step * 10.0**decade for decade in decades for step in steps]
@@ -110,7 +110,7 @@ def log_ticks(low: float, high: float) -> list[float]:
         if len(ticks) <= 6:
             break
     ticks = ticks[:: math.ceil(len(ticks) / 6)] if ticks else []
-    return ticks if len(ticks) >= 2 else sorted({low, high})
+    return ticks if len(ticks) >= 2 else thinned(sorted({low, *ticks, high}), 0.25)
 
 
 def thinned(values: Sequence[float], share: float = 0.13) -> list[float]:
@@ -129,7 +129,7 @@ def thinned(values: Sequence[float], share: float = 0.13) -> list[float]:
 def log_axis(
     axes: Axes,
     values: Sequence[float],
-    form: Callable[[float], str] = number,
+    form: Callable[[float], str] = lambda value: number(value, 3),
     ticks: Sequence[float] | None = None,
 ) -> None:
     """Make x logarithmic, from the smallest to the largest of `values` and a little beyond."""

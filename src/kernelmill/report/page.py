@@ -31,7 +31,7 @@ from kernelmill.report.tiles import (
     metric_rows,
 )
 from kernelmill.report.usage import fitting_lines, using_lines
-from kernelmill.report.wording import count, number, printable, quoted, seconds
+from kernelmill.report.wording import count, number, printable, quoted_column, seconds
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
 __all__ = ["render", "write_report"]
@@ -155,6 +155,10 @@ def write_report(
     'report.html'
     """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"path must be in a folder that exists, got {path}; make the folder or choose another."
+        )
     text = render(fit=fit, evaluation=evaluation, comparison=comparison, title=title, model=model)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
     try:
@@ -187,11 +191,11 @@ def _title(
     fit: FitSummary | None, evaluation: Evaluation | None, comparison: Comparison | None
 ) -> str:
     if fit:
-        return f"A model of {quoted(fit.target)}" if fit.target else "A model"
+        return f"A model of {quoted_column(fit.target)}" if fit.target else "A model"
     if evaluation:
         return f"A model on {file_name(evaluation.source)}"
     if comparison and comparison.target:
-        return f"Models of {quoted(comparison.target)} compared"
+        return f"Models of {quoted_column(comparison.target)} compared"
     return "Models compared"
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "percent_range",
     "printable",
     "quoted",
+    "quoted_column",
     "seconds",
     "shorten",
     "size",
@@ -49,6 +50,11 @@ def printable(text: object) -> str:
 def quoted(name: str) -> str:
     """A name of the data, told apart from the words around it."""
     return f"\N{LEFT SINGLE QUOTATION MARK}{printable(name)}\N{RIGHT SINGLE QUOTATION MARK}"
+
+
+def quoted_column(name: str) -> str:
+    """A column's name, or its index in a table without names."""
+    return f"column {name}" if name.isdecimal() else quoted(name)
 
 
 def shorten(text: str, length: int, keep_end: int = 0) -> str:
