@@ -122,6 +122,17 @@ def learner_record(
     dict, dict of ndarray
         For `learner_from_record`; together, or as a part of a larger record with the names of the
         tensors under a prefix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import CountSketch, KernelRegressor
+    >>> from kernelmill.learners.model_record import learner_record
+    >>> X = np.eye(20)
+    >>> model = KernelRegressor(CountSketch(30, random_state=0)).fit(X, X[:, 0])
+    >>> record, tensors = learner_record(model, uncertainty=False)
+    >>> record["map"]["map"], sorted(tensors), tensors["coef"].shape
+    ('count_sketch', ['coef', 'intercept'], (1, 30))
     """
     name = type(model).__name__
     if name not in LEARNERS or not type(model).__module__.startswith(_HOME):

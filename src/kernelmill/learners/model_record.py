@@ -69,6 +69,20 @@ def load_learner(path: str | os.PathLike[str]) -> KernelClassifier | KernelRegre
     ------
     ModelFileError
         If it is not such a file, is damaged, was changed or is of a newer version.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from kernelmill import KernelClassifier
+    >>> from kernelmill.learners import load_learner
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "iris.kmill")
+    ...     KernelClassifier(loss="squared", random_state=0).fit(X, y).save(path)
+    ...     classifier = load_learner(path)
+    >>> bool(classifier.score(X, y) > 0.95)
+    True
     """
     file = read_model_file(path)
     with errors_of_file(path):
@@ -192,7 +206,7 @@ def _intercept(tensors: Tensors, coef: NDArray[Any]) -> NDArray[Any]:
         raise ModelFileError("its intercept is missing or of another kind")
     if intercept.shape != coef.shape[:1] or not np.isfinite(intercept).all():
         raise ModelFileError("its intercept does not fit its weights")
-    return intercept
+    return intercept.copy()  # a view would keep the bytes of the whole file in memory
 
 
 def _set_classification(model: KernelClassifier, values: Values) -> None:

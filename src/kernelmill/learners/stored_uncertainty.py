@@ -107,6 +107,6 @@ def uncertainty_from_tensors(
         evidence=Evidence(alpha, objective, volume, n_degrees, log_weight),
         scores=None,
         inverse=CholeskyInverse(factor, alpha),
-        feature_mean=mean,
+        feature_mean=None if mean is None else mean.copy(),
         weight=weight,
     )

@@ -127,7 +127,7 @@ def kernel_from_values(values: Values, tensors: Mapping[str, NDArray[Any]], name
             raise ModelFileError(f"the array of the kernel {kind} is missing or of another kind")
         if dimensions == 1 and kind != "Radial" and array.size > MOST_DEGREES + 1:
             raise ModelFileError(f"the kernel {kind} has more than {MOST_DEGREES} degrees")
-        return array if kind == _COEFFICIENTS else _ARRAYS[kind][0](array)
+        return array.copy() if kind == _COEFFICIENTS else _ARRAYS[kind][0](array)
     raise ModelFileError(f"its kernel {str(values)[:80]} is not known")
 
 

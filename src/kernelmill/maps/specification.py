@@ -186,6 +186,15 @@ def map_from_specification(values: Any, tensors: Tensors) -> FeatureMap:
     Returns
     -------
     FeatureMap
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import TensorSketch
+    >>> from kernelmill.maps.specification import map_from_specification, map_specification
+    >>> specification = map_specification(TensorSketch(degree=3).fit(np.eye(4)))
+    >>> map_from_specification(*specification).transform(np.eye(4)).shape
+    (4, 100)
     """
     expected = {"map", "parameters", "key", "learnt", "n_features_in", "feature_names_in"}
     if type(values) is not dict or set(values) != expected:
@@ -218,7 +227,17 @@ def map_parameters(feature_map: Any, stream: Stream) -> tuple[str, Values, dict[
 
 
 def map_from_parameters(name: Any, parameters: Any, tensors: Tensors) -> FeatureMap:
-    """A map, not fitted, with parameters as `map_parameters` gave them."""
+    """A map, not fitted, with parameters as `map_parameters` gave them.
+
+    Examples
+    --------
+    >>> from kernelmill import CountSketch
+    >>> from kernelmill.maps.specification import map_from_parameters, map_parameters
+    >>> from kernelmill.random import Stream
+    >>> name, parameters, tensors = map_parameters(CountSketch(30), Stream.from_seed(0))
+    >>> map_from_parameters(name, parameters, tensors)
+    CountSketch(n_components=30)
+    """
     if type(name) is not str or name not in _MAPS:
         raise ModelFileError(f"its map {str(name)[:80]!r} is not known")
     family = _MAPS[name][0]
@@ -381,7 +400,7 @@ def _center(tensors: Tensors, dim: int) -> NDArray[np.float64]:
         raise ModelFileError(f"the means of the {dim} input columns of its map are missing")
     if not np.isfinite(center).all():
         raise ModelFileError("the means of the input columns of its map are not finite")
-    return center
+    return center.copy()  # a view would keep the bytes of the whole file in memory
 
 
 @contextmanager

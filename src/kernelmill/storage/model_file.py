@@ -157,6 +157,19 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
     ModelFileError
         If it is not a model file, is damaged, was changed or is of a newer version; the message
         names it and says what to do.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from kernelmill.storage import read_model_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "other.kmill")
+    ...     _ = path.write_text("something else")
+    ...     try:
+    ...         read_model_file(path)
+    ...     except ValueError as error:
+    ...         print(str(error).split(": ", 1)[1])
+    it is a text file; give the file that `save` wrote.
     """
     try:
         with errors_of_file(path):
