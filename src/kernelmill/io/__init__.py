@@ -14,6 +14,7 @@ TableError
 
 from kernelmill.io.errors import TableError
 from kernelmill.io.opening import open_table
+from kernelmill.io.svmlight import read_svmlight
 from kernelmill.io.table import Table, TableBlock
 from kernelmill.io.table_file import Column
 from kernelmill.io.writers import open_matrix_writer, open_writer
@@ -26,4 +27,5 @@ __all__ = [
     "open_matrix_writer",
     "open_table",
     "open_writer",
+    "read_svmlight",
 ]

@@ -30,7 +30,7 @@ _FARTHEST = 4
 _RIDGES = tuple((10.0 ** np.arange(-5.0, 2.5, 0.5)).tolist())
 _FIRST_C = 10.0
 _REFINING_COMPONENTS = 2048
-_ROWS_TO_SEE = 100_000
+_ROWS_TO_SEE = 40_000
 _MOST_STEPS = 6
 _WORTH_IT = 0.995  # a penalty is not given up for less than half a percent of the loss
 

@@ -1,0 +1,313 @@
+"""From a table to a model: good without settings, honest, the same for any way of reading."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import dump_svmlight_file, load_digits
+
+import kernelmill
+from kernelmill import Fastfood, TensorSketch, fit_table
+from kernelmill.io import TableError
+
+from .conftest import rings, write_rings, write_waves
+
+QUICK = {"length_scale": 1.0, "alpha": 1e-5, "epochs": 10}  # nothing is tuned
+
+
+def test_classifier_without_settings(classifier):
+    summary = classifier.summary
+    assert (summary.task, summary.target, summary.classes) == (
+        "classification",
+        "place",
+        ["in", "out"],
+    )
+    assert summary.n_rows + summary.n_held_out == 1500
+    assert 100 < summary.n_held_out < 200
+    assert [(c.name, c.kind) for c in summary.columns] == [
+        ("a", "numeric"),
+        ("color", "category"),
+        ("b", "numeric"),
+    ]
+    assert summary.n_inputs == 4
+    assert summary.held_out.metrics["error"] < 0.04
+    assert list(summary.seconds) == ["read", "tune", "train", "evaluate"]
+    assert summary.kernel_check.rms_error < 0.2
+    assert classifier.learner.classes_.tolist() == ["in", "out"]
+
+
+def test_regressor_without_settings(regressor):
+    metrics = regressor.summary.held_out.metrics
+    assert regressor.summary.task == "regression"
+    assert 0.08 < metrics["rmse"] < 0.13  # the noise is 0.1
+    coverage = regressor.summary.held_out.coverage
+    assert dict(zip(coverage.nominal, coverage.observed, strict=True))[0.95] > 0.85
+
+
+def test_same_seed_same_model(rings_csv):
+    model, again, other = (
+        fit_table(rings_csv, "place", n_components=64, **QUICK, random_state=seed)
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(again.learner.coef_, model.learner.coef_)
+    assert again.summary.held_out.confusion == model.summary.held_out.confusion
+    assert other.summary.held_out.confusion != model.summary.held_out.confusion
+
+
+def test_held_out_rows_are_not_trained_on(folder):
+    """Labels that are noise: a model of all rows would know them, one of the others cannot."""
+    rng = np.random.default_rng(0)
+    path = folder / "noise.csv"
+    rows = (
+        f"{a},{b},{'yes' if c else 'no'}"
+        for (a, b), c in zip(rng.normal(size=(600, 2)), rng.random(600) < 0.5, strict=True)
+    )
+    path.write_text("a,b,c\n" + "\n".join(rows))
+    model = fit_table(
+        path, "c", n_components=2048, length_scale=0.02, alpha=1e-9, holdout=0.3, epochs=300
+    )
+    assert model.evaluate_table(path).metrics["error"] < 0.25
+    # Binomial, 180 rows, p = 1/2: below 0.3 with probability 3e-8.
+    assert model.summary.held_out.metrics["error"] > 0.3
+
+
+@pytest.mark.parametrize("memory", [0, 256 << 20])
+def test_rows_of_a_sorted_file_are_mixed(folder, memory):
+    path = write_rings(folder / f"sorted{memory}.csv", 3000, order=np.argsort)
+    model = fit_table(path, "place", n_components=256, memory=memory, block_bytes=4096, **QUICK)
+    assert model.summary.held_out.metrics["error"] < 0.05
+
+
+def test_reading_again_gives_the_same_regressor_as_keeping(waves_csv):
+    options = {"n_components": 64, "length_scale": 0.5, "alpha": 0.1}
+    kept = fit_table(waves_csv, "y", **options)
+    read = fit_table(waves_csv, "y", memory=0, block_bytes=1000, **options)
+    np.testing.assert_allclose(kept.learner.coef_, read.learner.coef_, rtol=1e-6, atol=1e-8)
+    assert kept.summary.n_rows == read.summary.n_rows
+
+
+def test_compressed_and_several_files(folder, rings_csv):
+    text = rings_csv.read_text().splitlines(keepends=True)
+    for number, part in enumerate((text[1:700], text[700:])):
+        with gzip.open(folder / f"part-{number}.csv.gz", "wt") as file:
+            file.write(text[0] + "".join(part))
+    options = {"n_components": 64, **QUICK}
+    parts = fit_table(str(folder / "part-*.csv.gz"), "place", **options)
+    whole = fit_table(rings_csv, "place", **options)
+    np.testing.assert_array_equal(parts.learner.coef_, whole.learner.coef_)
+
+
+def test_without_a_header_the_target_is_a_place(folder):
+    path = write_rings(folder / "bare.data", header=False)
+    model = fit_table(path, 3, n_components=64, tune=False)
+    assert model.inputs.numbered
+    assert model.summary.target == "3"
+    assert any("No header" in note for note in model.summary.notes)
+
+
+def test_matrices_with_labels(folder):
+    X, y = load_digits(return_X_y=True)
+    np.savez(folder / "digits.npz", X=X, y=y)
+    dump_svmlight_file(csr_array(X), y, str(folder / "digits.svm"))
+    np.save(folder / "digits.npy", np.c_[y, X])
+    options = {"n_components": 512, "length_scale": 8.0, "alpha": 1e-5, "epochs": 10}
+    for name, target in (("digits.npz", None), ("digits.npy", 0)):
+        model = fit_table(folder / name, target, **options)
+        assert model.summary.n_inputs == 64
+        assert model.summary.held_out.metrics["error"] < 0.06
+        assert model.learner.classes_.tolist() == list(range(10))
+        assert model.predict(folder / name)[:3].tolist() == [0, 1, 2]
+    sparse = fit_table(folder / "digits.svm", n_components=512, length_scale=2.0, alpha=1e-5)
+    assert sparse.summary.held_out.metrics["error"] < 0.06
+
+
+def test_numeric_targets_of_a_matrix_without_its_target(folder):
+    X, y = load_digits(return_X_y=True)
+    np.save(folder / "with.npy", np.c_[y, X])
+    np.save(folder / "without.npy", X)
+    model = fit_table(folder / "with.npy", 0, n_components=256, length_scale=8.0, alpha=1e-5)
+    np.testing.assert_array_equal(
+        model.predict(folder / "with.npy"), model.predict(folder / "without.npy")
+    )
+    with pytest.raises(TableError, match="has no target"):
+        model.evaluate_table(folder / "without.npy")
+
+
+def test_maps_and_kernels(rings_csv):
+    options = {"tune": False, "n_components": 128}
+    by_name = fit_table(
+        rings_csv, "place", feature_map="tensor_sketch", map_options={"degree": 2}, **options
+    )
+    assert isinstance(by_name.learner.feature_map_, TensorSketch)
+    assert by_name.summary.length_scale is None
+    assert by_name.summary.held_out.metrics["error"] < 0.1  # a circle is of degree two
+    matern = fit_table(rings_csv, "place", kernel="matern", **options)
+    assert matern.summary.kernel == "Matern(nu=1.5)"
+    given = Fastfood(n_components=32, length_scale=1.0, random_state=5)
+    model = fit_table(rings_csv, "place", feature_map=given, tune=False)
+    assert model.summary.n_components == 32
+    assert model.summary.length_scale == 1.0
+
+
+def test_tuning_beats_a_bad_start(folder):
+    """Many columns of noise around two that matter: the default length scale is too short."""
+    rng = np.random.default_rng(0)
+    X, y = rings(1500)
+    path = folder / "wide.csv"
+    both = np.hstack([5 * X, rng.normal(size=(1500, 6))])
+    path.write_text(
+        ",".join("abcdefghy")
+        + "\n"
+        + "\n".join(
+            ",".join(map(str, row)) + f",{t}" for row, t in zip(both.tolist(), y, strict=True)
+        )
+    )
+    errors = [
+        fit_table(path, "y", n_components=512, tune=tune).summary.held_out.metrics["error"]
+        for tune in (False, True)
+    ]
+    assert errors[1] <= errors[0]
+    assert errors[1] < 0.2
+
+
+def test_missing_values(folder):
+    path = folder / "holes.csv"
+    X, y = rings(400)
+    rows = [f"{a:.4f},{b:.4f},{t}" for (a, b), t in zip(X, y, strict=True)]
+    rows[7], rows[9] = f"?,{X[7, 1]:.4f},{y[7]}", f"{X[9, 0]:.4f},{X[9, 1]:.4f},"
+    path.write_text("a,b,place\n" + "\n".join(rows))
+    with pytest.raises(TableError, match=r"holes.csv: column 'a' has no value in row 8.*impute"):
+        fit_table(path, "place")
+    model = fit_table(path, "place", missing="impute", n_components=64, tune=False)
+    assert model.summary.n_rows + model.summary.n_held_out == 399
+    assert model.summary.columns[0].missing == 1
+    assert "1 rows without a target are left out." in model.summary.notes
+    assert len(model.predict(path)) == 400
+
+
+def test_dates_and_identifiers_get_advice(folder):
+    path = folder / "dates.csv"
+    path.write_text(
+        "when,x,y\n" + "\n".join(f"2024-05-{i % 28 + 1:02d},{i},{i % 2}" for i in range(200))
+    )
+    with pytest.raises(TableError, match=r"'when' holds dates.*--drop"):
+        fit_table(path, "y")
+    model = fit_table(path, "y", drop=["when"], n_components=16, tune=False)
+    assert [c.name for c in model.summary.columns] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"target": None}, "which column.*a, color, b, place"),
+        ({"target": "plce"}, "near names are 'place'"),
+        ({"target": 9}, "between 0 and 3"),
+        ({"task": "guess"}, "task must be one of"),
+        ({"missing": "drop"}, "missing must be one of"),
+        ({"holdout": 1.5}, "holdout must be"),
+        ({"length_scale": -1}, "length_scale must be"),
+        ({"alpha": "a"}, "alpha must be"),
+        ({"epochs": 0}, "epochs must be"),
+        ({"loss": "l2"}, "loss must be one of"),
+        ({"feature_map": "rff"}, "feature_map must be one of"),
+        ({"feature_map": "tensor_sketch", "kernel": "rbf"}, "no parameter 'kernel'"),
+        ({"feature_map": "tensor_sketch", "length_scale": 1.0}, "no length scale"),
+        ({"drop": ["a", "b", "color"]}, "no columns beside"),
+        ({"random_state": -1}, "random_state must be"),
+        ({"n_components": 0}, "n_components must be"),
+        ({"task": "regression"}, "must hold numbers for regression"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else str(value),
+)
+def test_bad_settings_say_what_to_change(rings_csv, options, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        fit_table(rings_csv, **{"target": "place", **options})
+
+
+def test_few_rows(folder):
+    path = folder / "few.csv"
+    path.write_text("a,y\n1,p\n2,q\n3,p\n4,q\n")
+    model = fit_table(path, "y", n_components=16)
+    assert model.summary.held_out is None
+    assert set(model.predict(path)) <= {"p", "q"}
+
+
+def test_progress_is_told_of_every_row(rings_csv):
+    class Watch:
+        def __init__(self):
+            self.stages, self.rows = [], {}
+
+        def start(self, stage, total=None, unit="rows"):
+            self.stages.append((stage, total, unit))
+
+        def advance(self, amount):
+            name = self.stages[-1][0]
+            self.rows[name] = self.rows.get(name, 0) + amount
+
+        def say(self, message):
+            assert message.endswith(".")
+
+    watch = Watch()
+    model = fit_table(rings_csv, "place", n_components=64, epochs=3, tune=False, progress=watch)
+    assert [stage for stage, _, _ in watch.stages] == [
+        "Reading",
+        "Encoding",
+        "Tuning",
+        "Training",
+        "Evaluating",
+    ][:2] + ["Training", "Evaluating"]
+    assert watch.rows["Reading"] == watch.rows["Encoding"] == 1500
+    assert watch.rows["Training"] == 3 * model.summary.n_rows
+
+
+def test_a_killed_training_goes_on(folder, rings_csv):
+    class Killed(BaseException):
+        pass
+
+    class Killer:
+        def start(self, stage, total=None, unit="rows"):
+            self.training, self.rows = stage == "Training", 0
+
+        def advance(self, amount):
+            self.rows += amount
+            if self.training and self.rows > 8000:
+                raise Killed
+
+        def say(self, message):
+            pass
+
+    options = {"n_components": 64, "length_scale": 1.0, "alpha": 1e-5, "epochs": 12}
+    path = folder / "rings.checkpoint"
+    saving = {"checkpoint": path, "checkpoint_seconds": 0.0}
+    with pytest.raises(Killed):
+        fit_table(rings_csv, "place", progress=Killer(), **saving, **options)
+    assert path.exists()
+    resumed = fit_table(rings_csv, "place", **saving, **options)
+    assert not path.exists()
+    whole = fit_table(rings_csv, "place", **options)
+    np.testing.assert_array_equal(resumed.learner.coef_, whole.learner.coef_)
+
+
+def test_summary_is_json(classifier, regressor):
+    for model in (classifier, regressor):
+        text = json.dumps(model.summary.as_json(), allow_nan=False)
+        again = type(model.summary).from_json(json.loads(text))
+        assert again == model.summary
+
+
+def test_memory_does_not_grow_with_the_rows(folder):
+    """Ten times the rows, read again in each pass: less than 40 MB more at the peak."""
+    from kernelmill.workflows.memory import PeakMemory
+
+    small, large = (write_waves(folder / f"{n}.csv", n) for n in (20_000, 200_000))
+    options = {"n_components": 32, "length_scale": 0.5, "alpha": 0.1, "memory": 0}
+    peaks = []
+    for path in (small, large):
+        watch = PeakMemory()
+        kernelmill.fit_table(path, "y", **options)
+        peaks.append(watch.bytes_more())
+    if None in peaks:
+        pytest.skip("the system does not tell the peak of the memory")
+    assert peaks[1] - peaks[0] < 40 << 20

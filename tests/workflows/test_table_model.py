@@ -1,0 +1,250 @@
+"""Predictions, evaluations and features of tables; models that come back from files."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from scipy.special import ndtri
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    confusion_matrix,
+    log_loss,
+    mean_absolute_error,
+    r2_score,
+    roc_auc_score,
+)
+
+import kernelmill
+from kernelmill import fit_table
+from kernelmill.io import TableError
+from kernelmill.storage import ModelFileError, read_model_file, write_model_file
+from kernelmill.workflows.evaluation import wilson_interval
+
+from .conftest import rings, write_rings
+
+QUICK = {"length_scale": 1.0, "alpha": 1e-5, "epochs": 10, "n_components": 64}
+
+
+def encoded(model, path):
+    return np.concatenate([X for X, _, _ in model._encoded(path, {})])
+
+
+def test_predictions_in_files(folder, rings_csv, classifier):
+    for name in ("p.csv", "p.parquet", "p.feather"):
+        assert classifier.predict_table(rings_csv, out=folder / name) == 1500
+    lines = (folder / "p.csv").read_text().splitlines()
+    assert lines[0] == "prediction"
+    assert lines[1:] == classifier.predict(rings_csv).tolist()
+    assert pq.read_table(folder / "p.parquet")["prediction"].to_pylist() == lines[1:]
+
+
+def test_probabilities_and_kept_columns(folder, rings_csv, classifier):
+    out = folder / "kept.csv"
+    classifier.predict_table(rings_csv, out=out, probabilities=True, keep_columns=True)
+    lines = out.read_text().splitlines()
+    assert lines[0] == "a,color,b,place,prediction,probability of in,probability of out"
+    first = lines[1].split(",")
+    assert first[1] in ("red", "blue")
+    assert float(first[-1]) + float(first[-2]) == pytest.approx(1, abs=1e-5)
+
+
+def test_std_is_that_of_the_learner(folder, waves_csv, regressor):
+    regressor.predict_table(waves_csv, out=folder / "std.npy", std=True)
+    both = np.load(folder / "std.npy")
+    X = encoded(regressor, waves_csv)
+    mean, std = regressor.learner.predict(X, return_std=True, include_noise=True)
+    np.testing.assert_allclose(both, np.c_[mean, std])
+
+
+def test_wishes_that_cannot_be_met(folder, rings_csv, waves_csv, classifier, regressor):
+    with pytest.raises(ValueError, match="std needs a regressor"):
+        classifier.predict_table(rings_csv, out=folder / "x.csv", std=True)
+    with pytest.raises(ValueError, match="probabilities need a classifier"):
+        regressor.predict_table(waves_csv, out=folder / "x.csv", probabilities=True)
+    with pytest.raises(TableError, match="text"):
+        classifier.predict_table(rings_csv, out=folder / "x.npy")
+    hinge = fit_table(rings_csv, "place", loss="hinge", **QUICK)
+    with pytest.raises(ValueError, match="log_loss"):
+        hinge.predict_table(rings_csv, out=folder / "x.csv", probabilities=True)
+    assert not (folder / "x.csv").exists()
+
+
+def test_the_input_is_not_overwritten(folder, classifier):
+    path = write_rings(folder / "again.csv", 50)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="must not be an input"):
+        classifier.predict_table(path, out=path)
+    assert path.read_bytes() == before
+
+
+def test_features_in_a_file(folder, rings_csv, classifier):
+    assert classifier.transform_table(rings_csv, out=folder / "z.npy") == 1500
+    Z = np.load(folder / "z.npy")
+    assert (Z.shape, Z.dtype) == ((1500, 256), np.float32)
+    X = encoded(classifier, rings_csv)
+    np.testing.assert_array_equal(Z, classifier.learner.feature_map_.transform(X))
+
+
+def test_columns_in_another_order_with_others_between(folder, rings_csv, classifier):
+    path = folder / "moved.csv"
+    rows = [line.split(",") for line in rings_csv.read_text().splitlines()]
+    path.write_text(
+        "\n".join(f"{b},new,{a},{color}" for a, color, b, _ in rows).replace("b,new,a", "b,x,a", 1)
+    )
+    np.testing.assert_array_equal(classifier.predict(path), classifier.predict(rings_csv))
+
+
+def test_kinds_are_those_of_training(folder):
+    """A category that looks like a number in the new file, and a number that is always missing."""
+    path = folder / "codes.csv"
+    X, y = rings(400)
+    codes = np.where(X[:, 0] > 0, "A", "1")
+    rows = [f"{c},{b:.4f},{t}" for c, b, t in zip(codes, X[:, 1], y, strict=True)]
+    rows[0] = f"A,,{y[0]}"
+    path.write_text("code,b,place\n" + "\n".join(rows))
+    model = fit_table(path, "place", missing="impute", **QUICK)
+    new = folder / "codes_new.csv"
+    new.write_text("code,b\n1,\n1,\n")
+    assert len(model.predict(new)) == 2
+
+
+def test_missing_columns_are_named(folder, classifier):
+    path = folder / "lacking.csv"
+    path.write_text("a,b\n1,2\n3,4\n")
+    with pytest.raises(TableError, match="lacks columns that the model needs: 'color'"):
+        classifier.predict(path)
+
+
+@pytest.mark.parametrize("target", [0, 2, 3])
+def test_without_header_and_without_target(folder, target):
+    """Columns after the target move by one where it is left out."""
+    source = write_rings(folder / "full.data", 300, header=False)
+    rows = [line.split(",") for line in source.read_text().splitlines()]
+    if target != 3:  # a number as the target
+        source = folder / f"full{target}.data"
+        source.write_text("\n".join(",".join(row) for row in rows))
+    bare = folder / f"bare{target}.data"
+    bare.write_text("\n".join(",".join(v for i, v in enumerate(r) if i != target) for r in rows))
+    options = {key: value for key, value in QUICK.items() if key != "epochs" or target == 3}
+    model = fit_table(source, target, **options)
+    np.testing.assert_array_equal(model.predict(source), model.predict(bare))
+    assert model.evaluate_table(source).n_rows == 300
+    with pytest.raises(TableError, match="no target"):
+        model.evaluate_table(bare)
+
+
+def test_classifier_metrics_are_those_of_scikit_learn(folder, classifier):
+    path = write_rings(folder / "test.csv", 700, seed=1)
+    found = classifier.evaluate_table(path, block_bytes=3000)
+    X = encoded(classifier, path)
+    y = rings(700, 1)[1]
+    predicted, shares = classifier.learner.predict(X), classifier.learner.predict_proba(X)
+    assert found.n_rows == 700
+    assert found.confusion == confusion_matrix(y, predicted).tolist()
+    assert found.metrics["error"] == pytest.approx(np.mean(predicted != y))
+    assert found.metrics["balanced_error"] == pytest.approx(
+        1 - balanced_accuracy_score(y, predicted)
+    )
+    assert found.metrics["log_loss"] == pytest.approx(log_loss(y, shares), rel=1e-5)
+    assert found.metrics["auc"] == pytest.approx(roc_auc_score(y == "out", shares[:, 1]), abs=1e-3)
+    assert found.metrics["error_low"] < found.metrics["error"] < found.metrics["error_high"]
+    assert sum(found.calibration.counts) == 700
+
+
+def test_regressor_metrics_are_those_of_scikit_learn(waves_csv, regressor):
+    found = regressor.evaluate_table(waves_csv, block_bytes=1000)
+    X = encoded(regressor, waves_csv)
+    y = np.array([float(line.split(",")[1]) for line in waves_csv.read_text().split()[1:]])
+    mean, std = regressor.learner.predict(X, return_std=True, include_noise=True)
+    assert found.metrics["rmse"] == pytest.approx(np.sqrt(np.mean((mean - y) ** 2)))
+    assert found.metrics["mae"] == pytest.approx(mean_absolute_error(y, mean))
+    assert found.metrics["r2"] == pytest.approx(r2_score(y, mean))
+    limits = ndtri((1 + np.array(found.coverage.nominal)) / 2)
+    inside = (np.abs(y - mean) / std)[:, None] <= limits
+    np.testing.assert_allclose(found.coverage.observed, inside.mean(axis=0), atol=1e-3)
+    assert len(found.actual) == len(found.predicted) == 1200
+
+
+def test_wilson_interval():
+    """Known values: 5 of 50 wrong (Newcombe 1998 has this interval for other counts by formula)."""
+    low, high = wilson_interval(5, 50)
+    assert (round(low, 4), round(high, 4)) == (0.0435, 0.2136)
+    assert wilson_interval(0, 10)[0] == 0
+    assert np.isnan(wilson_interval(0, 0)[0])
+
+
+def test_unknown_labels_in_an_evaluation(folder, classifier):
+    path = folder / "labels.csv"
+    path.write_text("a,color,b,place\n1,red,2,in\n1,red,2,in.\n")
+    with pytest.raises(TableError, match=r"'in.' in row 2.*in, out"):
+        classifier.evaluate_table(path)
+
+
+@pytest.mark.parametrize("weights", ["float64", "float32", "float16"])
+def test_models_come_back_from_files(folder, rings_csv, waves_csv, classifier, regressor, weights):
+    for model, path in ((classifier, rings_csv), (regressor, waves_csv)):
+        file = folder / f"model-{weights}.kmill"
+        model.save(file, weights=weights)
+        loaded = kernelmill.load(file)
+        assert loaded.summary == model.summary
+        mine, theirs = model.evaluate_table(path), loaded.evaluate_table(path)
+        assert mine.classes == theirs.classes
+        name = "error" if model is classifier else "rmse"
+        assert theirs.metrics[name] == pytest.approx(mine.metrics[name], abs=3e-3)
+        if weights == "float64":
+            np.testing.assert_array_equal(loaded.predict(path), model.predict(path))
+        before = file.read_bytes()
+        loaded.save(file, weights=weights)
+        assert file.read_bytes() == before
+
+
+def test_saving_takes_little_room(folder, classifier):
+    file = folder / "small.kmill"
+    classifier.save(file)
+    held = len(str(classifier.summary.as_json()))
+    assert file.stat().st_size < 256 * 4 + held + 20_000
+
+
+def test_a_matrix_for_a_model_of_columns_and_the_reverse(folder, rings_csv, classifier):
+    np.save(folder / "m.npy", np.random.default_rng(0).normal(size=(200, 3)))
+    with pytest.raises(TableError, match="is a matrix"):
+        classifier.predict(folder / "m.npy")
+    model = fit_table(folder / "m.npy", 0, n_components=16, tune=False)
+    with pytest.raises(TableError, match="is a table with columns"):
+        model.predict(rings_csv)
+
+
+def edited(folder, model, change):
+    file = folder / "edited.kmill"
+    model.save(file)
+    content = read_model_file(file)
+    change(content.record)
+    write_model_file(file, kind=content.kind, record=content.record, tensors=content.tensors)
+    return file
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: r["encoder"]["columns"].pop(),
+        lambda r: r["encoder"].update(kind="matrix"),
+        lambda r: r["inputs"].update(columns=None),
+        lambda r: r["inputs"]["columns"].reverse(),
+        lambda r: r["target"].update(task="regression"),
+        lambda r: r["target"]["classes"].append("third"),
+        lambda r: r["summary"].update(surprise=1),
+        lambda r: r["summary"].update(n_rows="many"),
+        lambda r: r.pop("learner"),
+        lambda r: r["learner"].update(n_features_in=7),
+    ],
+    ids=[f"change {number}" for number in range(10)],
+)
+def test_parts_that_do_not_fit_are_refused(folder, classifier, change):
+    with pytest.raises(ModelFileError, match=r"edited\.kmill"):
+        kernelmill.load(edited(folder, classifier, change))
+
+
+def test_a_file_of_an_unknown_kind(folder):
+    file = folder / "kind.kmill"
+    write_model_file(file, kind="forest", record={}, tensors={})
+    with pytest.raises(ModelFileError, match="'forest'"):
+        kernelmill.load(file)
