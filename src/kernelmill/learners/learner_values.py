@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from kernelmill.learners.stored_labels import labels_to_values, numbers_to_values
 from kernelmill.learners.stored_uncertainty import uncertainty_to_tensors
 from kernelmill.learners.stored_weights import weights_to_tensors
+from kernelmill.maps.seed_specification import key_text, random_state_values
 from kernelmill.maps.specification import (
     feature_names,
     map_parameters,
     map_specification,
-    random_state_values,
 )
 from kernelmill.random import Stream
 from kernelmill.storage import ModelFileError, under_prefix
@@ -151,7 +151,7 @@ def learner_record(
         "random_state": random_state_values(model.random_state, model.stream_),
         "feature_map": parameter,
         "map": specification,
-        "key": f"{model.stream_.key:032x}",
+        "key": key_text(model.stream_),
         "weights": weights,
         "coef_dtype": model.coef_.dtype.name,
         "n_features_in": int(model.n_features_in_),

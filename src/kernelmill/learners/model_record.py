@@ -16,11 +16,11 @@ from kernelmill.learners.stored_labels import labels_from_values, numbers_from_v
 from kernelmill.learners.stored_uncertainty import uncertainty_from_tensors
 from kernelmill.learners.stored_weights import weights_from_tensors
 from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.seed_specification import random_state_from_values, stream_from_text
 from kernelmill.maps.specification import (
     map_from_parameters,
     map_from_specification,
     names_from_values,
-    random_state_from_values,
 )
 from kernelmill.storage import ModelFileError, errors_of_file, read_model_file, without_prefix
 
@@ -141,7 +141,7 @@ def learner_from_record(values: Any, tensors: Tensors) -> KernelClassifier | Ker
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"its {name} makes no sense: {error}") from error
     model.feature_map_ = _fitted_map(values["map"], tensors, coef.shape[1])
-    model.stream_ = random_state_from_values({"key": values["key"]})
+    model.stream_ = stream_from_text(values["key"])
     _set_columns(model, values)
     model.coef_, model.intercept_ = coef, _intercept(tensors, coef)
     model.alpha_ = _not_negative("alpha", values["alpha"])

@@ -6,7 +6,6 @@ bytes whatever its number of features.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import NoneType
@@ -25,6 +24,12 @@ from kernelmill.maps.gaussian_templates import GaussianTemplates
 from kernelmill.maps.kernel_specification import MOST_DEGREES, kernel_from_values, kernel_values
 from kernelmill.maps.random_fourier import RandomFourier
 from kernelmill.maps.random_maclaurin import RandomMaclaurin
+from kernelmill.maps.seed_specification import (
+    key_text,
+    random_state_from_values,
+    random_state_values,
+    stream_from_text,
+)
 from kernelmill.maps.taylor_sketch import TaylorSketch
 from kernelmill.maps.tensor_sketch import TensorSketch
 from kernelmill.projections.given import GivenFactors
@@ -39,8 +44,6 @@ __all__ = [
     "map_parameters",
     "map_specification",
     "names_from_values",
-    "random_state_from_values",
-    "random_state_values",
 ]
 
 Values = dict[str, Any]
@@ -48,7 +51,6 @@ Tensors = Mapping[str, NDArray[Any]]
 
 _FACTORS = {"B": np.float64, "permutation": np.int32, "G": np.float64, "S": np.float64}
 _MOST_EAGER_COMPONENTS = 1 << 24  # RandomMaclaurin draws the degrees of its columns at once
-_LARGEST_SEED = 2**63 - 1
 
 # What each map takes from the data: numbers, and "center" where its means may be subtracted.
 _MAPS: dict[str, tuple[type[FeatureMap], tuple[str, ...]]] = {
@@ -164,7 +166,7 @@ def map_specification(fitted_map: Any) -> tuple[Values, dict[str, NDArray[Any]]]
     specification = {
         "map": name,
         "parameters": values,
-        "key": _key_text(fitted_map.stream_),
+        "key": key_text(fitted_map.stream_),
         "learnt": learnt,
         "n_features_in": int(fitted_map.n_features_in_),
         "feature_names_in": feature_names(fitted_map),
@@ -203,7 +205,7 @@ def map_from_specification(values: Any, tensors: Tensors) -> FeatureMap:
     if not _is_count(MOST_COMPONENTS)(dim):
         raise ModelFileError(f"its map has {str(dim)[:80]} input columns")
     made = map_from_parameters(values["map"], values["parameters"], tensors)
-    stream = _stream_from_text(values["key"])
+    stream = stream_from_text(values["key"])
     names = names_from_values(values["feature_names_in"], dim)
     learnt = _learnt(made, values["map"], values["learnt"], tensors, dim)
     with _model_file_errors(values["map"]):
@@ -275,37 +277,6 @@ def names_from_values(names: Any, dim: int) -> NDArray[np.object_] | None:
     if type(names) is not list or len(names) != dim or not all(type(n) is str for n in names):
         raise ModelFileError(f"the names of its {dim} input columns are not as many strings")
     return np.asarray(names, dtype=object)
-
-
-def random_state_values(random_state: Any, stream: Stream) -> Any:
-    """A random state as a plain value: None, a seed, or the key of a stream.
-
-    Of what changes by being used, a Generator for one, the stream that it gave is kept.
-    """
-    if random_state is None:
-        return None
-    if isinstance(random_state, (int, np.integer)) and 0 <= random_state <= _LARGEST_SEED:
-        return int(random_state)
-    return {"key": _key_text(random_state if isinstance(random_state, Stream) else stream)}
-
-
-def random_state_from_values(value: Any) -> Any:
-    """The random state that `random_state_values` described."""
-    if value is None or (type(value) is int and 0 <= value <= _LARGEST_SEED):
-        return value
-    if type(value) is dict and set(value) == {"key"}:
-        return _stream_from_text(value["key"])
-    raise ModelFileError(f"its random_state is {str(value)[:80]}")
-
-
-def _key_text(stream: Stream) -> str:
-    return f"{stream.key:032x}"
-
-
-def _stream_from_text(text: Any) -> Stream:
-    if type(text) is not str or not re.fullmatch("[0-9a-f]{32}", text):
-        raise ModelFileError(f"its key {str(text)[:80]!r} is not one of 32 hexadecimal digits")
-    return Stream(int(text, 16))
 
 
 def _name_of(feature_map: Any) -> str:
