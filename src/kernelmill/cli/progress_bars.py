@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.text import Text
 
 from kernelmill.cli.errors import in_words_of_options
-from kernelmill.cli.figures import duration, number
+from kernelmill.cli.figures import duration, number, significant
 from kernelmill.cli.terminal import Terminal
 
 __all__ = ["ProgressBars"]
@@ -31,7 +31,8 @@ class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
         if not task.speed:
             return Text("")
-        return Text(f"{number(task.speed)} {task.fields['unit']}/s")
+        rate = number(task.speed) if task.speed > 9.95 else significant(task.speed, 2)
+        return Text(f"{rate} {task.fields['unit']}/s")
 
 
 class _Done(ProgressColumn):

@@ -1,0 +1,85 @@
+"""Commands that compare, and the pages they write."""
+
+import json
+
+import pytest
+
+from kernelmill.cli import demo
+from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
+
+SIZES = ["-n", "16", "-n", "64"]
+
+
+def test_compare(run, rings, tmp_path):
+    page = tmp_path / "c.html"
+    arguments = ["compare", rings, "-t", "place", "--drop", "radius", *SIZES, "--report", page]
+    code, out, err = run(*arguments, "--rows", "300", "--exact-rows", "100", "--json")
+    assert code == 0, err
+    record = json.loads(out)
+    comparison = Comparison.from_json(record["comparison"])
+    assert {model.family for model in comparison.models} == {"linear", "features", "exact"}
+    sizes = {model.n_components for model in comparison.models if model.name == "fastfood"}
+    assert sizes == {16, 64}
+    assert max(model.n_train for model in comparison.models if model.family == "exact") <= 100
+    assert comparison.n_train <= 300
+    assert record["report"] == str(page)
+    assert page.read_text().lstrip().lower().startswith("<!doctype html")
+
+
+def test_compare_shows_a_table(run, rings):
+    code, out, _ = run("compare", rings, "-t", "radius", "--drop", "place", *SIZES)
+    assert code == 0
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    for name in ("linear", "fastfood", "exact kernel", "rmse"):
+        assert name in out
+    assert "*" in out
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
+def test_fit_and_evaluate_write_pages(run, fitted, tmp_path, command):
+    page = tmp_path / "page.html"
+    data, model = fitted / "rings.csv", tmp_path / "m.kmill"
+    arguments = {
+        "fit": ["fit", data, "-t", "place", "-o", model, "--no-tune", "-n", "16"],
+        "evaluate": ["evaluate", fitted / "radius.kmill", data],
+    }[command]
+    code, out, err = run(*arguments, "--report", page)
+    assert code == 0, err
+    assert f"Report: {page}" in out
+    assert "<svg" in page.read_text()
+
+
+def test_demo_shows_the_whole_way(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "N_COMPONENTS", (16, 64))
+    folder = tmp_path / "new" / "demo"
+    code, out, err = run("demo", "--out", folder, "--json")
+    assert code == 0, err
+    record = json.loads(out)
+    summary = FitSummary.from_json(record["summary"])
+    assert (summary.task, summary.target, len(summary.classes)) == ("classification", "digit", 10)
+    # 64 features of 64 pixels: worse than a linear model, and far better than chance (90 %).
+    assert Evaluation.from_json(record["evaluation"]).metrics["error"] < 0.3
+    assert Comparison.from_json(record["comparison"]).models
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("digits-test.csv", "digits-train.csv", "digits.kmill", "report.html")
+    ]
+
+
+def test_demo_prints_each_command_line(run, tmp_path, monkeypatch, fitted):
+    """Those lines are accepted by the program."""
+    from kernelmill.cli.program import program
+    from kernelmill.workflows import load
+
+    model = load(fitted / "rings.kmill")
+    monkeypatch.setattr("kernelmill.workflows.fit_table", lambda *args, **settings: model)
+    evaluation = model.evaluate_table(fitted / "rings.csv")
+    monkeypatch.setattr(type(model), "evaluate_table", lambda *args, **settings: evaluation)
+    comparison = Comparison("classification", "d.csv", "digit", 10, 5, "error", [])
+    monkeypatch.setattr("kernelmill.workflows.compare_table", lambda *args, **settings: comparison)
+    code, out, err = run("demo", "--out", tmp_path)
+    assert code == 0, err
+    lines = [line.split()[2:] for line in out.splitlines() if line.startswith("$ kernelmill ")]
+    assert [line[0] for line in lines] == ["fit", "evaluate", "compare"]
+    for name, *arguments in lines:
+        program.get_command(None, name).make_context(name, arguments)
+    assert f"The report, for a browser: {(tmp_path / 'report.html').as_uri()}" in out
