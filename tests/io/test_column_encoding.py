@@ -162,7 +162,7 @@ def test_infinite_values_are_refused():
 
 def test_identifiers_are_refused_with_advice():
     names = [f"id{i}" for i in range(3000)]
-    with pytest.raises(TableError, match="identifier or free text.*--drop"):
+    with pytest.raises(TableError, match=r"identifier or free text.*--drop"):
         learnt([batch(key=names)], [("key", "category")])
 
 

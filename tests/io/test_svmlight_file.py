@@ -140,7 +140,7 @@ def test_indices_count_from_0_if_0_occurs(tmp_path, text, zero_based, expected):
     path = write(tmp_path, text)
     X, _ = read_svmlight(path, zero_based=zero_based)
     np.testing.assert_array_equal(X.toarray(), expected)
-    file = SvmlightFile(path, TableOptions(block_bytes=5), None, zero_based=zero_based)
+    file = SvmlightFile(path, TableOptions(block_bytes=5, zero_based=zero_based), None)
     X = scipy.sparse.vstack([data for data, _ in file.blocks()])
     np.testing.assert_array_equal(X.toarray(), expected)
 
@@ -150,7 +150,7 @@ def test_an_index_0_contradicts_counting_from_1(tmp_path):
     with pytest.raises(TableError, match="has the index 0, but zero_based=False"):
         read_svmlight(path, zero_based=False)
     with pytest.raises(TableError, match="has the index 0, but zero_based=False"):
-        SvmlightFile(path, TableOptions(), None, zero_based=False)
+        SvmlightFile(path, TableOptions(zero_based=False), None)
 
 
 def test_files_of_one_table_count_alike(tmp_path):

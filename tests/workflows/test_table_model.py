@@ -213,6 +213,21 @@ def test_a_matrix_for_a_model_of_columns_and_the_reverse(folder, rings_csv, clas
         model.predict(rings_csv)
 
 
+def test_zero_based_indices_stay_zero_based(folder):
+    """A file without the index 0 for a model of one that has it: its columns do not move."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (300, 4))
+    lines = [f"{x[1]} " + " ".join(f"{i}:1" for i in np.flatnonzero(x)) for x in X]
+    path, new = folder / "zero.svm", folder / "new.svm"
+    path.write_text("\n".join(lines))
+    model = fit_table(path, **{**QUICK, "n_components": 256})
+    new.write_text("1 1:1 3:1\n0 2:1 3:1\n")
+    assert model.predict(new).tolist() == [1, 0]
+    assert model.inputs.zero_based
+    model.save(folder / "zero.kmill")
+    assert kernelmill.load(folder / "zero.kmill").predict(new).tolist() == [1, 0]
+
+
 def edited(folder, model, change):
     file = folder / "edited.kmill"
     model.save(file)

@@ -34,6 +34,8 @@ class Inputs:
         Of the whole table, target and dropped columns included; 0 where it is not fixed.
     dropped : tuple of int
         Places in a matrix that were dropped.
+    zero_based : bool or None
+        Of svmlight files: whether their indices count from 0.
     """
 
     columns: tuple[tuple[str, str], ...] | None
@@ -41,6 +43,7 @@ class Inputs:
     target: str | int
     n_columns: int
     dropped: tuple[int, ...] = ()
+    zero_based: bool | None = None
 
     def data(self, data: Any, names: Mapping[str, str] | None = None) -> Any:
         """The inputs among a block's columns; `names` says what the file calls them."""
@@ -67,6 +70,7 @@ class Inputs:
             "target": self.target,
             "n_columns": self.n_columns,
             "dropped": list(self.dropped),
+            "zero_based": self.zero_based,
         }
 
     @classmethod
@@ -80,6 +84,7 @@ class Inputs:
             and type(values["n_columns"]) is int
             and isinstance(dropped, list)
             and all(type(place) is int for place in dropped)
+            and type(values["zero_based"]) in (bool, type(None))
         )
         if not good:
             raise ValueError("the inputs are not as they should be")
@@ -89,6 +94,7 @@ class Inputs:
             values["target"],
             values["n_columns"],
             tuple(dropped),
+            values["zero_based"],
         )
 
 
@@ -137,7 +143,7 @@ def chosen_inputs(table: Table, target: str | int, drop: Sequence[str | int]) ->
         width = 0 if table.format == "svmlight" else (table.n_features or 0)
         if isinstance(target, int):
             places.discard(target)
-        return Inputs(None, True, target, width, tuple(sorted(places)))
+        return Inputs(None, True, target, width, tuple(sorted(places)), table.zero_based)
     left = [
         column
         for place, column in enumerate(table.columns)
@@ -219,8 +225,8 @@ _KINDS = {"numeric": "numeric", "category": "categorical"}
 def _opened_matrix(
     source: Any, inputs: Inputs, options: Mapping[str, Any], n_features: int
 ) -> tuple[Table, None, bool]:
-    if inputs.n_columns == 0 and "n_features" not in options:
-        options = {**options, "n_features": n_features}
+    if inputs.n_columns == 0:
+        options = {"n_features": n_features, "zero_based": inputs.zero_based, **options}
     table = open_table(source, **options)
     if table.columns is not None:
         raise TableError(

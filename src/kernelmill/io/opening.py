@@ -27,6 +27,7 @@ def open_table(
     skip_rows: int = 0,
     block_bytes: int = 8 << 20,
     n_features: int | None = None,
+    zero_based: bool | None = None,
 ) -> Table:
     r"""Open files of one format as a table that is read in blocks.
 
@@ -66,6 +67,8 @@ def open_table(
         The approximate size of a block in memory.
     n_features : int, optional
         The number of features of svmlight files; by default the largest index found.
+    zero_based : bool, optional
+        Whether the indices of svmlight files count from 0; by default if there is an index 0.
 
     Returns
     -------
@@ -101,6 +104,7 @@ def open_table(
         skip_rows=skip_rows,
         block_bytes=block_bytes,
         n_features=n_features,
+        zero_based=zero_based,
     )
     paths = source_files(source)
     found = detect_format(paths[0], format)

@@ -61,13 +61,10 @@ class SvmlightFile(TableFile):
         path: Path,
         options: TableOptions,
         first: Self | None,
-        *,
-        zero_based: bool | None = None,
     ) -> None:
         super().__init__(path, options, first)
         self.carries_labels = True
-        self.zero_based = False
-        self._numbering = Numbering(options.n_features, zero_based)
+        self._numbering = Numbering(options.n_features, options.zero_based)
         self._seen = IndexRange()
         self._places: list[Place] = []  # of the pieces of text that have rows
         self._copy: IO[bytes] | None = None
@@ -105,7 +102,7 @@ class SvmlightFile(TableFile):
 
     def blocks(self) -> Iterator[tuple[Any, NDArray[Any]]]:
         """All blocks in order: a CSR array of float64, and its labels."""
-        for _, rows in self._pass(self.zero_based).pieces():
+        for _, rows in self._pass(bool(self.zero_based)).pieces():
             if len(rows.labels):
                 yield self._block(rows)
 
@@ -114,7 +111,7 @@ class SvmlightFile(TableFile):
         first = 0 if self.zero_based else 1
         if rows.smallest < first or rows.largest >= first + self.n_features:
             raise self._changed()
-        return rows.matrix(self.n_features, self.zero_based), rows.labels
+        return rows.matrix(self.n_features, bool(self.zero_based)), rows.labels
 
     def _changed(self) -> TableError:
         return TableError(
@@ -139,7 +136,7 @@ class SvmlightFile(TableFile):
             raise self._changed()
         if not text.endswith(b"\n"):
             text += b"\n"
-        return self._block(self._pass(self.zero_based).parse(text, place))
+        return self._block(self._pass(bool(self.zero_based)).parse(text, place))
 
 
 def read_svmlight(

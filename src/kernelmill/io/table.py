@@ -73,6 +73,8 @@ class Table:
         The number of columns of a matrix; None for tables with columns.
     carries_labels : bool
         Blocks have labels.
+    zero_based : bool or None
+        Of svmlight files: whether their indices count from 0.
     notes : list of str
         What was found out, in sentences for the user.
     n_bytes : int
@@ -103,6 +105,7 @@ class Table:
         self.columns: tuple[Column, ...] | None = first.columns
         self.n_features: int | None = first.n_features
         self.carries_labels: bool = first.carries_labels
+        self.zero_based: bool | None = first.zero_based
         self.n_bytes: int = sum(file.n_bytes for file in files)
         self.notes: list[str] = list(dict.fromkeys([*notes, *(n for f in files for n in f.notes)]))
         # The numbers of rows of the blocks of each file, after its first complete pass.

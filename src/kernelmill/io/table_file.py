@@ -43,6 +43,7 @@ class TableOptions:
     skip_rows: int = 0
     block_bytes: int = 8 << 20
     n_features: int | None = None
+    zero_based: bool | None = None
 
 
 class TableFile(ABC):
@@ -56,6 +57,8 @@ class TableFile(ABC):
     ----------
     path, columns, n_features, carries_labels, notes, n_bytes
         As in `Table`.
+    zero_based : bool or None
+        Of formats with indices: whether they count from 0.
     n_rows : int or None
         The number of rows, where it is cheaply known.
     """
@@ -66,6 +69,7 @@ class TableFile(ABC):
     columns: tuple[Column, ...] | None = None
     n_features: int | None = None
     carries_labels: bool = False
+    zero_based: bool | None = None
     n_rows: int | None = None
 
     def __init__(self, path: Path, options: TableOptions, first: Self | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import resource
 import sys
 from contextlib import suppress
@@ -31,6 +33,10 @@ class PeakMemory:
     """
 
     def __init__(self) -> None:
+        gc.collect()
+        # Freed memory that the C library keeps would hide what is taken from it again.
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
         # Forgets the peak so far (Linux, proc(5)); where it cannot, the figure is an upper bound.
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")

@@ -110,7 +110,7 @@ class Evaluation(Record):
     source: str  # the files, as they were given
     n_rows: int
     # classification: error, error_low, error_high (95 % by Wilson), balanced_error, log_loss
-    # (where there are probabilities), auc (two classes); regression: rmse, mae, r2, mean_target_std
+    # (where there are probabilities), auc (two classes); regression: rmse, mae, r2, target_std
     metrics: dict[str, float | None]
     seconds: float
     classes: list[str] | None = None
