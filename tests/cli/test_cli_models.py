@@ -82,7 +82,7 @@ def test_a_missing_target_lists_the_columns(run, rings):
 def test_near_columns_are_suggested(run, rings):
     code, _, err = run("fit", rings, "-t", "palce")
     assert code == 1
-    assert "'place'" in err
+    assert "try: did you mean 'place'?" in err
     assert "Traceback" not in err
 
 

@@ -119,12 +119,12 @@ def test_calibration_and_coverage(printed):
     calibration = Calibration([0.55, 0.95], [0.5, 0.96], [20, 1000])
     text = printed(*evaluation_tables(classification(2, calibration=calibration)))
     assert ["95.0", "%", "96.0", "%", "1,000"] in [line.split() for line in text.splitlines()]
-    metrics = {"rmse": 0.61234, "mae": 0.5, "r2": 0.4, "mean_target_std": 0.88}
+    metrics = {"rmse": 0.61234, "mae": 0.5, "r2": 0.4, "target_std": 0.88}
     regression = Evaluation(
         "regression", "w.csv", 490, metrics, 0.1, coverage=Coverage([0.9], [0.913])
     )
     text = printed(*evaluation_tables(regression))
-    assert text.startswith("root mean squared error 0.6123 on 490 rows")
+    assert text.startswith("root mean squared error 0.6123 on 490 rows (the target's std: 0.88)")
     assert ["90.0", "%", "91.3", "%"] in [line.split() for line in text.splitlines()]
     assert fits(text)
 

@@ -156,7 +156,8 @@ def _parted(text: str) -> tuple[str, str | None]:
         return text[:place], text[place + 1].lower() + text[place + 2 :].removesuffix(".")
     if place < 0:
         return text.removesuffix("."), None
-    return text[:place], text[place + 2 :].removesuffix(".")
+    move = text[place + 2 :].removesuffix(".")
+    return text[:place], re.sub(r"^near names are (.*[^?])$", r"did you mean \1?", move)
 
 
 def _usage(error: click.UsageError) -> tuple[str, str | None]:

@@ -29,10 +29,9 @@ _METRICS = {
     "auc": "area under the ROC curve",
     "mae": "mean absolute error",
     "r2": "R²",
-    "mean_target_std": "standard deviation of the target",
 }
 _SHARES = {"error", "balanced_error"}
-_IN_HEADLINE = {"error", "error_low", "error_high", "rmse"}
+_IN_HEADLINE = {"error", "error_low", "error_high", "rmse", "target_std"}
 
 
 def headline(evaluation: Evaluation) -> str:
@@ -55,7 +54,7 @@ def headline(evaluation: Evaluation) -> str:
         )
         return f"{percent(metrics.get('error'))} of {rows} rows wrong{interval}"
     text = f"root mean squared error {significant(metrics.get('rmse'))} on {rows} rows"
-    spread = metrics.get("mean_target_std")
+    spread = metrics.get("target_std")
     if spread is not None:
         text += f" (the target's std: {significant(spread)})"
     return text
