@@ -12,7 +12,7 @@ SIZES = ["-n", "16", "-n", "64"]
 
 def test_compare(run, rings, tmp_path):
     page = tmp_path / "c.html"
-    arguments = ["compare", rings, "-t", "place", "--drop", "radius", *SIZES, "--report", page]
+    arguments = ["compare", rings, "-t", "radius", "--drop", "place", *SIZES, "--report", page]
     code, out, err = run(*arguments, "--rows", "300", "--exact-rows", "100", "--json")
     assert code == 0, err
     record = json.loads(out)
@@ -50,15 +50,15 @@ def test_fit_and_evaluate_write_pages(run, fitted, tmp_path, command):
 
 
 def test_demo_shows_the_whole_way(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "N_COMPONENTS", (16, 64))
+    monkeypatch.setattr(demo, "N_COMPONENTS", (32,))
     folder = tmp_path / "new" / "demo"
     code, out, err = run("demo", "--out", folder, "--json")
     assert code == 0, err
     record = json.loads(out)
     summary = FitSummary.from_json(record["summary"])
     assert (summary.task, summary.target, len(summary.classes)) == ("classification", "digit", 10)
-    # 64 features of 64 pixels: worse than a linear model, and far better than chance (90 %).
-    assert Evaluation.from_json(record["evaluation"]).metrics["error"] < 0.3
+    # 32 features of 64 pixels: worse than a linear model, and far better than chance (90 %).
+    assert Evaluation.from_json(record["evaluation"]).metrics["error"] < 0.45
     assert Comparison.from_json(record["comparison"]).models
     assert sorted(path.name for path in folder.iterdir()) == [
         *("digits-test.csv", "digits-train.csv", "digits.kmill", "report.html")

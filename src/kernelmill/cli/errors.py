@@ -36,6 +36,7 @@ _ASSIGNMENT = re.compile(
 # Some messages give both forms, such as "task='regression' (--task regression)".
 _BOTH = re.compile(_ASSIGNMENT.pattern + r"(?: \((--[^)]+)\)| / (--[\w-]+(?: [^\s).,;]+)?))")
 _NAMED_BOTH = re.compile(rf"\b(?:{_NAMES}|the target|drop|keep_columns) \((--[^)]+)\)")
+_OTHER_CHECKPOINT = "delete it to start from the beginning, or give another path"
 _SUBJECT = re.compile(rf"^({_NAMES})(?= (?:must|should|cannot|is|has|names)\b)")
 
 
@@ -128,6 +129,9 @@ def in_words_of_options(message: str) -> str:
             return " ".join(f"{flag} {_quoted(first or second)}" for first, second in columns)
         return f"{flag} {value}"
 
+    message = message.replace(
+        _OTHER_CHECKPOINT, "run again without --resume to start from the beginning"
+    )
     message = _SUBJECT.sub(lambda match: _OPTIONS[match[1]], message)
     message = _BOTH.sub(lambda match: match[3] or match[4], message)
     message = _NAMED_BOTH.sub(lambda match: match[1], message)
