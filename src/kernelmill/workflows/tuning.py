@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from kernelmill.learners import KernelClassifier
+from kernelmill.runtime.blas import one_blas_thread
 from kernelmill.workflows.progress import Progress
 from kernelmill.workflows.records import TuningPoint
 
@@ -166,7 +167,9 @@ class _Search:
         """The least mean squared error with this length scale, and the ridge that has it."""
         sample = self._sample if sample is None else sample
         fitted = self._make_map(length_scale, self._n_components).fit(sample.X[: sample.n_train])
-        errors = _ridge_errors(fitted, sample, _RIDGES)
+        # On a busy machine, threads of BLAS wait for each other longer than they work.
+        with one_blas_thread():
+            errors = _ridge_errors(fitted, sample, _RIDGES)
         best = int(np.argmin(errors))
         for ridge, error in zip(_RIDGES, errors, strict=True):
             if math.isfinite(error):
