@@ -171,6 +171,7 @@ def test_missing_files_have_near_names(tmp_path):
         ("say task='regression' (--task regression).", "say --task regression."),
         ("categorical=['age'] / --categorical age)", "--categorical age)"),
         ("the target 'kernel=x' is text", "the target 'kernel=x' is text"),
+        ("name its format: format=... / --format.", "name its format: --format."),
         ("Give target (--target), one of: a, b.", "Give --target, one of: a, b."),
         ("my_alpha=3 is no option", "my_alpha=3 is no option"),
     ],

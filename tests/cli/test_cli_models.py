@@ -220,6 +220,14 @@ def test_transform_writes_features_whose_products_are_kernel_values(run, fitted,
     np.testing.assert_allclose((features**2).sum(axis=1), 1, rtol=1e-5)  # k(x, x)
 
 
+def test_transform_refuses_other_formats(run, fitted, tmp_path):
+    out = tmp_path / "z.csv"
+    code, _, err = run("transform", fitted / "rings.kmill", fitted / "rings.csv", "-o", out)
+    assert code == 1
+    assert f"try: --out {tmp_path / 'z.npy'}" in err
+    assert not out.exists()
+
+
 def test_interrupted_fits_resume(run, rings, tmp_path, monkeypatch):
     """As if it had never been interrupted, to the bit."""
     out, checkpoint = tmp_path / "m.kmill", tmp_path / "m.kmill.checkpoint"

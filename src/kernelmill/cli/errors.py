@@ -31,7 +31,7 @@ _OPTIONS |= {name: "--" + name.replace("_", "-") for name in _SAME_NAMES}
 _FLAGS = {"header", "tune", "probabilities", "std"}
 _NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))
 _ASSIGNMENT = re.compile(
-    rf"(?<![\w.\"'-])({_NAMES})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[\w.+-]*\w)(?!\()"
+    rf"(?<![\w.\"'-])({_NAMES})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[\w.+-]*\w|\.\.\.)(?!\()"
 )
 # Some messages give both forms, such as "task='regression' (--task regression)".
 _BOTH = re.compile(_ASSIGNMENT.pattern + r"(?: \((--[^)]+)\)| / (--[\w-]+(?: [^\s).,;]+)?))")

@@ -51,6 +51,10 @@ def command(
     """
     terminal = terminal_of(context)
     path = checked_output("--out", out, [model, *data])
+    if path.suffix != ".npy":
+        raise click.ClickException(
+            f"--out must end in .npy, got {out!r}; --out {path.with_suffix('.npy')}"
+        )
     loaded = opened_model(model)
     begin = time.perf_counter()
     try:
