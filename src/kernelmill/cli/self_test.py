@@ -80,7 +80,7 @@ def _kernel_error() -> tuple[bool, str, str]:
     """The mean squared error of Gaussian kernel values is at most 1/D (D features: D/2 pairs).
 
     A value that D/2 pairs of cosines and sines estimate has variance at most 1/D for independent
-    frequencies, and those of Fastfood have no more. The largest error of 28 pairs of rows exceeds
+    frequencies, and about that for those of Fastfood. The largest error of 28 pairs of rows exceeds
     5.2 / sqrt(D) with a probability below 28 * 2 exp(-5.2² / 2) < 1 in 10,000 (as normal errors),
     and the seed is fixed: a failure is a fault, not chance.
     """
