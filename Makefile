@@ -14,7 +14,7 @@ NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELM
 .PHONY: demo test lint format bench native-test sanitize cross clean
 
 demo: $(VENV)/installed
-	$(BIN)/python examples/digits.py
+	$(BIN)/kernelmill demo --out build/demo
 
 test: lint native-test
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -4,7 +4,7 @@ Lengths turn inner products into distances and back, and so the polynomial kerne
 Features of the polynomial kernel hold the lengths of the points; those of the Gaussian kernel do
 not, and have to be told. After Sivertsen's Figures 4.8 and D.1 (2014): 16 columns, degree 2,
 length scale 2, points uniform on the unit cube. Prints mean relative errors and plots estimates
-against exact values, for which it needs matplotlib.
+against exact values.
 
     python examples/kernel_conversion.py [kernel_conversion.png]
 """
@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from kernelmill import Fastfood, TensorSketch
@@ -65,11 +66,6 @@ def estimates() -> list[Row]:
 
 def plot(rows: list[Row], path: str) -> None:
     """Draw estimates against exact values, one panel for each row."""
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 # the errors are shown without it
-    except ImportError:
-        print("No plot: matplotlib is not installed. Install it with `pip install matplotlib`.")
-        return
     figure = Figure(figsize=(4 * len(rows), 4.4), layout="constrained")
     for axes, (name, kernel, found, exact) in zip(
         figure.subplots(1, len(rows), squeeze=False)[0], rows, strict=True

@@ -2,7 +2,7 @@
 
 Both maps with 1024 columns, on normal data in 5, 20 and 100 dimensions and on scikit-learn's
 digits. What decides is R, the typical distance of the data from their mean in length scales. Prints
-the errors, which takes half a minute, and draws them if matplotlib is installed:
+the errors, which takes half a minute, and draws them:
 
     python examples/taylor_or_fastfood.py [plot.svg]
 """
@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
@@ -61,8 +62,6 @@ def measure(X: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
 
 def draw(results: dict[str, dict[str, NDArray[np.float64]]], path: str) -> None:
     """Plot the errors against R, a panel for each data set."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 # not needed for the numbers
-
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     panels = figure.subplots(1, len(results), sharey=True)
     colours = {"TaylorSketch": "tab:blue", "Fastfood": "tab:orange"}
@@ -94,10 +93,7 @@ def main() -> None:
             cells = [f"{a:9.1e} / {b:8.1e}" for a, b in (taylor, fastfood)]
             ratios = " / ".join(f"{ratio:.2f}" for ratio in taylor / fastfood)
             print(f"{title:18} {radius:5.2f}  {cells[0]:>20} {cells[1]:>20}   {ratios}")
-    try:
-        draw(results, sys.argv[1] if len(sys.argv) > 1 else "taylor_or_fastfood.svg")
-    except ImportError:
-        print("No plot: matplotlib is not installed. Install it with `pip install matplotlib`.")
+    draw(results, sys.argv[1] if len(sys.argv) > 1 else "taylor_or_fastfood.svg")
 
 
 if __name__ == "__main__":

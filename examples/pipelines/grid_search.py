@@ -12,6 +12,7 @@ import sys
 import time
 from typing import Any
 
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -49,8 +50,6 @@ def exact_search() -> GridSearchCV:
 
 def draw(errors: dict[str, NDArray[Any]], linear: float) -> None:
     """Errors in cross-validation by length scale, a curve for each model."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 # not needed for the numbers
-
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     styles = (("#56b4e9", "^-"), ("#0072b2", "o-"), ("#009e73", "D-"), ("black", "s:"))
@@ -95,10 +94,7 @@ def main(n_rows: int = 1797) -> None:
         cells = "".join(f"{error:7.1%}" for error in errors[name])
         print(f"{name:35s}{cells} {LENGTH_SCALES[searching.best_index_]:5g} {seconds:8.2f}")
     print(f"{'linear, LogisticRegression':35s}{linear:7.1%}")
-    try:
-        draw(errors, float(linear))
-    except ImportError:
-        print("No picture: matplotlib is not installed. Install it with `pip install matplotlib`.")
+    draw(errors, float(linear))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.decomposition import PCA
@@ -59,8 +60,6 @@ def exact_kernel_k_means(K: NDArray[Any], n_clusters: int, n_init: int) -> NDArr
 
 def draw(found: dict[str, tuple[NDArray[Any], str]], X: NDArray[Any]) -> None:
     """The first two principal components of some points, coloured by cluster."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 # not needed for the numbers
-
     plane = PCA(2).fit_transform(X)[:1000]
     figure = Figure(figsize=(11, 3.8), layout="constrained")
     panels = figure.subplots(1, len(found), sharey=True)
@@ -97,10 +96,7 @@ def main(n_rows: int = 4000) -> None:
         match = adjusted_rand_score(y, labels)
         print(f"{name:24s} {match:19.3f} {seconds:8.2f}")
         found[name] = labels, f"adjusted Rand index {match:.2f}, {seconds:.2f} s"
-    try:
-        draw(found, X)
-    except ImportError:
-        print("No picture: matplotlib is not installed. Install it with `pip install matplotlib`.")
+    draw(found, X)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.linear_model import LogisticRegression
@@ -41,8 +42,6 @@ def agreement(A: NDArray[Any], B: NDArray[Any]) -> float:
 
 def draw(components: dict[str, NDArray[Any]], y: NDArray[Any]) -> None:
     """The first two components by each method."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 # not needed for the numbers
-
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     panels = figure.subplots(1, len(components))
     styles = (("#0072b2", "o"), ("#e69f00", "^"), ("#555555", "s"))
@@ -79,10 +78,7 @@ def main(n_rows: int = 4000) -> None:
         if name != "PCA":
             alike = f"{agreement(components[name], components['KernelPCA']):.4f}"
         print(f"{name:20s} {alike:>24s} {error:15.1%} {seconds:8.2f}")
-    try:
-        draw(components, y_new)
-    except ImportError:
-        print("No picture: matplotlib is not installed. Install it with `pip install matplotlib`.")
+    draw(components, y_new)
 
 
 if __name__ == "__main__":

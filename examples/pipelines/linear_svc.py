@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
@@ -51,8 +52,6 @@ def models() -> dict[str, Any]:
 
 def draw(fitted: dict[str, tuple[Any, str]], X: NDArray[Any], y: NDArray[Any]) -> None:
     """The regions of each model under some of the points."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 # not needed for the numbers
-
     ticks = np.linspace(-3.7, 3.7, 120)
     grid = np.stack(np.meshgrid(ticks, ticks), axis=-1)
     figure = Figure(figsize=(11, 3.6), layout="constrained")
@@ -82,10 +81,7 @@ def main(n_rows: int = 20_000) -> None:
         seconds = time.perf_counter() - start
         print(f"{name:28s} {error:10.1%} {seconds:8.2f}")
         fitted[name] = model, f"error {error:.1%}, {seconds:.2f} s"
-    try:
-        draw(fitted, new, y_new)
-    except ImportError:
-        print("No picture: matplotlib is not installed. Install it with `pip install matplotlib`.")
+    draw(fitted, new, y_new)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.datasets import make_friedman1
 from sklearn.kernel_ridge import KernelRidge
@@ -40,8 +41,6 @@ def draw(
     predictions: dict[str, NDArray[Any]], errors: dict[str, float], truth: NDArray[Any]
 ) -> None:
     """Residuals of three models, and the error as the number of features grows."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 # not needed for the numbers
-
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     *panels, last = figure.subplots(1, 4)
     shown = ("Ridge", f"Ridge on {COMPONENTS[-1]} features", "KernelRidge")
@@ -81,10 +80,7 @@ def main(n_rows: int = 4000) -> None:
         seconds = time.perf_counter() - start
         errors[name] = float(np.sqrt(np.mean((predictions[name] - truth) ** 2)))
         print(f"{name:24s} {errors[name]:22.2f} {seconds:8.2f}")
-    try:
-        draw(predictions, errors, truth)
-    except ImportError:
-        print("No picture: matplotlib is not installed. Install it with `pip install matplotlib`.")
+    draw(predictions, errors, truth)
 
 
 if __name__ == "__main__":

@@ -220,12 +220,13 @@ def test_transform_writes_features_whose_products_are_kernel_values(run, fitted,
     np.testing.assert_allclose((features**2).sum(axis=1), 1, rtol=1e-5)  # k(x, x)
 
 
-def test_transform_refuses_other_formats(run, fitted, tmp_path):
+def test_transform_writes_tables_too(run, fitted, tmp_path):
     out = tmp_path / "z.csv"
-    code, _, err = run("transform", fitted / "rings.kmill", fitted / "rings.csv", "-o", out)
-    assert code == 1
-    assert f"try: --out {tmp_path / 'z.npy'}" in err
-    assert not out.exists()
+    code, _, _ = run("transform", fitted / "rings.kmill", fitted / "rings.csv", "-o", out)
+    assert code == 0
+    lines = out.read_text().splitlines()
+    assert len(lines) == 601
+    assert lines[0].startswith("fastfood0,fastfood1,")
 
 
 def test_interrupted_fits_resume(run, rings, tmp_path, monkeypatch):

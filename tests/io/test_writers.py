@@ -7,7 +7,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from kernelmill.io import TableError, open_matrix_writer, open_table, open_writer
+from kernelmill.io import TableError, open_table, open_writer
 
 COLUMNS = {"label": "string", 'p, "q"': "float32", "n": np.int64}
 LABELS = ["yes", 'a "b", c', "new\nline", "é", None]
@@ -192,34 +192,4 @@ def test_files_that_are_read_are_not_replaced(tmp_path):
     link.symlink_to(path)
     with pytest.raises(TableError, match="is being read"):
         open_writer(link, {"a": "int64"}, inputs=[tmp_path / "other", path])
-    with pytest.raises(TableError, match="is being read"):
-        open_matrix_writer(path, inputs=[link])
     assert path.read_bytes() == b"before"
-
-
-@pytest.mark.parametrize("n_blocks", [0, 1, 3])
-def test_matrix_writer(tmp_path, n_blocks):
-    path = tmp_path / "features.npy"
-    rows = np.arange(6.0).reshape(2, 3)
-    with open_matrix_writer(path) as writer:
-        for _ in range(n_blocks):
-            writer.write(rows.T.copy().T)
-        assert not path.exists()
-    found = np.load(path)
-    assert found.dtype == np.float32
-    assert found.tolist() == rows.tolist() * n_blocks
-
-
-def test_matrix_writer_refuses(tmp_path):
-    def fail(*matrices):
-        with open_matrix_writer(tmp_path / "p.npy") as writer:
-            for matrix in matrices:
-                writer.write(matrix)
-
-    with pytest.raises(TableError, match="3 columns, like the first"):
-        fail(np.ones((2, 3)), np.ones((2, 4)))
-    with pytest.raises(TableError, match="two dimensions"):
-        fail(np.ones(3))
-    with pytest.raises(TableError, match="not open"):
-        open_matrix_writer(tmp_path / "p.npy").write(np.ones((2, 2)))
-    assert list(tmp_path.iterdir()) == []

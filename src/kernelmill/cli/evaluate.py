@@ -23,9 +23,9 @@ __all__ = ["command"]
     cls=Command,
     short_help="Measure the error of a model on a data file.",
     examples=[
-        ("kernelmill evaluate adult.kmill adult.test", "errors, confusion matrix, calibration"),
-        ("kernelmill evaluate adult.kmill adult.test --report test.html", "also as a page"),
-        ("kernelmill evaluate adult.kmill adult.test --json", "for a program"),
+        ("kernelmill evaluate adult.kmill adult-test.csv", "errors, confusion matrix, calibration"),
+        ("kernelmill evaluate adult.kmill adult-test.csv --report test.html", "also as a page"),
+        ("kernelmill evaluate adult.kmill adult-test.csv --json", "for a program"),
     ],
 )
 @click.argument("model")
@@ -57,7 +57,7 @@ def command(
     if page is not None:
         from kernelmill.report import write_report
 
-        write_report(page, fit=loaded.summary, evaluation=evaluation)
+        write_report(page, fit=loaded.summary, evaluation=evaluation, model=model)
     terminal.give(
         {
             "evaluation": evaluation.as_json(),

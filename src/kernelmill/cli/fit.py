@@ -299,7 +299,7 @@ def command(
     if page is not None:
         from kernelmill.report import write_report
 
-        write_report(page, fit=model.summary)
+        write_report(page, fit=model.summary, model=str(path))
     record = {
         "model": str(path),
         "bytes": path.stat().st_size,

@@ -44,7 +44,7 @@ COMMANDS = {
 EXAMPLES = (
     ("kernelmill demo", "see it work on handwritten digits"),
     ("kernelmill fit adult.data --target 14 --missing impute", "train, and write adult.kmill"),
-    ("kernelmill evaluate adult.kmill adult.test", "how good it is on rows it has not seen"),
+    ("kernelmill evaluate adult.kmill adult-test.csv", "how good it is on rows it has not seen"),
     ("kernelmill predict adult.kmill new.csv --out answers.csv", "use it"),
 )
 

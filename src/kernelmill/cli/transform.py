@@ -36,7 +36,8 @@ __all__ = ["command"]
     section="Features",
     metavar="FILE",
     required=True,
-    help="An .npy file of float32, for numpy.load; overwritten if it exists.",
+    help="An .npy file of float32, for numpy.load, or a .parquet, .arrow, .feather, .csv or .tsv "
+    "file with a column for each feature; overwritten if it exists.",
 )
 @table_options
 @general_options
@@ -51,10 +52,6 @@ def command(
     """
     terminal = terminal_of(context)
     path = checked_output("--out", out, [model, *data])
-    if path.suffix != ".npy":
-        raise click.ClickException(
-            f"--out must end in .npy, got {out!r}; --out {path.with_suffix('.npy')}"
-        )
     loaded = opened_model(model)
     begin = time.perf_counter()
     try:

@@ -6,8 +6,10 @@ open_table
     A file, a list of files or a glob pattern as a `Table`.
 Table, TableBlock, Column
     Rows in blocks, in order or shuffled; a block; the name and the kind of a column.
-open_writer, open_matrix_writer
-    Columns to a CSV, Parquet, Arrow or NPY file, a matrix to an NPY file: complete or not at all.
+open_writer
+    Columns to a CSV, Parquet, Arrow or NPY file: complete or not at all.
+read_svmlight
+    All rows of a svmlight / LIBSVM file as a sparse matrix.
 TableError
     What all of them raise: the file, the place in it and what to change.
 """
@@ -17,14 +19,13 @@ from kernelmill.io.opening import open_table
 from kernelmill.io.svmlight import read_svmlight
 from kernelmill.io.table import Table, TableBlock
 from kernelmill.io.table_file import Column
-from kernelmill.io.writers import open_matrix_writer, open_writer
+from kernelmill.io.writers import open_writer
 
 __all__ = [
     "Column",
     "Table",
     "TableBlock",
     "TableError",
-    "open_matrix_writer",
     "open_table",
     "open_writer",
     "read_svmlight",

@@ -6,16 +6,16 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from kernelmill.io.errors import TableError
 from kernelmill.io.whole_file import WholeFile
-from kernelmill.io.written_formats import WRITTEN_FORMATS, NpyWritten, WrittenFormat
+from kernelmill.io.written_formats import WRITTEN_FORMATS, WrittenFormat
 
-__all__ = ["MatrixWriter", "TableWriter", "open_matrix_writer", "open_writer"]
+__all__ = ["TableWriter", "open_writer"]
 
 
 def open_writer(
@@ -184,98 +184,3 @@ class TableWriter:
             yield
         except OSError as error:
             raise self._file.unwritable(error) from None
-
-
-def open_matrix_writer(
-    path: str | os.PathLike[str], *, inputs: Iterable[str | os.PathLike[str]] = ()
-) -> MatrixWriter:
-    """An NPY file of rows of float32 to be written in blocks, complete or not at all.
-
-    Parameters
-    ----------
-    path : path
-        With the extension .npy.
-    inputs : iterable of path
-        Files that are being read, which must not be replaced.
-
-    Returns
-    -------
-    MatrixWriter
-
-    Examples
-    --------
-    >>> import numpy as np, pathlib, tempfile
-    >>> from kernelmill.io import open_matrix_writer
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "features.npy"
-    ...     with open_matrix_writer(path) as writer:
-    ...         writer.write(np.zeros((3, 4)))
-    ...         writer.write(np.ones((2, 4)))
-    ...     np.load(path).shape
-    (5, 4)
-    """
-    return MatrixWriter(path, inputs)
-
-
-class MatrixWriter:
-    """What `open_matrix_writer` returns; the first rows tell the number of columns.
-
-    Examples
-    --------
-    >>> from kernelmill.io import open_matrix_writer
-    >>> open_matrix_writer("features.csv")
-    Traceback (most recent call last):
-    ...
-    kernelmill.io.errors.TableError: the extension of features.csv must be .npy, got '.csv'.
-    """
-
-    def __init__(
-        self, path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
-    ) -> None:
-        self.n_rows = 0
-        self._file = WholeFile(path, [".npy"], inputs)
-        self.path = self._file.path
-        self._format: NpyWritten | None = None
-        self._stream: IO[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        self._stream = self._file.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        written, stream = self._format, self._stream
-        self._format = self._stream = None
-        if kind is None and stream is not None:
-            try:
-                (written or NpyWritten(stream, {}, np.dtype(np.float32))).finish()
-            except OSError as fault:
-                refused = self._file.unwritable(fault)
-                self._file.__exit__(type(refused), refused, None)
-                raise refused from None
-        self._file.__exit__(kind, error, traceback)
-
-    def write(self, matrix: ArrayLike) -> None:
-        """Append rows; all matrices have as many columns as the first."""
-        rows = np.asarray(matrix)
-        if self._stream is None:
-            raise TableError(f"{self.path} is not open; write inside of a with statement.")
-        if rows.ndim != 2:
-            raise TableError(f"matrix must have two dimensions, got shape {rows.shape}.")
-        try:
-            if self._format is None:
-                names = dict.fromkeys(map(str, range(rows.shape[1])), np.dtype(np.float32))
-                self._format = NpyWritten(self._stream, names)
-            if rows.shape[1] != self._format.width:
-                raise TableError(
-                    f"matrix must have {self._format.width} columns, like the first, got shape "
-                    f"{rows.shape}."
-                )
-            self._format.write_matrix(rows)
-        except OSError as error:
-            raise self._file.unwritable(error) from None
-        self.n_rows += len(rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -172,11 +171,10 @@ class TableModel:
         self._check_wishes(probabilities, std)
         n_rows = 0
         table, names, _ = self._opened(source, table_options)
-        _refuse_overwriting(table, out)
         kept = self._kept_columns(table) if keep_columns else {}
         columns = {**kept, **self._prediction_columns(probabilities, std)}
         progress.start("Predicting", table.n_rows)
-        with open_writer(out, columns) as writer:
+        with open_writer(out, columns, inputs=table.files) as writer:
             for X, block, _ in self._blocks(table, names):
                 written = {name: plain_column(block.data, name) for name in kept}
                 written.update(self._predictions(X, probabilities, std))
@@ -245,12 +243,11 @@ class TableModel:
         """
         progress = SilentProgress() if progress is None else progress
         table, names, _ = self._opened(source, table_options)
-        _refuse_overwriting(table, out)
         progress.start("Transforming", table.n_rows)
         n_rows = 0
         feature_map = self.learner.feature_map_
         columns = dict.fromkeys(feature_map.get_feature_names_out(), np.float32)
-        with open_writer(out, columns) as writer:
+        with open_writer(out, columns, inputs=table.files) as writer:
             for X, block, _ in self._blocks(table, names):
                 for begin in range(0, block.n_rows, 1024):
                     writer.write_matrix(feature_map.transform(X[begin : begin + 1024]))
@@ -344,12 +341,6 @@ def described_source(source: Any) -> str:
     if isinstance(source, (list, tuple)):
         return ", ".join(str(each) for each in source)
     return str(source)
-
-
-def _refuse_overwriting(table: Table, out: Any) -> None:
-    for file in table.files:
-        if Path(out).exists() and Path(out).samefile(file):
-            raise ValueError(f"out must not be an input of the same call, got {out}.")
 
 
 def _under(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
