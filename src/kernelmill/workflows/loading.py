@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernelmill.learners.model_record import learner_from_record
-from kernelmill.storage import ModelFileError, read_model_file
+from kernelmill.storage import ModelFileError, errors_of_file, read_model_file
 from kernelmill.workflows.model import TABLE_MODEL, TableModel
 
 __all__ = ["load"]
@@ -41,13 +41,9 @@ def load(path: Any) -> Any:
     True
     """
     found = read_model_file(path)
-    try:
+    with errors_of_file(path, "save the model again, or upgrade kernelmill"):
         if found.kind == "learner":
             return learner_from_record(found.record, found.tensors)
         if found.kind == TABLE_MODEL:
             return TableModel.from_record(found.record, found.tensors)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path} is not a model as kernelmill writes it: {error}") from error
-    raise ModelFileError(
-        f"{path} holds a {found.kind!r}, which this kernelmill does not know; upgrade it."
-    )
+        raise ModelFileError(f"it holds a {found.kind!r}, which this kernelmill does not know")

@@ -15,7 +15,7 @@ from kernelmill.io.encoding_matrix import MatrixEncoder
 from kernelmill.io.inputs import Inputs, opened_like_training, plain_column
 from kernelmill.io.targets import TargetReader, text_of_label
 from kernelmill.learners.model_record import learner_from_record, learner_record
-from kernelmill.storage import ModelFileError, write_model_file
+from kernelmill.storage import ModelFileError, under_prefix, without_prefix, write_model_file
 from kernelmill.workflows.evaluation import gives_std, scores_for
 from kernelmill.workflows.progress import Progress, SilentProgress
 from kernelmill.workflows.records import Evaluation, FitSummary
@@ -91,21 +91,20 @@ class TableModel:
             "target": self.reader.to_json(),
             "summary": self.summary.as_json(),
         }
-        both = {f"learner.{name}": array for name, array in tensors.items()}
-        both.update({f"encoder.{name}": array for name, array in arrays.items()})
+        both = under_prefix("learner", tensors) | under_prefix("encoder", arrays)
         write_model_file(path, kind=TABLE_MODEL, record=record, tensors=both)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Self:
         """The model of a file's record; a record that makes no sense raises ModelFileError."""
         try:
-            parts = {name: _under(f"{name}.", tensors) for name in ("learner", "encoder")}
-            learner = learner_from_record(record["learner"], parts["learner"])
+            learner = learner_from_record(record["learner"], without_prefix("learner", tensors))
             encoder: Encoder
             if record["encoder"]["kind"] == "columns":
                 encoder = ColumnEncoder.from_record(record["encoder"])
             else:
-                encoder = MatrixEncoder.from_record(record["encoder"], parts["encoder"])
+                arrays = without_prefix("encoder", tensors)
+                encoder = MatrixEncoder.from_record(record["encoder"], arrays)
             inputs = Inputs.from_json(record["inputs"])
             reader = TargetReader.from_json(record["target"])
             summary = FitSummary.from_json(record["summary"])
@@ -341,14 +340,6 @@ def described_source(source: Any) -> str:
     if isinstance(source, (list, tuple)):
         return ", ".join(str(each) for each in source)
     return str(source)
-
-
-def _under(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {
-        name.removeprefix(prefix): array
-        for name, array in tensors.items()
-        if name.startswith(prefix)
-    }
 
 
 def _check_parts(learner: Any, encoder: Encoder, inputs: Inputs, reader: TargetReader) -> None:
