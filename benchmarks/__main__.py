@@ -18,6 +18,7 @@ from benchmarks import (
     bench_sketch_costs,
     bench_sketches,
     bench_svmlight,
+    bench_tables,
 )
 from kernelmill import get_num_threads, runtime
 
@@ -36,6 +37,7 @@ ALL = {
     "learner_costs": bench_learner_costs.main,
     "mnist": bench_mnist.main,
     "svmlight": bench_svmlight.main,
+    "tables": bench_tables.main,
     "import": bench_import.main,
 }
 
