@@ -293,16 +293,22 @@ def test_summary_is_json(classifier, regressor):
 
 
 def test_memory_does_not_grow_with_the_rows(folder):
-    """Ten times the rows, read again in each pass: less than 40 MB more at the peak."""
+    """Three times the rows, read again in each pass; the larger file alone takes 6 MB."""
     from kernelmill.workflows.memory import PeakMemory
 
-    small, large = (write_waves(folder / f"{n}.csv", n) for n in (20_000, 200_000))
-    options = {"n_components": 32, "length_scale": 0.5, "alpha": 0.1, "memory": 0}
+    small, large = (write_waves(folder / f"{n}.csv", n) for n in (100_000, 300_000))
+    options = {
+        "n_components": 32,
+        "length_scale": 0.5,
+        "alpha": 0.1,
+        "memory": 0,
+        "block_bytes": 1 << 18,
+    }
     peaks = []
-    for path in (small, large):
+    for path in (small, small, large):  # the first time, libraries take their buffers
         watch = PeakMemory()
         kernelmill.fit_table(path, "y", **options)
         peaks.append(watch.bytes_more())
     if None in peaks:
         pytest.skip("the system does not tell the peak of the memory")
-    assert peaks[1] - peaks[0] < 40 << 20
+    assert peaks[2] - peaks[1] < 5 << 20
