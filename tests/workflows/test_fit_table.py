@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.datasets import dump_svmlight_file, load_digits
 import kernelmill
 from kernelmill import Fastfood, TensorSketch, fit_table
 from kernelmill.io import TableError
+from kernelmill.workflows import fit
 
 from .conftest import rings, write_rings, write_waves
 
@@ -292,8 +294,9 @@ def test_summary_is_json(classifier, regressor):
         assert again == model.summary
 
 
-def test_memory_does_not_grow_with_the_rows(folder):
-    """Three times the rows, read again in each pass; the larger file alone takes 6 MB."""
+def test_memory_does_not_grow_with_the_rows(folder, monkeypatch):
+    """Three times the rows, read again in each pass: 4 MB more of text, 3 MB of numbers."""
+    monkeypatch.setattr(fit, "survey", partial(fit.survey, sample_rows=5000))
     from kernelmill.workflows.memory import PeakMemory
 
     small, large = (write_waves(folder / f"{n}.csv", n) for n in (100_000, 300_000))
@@ -302,7 +305,7 @@ def test_memory_does_not_grow_with_the_rows(folder):
         "length_scale": 0.5,
         "alpha": 0.1,
         "memory": 0,
-        "block_bytes": 1 << 18,
+        "block_bytes": 1 << 16,
     }
     peaks = []
     for path in (small, small, large):  # the first time, libraries take their buffers
@@ -311,4 +314,4 @@ def test_memory_does_not_grow_with_the_rows(folder):
         peaks.append(watch.bytes_more())
     if None in peaks:
         pytest.skip("the system does not tell the peak of the memory")
-    assert peaks[2] - peaks[1] < 5 << 20
+    assert peaks[2] - peaks[1] < 4 << 20, peaks
