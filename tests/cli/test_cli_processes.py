@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -115,3 +116,49 @@ def test_without_a_terminal_there_are_no_bars_or_escapes(run_process, rings):
     assert "rows/s" not in done.stderr
     assert "rings?.csv" in done.stdout
     assert done.stdout.splitlines()[-2].startswith("Model: m.kmill (")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["doctor", "--json"], ["fit", "no.csv"]])
+def test_a_closed_stdout_is_said_before_any_work(tmp_path, arguments):
+    line = shlex.join([*COMMAND, *arguments])
+    done = subprocess.run(
+        ["sh", "-c", f"{line} >&-"], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 1
+    first, second = done.stderr.splitlines()
+    assert first.startswith("error: stdout is closed")
+    assert second.startswith("try: ")
+    both = subprocess.run(
+        ["sh", "-c", f"{line} >&- 2>&-"], capture_output=True, cwd=tmp_path, check=False
+    )
+    assert (both.returncode, both.stdout, both.stderr) == (1, b"", b"")
+
+
+def test_quiet_work_needs_no_stdout(fitted, tmp_path):
+    line = shlex.join(
+        [*COMMAND, "predict", "--quiet", str(fitted / "rings.kmill"), str(fitted / "rings.csv")]
+    )
+    done = subprocess.run(
+        ["sh", "-c", f"{line} --out p.csv >&-"], capture_output=True, cwd=tmp_path, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 601
+
+
+def test_ctrl_c_during_imports_is_one_line():
+    """SIGINT comes while click is looked for, which is imported before the program runs."""
+    code = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from kernelmill.cli import main
+sys.exit(main(["--version"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 130
+    assert (done.stdout, done.stderr) == ("", "error: interrupted: nothing was written\n")

@@ -2,7 +2,7 @@
 
 import sys
 
-from kernelmill.cli.program import main
+from kernelmill.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-__all__ = ["BROKEN_PIPE", "INTERRUPTED", "Interrupted", "Problem", "problem_of"]
+__all__ = ["BROKEN_PIPE", "FAILED", "INTERRUPTED", "Interrupted", "Problem", "problem_of"]
 
 FAILED = 1
 WRONG_USAGE = 2

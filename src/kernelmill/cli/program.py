@@ -14,17 +14,18 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
 
-from kernelmill.cli.errors import BROKEN_PIPE, Problem, problem_of
+from kernelmill.cli.errors import BROKEN_PIPE, FAILED, Problem, problem_of
 from kernelmill.cli.help_pages import write_examples
 from kernelmill.cli.options import general_options
 from kernelmill.cli.terminal import Terminal
 
-__all__ = ["main", "program"]
+__all__ = ["program", "run"]
 
 # The modules of the commands are imported when they are needed, and themselves import what takes
 # long (scikit-learn, pyarrow) when they run: help and completion stay quick.
@@ -95,24 +96,12 @@ def program(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit code.
-
-    Parameters
-    ----------
-    arguments : sequence of str, default=None
-        Those of the process by default.
-
-    Examples
-    --------
-    >>> from kernelmill.cli import main
-    >>> code = main(["--version"])  # doctest: +ELLIPSIS
-    kernelmill, version ...
-    >>> code
-    0
-    """
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code; see :func:`kernelmill.cli.main`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     terminal = Terminal()
+    if not _has_streams(quiet="--quiet" in given):
+        return FAILED
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for terminals that know ASCII only
     try:
@@ -179,6 +168,21 @@ def _unwinding_when_terminated() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _has_streams(quiet: bool) -> bool:
+    """Whether there is a stdout for results, if any are wanted; closed streams go nowhere."""
+    # Not `with`: they are the streams of the process until it ends. Opened in this order, they take
+    # the numbers 1 and 2 that no data file should get.
+    has_results = quiet or sys.stdout is not None
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+    if not has_results:
+        sys.stderr.write("error: stdout is closed, so there is no place for results\n")
+        sys.stderr.write("try: leave out >&-, or say --quiet\n")
+    return has_results
 
 
 def _leave_stdout() -> None:
