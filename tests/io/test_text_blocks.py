@@ -174,11 +174,11 @@ def test_given_kinds(write):
 
 def test_doubtful_columns_are_noted(write):
     lines = "".join(f"{i},{i},5\n" for i in range(30))
-    table = open_table(write("a,b,c\n" + lines + "unknown,3,\n"))
+    table = open_table(write("a,b,c\n" + lines + "unknown,3,\nnone,3,\n"))
     assert kinds(table) == ["category", "numeric", "numeric"]
     assert "'unknown' is not" in table.notes[0]
     table = open_table(write("a;b\n1,5;\n2,5;\n"))
-    assert "decimal commas" in table.notes[1]
+    assert table.notes[1] == "Numbers have decimal commas."
     assert "missing" in table.notes[2]
 
 

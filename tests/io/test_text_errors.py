@@ -36,7 +36,7 @@ def test_not_a_number(write, block_bytes):
     said = message(path, numeric=["age"], skip_rows=2, block_bytes=block_bytes)
     assert said == (
         f"{path}, line 104, column 'age' (number 0): 'forty' is not a number; correct it, or read "
-        "the column as categories: categorical=['age'] / --categorical age."
+        "the column as categories: categorical=['age'] (--categorical age)."
     )
 
 
@@ -64,7 +64,7 @@ def test_faults_after_the_rows_that_decide(write):
 def test_title_above_the_rows(write):
     said = message(write("|1x3 Cross validator\n" + "1, 2, x\n" * 20))
     assert "line 1: 3 values expected, got 1" in said
-    assert "skip_rows=1 / --skip-rows 1" in said
+    assert "skip_rows=1 (--skip-rows 1)" in said
 
 
 @pytest.mark.parametrize("block_bytes", [10, 1 << 20])

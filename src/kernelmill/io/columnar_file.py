@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelmill.io.column_values import as_categories, as_numbers, kind_of_type
-from kernelmill.io.errors import TableError
+from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.table_file import Column, TableFile, TableOptions
 from kernelmill.io.text_dialect import unique_names
-from kernelmill.io.text_kinds import overridden_kinds
+from kernelmill.io.text_kinds import given_kinds, overridden_kinds
 from kernelmill.io.text_values import MISSING_MARKERS, is_number
 
 __all__ = ["ColumnarFile", "arrow_errors"]
@@ -25,7 +25,7 @@ class ColumnarFile(TableFile):
 
     def __init__(self, path: Path, options: TableOptions, first: ColumnarFile | None) -> None:
         super().__init__(path, options, first)
-        for name in ("delimiter", "header", "skip_rows"):
+        for name in ("delimiter", "header", "skip_rows", "decimal"):
             if getattr(options, name) not in (None, 0):
                 raise TableError(f"{name} is for text files, but {path} has columns with types.")
         with arrow_errors(path):  # names may not be UTF-8
@@ -37,7 +37,8 @@ class ColumnarFile(TableFile):
             raise TableError(f"{path} has no columns; give a file with some.")
         types = dict(zip(self._names, schema.types, strict=True))
         kinds = {name: kind_of_type(type_) for name, type_ in types.items()}
-        columns = overridden_kinds(kinds, options.categorical, options.numeric, str(path))
+        given = given_kinds(self._names, options.categorical, options.numeric, str(path))
+        columns = overridden_kinds(kinds, given)
         for column in columns:
             if column.kind != kinds[column.name]:
                 self._check_override(column, kinds[column.name], types[column.name])
@@ -86,9 +87,10 @@ class ColumnarFile(TableFile):
             for place, value in enumerate(array.to_pylist()):
                 word = str(value).strip()
                 if value is not None and word not in MISSING_MARKERS and not is_number(word):
-                    raise TableError(
+                    raise NotANumberError(
                         f"{self.path}, row {first_row + place}, column {column.name!r}: {word!r} "
-                        "is not a number; correct it, or leave the column out of numeric."
+                        "is not a number",
+                        "correct it, or leave the column out of numeric",
                     ) from None
             raise
 

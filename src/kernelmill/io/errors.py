@@ -1,8 +1,8 @@
-"""The error of data files."""
+"""The errors of data files."""
 
 from __future__ import annotations
 
-__all__ = ["TableError"]
+__all__ = ["NotANumberError", "TableError"]
 
 
 class TableError(ValueError):
@@ -17,3 +17,28 @@ class TableError(ValueError):
     ...     print(error)
     no-such-file.csv does not exist; give the path of a file, a list of paths or a glob pattern.
     """
+
+
+class NotANumberError(TableError):
+    """A value in a column of numbers is none.
+
+    Attributes
+    ----------
+    what : str
+        The file, the place and the value: the message without what to change.
+
+    Examples
+    --------
+    >>> from kernelmill.io.errors import NotANumberError
+    >>> error = NotANumberError("rows.csv, line 3: 'x' is not a number", "correct it")
+    >>> str(error), error.what
+    ("rows.csv, line 3: 'x' is not a number; correct it.", "rows.csv, line 3: 'x' is not a number")
+    """
+
+    def __init__(self, what: str, move: str) -> None:
+        super().__init__(what, move)
+        self.what = what
+        self._move = move
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self._move}."

@@ -64,7 +64,7 @@ class MatrixFile(TableFile):
 
 def check_options_of_matrices(path: Path, options: TableOptions) -> None:
     """Refuse options that mean nothing for a matrix, rather than ignore them."""
-    for name in ("delimiter", "header", "categorical", "numeric", "skip_rows"):
+    for name in ("delimiter", "header", "categorical", "numeric", "skip_rows", "decimal"):
         if getattr(options, name) not in (None, (), 0):
             raise TableError(f"{name} is for tables with columns, but {path} holds a matrix.")
 

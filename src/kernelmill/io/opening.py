@@ -28,6 +28,7 @@ def open_table(
     block_bytes: int = 8 << 20,
     n_features: int | None = None,
     zero_based: bool | None = None,
+    decimal: str | None = None,
 ) -> Table:
     r"""Open files of one format as a table that is read in blocks.
 
@@ -35,7 +36,8 @@ def open_table(
     Spaces around values do not count. Empty values, NA, N/A, NaN, nan, null, NULL, None and ? are
     missing. Files are UTF-8, with or without a byte order mark; lines end in LF, CR LF or CR;
     empty lines are skipped. The kinds of columns come from the first 4 MiB of the first file:
-    "numeric" if all values are numbers (or missing), "date" if all are dates or times such as
+    "numeric" if all values are numbers or missing (or at least 95 % of 20 or more different ones
+    are numbers: the others are then errors), "date" if all are dates or times such as
     2024-05-31, 2024-05-31T12:00:00Z, 12:00 or 31/5/2024, else "category". What is found out is in
     `Table.notes`.
 
@@ -69,6 +71,9 @@ def open_table(
         The number of features of svmlight files; by default the largest index found.
     zero_based : bool, optional
         Whether the indices of svmlight files count from 0; by default if there is an index 0.
+    decimal : {".", ","}, optional
+        The decimal point of numbers in text. By default a comma if it is not the delimiter and
+        there are columns of numbers such as 1,5 or 1.234,5, but none of numbers such as 1.5.
 
     Returns
     -------
@@ -96,6 +101,8 @@ def open_table(
         raise TableError(f"block_bytes must be a positive number of bytes, got {block_bytes!r}.")
     if isinstance(skip_rows, bool) or not isinstance(skip_rows, int) or skip_rows < 0:
         raise TableError(f"skip_rows must be a number of lines, at least 0, got {skip_rows!r}.")
+    if decimal not in (None, ".", ","):
+        raise TableError(f"decimal must be '.' or ',', got {decimal!r}.")
     options = TableOptions(
         delimiter=delimiter,
         header=header,
@@ -105,6 +112,7 @@ def open_table(
         block_bytes=block_bytes,
         n_features=n_features,
         zero_based=zero_based,
+        decimal=decimal,
     )
     paths = source_files(source)
     found = detect_format(paths[0], format)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,9 @@ class Table:
         first = self._files[0]
         self.files = tuple(file.path for file in files)
         self.columns: tuple[Column, ...] | None = first.columns
+        self._column_places = (
+            None if first.columns is None else places_of([each.name for each in first.columns])
+        )
         self.n_features: int | None = first.n_features
         self.carries_labels: bool = first.carries_labels
         self.zero_based: bool | None = first.zero_based
@@ -143,8 +146,7 @@ class Table:
         >>> table.column_index("town"), table.column_index("1"), table.column_index(1)
         (1, 1, 1)
         """
-        names = None if self.columns is None else [each.name for each in self.columns]
-        return index_of_column(column, names, self.n_features, str(self.files[0]))
+        return index_of_column(column, self._column_places, self.n_features, str(self.files[0]))
 
     def blocks(self, seed: int | None = None) -> Iterator[TableBlock]:
         """All blocks, in order or, with a seed, in an order drawn from it.
@@ -202,13 +204,18 @@ def n_rows_of(data: Any) -> int:
     return int(data.shape[0]) if hasattr(data, "shape") else int(data.num_rows)
 
 
+def places_of(names: Sequence[str]) -> dict[str, int]:
+    """The place of each name."""
+    return {name: place for place, name in enumerate(names)}
+
+
 def index_of_column(
-    column: str | int, names: Sequence[str] | None, n_features: int | None, source: str
+    column: str | int, places: Mapping[str, int] | None, n_features: int | None, source: str
 ) -> int:
     """The place of a column, or an error that lists what there is."""
-    width = n_features if names is None else len(names)
-    if isinstance(column, str) and names is not None and column in names:
-        return names.index(column)
+    width = n_features if places is None else len(places)
+    if isinstance(column, str) and places is not None and column in places:
+        return places[column]
     is_number = isinstance(column, int) and not isinstance(column, bool)
     if is_number or (isinstance(column, str) and column.isascii() and column.isdigit()):
         place = int(column)
@@ -219,11 +226,12 @@ def index_of_column(
         )
     if not isinstance(column, str):
         raise TableError(f"a column must be a name or a zero-based number, got {column!r}.")
-    if names is None:
+    if places is None:
         raise TableError(
             f"{source} is a matrix, its columns have no names; give a zero-based number, "
             f"got {column!r}."
         )
+    names = list(places)
     near = difflib.get_close_matches(column, names, n=3, cutoff=0.5)
     lower = [name for name in names if name.lower() == column.lower()]
     shown = list(dict.fromkeys(lower + near)) or list(names[:10])

@@ -44,6 +44,7 @@ class TableOptions:
     block_bytes: int = 8 << 20
     n_features: int | None = None
     zero_based: bool | None = None
+    decimal: str | None = None
 
 
 class TableFile(ABC):

@@ -45,6 +45,7 @@ class Dialect:
     delimiter: str  # one character, or WHITESPACE
     header: bool
     names: tuple[str, ...]
+    decimal: str = "."  # in numbers: "." or ","
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -78,30 +79,39 @@ def records_of(text: str, delimiter: str, first_line: int) -> list[Record]:
 
 
 def detect_dialect(
-    text: str, first_line: int, delimiter: str | None, header: bool | None
+    text: str,
+    first_line: int,
+    delimiter: str | None,
+    header: bool | None,
+    decimal: str | None = None,
 ) -> Dialect:
-    """The dialect of a text that holds the first complete records of a file."""
+    """The dialect of a text that holds the first complete records of a file.
+
+    Without a given `decimal` it is the point: which of both it is, the columns tell later.
+    """
     notes = []
     if delimiter is None:
-        delimiter = _likely_delimiter(text, first_line)
+        delimiter = _likely_delimiter(text, first_line, decimal)
         if delimiter != ",":
             notes.append(f"The delimiter is {_NAMES_OF_DELIMITERS[delimiter]}.")
     else:
         delimiter = checked_delimiter(delimiter)
     found = [values for _, values in records_of(text, delimiter, first_line)]
+    point = decimal or "."
     if not found:
-        return Dialect(delimiter, False, (), notes)
+        return Dialect(delimiter, False, (), point, notes)
     width = _usual_width(found)[0]
     if header is None:
-        header = _has_header(found, width)
+        decimals = ("." if delimiter == "," else ".,") if decimal is None else decimal
+        header = _has_header(found, width, decimals)
         if not header:
             notes.append("No header was found: columns are numbered from 0.")
         elif len(found) == 1:
             notes.append("The only line is taken for the names of the columns.")
     if not header:
-        return Dialect(delimiter, False, tuple(str(i) for i in range(width)), notes)
+        return Dialect(delimiter, False, tuple(str(i) for i in range(width)), point, notes)
     names, changed = unique_names(found[0])
-    return Dialect(delimiter, True, names, notes + changed)
+    return Dialect(delimiter, True, names, point, notes + changed)
 
 
 def checked_delimiter(given: str) -> str:
@@ -124,11 +134,11 @@ def _usual_width(found: Sequence[Sequence[str]]) -> tuple[int, float]:
     return width, count / len(found)
 
 
-def _likely_delimiter(text: str, first_line: int) -> str:
+def _likely_delimiter(text: str, first_line: int, decimal: str | None) -> str:
     best, best_share = None, 0.0
     # Commas last: they are also decimal points in files that have semicolons between values.
     for candidate in ("\t", ";", "|", ","):
-        if candidate not in text:
+        if candidate not in text or candidate == decimal:
             continue
         found = [values for _, values in records_of(text, candidate, first_line)]
         width, share = _usual_width(found) if found else (1, 0.0)
@@ -141,36 +151,44 @@ def _likely_delimiter(text: str, first_line: int) -> str:
     # Words of free text seldom have numbers in one place throughout.
     if width > 1 and share == 1.0:
         columns = zip(*(found[1:] or found), strict=True)
-        if any(_share_typed(column) == 1.0 for column in columns):
+        if any(_share_typed(column, decimal or ".") == 1.0 for column in columns):
             return WHITESPACE
     return ","
 
 
-def _share_typed(column: Sequence[str]) -> float:
-    """The share of numbers or dates among the values that are not missing."""
+def _share_typed(column: Sequence[str], decimals: str) -> float:
+    """The share of numbers or dates among the values that are not missing.
+
+    Numbers have one of the given decimal points, all the same one.
+    """
     present = [value for value in column if value not in MISSING_MARKERS]
     if not present:
         return 0.0
-    numbers = sum(is_number(value) for value in present)
+    numbers = max(sum(is_number(value, each) for value in present) for each in decimals)
     dates = sum(is_date(value) for value in present)
     return max(numbers, dates) / len(present)
 
 
-def _has_header(found: list[list[str]], width: int) -> bool:
+def _has_header(found: list[list[str]], width: int, decimals: str) -> bool:
     first = found[0]
     if len(first) != width:
         return False
-    if any(value in MISSING_MARKERS or is_number(value) or is_date(value) for value in first):
+
+    def is_no_name(value: str) -> bool:
+        number = any(is_number(value, each) for each in decimals)
+        return number or value in MISSING_MARKERS or is_date(value)
+
+    if any(map(is_no_name, first)):
         # Tools that write row numbers give them a column without a name.
         unnamed = first[0] == "" and len(first) > 1
         rest = first[1:] if unnamed else first
-        if not unnamed or any(v in MISSING_MARKERS or is_number(v) or is_date(v) for v in rest):
+        if not unnamed or any(map(is_no_name, rest)):
             return False
     below = [values for values in found[1:] if len(values) == width]
     if not below:
         return True
     columns = list(zip(*below, strict=True))
-    if any(_share_typed(column) > 0.5 for column in columns):
+    if any(_share_typed(column, decimals) > 0.5 for column in columns):
         return True
     occurs_again = any(name in column for name, column in zip(first, columns, strict=True))
     return not occurs_again and any(len(set(column)) < len(column) for column in columns)
@@ -180,10 +198,10 @@ def unique_names(given: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     """Names for columns: the given ones where they differ, and notes on the others."""
     names: list[str] = []
     notes = []
-    taken = set(given)
+    taken, used = set(given), set[str]()
     for place, name in enumerate(given):
         unique = name
-        if name == "" or name in names:
+        if name == "" or name in used:
             unique = f"{name}_{place}" if name else str(place)
             while unique in taken:
                 unique += "_"
@@ -191,4 +209,5 @@ def unique_names(given: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
             what = f"has the name {name!r} again" if name else "has no name"
             notes.append(f"Column {place} {what}; it is called {unique!r}.")
         names.append(unique)
+        used.add(unique)
     return tuple(names), notes

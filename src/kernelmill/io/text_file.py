@@ -21,7 +21,7 @@ from kernelmill.io.compression import (
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import Column, TableFile, TableOptions
 from kernelmill.io.text_dialect import Dialect, detect_dialect, records_of, unique_names
-from kernelmill.io.text_kinds import detect_kinds, overridden_kinds
+from kernelmill.io.text_kinds import detect_decimal, detect_kinds, given_kinds, overridden_kinds
 from kernelmill.io.text_parsing import TextParser, decoded
 from kernelmill.io.text_records import count_lines, last_record_end, opened_quote, records
 
@@ -63,7 +63,7 @@ class TextFile(TableFile):
         else:
             self.columns, self._piece_bytes = first.columns, first._piece_bytes
         assert self.columns is not None
-        self._parser = TextParser(path, self._dialect, self.columns)
+        self._parser = TextParser(path, self._dialect, self.columns, self._first_line)
 
     def _offset_of_first_line(self, start: bytes) -> int:
         """Where the lines that are read begin: after the byte order mark and skipped lines."""
@@ -75,8 +75,7 @@ class TextFile(TableFile):
             )
         if b"\0" in start[:_DIALECT_BYTES]:
             raise TableError(
-                f"{self.path} is not a text file (it has zero bytes); name its format: format=... "
-                "/ --format."
+                f"{self.path} is not a text file (it has zero bytes); name its format (--format)."
             )
         offset = len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0
         for _ in range(self.options.skip_rows):
@@ -89,7 +88,9 @@ class TextFile(TableFile):
     def _detected(self, head: bytes, complete: bool) -> Dialect:
         options = self.options
         text = self._first_records(head, complete)
-        dialect = detect_dialect(text, self._first_line, options.delimiter, options.header)
+        dialect = detect_dialect(
+            text, self._first_line, options.delimiter, options.header, options.decimal
+        )
         self.notes += dialect.notes
         return dialect
 
@@ -123,8 +124,9 @@ class TextFile(TableFile):
                 )
             return first._dialect
         own, _ = unique_names(found[0][1])
-        lacks = [name for name in names if name not in own]
-        extra = [name for name in own if name not in names]
+        here, there = set(own), set(names)
+        lacks = [name for name in names if name not in here]
+        extra = [name for name in own if name not in there]
         if lacks or extra:
             differences = [
                 *(f"it lacks {name!r}" for name in lacks[:3]),
@@ -163,10 +165,18 @@ class TextFile(TableFile):
             end = last_record_end(head, dialect.separator.encode(), quotes=dialect.quotes)
             head = head[:end]
         as_text = [Column(name, "category") for name in dialect.names]
-        sample = TextParser(self.path, dialect, as_text).parse(head, self._first_line)
-        kinds, notes = detect_kinds(sample)
+        sample = TextParser(self.path, dialect, as_text, self._first_line).parse(
+            head, self._first_line
+        )
+        given = given_kinds(dialect.names, options.categorical, options.numeric, str(self.path))
+        if options.decimal is None and dialect.delimiter != ",":
+            categories = {name for name, kind in given.items() if kind == "category"}
+            if detect_decimal(sample, categories) == ",":
+                self._dialect = replace(dialect, decimal=",")
+                self.notes.append("Numbers have decimal commas.")
+        kinds, notes = detect_kinds(sample, self._dialect.decimal, given)
         self.notes += notes
-        columns = overridden_kinds(kinds, options.categorical, options.numeric, str(self.path))
+        columns = overridden_kinds(kinds, given)
         row = sum(8 if column.kind == "numeric" else 4 for column in columns)
         ratio = len(head) / max(1, row * sample.num_rows)  # bytes of text per byte of a block
         piece = int(options.block_bytes * min(1.0, max(ratio, 1 / 8)))

@@ -1,0 +1,184 @@
+"""Which columns of text are numbers, with faults or with decimal commas among them."""
+
+import pickle
+
+import pytest
+
+from kernelmill.io import TableError, open_table
+from kernelmill.io.errors import NotANumberError
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="rows.csv"):
+        path = tmp_path / name
+        path.write_text(content)
+        return path
+
+    return write
+
+
+def kinds(table):
+    return [column.kind for column in table.columns]
+
+
+def columns(table):
+    joined = {column.name: [] for column in table.columns}
+    for block in table.blocks():
+        for name, values in block.data.to_pydict().items():
+            joined[name] += values
+    return joined
+
+
+def numbers_and(word, n_numbers):
+    return "y,z\n" + "".join(f"{i % 2},{i}\n" for i in range(n_numbers)) + f"1,{word}\n"
+
+
+def test_a_word_among_many_numbers_is_a_fault(write):
+    path = write(numbers_and("1o5", 19))
+    table = open_table(path)
+    assert kinds(table) == ["numeric", "numeric"]
+    with pytest.raises(NotANumberError) as caught:
+        columns(table)
+    what = f"{path}, line 21, column 'z' (number 1): '1o5' is not a number"
+    assert caught.value.what == what
+    assert str(caught.value) == (
+        f"{what}; correct it, or read the column as categories: categorical=['z'] "
+        "(--categorical z)."
+    )
+    assert columns(open_table(path, categorical=["z"]))["z"][-1] == "1o5"
+
+
+def test_the_error_of_a_number_can_be_sent(write):
+    with pytest.raises(TableError) as caught:
+        columns(open_table(write(numbers_and("x y", 30))))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.what) == (str(caught.value), caught.value.what)
+
+
+def test_names_with_spaces_are_quoted_for_the_shell(write):
+    path = write(numbers_and("x", 30).replace("y,z", "y,body mass"))
+    with pytest.raises(NotANumberError, match=r"\(--categorical 'body mass'\)\.$"):
+        columns(open_table(path))
+
+
+@pytest.mark.parametrize(("n_numbers", "kind"), [(18, "category"), (19, "numeric")])
+def test_few_values_are_categories(write, n_numbers, kind):
+    assert kinds(open_table(write(numbers_and("many", n_numbers))))[1] == kind
+
+
+def test_several_words_are_categories(write):
+    text = numbers_and("low", 37) + "1,high\n1,none\n"
+    assert kinds(open_table(write(text)))[1] == "category"
+    assert kinds(open_table(write(numbers_and("low", 38) + "1,high\n")))[1] == "numeric"
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+@pytest.mark.parametrize("block_bytes", [40, 1 << 20])
+def test_decimal_commas(write, separator, block_bytes):
+    lines = ["weight;n;town", "1,5;1;Rome", "-0,25;2;Oslo", ";3;Bonn", "7;4;Rome", "+1,e2;5;Oslo"]
+    path = write("\n".join(lines).replace(";", separator))
+    table = open_table(path, block_bytes=block_bytes)
+    assert kinds(table) == ["numeric", "numeric", "category"]
+    assert "Numbers have decimal commas." in table.notes
+    assert columns(table) == {
+        "weight": [1.5, -0.25, None, 7.0, 100.0],
+        "n": [1.0, 2.0, 3.0, 4.0, 5.0],
+        "town": ["Rome", "Oslo", "Bonn", "Rome", "Oslo"],
+    }
+
+
+@pytest.mark.parametrize("block_bytes", [40, 1 << 20])
+def test_decimal_commas_with_groups_of_digits(write, block_bytes):
+    rows = [f"{i}.234,5;{i};x" for i in range(1, 60)]
+    table = open_table(write("\n".join(["a;b;c", *rows, "1.000;2; y"])), block_bytes=block_bytes)
+    found = columns(table)
+    assert found["a"] == [1000.0 * i + 234.5 for i in range(1, 60)] + [1000.0]
+    assert found["c"] == ["x"] * 59 + ["y"]
+
+
+def test_decimal_commas_without_a_header(write):
+    table = open_table(write("1,5;2,5\n3,5;4,5\n"))
+    assert columns(table) == {"0": [1.5, 3.5], "1": [2.5, 4.5]}
+    assert "No header was found: columns are numbered from 0." in table.notes
+
+
+def test_decimal_commas_below_a_header(write):
+    table = open_table(write("a;b\n3,5;4,5\n"))
+    assert columns(table) == {"a": [3.5], "b": [4.5]}
+
+
+def test_points_and_commas_in_one_file(write):
+    table = open_table(write("a;b\n1.5;2,5\n2.5;3,5\n"))
+    assert kinds(table) == ["numeric", "category"]
+    assert any("'b' is read as categories" in note and "'2,5'" in note for note in table.notes)
+    assert columns(table) == {"a": [1.5, 2.5], "b": ["2,5", "3,5"]}
+
+
+def test_columns_given_as_categories_do_not_make_commas(write):
+    table = open_table(write("a;b\n1;2,5\n2;3,5\n"), categorical=["b"])
+    assert not any("commas" in note for note in table.notes)
+    assert columns(table)["b"] == ["2,5", "3,5"]
+
+
+def test_given_decimal_points(write):
+    path = write("a;b\n1;2,5\n2;3,5\n")
+    assert kinds(open_table(path, decimal=".")) == ["numeric", "category"]
+    whitespace = write("1,5 2,5\n3,5 4,5\n", "rows.txt")
+    assert columns(open_table(whitespace, decimal=",")) == {"0": [1.5, 3.5], "1": [2.5, 4.5]}
+    quoted = write('a,b\n"1,5",2\n"2,5",3\n', "quoted.csv")
+    assert columns(open_table(quoted, decimal=",", delimiter=","))["a"] == [1.5, 2.5]
+    with pytest.raises(TableError, match=r"decimal must be '\.' or ',', got ';'"):
+        open_table(path, decimal=";")
+
+
+def test_faults_among_decimal_commas(write):
+    rows = "".join(f"{i},5;x\n" for i in range(30))
+    path = write("a;b\n" + rows + "1.5;x\n")
+    with pytest.raises(NotANumberError, match=r"line 32.* '1\.5' is not a number with a decimal"):
+        columns(open_table(path))
+
+
+def test_decimal_commas_hold_for_all_files(write):
+    one, two = write("a;b\n1,5;x\n", "one.csv"), write("b;a\ny;2,25\n", "two.csv")
+    assert columns(open_table([one, two])) == {"a": [1.5, 2.25], "b": ["x", "y"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("red,blue\n", {"0": ["red"], "1": ["blue"]}),
+        (
+            "red,blue\ngreen,red\nblack,red\n",
+            {"0": ["red", "green", "black"], "1": ["blue", "red", "red"]},
+        ),
+        ("1,2\n", {"0": [1.0], "1": [2.0]}),
+        ("alone\n", {"0": ["alone"]}),
+    ],
+)
+def test_without_a_header_every_line_is_a_row(write, text, expected):
+    found = columns(open_table(write(text), header=False))
+    assert found == expected
+
+
+@pytest.mark.parametrize("n_titles", [1, 3])
+def test_titles_on_top_can_be_skipped(write, n_titles):
+    path = write("Report, 2024\n" * n_titles + "a,b,c\n" + "1,2,3\n" * 9)
+    with pytest.raises(TableError) as caught:
+        open_table(path)
+    told = f"skip_rows={n_titles} (--skip-rows {n_titles})"
+    assert "line 1: 3 values expected, got 2; correct the line, or give" in str(caught.value)
+    assert told in str(caught.value)
+    assert columns(open_table(path, skip_rows=n_titles))["c"] == [3.0] * 9
+
+
+def test_a_title_taken_for_the_header(write):
+    path = write("Report\na,b,c\n" + "1,2,3\n" * 9)
+    with pytest.raises(TableError, match=r"line 2: 1 value expected.*\(--skip-rows 1\)"):
+        open_table(path, header=True)
+
+
+def test_a_short_line_after_good_ones_is_no_title(write):
+    with pytest.raises(TableError) as caught:
+        open_table(write("a,b,c\n1,2,3\n1,2\n1,2,3\n"))
+    assert "skip" not in str(caught.value)
