@@ -35,7 +35,7 @@ def learnt(batches, kinds, missing="error"):
     for each in batches:
         learner.update(each, file="t.csv", first_row=first)
         first += each.num_rows
-    return learner.finish()
+    return learner.finish()[:2]
 
 
 def test_same_as_scikit_learn():
@@ -164,6 +164,36 @@ def test_identifiers_are_refused_with_advice():
     names = [f"id{i}" for i in range(3000)]
     with pytest.raises(TableError, match=r"identifier or free text.*--drop"):
         learnt([batch(key=names)], [("key", "category")])
+
+
+def notes_of(data, kinds):
+    learner = ColumnLearner(kinds, "error")
+    for begin in range(0, data.num_rows, 40):
+        learner.update(data.slice(begin, 40), file="t.csv", first_row=begin)
+    return learner.finish()[2]
+
+
+def test_doubtful_columns_are_noted():
+    n = 120
+    data = batch(
+        id=np.arange(1000.0, 1000 + n),
+        back=np.arange(n, 0.0, -1),
+        same=np.ones(n),
+        share=[f"{i % 40}%" for i in range(n - 70)] + ["0%"] * 50 + [f"x{i}" for i in range(20)],
+        rare=[f"{i}%" for i in range(n)],
+    )
+    kinds = [("id", "numeric"), ("back", "numeric"), ("same", "numeric")]
+    notes = notes_of(data, [*kinds, ("share", "category"), ("rare", "category")])
+    assert [note.split("'")[1] for note in notes] == ["id", "rare", "same"]
+    assert "drop=['id'] (--drop id)" in notes[0]
+    assert "%" in notes[1]
+    assert "constant" in notes[2]
+
+
+def test_values_beyond_float32_are_named():
+    encoder, _ = learnt([batch(x=[1.0, 2.0, 3.0])], [("x", "numeric")])
+    with pytest.raises(TableError, match=r"new.csv: 'x' in row 12 is too far"):
+        encoder.encode(batch(x=[1.0, 1e300]), file="new.csv", first_row=10)
 
 
 def test_many_columns_are_sparse_and_the_same():

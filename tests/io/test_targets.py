@@ -97,6 +97,26 @@ def test_number_classes_that_are_texts_later():
     assert reader.numbers(block(["2", "1"]))[0].tolist() == [1, 0]
 
 
+def test_labels_that_float64_would_merge():
+    with pytest.raises(TableError, match=r"beyond 2\*\*53.*--categorical y"):
+        learnt([float(2**60), 1.0])
+    labels = np.array([2**60, 2**60 + 1])
+    learner = TargetLearner("labels", "auto")
+    block = TableBlock(np.zeros((2, 1)), labels, Path("t.npz"), 0)
+    learner.update(block)
+    reader, _ = learner.finish()
+    assert reader.classes.tolist() == [str(2**60), str(2**60 + 1)]
+    assert reader.numbers(block)[0].tolist() == [0, 1]
+    assert learnt([1e300, 2e300, 0.5])[0].task == "regression"
+
+
+def test_infinite_targets_and_identifiers_are_refused_in_training():
+    with pytest.raises(TableError, match="is inf in row 2"):
+        learnt([1.0, np.inf])
+    with pytest.raises(TableError, match="too many for classes"):
+        learnt([f"id{i}" for i in range(100)])
+
+
 def test_infinite_targets_are_refused():
     reader = TargetReader("y", "regression", None)
     with pytest.raises(TableError, match="row 2"):

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from kernelmill import compare_table
@@ -30,6 +31,7 @@ def test_classification(folder, rings_csv):
     assert found.models[0].n_train == found.n_train
     assert 0.2 < found.n_test / 1500 < 0.3
     assert all(m.fit_seconds > 0 and m.predict_seconds > 0 for m in found.models)
+    assert found.settings == {}
     again = Comparison.from_json(json.loads(json.dumps(found.as_json(), allow_nan=False)))
     assert again == found
 
@@ -41,6 +43,18 @@ def test_regression(waves_csv, kernel):
     assert found.error_name == "rmse"
     assert by_name["fastfood"] < 0.13 < by_name["linear"]
     assert by_name["exact kernel"] < 0.13
+
+
+def test_all_contenders_are_fair(folder):
+    """An odd function of one column, far from zero: each can learn it."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(800, 2))
+    path = folder / "odd.csv"
+    rows = (f"{a},{b},{100 + 3 * a + 0.1 * b}" for a, b in x)
+    path.write_text("a,b,y\n" + "\n".join(rows))
+    found = compare_table(path, "y", task="regression", drop=(), n_components=[128])
+    assert all(model.error < 0.3 for model in found.models), found.models
+    assert found.settings == {"task": ["regression"]}
 
 
 def test_bad_requests(folder, rings_csv):

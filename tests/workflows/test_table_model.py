@@ -141,6 +141,7 @@ def test_classifier_metrics_are_those_of_scikit_learn(folder, classifier):
     assert found.n_rows == 700
     assert found.confusion == confusion_matrix(y, predicted).tolist()
     assert found.metrics["error"] == pytest.approx(np.mean(predicted != y))
+    assert found.metrics["baseline_error"] == pytest.approx(min(np.mean(y == p) for p in set(y)))
     assert found.metrics["balanced_error"] == pytest.approx(
         1 - balanced_accuracy_score(y, predicted)
     )
@@ -213,6 +214,73 @@ def test_a_matrix_for_a_model_of_columns_and_the_reverse(folder, rings_csv, clas
         model.predict(rings_csv)
 
 
+def test_texts_without_header_keep_their_first_row(folder):
+    """A first row of texts alone looks like a header, but the model knows better."""
+    rng = np.random.default_rng(0)
+    rows = [",".join(rng.choice(list("abc"), 3)) for _ in range(200)]
+    path = folder / "texts.csv"
+    path.write_text("\n".join(rows))
+    model = fit_table(path, 2, header=False, **QUICK)
+    new = folder / "texts_new.csv"
+    for n in (1, 3):
+        new.write_text("\n".join(row[:3] for row in rows[:n]))
+        assert len(model.predict(new)) == n
+
+
+def test_dropped_columns_that_are_absent_are_not_guessed(folder):
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    full, part = folder / "four.csv", folder / "three.csv"
+    for path, columns in ((full, X), (part, X[:, 1:])):
+        path.write_text("\n".join(",".join(map(str, row)) for row in columns.tolist()))
+    model = fit_table(full, 3, drop=[0], n_components=16, tune=False)
+    with pytest.raises(TableError, match="which one is absent"):
+        model.predict(part)
+    np.save(folder / "four.npy", X)
+    np.save(folder / "three.npy", X[:, 1:])
+    model = fit_table(folder / "four.npy", 3, drop=[0], n_components=16, tune=False)
+    assert model.summary.n_inputs == 2
+    with pytest.raises(TableError, match="which one is absent"):
+        model.predict(folder / "three.npy")
+
+
+def test_kept_columns_are_whole(folder):
+    """Large numbers, dates and names that predictions would have."""
+    rng = np.random.default_rng(0)
+    path, out = folder / "whole.csv", folder / "whole_out.csv"
+    rows = [f"{2**53 + i},00{i},2024-01-{i % 28 + 1:02d},{rng.normal():.3f}" for i in range(200)]
+    path.write_text("id,prediction,when,y\n" + "\n".join(rows))
+    model = fit_table(path, "y", drop=["id", "when"], n_components=16, tune=False)
+    model.predict_table(path, out=out, keep_columns=True)
+    lines = out.read_text().splitlines()
+    assert lines[0] == "id,prediction,when,y,prediction (model)"
+    assert lines[2].startswith(f"{2**53 + 1},1,2024-01-02,")
+
+
+def test_kinds_cannot_be_changed_for_a_model(rings_csv, classifier):
+    with pytest.raises(TableError, match="knows the kinds"):
+        classifier.predict(rings_csv, categorical=["a"])
+
+
+def test_missing_values_in_prediction_say_to_fit_again(folder, classifier):
+    path = folder / "hole.csv"
+    path.write_text("a,color,b\n1,red,2\n,red,2\n")
+    with pytest.raises(TableError, match=r"'a' has no value in row 2.*fit the model again"):
+        classifier.predict(path)
+
+
+def test_values_that_are_no_numbers_in_prediction(folder, classifier):
+    path = folder / "typo.csv"
+    path.write_text("a,color,b\n1,red,2\n1x,red,2\n")
+    with pytest.raises(TableError, match=r"line 3.*'1x' is not a number; correct it: the model"):
+        classifier.predict(path)
+
+
+def test_is_shown_in_short(classifier, regressor):
+    assert repr(classifier).startswith("<TableModel of 'place': classification, 256 features, held")
+    assert len(repr(regressor.summary)) < 5000
+    assert "<list of" in repr(regressor.summary)
+
+
 def test_zero_based_indices_stay_zero_based(folder):
     """A file without the index 0 for a model of one that has it: its columns do not move."""
     rng = np.random.default_rng(0)
@@ -246,12 +314,13 @@ def edited(folder, model, change):
         lambda r: r["inputs"]["columns"].reverse(),
         lambda r: r["target"].update(task="regression"),
         lambda r: r["target"]["classes"].append("third"),
+        lambda r: r["target"].update(target="a"),
         lambda r: r["summary"].update(surprise=1),
         lambda r: r["summary"].update(n_rows="many"),
         lambda r: r.pop("learner"),
         lambda r: r["learner"].update(n_features_in=7),
     ],
-    ids=[f"change {number}" for number in range(10)],
+    ids=[f"change {number}" for number in range(11)],
 )
 def test_parts_that_do_not_fit_are_refused(folder, classifier, change):
     with pytest.raises(ModelFileError, match=r"edited\.kmill"):

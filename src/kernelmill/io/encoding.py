@@ -25,6 +25,11 @@ from kernelmill.io.errors import TableError
 __all__ = ["MISSING", "ColumnEncoder", "ColumnLearner", "EncodedColumn", "Encoder"]
 
 MISSING = ("error", "impute")
+_IN_TRAINING = (
+    "say missing='impute' (--missing impute): numbers become the mean and are marked, categories "
+    "get one more"
+)
+_IN_PREDICTION = "fit the model again with missing='impute' (--missing impute)"
 _MOST_DENSE_COLUMNS = 1024  # of encoded rows; wider ones are sparse matrices
 
 
@@ -86,14 +91,16 @@ class ColumnEncoder(Encoder):
         out = np.zeros((data.num_rows, self.n_inputs), np.float32)
         begin = 0
         for encoding, column in zip(self.encodings, values, strict=True):
-            encoding.write(column, out[:, begin : begin + encoding.n_columns])
+            with np.errstate(over="ignore"):
+                encoding.write(column, out[:, begin : begin + encoding.n_columns])
             begin += encoding.n_columns
+        refuse_overflow(out, self.input_names, file, first_row)
         return out
 
     def _values(self, encoding: ColumnEncoding, data: Any, file: Any, first_row: int) -> Any:
         column = data.column(encoding.name)
         if self.missing == "error":
-            refuse_missing(column, encoding.name, file, first_row)
+            refuse_missing(column, encoding.name, file, first_row, _IN_PREDICTION)
         if isinstance(encoding, NumericEncoding):
             return numeric_values(column, encoding.name, first_row, file)
         return category_values(column)
@@ -149,14 +156,14 @@ class ColumnLearner:
         for learner in self._learners:
             column = data.column(learner.name)
             if self.missing == "error":
-                refuse_missing(column, learner.name, file, first_row)
+                refuse_missing(column, learner.name, file, first_row, _IN_TRAINING)
             if isinstance(learner, NumericMoments):
                 learner.update(numeric_values(column, learner.name, first_row, file))
             else:
                 learner.update(category_values(column))
 
-    def finish(self) -> tuple[ColumnEncoder, list[EncodedColumn]]:
-        """The encoder, and what became of each column."""
+    def finish(self) -> tuple[ColumnEncoder, list[EncodedColumn], list[str]]:
+        """The encoder, what became of each column, and notes on doubtful ones."""
         marks = self.missing == "impute"
         encodings: list[ColumnEncoding] = []
         summary = []
@@ -176,18 +183,39 @@ class ColumnLearner:
             raise TableError(
                 "nothing can be learnt from columns that are all constant; give other columns."
             )
-        return encoder, summary
+        return encoder, summary, self._notes(encodings)
+
+    def _notes(self, encodings: list[ColumnEncoding]) -> list[str]:
+        notes = [
+            note
+            for learner, encoding in zip(self._learners, encodings, strict=True)
+            if (note := learner.note(encoding)) is not None
+        ]
+        constant = [each.name for each in encodings if each.n_columns == 0]
+        if constant:
+            shown = ", ".join(map(repr, constant[:5])) + (", ..." if len(constant) > 5 else "")
+            notes.append(f"{len(constant)} constant columns are left out: {shown}.")
+        return notes
 
 
-def refuse_missing(column: Any, name: str, file: Any, first_row: int) -> None:
-    """Refuse a column with a missing value, a NaN included."""
+def refuse_missing(column: Any, name: str, file: Any, first_row: int, move: str) -> None:
+    """Refuse a column with a missing value, a NaN included; `move` says what to do."""
     absent = column.is_null(nan_is_null=True)
     if absent.true_count:
         row = int(np.argmax(absent.to_numpy(zero_copy_only=False)))
         raise TableError(
             f"{file}: column {name!r} has no value in row {first_row + row + 1}; fill it in, or "
-            "say missing='impute' (--missing impute): numbers become the mean and are marked, "
-            "categories get one more."
+            f"{move}."
+        )
+
+
+def refuse_overflow(rows: NDArray[Any], names: Any, file: Any, first_row: int) -> None:
+    """Refuse encoded rows with a value beyond float32."""
+    if not np.isfinite(rows).all():
+        row, column = (int(place[0]) for place in np.nonzero(~np.isfinite(rows)))
+        raise TableError(
+            f"{file}: {names()[column]!r} in row {first_row + row + 1} is too far from the values "
+            "of training to be encoded; correct it."
         )
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "NumericMoments",
 ]
 
+_ENOUGH = 50  # rows to have doubts
 MOST_DISTINCT = 100_000  # texts that are counted before a column is called an identifier
 MOST_CATEGORIES = 256  # that get a column of their own
 
@@ -153,9 +154,15 @@ class NumericMoments:
         self._unit = 0.0  # of the mean and the deviations: squares neither overflow nor vanish
         self.least, self.most = math.inf, -math.inf
         self.only_zero_one = True
+        self._counts_up, self._previous = True, math.nan
 
     def update(self, values: NDArray[np.float64]) -> None:
         """Take in float64 values with NaN where there is none; the others are finite."""
+        if self._counts_up and len(values):
+            steps = np.diff(values)
+            follows = math.isnan(self._previous) or values[0] == self._previous + 1
+            self._counts_up = bool(follows and (steps == 1).all())
+            self._previous = float(values[-1])
         present = values[~np.isnan(values)]
         self.missing += len(values) - len(present)
         if len(present) == 0:
@@ -196,6 +203,15 @@ class NumericMoments:
             )
         return NumericEncoding(self.name, mean, deviation, marks)
 
+    def note(self, encoding: Any) -> str | None:
+        """What the user may want to change."""
+        if self._counts_up and self.count >= _ENOUGH and encoding.scale:
+            return (
+                f"Column {self.name!r} counts up by one from row to row: a row number? To leave it "
+                f"out, say drop=[{self.name!r}] (--drop {self.name})."
+            )
+        return None
+
     def detail(self, encoding: NumericEncoding) -> str:
         """What was found, for people."""
         if not encoding.scale:
@@ -232,7 +248,7 @@ class CategoryCounts:
         raise TableError(
             f"column {self.name!r} has {len(self.counts):,} different texts in {self.count:,} rows "
             f"({some}, ...): an identifier or free text, from which nothing can be learnt as "
-            f"categories; leave it out (drop=[{self.name!r}], --drop {self.name!r})."
+            f"categories; leave it out: drop=[{self.name!r}] (--drop {self.name})."
         )
 
     def encoding(self, *, marks: bool) -> CategoryEncoding:
@@ -245,11 +261,23 @@ class CategoryCounts:
         others = len(kept) < len(ranked)
         return CategoryEncoding(self.name, tuple(sorted(kept)), others, marks and self.missing > 0)
 
+    def note(self, encoding: Any) -> str | None:
+        """What the user may want to change."""
+        kept = sum(self.counts[each] for each in encoding.categories)
+        if self.count >= _ENOUGH and 2 * kept < self.count:
+            some = ", ".join(repr(text) for text in list(self.counts)[:3])
+            return (
+                f"Most values of column {self.name!r} are rare categories ({some}, ...) and were "
+                "pooled. If they are numbers, write them without signs such as % and spaces; if "
+                f"they are identifiers, say drop=[{self.name!r}] (--drop {self.name})."
+            )
+        return None
+
     def detail(self, encoding: CategoryEncoding) -> str:
         """What was found, for people."""
         pooled = len(self.counts) - len(encoding.categories)
         text = f"{len(self.counts)} categories"
-        return text + (f", {pooled} rare ones pooled" if pooled else "")
+        return text + (f", {pooled} rare pooled" if pooled else "")
 
 
 def fewest_rows(n_rows: int) -> int:

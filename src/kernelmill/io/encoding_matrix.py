@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
-from kernelmill.io.encoding import MISSING, EncodedColumn, Encoder
+from kernelmill.io.encoding import MISSING, EncodedColumn, Encoder, refuse_overflow
 from kernelmill.io.errors import TableError
 
 __all__ = ["MatrixEncoder", "MatrixLearner"]
@@ -54,9 +54,11 @@ class MatrixEncoder(Encoder):
         self._check(rows, file, first_row)
         rows -= self.mean
         rows /= self.scale
-        encoded = rows.astype(np.float32)
+        with np.errstate(over="ignore"):
+            encoded = rows.astype(np.float32)
         if self.missing == "impute":
-            np.nan_to_num(encoded, copy=False, nan=0.0)
+            encoded[np.isnan(encoded)] = 0.0
+        refuse_overflow(encoded, self.input_names, file, first_row)
         return encoded
 
     def _encoded_sparse(self, data: Any, file: Any, first_row: int) -> Any:
@@ -152,8 +154,8 @@ class MatrixLearner:
         self._mean += shift * n / total
         self._count += n
 
-    def finish(self) -> tuple[MatrixEncoder, list[EncodedColumn]]:
-        """The encoder, and one line about all columns."""
+    def finish(self) -> tuple[MatrixEncoder, list[EncodedColumn], list[str]]:
+        """The encoder, one line about all columns, and no notes."""
         assert self._count is not None
         if self._kind == "sparse":
             scale = np.where(self._largest > 0, self._largest, 1.0)
@@ -168,4 +170,4 @@ class MatrixLearner:
         encoder = MatrixEncoder(mean, scale, self.missing)
         name = f"{encoder.n_inputs} columns"
         summary = EncodedColumn(name, "matrix", encoder.n_inputs, self.n_missing, detail)
-        return encoder, [summary]
+        return encoder, [summary], []

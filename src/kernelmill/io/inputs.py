@@ -56,9 +56,8 @@ class Inputs:
             return data
         if scipy.sparse.issparse(data):
             raise TableError("columns of svmlight files cannot be dropped.")
-        if data.shape[1] < self.n_columns:  # without its target
-            target = self.target if isinstance(self.target, int) else self.n_columns
-            left_out = [p - (p > target) for p in self.dropped]
+        if data.shape[1] < self.n_columns:  # without its target; nothing was dropped
+            left_out = []
         return np.delete(data, left_out, axis=1) if left_out else data
 
     def to_json(self) -> dict[str, Any]:
@@ -137,12 +136,12 @@ def chosen_inputs(table: Table, target: str | int, drop: Sequence[str | int]) ->
     """All columns but the target and the dropped ones; kinds that mean nothing are refused."""
     drop = (drop,) if isinstance(drop, (str, int)) else drop
     places = {table.column_index(each) for each in drop}
+    if (target if isinstance(target, int) else _place_of(table, target)) in places:
+        raise TableError(f"the target {target!r} is among the dropped columns; leave it out there.")
     if table.columns is None:
         if table.carries_labels and places and table.format == "svmlight":
             raise TableError("columns of svmlight files cannot be dropped; leave out drop.")
         width = 0 if table.format == "svmlight" else (table.n_features or 0)
-        if isinstance(target, int):
-            places.discard(target)
         return Inputs(None, True, target, width, tuple(sorted(places)), table.zero_based)
     left = [
         column
@@ -161,31 +160,51 @@ def chosen_inputs(table: Table, target: str | int, drop: Sequence[str | int]) ->
     return Inputs(kinds, numbered, target, len(names))
 
 
+def _place_of(table: Table, name: str) -> int:
+    return -1 if table.columns is None else table.column_index(name)
+
+
 def _refuse_kind(table: Table, name: str, kind: str) -> None:
     if kind == "date":
         raise TableError(
             f"{table.files[0]}: column {name!r} holds dates or times, which mean nothing as plain "
             "numbers; make numbers of them that do (the year, the day of the week, seconds since "
-            f"an event), or leave the column out (drop=[{name!r}], --drop {name!r}), or read it as "
-            f"categories (categorical=[{name!r}], --categorical {name!r})."
+            f"an event), or leave the column out, drop=[{name!r}] (--drop {name}), or read it as "
+            f"categories, categorical=[{name!r}] (--categorical {name})."
         )
     if kind not in ("numeric", "category"):
         raise TableError(
             f"{table.files[0]}: column {name!r} is of a kind that cannot be learnt from ({kind}); "
-            f"leave it out (drop=[{name!r}], --drop {name!r})."
+            f"leave it out: drop=[{name!r}] (--drop {name})."
         )
 
 
 def opened_like_training(
-    source: Any, inputs: Inputs, options: Mapping[str, Any], n_features: int
+    source: Any,
+    inputs: Inputs,
+    options: Mapping[str, Any],
+    n_features: int,
+    *,
+    others_as_texts: bool = False,
 ) -> tuple[Table, dict[str, str] | None, bool]:
     """The table of a model's inputs, the file's names of them, and whether the target is there.
 
-    Kinds of columns are those of training, whatever the values look like.
+    Kinds of columns are those of training, whatever the values look like. Other columns may be
+    read as texts, which changes nothing in them but spaces around.
     """
+    for name in ("categorical", "numeric"):
+        if options.get(name):
+            raise TableError(
+                f"{name} cannot be given for a model, which knows the kinds of its columns; leave "
+                "it out."
+            )
     if inputs.columns is None:
         return _opened_matrix(source, inputs, options, n_features)
     table = open_table(source, **options)
+    if table.format == "text" and inputs.numbered and options.get("header") is None:
+        # The first row may look like a header if all of its values are texts.
+        options = {**options, "header": False}
+        table = open_table(source, **options)
     if table.columns is None:
         raise TableError(
             f"{table.files[0]} is a matrix, but the model was made from a table with columns such "
@@ -195,6 +214,12 @@ def opened_like_training(
     names = {name: name for name, _ in inputs.columns}
     has_target = inputs.target in here
     if inputs.numbered and len(here) == inputs.n_columns - 1:
+        if len(inputs.columns) + 1 < inputs.n_columns:
+            raise TableError(
+                f"{table.files[0]} has {len(here)} columns without names and the model's table had "
+                f"{inputs.n_columns}, some of them dropped: which one is absent? Give all of them, "
+                "or names."
+            )
         # Without a header and without its target: columns after that have moved by one.
         places = [place for place in range(inputs.n_columns) if str(place) != inputs.target]
         names = {str(place): here[i] for i, place in enumerate(places) if str(place) in names}
@@ -202,7 +227,8 @@ def opened_like_training(
     elif inputs.numbered and len(here) == inputs.n_columns:
         names = {name: here[int(name)] for name in names}
         has_target = True
-    lacking = [name for name in names.values() if name not in here]
+    present = set(here)
+    lacking = [name for name in names.values() if name not in present]
     if lacking or (inputs.numbered and len(names) != len(inputs.columns)):
         raise TableError(
             f"{table.files[0]} lacks columns that the model needs: "
@@ -215,6 +241,10 @@ def opened_like_training(
             )
         )
     kinds = {kind: [names[n] for n, k in inputs.columns if k == kind] for kind in _KINDS}
+    if others_as_texts:
+        target = here[int(inputs.target)] if inputs.numbered and has_target else inputs.target
+        known = {*names.values(), target}
+        kinds["category"] += [name for name in here if name not in known]
     overridden = {**options, **{_KINDS[kind]: kinds[kind] for kind in _KINDS}}
     return open_table(source, **overridden), names, has_target
 
@@ -234,6 +264,11 @@ def _opened_matrix(
             "(NPY, NPZ, idx or svmlight); give one of these."
         )
     width = table.n_features
+    if isinstance(inputs.target, int) and inputs.dropped and width == inputs.n_columns - 1:
+        raise TableError(
+            f"{table.files[0]} has {width} columns and the model's table had {inputs.n_columns}, "
+            "some of them dropped: which one is absent? Give all of them."
+        )
     has_target = table.carries_labels or (
         isinstance(inputs.target, int) and width == inputs.n_columns
     )
@@ -245,4 +280,6 @@ def plain_column(data: Any, name: str) -> Any:
     column = data.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if not pa.types.is_floating(column.type):
+        column = column.cast(pa.string())
     return column.to_numpy(zero_copy_only=False)

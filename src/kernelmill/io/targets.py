@@ -18,6 +18,7 @@ __all__ = ["LABELS", "TargetLearner", "TargetReader", "values_of_target"]
 
 LABELS = "labels"  # the name of the target of files that carry their own
 _MOST_CLASSES = 1000
+_LARGEST_EXACT = 2**53  # of whole numbers in float64
 _MOST_WHOLE_NUMBERS = 30  # different ones that are still taken for classes
 
 
@@ -40,9 +41,15 @@ def values_of_target(block: Any, target: str | int) -> Any:
 
 def _as_numbers(labels: Any) -> Any:
     labels = np.asarray(labels)
+    if labels.dtype.kind in "iu" and len(labels) and max(map(abs, _ends(labels))) > _LARGEST_EXACT:
+        return pa.array(labels.astype(str).tolist(), pa.string()).dictionary_encode()
     if labels.dtype.kind in "biuf":
         return labels.astype(np.float64)
     return pa.array(labels.astype(str).tolist(), pa.string()).dictionary_encode()
+
+
+def _ends(labels: NDArray[Any]) -> tuple[int, int]:
+    return int(labels.min()), int(labels.max())
 
 
 @dataclass(frozen=True)
@@ -165,6 +172,8 @@ class TargetLearner:
         self.target = target
         self.task = task
         self.missing = 0
+        self.first_missing = ""
+        self.n_rows = 0
         self.counts: Counter[float | str] = Counter()
         self._whole = True
         self._n_distinct_exceeded = False
@@ -173,14 +182,15 @@ class TargetLearner:
         """Take in the target of a block."""
         values = values_of_target(block, self.target)
         if isinstance(values, np.ndarray):
+            self._look_at_missing(np.isnan(values), block)
             present = values[~np.isnan(values)]
-            self.missing += len(values) - len(present)
+            self._refuse_infinite(values, block)
             self._whole = self._whole and bool((present == np.round(present)).all())
             if not self._n_distinct_exceeded:
                 labels, times = np.unique(present, return_counts=True)
                 self.counts.update(dict(zip(labels.tolist(), times.tolist(), strict=True)))
         else:
-            self.missing += values.null_count
+            self._look_at_missing(values.is_null().to_numpy(zero_copy_only=False), block)
             indices = values.indices.drop_null().to_numpy(zero_copy_only=False)
             found = np.bincount(indices, minlength=len(values.dictionary)).tolist()
             texts = values.dictionary.to_pylist()
@@ -195,6 +205,22 @@ class TargetLearner:
                     "regression) for numbers."
                 )
 
+    def _look_at_missing(self, absent: NDArray[np.bool_], block: Any) -> None:
+        count = int(absent.sum())
+        if count and not self.missing:
+            self.first_missing = f"{block.file}: row {block.first_row + int(np.argmax(absent)) + 1}"
+        self.missing += count
+        self.n_rows += len(absent) - count
+
+    def _refuse_infinite(self, values: NDArray[np.float64], block: Any) -> None:
+        infinite = np.isinf(values)
+        if infinite.any():
+            row = int(np.argmax(infinite))
+            raise TableError(
+                f"{block.file}: the target {self.target!r} is {values[row]:g} in row "
+                f"{block.first_row + row + 1}; correct it or leave out the row."
+            )
+
     def finish(self) -> tuple[TargetReader, list[str]]:
         """The reader, and sentences on what was decided."""
         texts = any(isinstance(label, str) for label in self.counts)
@@ -204,6 +230,13 @@ class TargetLearner:
             raise TableError(
                 f"the target {self.target!r} must hold numbers for regression, got texts such as "
                 f"{next(iter(self.counts))!r}; say task='classification' (--task classification)."
+            )
+        if texts and len(self.counts) > 30 and 2 * len(self.counts) > self.n_rows:
+            some = ", ".join(repr(label) for label in list(self.counts)[:3])
+            raise TableError(
+                f"the target {self.target!r} has {len(self.counts)} different texts in "
+                f"{self.n_rows} rows ({some}, ...), too many for classes; give another target, or "
+                f"say numeric=[{self.target!r}] (--numeric {self.target}) if they are numbers."
             )
         if task == "auto":
             few = self._whole and len(self.counts) <= _MOST_WHOLE_NUMBERS
@@ -227,7 +260,13 @@ class TargetLearner:
             classes = np.array(sorted(str(label) for label in labels))
         else:
             classes = np.array(sorted(labels))
-            if self._whole and abs(classes).max() < 2**53:
+            if self._whole and abs(classes).max() >= _LARGEST_EXACT:
+                raise TableError(
+                    f"the target {self.target!r} has whole numbers beyond 2**53, such as "
+                    f"{classes[abs(classes).argmax()]:.0f}, of which different ones may have become "
+                    f"one; say categorical=[{self.target!r}] (--categorical {self.target})."
+                )
+            if self._whole:
                 classes = classes.astype(np.int64)
         return TargetReader(self.target, task, classes), notes
 

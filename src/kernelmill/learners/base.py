@@ -43,6 +43,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     checkpoint: Any
     checkpoint_seconds: float
 
+    _keeps_checkpoint = False  # whoever writes the model removes the file when that is done
+
     feature_map_: Any
     stream_: Stream
     coef_: NDArray[Any]

@@ -140,7 +140,7 @@ class TrainedClassifier(KernelMachine):
         training.run(source.blocks, n_epochs, state)
         self._take_weights(state)
         self._training = state.without_spectrum()
-        if checkpoint is not None:
+        if checkpoint is not None and not self._keeps_checkpoint:
             checkpoint.remove()
 
     def _descend_further(self, rows: LabelledRows) -> None:

@@ -94,7 +94,7 @@ class TrainedRegressor(KernelMachine):
             self._solve(statistics, tuned, again)
         else:
             self._iterate(source, probe.shape[1], tuned)
-        if source.checkpoint is not None:
+        if source.checkpoint is not None and not self._keeps_checkpoint:
             source.checkpoint.remove()
 
     def _forget_fit(self) -> None:

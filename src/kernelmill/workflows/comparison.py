@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.svm import SVC
 
-from kernelmill.io import TableError, open_table
-from kernelmill.io.inputs import chosen_inputs, target_of
+from kernelmill.io import TableError
+from kernelmill.io.inputs import chosen_inputs
 from kernelmill.io.row_sample import joined_rows
 from kernelmill.kernels import Gaussian
 from kernelmill.learners import KernelClassifier, KernelRegressor
@@ -31,13 +31,15 @@ from kernelmill.workflows.memory import PeakMemory
 from kernelmill.workflows.model import described_source
 from kernelmill.workflows.progress import Progress, SilentProgress
 from kernelmill.workflows.records import ComparedModel, Comparison
+from kernelmill.workflows.source import opened_source
 from kernelmill.workflows.survey import survey
 from kernelmill.workflows.training_rows import held_out_rows
 from kernelmill.workflows.tuning import Tuned, tuned_settings
 
 __all__ = ["compare_table"]
 
-_OTHER_MAPS = ("random_fourier", "tensor_sketch")
+_LINEAR_C = (0.01, 0.1, 1.0, 10.0)
+_ROWS_TO_CHOOSE = 8000
 
 
 def compare_table(
@@ -108,8 +110,8 @@ def compare_table(
     if not sizes:
         raise ValueError("n_components must hold at least one number, got none.")
     seed = checked_integer("random_state", random_state, 0)
-    table = open_table(source, **table_options)
-    inputs = chosen_inputs(table, target_of(table, target), drop)
+    table, target = opened_source(source, target, task, table_options)
+    inputs = chosen_inputs(table, target, drop)
     found = survey(
         table,
         inputs,
@@ -158,7 +160,27 @@ def compare_table(
         models=models,
         kernel_check=kernel_check(fitted, found.sample),
         notes=found.notes,
+        settings=_settings(task, missing, kernel, drop, table_options),
     )
+
+
+def _settings(
+    task: str, missing: str, kernel: Any, drop: Any, options: dict[str, Any]
+) -> dict[str, list[str]]:
+    """What was given and a fit would need again."""
+    given: dict[str, Any] = {"drop": drop, **options}
+    if task != "auto":
+        given["task"] = task
+    if missing != "error":
+        given["missing"] = missing
+    if isinstance(kernel, str):
+        given["kernel"] = kernel
+    lists = {
+        name: list(value) if isinstance(value, (list, tuple)) else [value]
+        for name, value in given.items()
+        if value is not None
+    }
+    return {name: [str(each) for each in value] for name, value in lists.items() if value}
 
 
 def _joined_held_out(table: Any, found: Any) -> tuple[Any, NDArray[Any]]:
@@ -248,9 +270,9 @@ def _contend(
         )
 
     tries += [on(choice, size) for size in sorted(sizes)]
-    for name in _OTHER_MAPS:
-        other = MapChoice(name, choice.kernel if name == "random_fourier" else None)
-        tries.append(on(other, middle))
+    tries.append(on(MapChoice("random_fourier", choice.kernel), middle))
+    polynomial = MapChoice("tensor_sketch", options={"degree": 2, "coef0": 1.0})
+    tries.append(lambda: _polynomial(contest, polynomial, middle, seed, n_threads))
     few = min(n, exact_rows)
     tries.append(lambda: _exact(contest, tuned, choice, few))
     progress.start("Comparing", len(tries), "models")
@@ -269,10 +291,45 @@ def _learner(
 
 
 def _linear(contest: _Contest) -> ComparedModel:
-    if contest.is_classification:
-        model = LogisticRegression(max_iter=200, tol=1e-3)
-        return contest.run("linear", "linear", model, detail="LogisticRegression()")
-    return contest.run("linear", "linear", Ridge(), detail="Ridge()")
+    """The linear model, with a penalty chosen on other rows as for the kernel machines."""
+    if not contest.is_classification:
+        model = RidgeCV(10.0 ** np.arange(-2, 5))
+        return contest.run("linear", "linear", model, detail="RidgeCV")
+    X, target = contest.X[:_ROWS_TO_CHOOSE], contest.target[:_ROWS_TO_CHOOSE]
+    n = (3 * len(target)) // 4
+    scores = {}
+    for C in _LINEAR_C if len(np.unique(target[:n])) > 1 else (1.0,):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = LogisticRegression(C=C, max_iter=100, tol=1e-2).fit(X[:n], target[:n])
+            scores[C] = fitted.score(X[n:], target[n:])
+    C = max(scores, key=lambda each: (scores[each], -each))
+    model = LogisticRegression(C=C, max_iter=200, tol=1e-3)
+    return contest.run("linear", "linear", model, detail=f"LogisticRegression, C = {C:g}")
+
+
+def _polynomial(
+    contest: _Contest, choice: MapChoice, size: int, seed: int, n_threads: int | None
+) -> ComparedModel:
+    """The polynomial kernel, with a penalty of its own."""
+    tuned = tuned_settings(
+        lambda _, components: choice.make(None, components or size, seed, n_threads),
+        contest.X[:_ROWS_TO_CHOOSE],
+        contest.target[:_ROWS_TO_CHOOSE],
+        n_classes=int(contest.target.max()) + 1 if contest.is_classification else None,
+        n_components=size,
+        length_scale=None,
+        has_length_scale=False,
+        alpha=None,
+        loss="log_loss",
+        n_rows=len(contest.target),
+        seed=seed,
+        progress=SilentProgress(),
+    )
+    made = choice.make(None, size, seed, n_threads)
+    model = _learner(made, contest, tuned, seed, n_threads)
+    detail = "degree 2, coef0 = 1"
+    return contest.run(choice.name, "features", model, n_components=size, detail=detail)
 
 
 def _exact(contest: _Contest, tuned: Tuned, choice: MapChoice, n_train: int) -> ComparedModel:
@@ -287,23 +344,20 @@ def _exact(contest: _Contest, tuned: Tuned, choice: MapChoice, n_train: int) -> 
         # The penalty was tuned for all rows: C is the same for fewer.
         model = SVC(C=1 / (tuned.alpha * len(contest.target)), cache_size=500, **given)
         detail = "SVC"
-    elif gaussian:
-        model, detail = KernelRidge(alpha=tuned.alpha, **given), "KernelRidge"
     else:
-        model = _ExactRidge(fitted.exact_kernel, tuned.alpha)
-        detail = "KernelRidge"
+        model, detail = _ExactRidge(fitted.exact_kernel, tuned.alpha), "KernelRidge, centered"
     return contest.run("exact kernel", "exact", model, n_train=n_train, detail=detail)
 
 
 class _ExactRidge:
-    """KernelRidge with a function of whole matrices: scikit-learn calls one for each pair."""
+    """KernelRidge, which has no intercept of its own, of a function of whole matrices."""
 
     def __init__(self, kernel: Callable[..., Any], alpha: float) -> None:
         self._kernel, self._model = kernel, KernelRidge(alpha=alpha, kernel="precomputed")
 
     def fit(self, X: Any, target: NDArray[Any]) -> None:
-        self._X = X
-        self._model.fit(self._kernel(X), target)
+        self._X, self._mean = X, float(target.mean())
+        self._model.fit(self._kernel(X), target - self._mean)
 
     def predict(self, X: Any) -> Any:
-        return self._model.predict(self._kernel(X, self._X))
+        return self._model.predict(self._kernel(X, self._X)) + self._mean

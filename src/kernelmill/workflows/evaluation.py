@@ -107,6 +107,7 @@ class ClassifierScores(Scores):
             "error": 1 - right / self.n_rows if self.n_rows else math.nan,
             "error_low": low,
             "error_high": high,
+            "baseline_error": float(1 - of_class.max() / self.n_rows) if self.n_rows else math.nan,
             "balanced_error": float(1 - recall.mean()) if there.any() else math.nan,
         }
         calibration = None

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.io import Table, open_table
+from kernelmill.io import Table
 from kernelmill.io.encoding import MISSING
-from kernelmill.io.inputs import chosen_inputs, target_of
+from kernelmill.io.inputs import chosen_inputs
 from kernelmill.io.targets import text_of_label
-from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.learners.losses import LOSSES
 from kernelmill.maps.base import checked_choice
 from kernelmill.random import Stream
@@ -29,17 +28,21 @@ from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.memory import peak_memory
 from kernelmill.workflows.model import TableModel, described_source
 from kernelmill.workflows.progress import Progress, SilentProgress
-from kernelmill.workflows.records import Evaluation, FitSummary, LearningPoint
+from kernelmill.workflows.records import Evaluation, FitSummary
+from kernelmill.workflows.source import opened_source
 from kernelmill.workflows.survey import Survey, survey
-from kernelmill.workflows.training_rows import TrainingRows, held_out_rows, kept_rows
+from kernelmill.workflows.training import SLICE, Settings, learning_curve, trained
+from kernelmill.workflows.training_rows import (
+    TrainingRows,
+    held_out_rows,
+    kept_rows,
+    small_blocks,
+)
 from kernelmill.workflows.tuning import Tuned, tuned_settings
 
 __all__ = ["fit_table"]
 
 _KEPT_BYTES = 256 << 20
-_ROWS_TO_SEE, _FEWEST_EPOCHS, _MOST_EPOCHS = 100_000, 4, 500
-_SLICE = 1 << 14
-
 TASKS = ("auto", "classification", "regression")
 
 
@@ -120,7 +123,7 @@ def fit_table(
     n_threads : int, optional
     checkpoint : path, optional
         A file that keeps the state of training; if the process dies, the same call goes on from
-        there. It is removed at the end.
+        there. `TableModel.save` removes it.
     checkpoint_seconds : float, default=60.0
         How often it is written.
     progress : Progress, optional
@@ -134,13 +137,15 @@ def fit_table(
     """
     progress = SilentProgress() if progress is None else progress
     _check(task, loss, missing, holdout, length_scale, alpha, epochs, memory)
-    seed = checked_integer("random_state", random_state, 0)
+    seed = checked_integer("random_state", random_state, 0, 2**63 - 1)
+    if n_threads is not None:
+        checked_integer("n_threads", n_threads, 1, 1024)
     choice = MapChoice(feature_map, kernel, map_options or {})
     clock = _Clock()
     stream = Stream.from_seed(seed).substream("table")
     with clock.stage("read"):
-        table = open_table(source, **table_options)
-        inputs = chosen_inputs(table, target_of(table, target), drop)
+        table, target = opened_source(source, target, task, table_options)
+        inputs = chosen_inputs(table, target, drop)
         found = survey(
             table,
             inputs,
@@ -153,9 +158,12 @@ def fit_table(
         for note in found.notes:
             progress.say(note)
         kept = kept_rows(table, found, memory, progress)
+        if kept is None and "block_bytes" not in table_options:
+            small = small_blocks(table)
+            table, _ = opened_source(source, target, task, {**table_options, "block_bytes": small})
     if loss is not None and found.reader.task == "regression":
         raise ValueError(f"loss is for classification, got loss={loss!r} for regression.")
-    settings = _Settings(
+    settings = Settings(
         choice=choice,
         n_components=choice.n_components(n_components, found.reader.task),
         loss=loss or "log_loss",
@@ -169,7 +177,7 @@ def fit_table(
         tuned = _tuned(settings, found, length_scale, alpha, tune, progress)
     with clock.stage("train"):
         rows = TrainingRows(table, found, seed)
-        learner = _trained(settings, tuned, found, rows, kept, progress)
+        learner = trained(settings, tuned, found, rows, kept, progress)
     with clock.stage("evaluate"):
         held_out = _evaluated(learner, table, found, kept, described_source(source), progress)
         check = kernel_check(learner.feature_map_, found.sample)
@@ -194,31 +202,14 @@ def fit_table(
         peak_memory=peak_memory(),
         classes=_class_texts(found.reader.classes),
         tuning=tuned.points,
-        learning_curve=_curve(learner, n_trained),
+        learning_curve=learning_curve(learner, n_trained),
         kernel_check=check,
         held_out=held_out,
         notes=found.notes,
         version=version("kernelmill"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    return TableModel(learner, found.encoder, inputs, found.reader, summary)
-
-
-@dataclass(frozen=True)
-class _Settings:
-    choice: MapChoice
-    n_components: int
-    loss: str
-    epochs: int | None
-    seed: int
-    n_threads: int | None
-    checkpoint: Any
-    checkpoint_seconds: float
-
-    def make_map(self, length_scale: float | None, n_components: int | None = None) -> Any:
-        return self.choice.make(
-            length_scale, n_components or self.n_components, self.seed, self.n_threads
-        )
+    return TableModel(learner, found.encoder, inputs, found.reader, summary, checkpoint)
 
 
 @dataclass
@@ -258,7 +249,7 @@ def _check(
 
 
 def _tuned(
-    settings: _Settings,
+    settings: Settings,
     found: Survey,
     length_scale: float | None,
     alpha: float | None,
@@ -297,76 +288,6 @@ def _tuned(
     )
 
 
-def _trained(
-    settings: _Settings,
-    tuned: Tuned,
-    found: Survey,
-    rows: TrainingRows,
-    kept: Any,
-    progress: Progress,
-) -> Any:
-    feature_map = settings.make_map(tuned.length_scale)
-    common = {
-        "alpha": tuned.alpha,
-        "checkpoint": settings.checkpoint,
-        "checkpoint_seconds": settings.checkpoint_seconds,
-        "random_state": settings.seed,
-        "n_threads": settings.n_threads,
-    }
-    classes = found.reader.classes
-    if classes is None:
-        regressor = KernelRegressor(feature_map, **common)
-        progress.start("Training", found.n_rows)
-        rows.progress = progress
-        regressor.fit_blocks(rows if kept is None else _Slices(kept[0][0], kept[0][1], progress))
-        return regressor
-    n_rows = found.n_rows
-    epochs = settings.epochs or int(
-        np.clip(-(-_ROWS_TO_SEE // n_rows), _FEWEST_EPOCHS, _MOST_EPOCHS)
-    )
-    classifier = KernelClassifier(feature_map, loss=settings.loss, epochs=epochs, **common)
-    share = 1 - found.held_out.share
-    passes = 1 if settings.loss == "squared" else epochs
-    progress.start("Training", int(passes * n_rows * share))
-    classifier._listener = progress.advance
-    try:
-        if kept is None:
-            classifier.fit_blocks(rows, classes=np.arange(len(classes)))
-        else:
-            classifier.fit(*_all_classes(kept[0], len(classes)))
-    finally:
-        del classifier._listener
-    # Trained on numbers of classes, which are quicker to look up than texts.
-    if len(classifier.classes_) == len(classes):
-        classifier.classes_ = classes
-    return classifier
-
-
-def _all_classes(rows: tuple[Any, NDArray[Any]], n_classes: int) -> tuple[Any, NDArray[Any]]:
-    """The rows; classes of which all rows are held out are told in words."""
-    X, target = rows
-    missing = np.setdiff1d(np.arange(n_classes), target)
-    if len(missing):
-        raise ValueError(
-            f"{len(missing)} of the classes have so few rows that all of them are held out; set "
-            "holdout=0 (--holdout 0), or leave these rows out."
-        )
-    return X, target
-
-
-class _Slices:
-    """Kept rows as blocks, for a learner that takes each once."""
-
-    def __init__(self, X: Any, target: NDArray[Any], progress: Progress) -> None:
-        self._X, self._target, self._progress = X, target, progress
-
-    def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
-        for begin in range(0, len(self._target), _SLICE):
-            part = slice(begin, begin + _SLICE)
-            yield self._X[part], self._target[part]
-            self._progress.advance(len(self._target[part]))
-
-
 def _evaluated(
     learner: Any, table: Table, found: Survey, kept: Any, source: str, progress: Progress
 ) -> Evaluation | None:
@@ -376,17 +297,12 @@ def _evaluated(
     progress.start("Evaluating", None)
     parts = held_out_rows(table, found) if kept is None else [kept[1]]
     for X, target in parts:
-        for begin in range(0, len(target), _SLICE):
-            scores.update(X[begin : begin + _SLICE], target[begin : begin + _SLICE])
+        for begin in range(0, len(target), SLICE):
+            scores.update(X[begin : begin + SLICE], target[begin : begin + SLICE])
         progress.advance(len(target))
     if scores.n_rows == 0:
         return None
     return scores.finish(f"{source}: held-out rows", [])
-
-
-def _curve(learner: Any, n_rows: int) -> list[LearningPoint]:
-    losses = getattr(learner, "loss_curve_", [])
-    return [LearningPoint((place + 1) * n_rows, float(loss)) for place, loss in enumerate(losses)]
 
 
 def _class_texts(classes: NDArray[Any] | None) -> list[str] | None:

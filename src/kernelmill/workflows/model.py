@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.encoding import ColumnEncoder, Encoder
 from kernelmill.io.encoding_matrix import MatrixEncoder
+from kernelmill.io.errors import NotANumberError
 from kernelmill.io.inputs import Inputs, opened_like_training, plain_column
 from kernelmill.io.targets import TargetReader, text_of_label
 from kernelmill.learners.model_record import learner_from_record, learner_record
@@ -41,6 +43,8 @@ class TableModel:
         The target.
     summary : FitSummary
         How the model was made.
+    checkpoint : path or None
+        The state of its training, which `save` removes.
 
     Examples
     --------
@@ -68,6 +72,17 @@ class TableModel:
     inputs: Inputs
     reader: TargetReader
     summary: FitSummary
+    checkpoint: Any = None
+
+    def __repr__(self) -> str:
+        """What it predicts, and how well."""
+        made = self.summary
+        text = f"<TableModel of {made.target!r}: {made.task}, {made.n_components} features"
+        found = {} if made.held_out is None else made.held_out.metrics
+        for name in ("error", "rmse"):
+            if found.get(name) is not None:
+                text += f", held-out {name} {found[name]:.4g}"
+        return f"{text}>"
 
     def save(self, path: Any, *, weights: str = "float32", uncertainty: Any = "auto") -> None:
         """Write the model to a file, whole or not at all.
@@ -93,6 +108,8 @@ class TableModel:
         }
         both = under_prefix("learner", tensors) | under_prefix("encoder", arrays)
         write_model_file(path, kind=TABLE_MODEL, record=record, tensors=both)
+        if self.checkpoint is not None:
+            Path(self.checkpoint).unlink(missing_ok=True)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Self:
@@ -156,7 +173,9 @@ class TableModel:
         std : bool, default=False
             One more column: the standard deviation of a new target, noise included.
         keep_columns : bool, default=False
-            The table's own columns before the prediction.
+            The table's own columns before the prediction: inputs as they were read, others as
+            they are in the file but for spaces around. Where the table has a column of the name,
+            predictions are called "prediction (model)".
         progress : Progress, optional
         **table_options
             As `kernelmill.io.open_table` takes them.
@@ -169,14 +188,23 @@ class TableModel:
         progress = SilentProgress() if progress is None else progress
         self._check_wishes(probabilities, std)
         n_rows = 0
-        table, names, _ = self._opened(source, table_options)
+        table, names, _ = opened_like_training(
+            source,
+            self.inputs,
+            table_options,
+            self.encoder.n_inputs,
+            others_as_texts=keep_columns,
+        )
         kept = self._kept_columns(table) if keep_columns else {}
-        columns = {**kept, **self._prediction_columns(probabilities, std)}
+        found = self._prediction_columns(probabilities, std)
+        called = {name: _free_name(name, kept) for name in found}
+        columns = {**kept, **{called[name]: kind for name, kind in found.items()}}
         progress.start("Predicting", table.n_rows)
         with open_writer(out, columns, inputs=table.files) as writer:
             for X, block, _ in self._blocks(table, names):
                 written = {name: plain_column(block.data, name) for name in kept}
-                written.update(self._predictions(X, probabilities, std))
+                predictions = self._predictions(X, probabilities, std)
+                written.update({called[name]: each for name, each in predictions.items()})
                 writer.write(written)
                 n_rows += block.n_rows
                 progress.advance(block.n_rows)
@@ -269,9 +297,7 @@ class TableModel:
         self, table: Table, names: dict[str, str] | None, *, with_target: bool = False
     ) -> Iterator[tuple[Any, TableBlock, TableBlock]]:
         """Encoded rows, their block, and the block with the target under its own name."""
-        for block in table.blocks():
-            if block.n_rows == 0:
-                continue
+        for block in _numbers_as_trained(table.blocks()):
             data = self.inputs.data(block.data, names)
             X = self.encoder.encode(data, file=block.file, first_row=block.first_row)
             target = block
@@ -308,8 +334,7 @@ class TableModel:
                 f"{table.files[0]} is a matrix without named columns; leave out keep_columns "
                 "(--keep-columns)."
             )
-        kinds = {"numeric": np.float64, "category": "string"}
-        return {c.name: kinds[c.kind] for c in table.columns if c.kind in kinds}
+        return {c.name: np.float64 if c.kind == "numeric" else "string" for c in table.columns}
 
     def _prediction_columns(self, probabilities: bool, std: bool) -> dict[str, Any]:
         if self.reader.task == "regression":
@@ -335,6 +360,22 @@ class TableModel:
         return columns
 
 
+def _numbers_as_trained(blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
+    """The blocks; of a value that is no number, what a model's user can do about it."""
+    try:
+        yield from blocks
+    except NotANumberError as error:
+        raise TableError(
+            f"{error.what}; correct it: the model was trained on numbers there."
+        ) from None
+
+
+def _free_name(name: str, taken: Mapping[str, Any]) -> str:
+    while name in taken:
+        name += " (model)"
+    return name
+
+
 def described_source(source: Any) -> str:
     """The files as they were given, in words."""
     if isinstance(source, (list, tuple)):
@@ -344,6 +385,8 @@ def described_source(source: Any) -> str:
 
 def _check_parts(learner: Any, encoder: Encoder, inputs: Inputs, reader: TargetReader) -> None:
     """Refuse parts of different models."""
+    if reader.target != inputs.target:
+        raise ValueError("the target and the inputs have different targets")
     if learner.n_features_in_ != encoder.n_inputs:
         raise ValueError("the learner and the encoding have different numbers of columns")
     labels = getattr(learner, "classes_", None)

@@ -25,8 +25,20 @@ __all__ = [
 ]
 
 
+_SHOWN = 6  # elements of lists
+
+
 class Record:
     """A dataclass that becomes JSON and comes back; what is not a number becomes None."""
+
+    def __repr__(self) -> str:
+        """With long lists in short."""
+        parts = []
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            long = isinstance(value, list) and len(value) > _SHOWN
+            parts.append(f"{each.name}={f'<list of {len(value)}>' if long else repr(value)}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def as_json(self) -> dict[str, Any]:
         """The record as dicts, lists, numbers and strings."""
@@ -45,7 +57,7 @@ class Record:
 STAGES = ("read", "tune", "train", "evaluate")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InputColumn(Record):
     """A column of the table and what becomes of it."""
 
@@ -56,7 +68,7 @@ class InputColumn(Record):
     detail: str = ""  # such as "mean 38.6, std 13.6" or "16 categories, 2 of them pooled"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TuningPoint(Record):
     """A setting that was tried, and its error on rows that were held out for it."""
 
@@ -66,7 +78,7 @@ class TuningPoint(Record):
     criterion: str = "squared error"  # of a ridge regression; or "log loss", "error" of the model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LearningPoint(Record):
     """The state of training after so many rows (epochs count them again)."""
 
@@ -75,7 +87,7 @@ class LearningPoint(Record):
     error: float | None = None  # on held-out rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KernelCheck(Record):
     """Estimated against exact kernel values of pairs of rows, as in Figure 4.1 of document 000."""
 
@@ -85,7 +97,7 @@ class KernelCheck(Record):
     n_components: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Calibration(Record):
     """Probabilities of the predicted class, in bins, against how often it was right."""
 
@@ -94,7 +106,7 @@ class Calibration(Record):
     counts: list[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Coverage(Record):
     """How many targets lie within intervals of mean ± z std that should hold a nominal share."""
 
@@ -102,15 +114,16 @@ class Coverage(Record):
     observed: list[float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation(Record):
     """How good predictions are, for rows whose targets are known."""
 
     task: str  # "classification" or "regression"
     source: str  # the files, as they were given
     n_rows: int
-    # classification: error, error_low, error_high (95 % by Wilson), balanced_error, log_loss
-    # (where there are probabilities), auc (two classes); regression: rmse, mae, r2, target_std
+    # classification: error, error_low, error_high (95 % by Wilson), baseline_error (of always the
+    # most frequent class), balanced_error, log_loss (where there are probabilities), auc (two
+    # classes); regression: rmse, mae, r2, target_std
     metrics: dict[str, float | None]
     seconds: float
     classes: list[str] | None = None
@@ -122,7 +135,7 @@ class Evaluation(Record):
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FitSummary(Record):
     """How a model was made."""
 
@@ -157,7 +170,7 @@ class FitSummary(Record):
         object.__setattr__(self, "seconds", {**in_order, **self.seconds})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparedModel(Record):
     """One contender of a comparison."""
 
@@ -172,7 +185,7 @@ class ComparedModel(Record):
     detail: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Record):
     """Contenders on the same rows."""
 
@@ -185,6 +198,7 @@ class Comparison(Record):
     models: list[ComparedModel]
     kernel_check: KernelCheck | None = None
     notes: list[str] = field(default_factory=list)
+    settings: dict[str, list[str]] = field(default_factory=dict)  # given ones, for a fit like it
 
 
 def _plain(value: Any) -> Any:

@@ -23,6 +23,7 @@ __all__ = ["HeldOut", "Survey", "survey"]
 SAMPLE_ROWS = 80_000
 _SAMPLE_BYTES = 64 << 20  # of encoded rows
 _MOST_HELD_OUT = 10_000
+_FEWEST_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,8 @@ def survey(
         target.update(block)
         if missing == "error" and target.missing:
             raise TableError(
-                f"{block.file}: the target {inputs.target!r} has no value in a row between "
-                f"{block.first_row + 1} and {block.first_row + block.n_rows}; fill it in, or say "
-                "missing='impute' (--missing impute) to leave such rows out."
+                f"{target.first_missing} has no value of the target {inputs.target!r}; fill it in, "
+                "or say missing='impute' (--missing impute) to leave such rows out."
             )
         if sample is None:
             row_bytes = 4 * max(1, data.shape[1])
@@ -97,9 +97,14 @@ def survey(
     if sample is None:
         raise TableError(f"{table.files[0]} has no rows; give a file that has some.")
     reader, notes = target.finish()
-    encoder, found = learner.finish()
+    encoder, found, doubts = learner.finish()
+    notes += doubts
     if target.missing:
         notes.append(f"{target.missing} rows without a target are left out.")
+    if holdout is None and n_rows - target.missing < _FEWEST_ROWS:
+        notes.append(
+            f"There are fewer than {_FEWEST_ROWS} rows: none is held out to measure the error."
+        )
     held_out = HeldOut(
         stream.substream("held out"), _share(holdout, usual_holdout, n_rows - target.missing)
     )
@@ -132,4 +137,4 @@ def _with_sample(found: Survey, sample: RowSample) -> Survey:
 def _share(holdout: float | None, usual: float, n_rows: int) -> float:
     if holdout is not None:
         return float(holdout)
-    return 0.0 if n_rows < 100 else min(usual, _MOST_HELD_OUT / n_rows)
+    return 0.0 if n_rows < _FEWEST_ROWS else min(usual, _MOST_HELD_OUT / n_rows)

@@ -14,9 +14,10 @@ from kernelmill.io.row_sample import joined_rows
 from kernelmill.workflows.progress import Progress
 from kernelmill.workflows.survey import Survey
 
-__all__ = ["TrainingRows", "encoded_blocks"]
+__all__ = ["TrainingRows", "encoded_blocks", "held_out_rows", "kept_rows", "small_blocks"]
 
 _ROWS_TOGETHER = 1 << 15
+_ROWS_OF_SMALL_BLOCKS = 1 << 11
 _BYTES_TOGETHER = 32 << 20
 
 
@@ -125,6 +126,12 @@ def _kept_sparse(
         (joined_rows(X), np.concatenate(target)),
         (joined_rows(held_X), np.concatenate(held_target)),
     )
+
+
+def small_blocks(table: Table) -> int:
+    """The bytes of blocks with some 2000 rows: sixteen of them are mixed at a time."""
+    width = table.n_features if table.columns is None else len(table.columns)
+    return int(np.clip(_ROWS_OF_SMALL_BLOCKS * 8 * max(1, width or 1), 1 << 16, 8 << 20))
 
 
 def held_out_rows(table: Table, found: Survey) -> Iterator[tuple[Any, NDArray[Any]]]:

@@ -118,7 +118,7 @@ def tuned_settings(
         _, ridge = search.at(length_scale)
     if n_classes is None:
         return Tuned(length_scale, ridge if alpha is None else alpha, points)
-    refinement = _Refinement(make_map, sample, n_components, loss, seed, points, progress)
+    refinement = _Refinement(make_map, sample, n_components, loss, seed, n_rows, points, progress)
     fixed_C = None if alpha is None else 1 / max(alpha * n_rows, 1e-300)
     is_free = has_length_scale and not is_given
     length_scale, C = refinement.best(length_scale, fixed_C, search_length_scale=is_free)
@@ -214,10 +214,12 @@ class _Refinement:
         n_components: int,
         loss: str,
         seed: int,
+        n_rows: int,
         points: list[TuningPoint],
         progress: Progress,
     ) -> None:
         self._make_map = make_map
+        self._n_rows = n_rows
         self._n_components = min(n_components, _REFINING_COMPONENTS)
         self._loss, self._seed = loss, seed
         self._points, self._progress = points, progress
@@ -273,7 +275,8 @@ class _Refinement:
             learner.fit(self._X, self._codes)
             loss = _held_out_loss(learner, self._judged_X, self._judged_codes)
             criterion = "log loss" if self._loss == "log_loss" else "error"
-            point = TuningPoint(length_scale or 0.0, learner.alpha_, loss, criterion)
+            # As the penalty of the final model: C is kept, and alpha goes with the rows.
+            point = TuningPoint(length_scale or 0.0, 1 / (C * self._n_rows), loss, criterion)
             self._points.append(point)
             self._progress.advance(1)
             self._known[length_scale, C] = loss
