@@ -7,7 +7,8 @@ import click
 import pytest
 
 from kernelmill.cli import doctor, program
-from kernelmill.cli.errors import Interrupted, in_words_of_options, problem_of
+from kernelmill.cli.errors import Interrupted, problem_of
+from kernelmill.cli.option_words import in_words_of_options
 
 
 @pytest.fixture
@@ -163,7 +164,7 @@ def test_missing_files_have_near_names(tmp_path):
 @pytest.mark.parametrize(
     ("library", "ours"),
     [
-        ("set missing='impute'", "set --missing 'impute'"),
+        ("set missing='impute'", "set --missing impute"),
         ("feature_map must be known", "--map must be known"),
         ("random_state=3 or n_threads=2", "--seed 3 or --threads 2"),
         ("header=True, tune=False", "--header, --no-tune"),
@@ -174,6 +175,19 @@ def test_missing_files_have_near_names(tmp_path):
         ("name its format: format=... / --format.", "name its format: --format."),
         ("Give target (--target), one of: a, b.", "Give --target, one of: a, b."),
         ("my_alpha=3 is no option", "my_alpha=3 is no option"),
+        ("leave it out: drop=['when'] (--drop when).", "leave it out: --drop when."),
+        ("leave it out (drop=['when'], --drop 'when').", "leave it out (--drop when)."),
+        ("set categorical=['b'] (--categorical b), or", "set --categorical b, or"),
+        ("skip_rows=2 (--skip-rows 2)", "--skip-rows 2"),
+        ("skip_rows=2 (--skip-rows 2) or skip_rows=21", "--skip-rows 2 or --skip-rows 21"),
+        ("drop=['a', 'b c'] (--drop a --drop 'b c')", "--drop a --drop 'b c'"),
+        ("drop=['m (kg)', 'x]'], --drop 'm (kg)' --drop 'x]'", "--drop 'm (kg)' --drop 'x]'"),
+        ("categorical=['zip code'] / --categorical zip code.", "--categorical 'zip code'."),
+        ("drop=['x'] / --drop xylophone", "--drop x / --drop xylophone"),
+        ("drop=[3] (--drop 3)", "--drop 3"),
+        ("delimiter='\\t' (--delimiter tab)", "--delimiter tab"),
+        ("tune=False (--no-tune)", "--no-tune"),
+        ("keep_columns=True (--keep-columns) or std=True", "--keep-columns or --std"),
     ],
 )
 def test_parameters_become_options(library, ours):

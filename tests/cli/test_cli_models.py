@@ -1,13 +1,17 @@
 """From a data file to a model to predictions, by the command line."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from kernelmill.cli import fit_checkpoint, progress_bars
+from kernelmill.cli.evaluation_tables import evaluation_tables
 from kernelmill.workflows import load
 from kernelmill.workflows.records import Evaluation, FitSummary
+
+from .conftest import revived, widest
 
 SMALL = ["--n-components", "64"]
 
@@ -20,7 +24,7 @@ def test_fit_with_a_file_and_a_target_only(run, rings, monkeypatch):
     assert "wrong (95 % interval" in out
     assert "Next: kernelmill predict rings.kmill NEW.csv --out predictions.csv" in out
     assert "\x1b" not in out + err
-    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    assert widest(out) <= 80
     assert load("rings.kmill").summary.n_components == 64
     assert sorted(path.name for path in rings.parent.iterdir()) == ["rings.csv", "rings.kmill"]
 
@@ -34,7 +38,7 @@ def test_options_reach_the_fit(run, rings, tmp_path):
     )
     assert code == 0
     record = json.loads(printed)
-    summary = FitSummary.from_json(record["summary"])
+    summary = revived(FitSummary, record["summary"])
     assert record["model"] == str(out)
     assert record["bytes"] == out.stat().st_size
     assert (summary.task, summary.target) == ("regression", "radius")
@@ -165,17 +169,49 @@ def test_predict_does_not_overwrite_what_it_reads(run, fitted):
 def test_evaluate(run, fitted, name):
     code, out, _ = run("evaluate", fitted / f"{name}.kmill", fitted / "rings.csv", "--json")
     assert code == 0
-    evaluation = Evaluation.from_json(json.loads(out)["evaluation"])
+    evaluation = revived(Evaluation, json.loads(out)["evaluation"])
     assert evaluation.n_rows == 600
     code, out, _ = run("evaluate", fitted / f"{name}.kmill", fitted / "rings.csv")
     assert code == 0
-    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    assert widest(out) <= 80
     if name == "rings":
         assert "Confusion: rows are the true class" in out
         assert "Calibration" in out
         assert f"{100 * evaluation.metrics['error']:.1f} % of 600 rows wrong" in out
     else:
         assert out.startswith(f"root mean squared error {evaluation.metrics['rmse']:.4g}")
+
+
+def test_json_has_no_points_of_plots_and_nothing_on_stderr(run, fitted):
+    code, out, err = run("evaluate", fitted / "radius.kmill", fitted / "rings.csv", "--json")
+    assert (code, err) == (0, "")
+    evaluation = json.loads(out)["evaluation"]
+    assert (evaluation["actual"], evaluation["predicted"]) == (None, None)
+    assert evaluation["coverage"]["nominal"]
+    _, out, _ = run("evaluate", fitted / "rings.kmill", fitted / "rings.csv", "--json")
+    assert json.loads(out)["evaluation"]["calibration"]["predicted"]
+    code, out, err = run(
+        *("fit", fitted / "rings.csv", "-t", "place", "-n", "16", "--no-tune", "--json"),
+        *("--out", fitted / "other.kmill"),
+    )
+    assert (code, err) == (0, "")
+    assert json.loads(out)["summary"]["kernel_check"]["exact"] is None
+
+
+def test_the_headline_has_the_error_of_the_most_frequent_class():
+    metrics = {"error": 0.1464, "error_low": 0.135, "error_high": 0.159, "baseline_error": 0.241}
+    good = Evaluation("classification", "adult.test", 3256, metrics, 0.1)
+    first, second, *_ = evaluation_tables(good)
+    assert first == (
+        "14.6 % of 3,256 rows wrong (95 % interval 13.5 % to 15.9 %); "
+        "always the most frequent class: 24.1 %"
+    )
+    assert second == ""
+    bad = replace(good, metrics=metrics | {"error": 0.241})
+    note = list(evaluation_tables(bad))[1]
+    assert note == "note: the model is not better than always answering the most frequent class"
+    table = list(evaluation_tables(bad))[3]
+    assert list(table.columns[0].cells) == ["time"]  # the rest is in the headline
 
 
 def test_quiet_means_nothing_but_errors(run, fitted):
@@ -192,7 +228,7 @@ def test_inspect(run, fitted):
     record = json.loads(out)
     assert record["bytes"] == (fitted / "rings.kmill").stat().st_size
     assert record["format_version"] == 1
-    assert FitSummary.from_json(record["summary"]).classes == ["in", "out"]
+    assert revived(FitSummary, record["summary"]).classes == ["in", "out"]
 
 
 def test_models_saved_in_python_are_told_apart(run, rings, tmp_path):

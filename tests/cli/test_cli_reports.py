@@ -7,6 +7,8 @@ import pytest
 from kernelmill.cli import demo
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
+from .conftest import revived, widest
+
 SIZES = ["-n", "16", "-n", "64"]
 
 
@@ -16,7 +18,7 @@ def test_compare(run, rings, tmp_path):
     code, out, err = run(*arguments, "--rows", "300", "--exact-rows", "100", "--json")
     assert code == 0, err
     record = json.loads(out)
-    comparison = Comparison.from_json(record["comparison"])
+    comparison = revived(Comparison, record["comparison"])
     assert {model.family for model in comparison.models} == {"linear", "features", "exact"}
     sizes = {model.n_components for model in comparison.models if model.name == "fastfood"}
     assert sizes == {16, 64}
@@ -29,7 +31,7 @@ def test_compare(run, rings, tmp_path):
 def test_compare_shows_a_table(run, rings):
     code, out, _ = run("compare", rings, "-t", "radius", "--drop", "place", *SIZES)
     assert code == 0
-    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    assert widest(out) <= 80
     for name in ("linear", "fastfood", "exact kernel", "rmse"):
         assert name in out
     assert "*" in out
@@ -55,11 +57,11 @@ def test_demo_shows_the_whole_way(run, tmp_path, monkeypatch):
     code, out, err = run("demo", "--out", folder, "--json")
     assert code == 0, err
     record = json.loads(out)
-    summary = FitSummary.from_json(record["summary"])
+    summary = revived(FitSummary, record["summary"])
     assert (summary.task, summary.target, len(summary.classes)) == ("classification", "digit", 10)
     # 32 features of 64 pixels: worse than a linear model, and far better than chance (90 %).
-    assert Evaluation.from_json(record["evaluation"]).metrics["error"] < 0.45
-    assert Comparison.from_json(record["comparison"]).models
+    assert revived(Evaluation, record["evaluation"]).metrics["error"] < 0.45
+    assert revived(Comparison, record["comparison"]).models
     assert sorted(path.name for path in folder.iterdir()) == [
         *("digits-test.csv", "digits-train.csv", "digits.kmill", "report.html")
     ]

@@ -176,7 +176,7 @@ def test_notes_are_not_repeated(printed):
     made = summary(notes=["said before", "for regression say task='regression'"])
     text = printed(*summary_tables(made, said=["said before"]))
     assert "said before" not in text
-    assert "note: for regression say --task 'regression'" in text
+    assert "note: for regression say --task regression" in text
 
 
 def test_summaries_leave_out_what_is_not_there(printed):

@@ -9,6 +9,7 @@ import click
 
 from kernelmill.cli.comparison_table import comparison_tables
 from kernelmill.cli.help_pages import Command, Option
+from kernelmill.cli.json_records import json_of
 from kernelmill.cli.options import general_options, report_option, table_options
 from kernelmill.cli.output_files import checked_output
 from kernelmill.cli.progress_bars import ProgressBars
@@ -159,7 +160,7 @@ def command(
         write_report(page, comparison=comparison)
     terminal.give(
         {
-            "comparison": comparison.as_json(),
+            "comparison": json_of(comparison),
             "report": None if page is None else str(page),
         },
         *comparison_tables(comparison, progress.said),

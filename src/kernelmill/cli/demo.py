@@ -13,6 +13,7 @@ from kernelmill.cli.comparison_table import comparison_tables
 from kernelmill.cli.evaluation_tables import evaluation_tables
 from kernelmill.cli.figures import duration, number, size
 from kernelmill.cli.help_pages import Command
+from kernelmill.cli.json_records import json_of
 from kernelmill.cli.model_tables import summary_tables
 from kernelmill.cli.options import general_options
 from kernelmill.cli.progress_bars import ProgressBars
@@ -100,9 +101,9 @@ def _shown(terminal: Terminal, folder: Path) -> dict[str, Any]:
         "folder": str(folder),
         "model": str(path),
         "report": str(page),
-        "summary": model.summary.as_json(),
-        "evaluation": evaluation.as_json(),
-        "comparison": comparison.as_json(),
+        "summary": json_of(model.summary),
+        "evaluation": json_of(evaluation),
+        "comparison": json_of(comparison),
     }
 
 

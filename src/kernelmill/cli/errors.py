@@ -13,31 +13,14 @@ from typing import Any
 
 import click
 
+from kernelmill.cli.option_words import in_words_of_options
+
 __all__ = ["BROKEN_PIPE", "FAILED", "INTERRUPTED", "Interrupted", "Problem", "problem_of"]
 
 FAILED = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # what shells report for programs that end by SIGPIPE
-
-# Messages of the library name parameters of Python functions. Those that are called otherwise:
-_OPTIONS = {"feature_map": "--map", "random_state": "--seed", "n_threads": "--threads"}
-_SAME_NAMES = (
-    *("alpha", "categorical", "delimiter", "epochs", "format", "header", "holdout", "kernel"),
-    *("length_scale", "loss", "missing", "n_components", "numeric", "out", "probabilities"),
-    *("drop", "exact_rows", "rows", "skip_rows", "std", "target", "task", "tune", "weights"),
-)
-_OPTIONS |= {name: "--" + name.replace("_", "-") for name in _SAME_NAMES}
-_FLAGS = {"header", "tune", "probabilities", "std"}
-_NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))
-_ASSIGNMENT = re.compile(
-    rf"(?<![\w.\"'-])({_NAMES})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|[\w.+-]*\w|\.\.\.)(?!\()"
-)
-# Some messages give both forms, such as "task='regression' (--task regression)".
-_BOTH = re.compile(_ASSIGNMENT.pattern + r"(?: \((--[^)]+)\)| / (--[\w-]+(?: [^\s).,;]+)?))")
-_NAMED_BOTH = re.compile(rf"\b(?:{_NAMES}|the target|drop|keep_columns) \((--[^)]+)\)")
-_OTHER_CHECKPOINT = "delete it to start from the beginning, or give another path"
-_SUBJECT = re.compile(rf"^({_NAMES})(?= (?:must|should|cannot|is|has|names)\b)")
 
 
 class Interrupted(click.ClickException):
@@ -106,36 +89,6 @@ def _of_work(error: BaseException, arguments: Sequence[str]) -> tuple[str, str |
     text = f"{type(error).__name__}: {error}".removesuffix(": ")
     again = " ".join(["kernelmill", *map(_quoted, arguments), "--debug"])
     return f"unexpected: {text}", f"{again}  (shows the traceback)"
-
-
-def in_words_of_options(message: str) -> str:
-    """A message of the library with options in place of parameters of Python functions.
-
-    Examples
-    --------
-    >>> in_words_of_options("target must be a column; write target='age' or header=False.")
-    "--target must be a column; write --target 'age' or --no-header."
-    >>> in_words_of_options("say task='regression' (--task regression), or task='auto'.")
-    "say --task regression, or --task 'auto'."
-    """
-
-    def option(match: re.Match[str]) -> str:
-        name, value = match.groups()
-        flag = _OPTIONS[name]
-        if name in _FLAGS and value in ("True", "False"):
-            return flag if value == "True" else "--no-" + flag[2:]
-        if name in ("categorical", "numeric") and value[0] in "[(":
-            columns = re.findall(r"'([^']*)'|\"([^\"]*)\"", value)
-            return " ".join(f"{flag} {_quoted(first or second)}" for first, second in columns)
-        return f"{flag} {value}"
-
-    message = message.replace(
-        _OTHER_CHECKPOINT, "run again without --resume to start from the beginning"
-    )
-    message = _SUBJECT.sub(lambda match: _OPTIONS[match[1]], message)
-    message = _BOTH.sub(lambda match: match[3] or match[4], message)
-    message = _NAMED_BOTH.sub(lambda match: match[1], message)
-    return _ASSIGNMENT.sub(option, message)
 
 
 def near_files(path: str) -> list[str]:

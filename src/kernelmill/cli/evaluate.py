@@ -9,6 +9,7 @@ import click
 
 from kernelmill.cli.evaluation_tables import evaluation_tables
 from kernelmill.cli.help_pages import Command
+from kernelmill.cli.json_records import json_of
 from kernelmill.cli.opened_model import opened_model
 from kernelmill.cli.options import general_options, report_option, table_options
 from kernelmill.cli.output_files import checked_output
@@ -60,7 +61,7 @@ def command(
         write_report(page, fit=loaded.summary, evaluation=evaluation, model=model)
     terminal.give(
         {
-            "evaluation": evaluation.as_json(),
+            "evaluation": json_of(evaluation),
             "report": None if page is None else str(page),
         },
         *evaluation_tables(evaluation, progress.said),

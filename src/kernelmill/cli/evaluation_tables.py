@@ -10,13 +10,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kernelmill.cli.errors import in_words_of_options
 from kernelmill.cli.figures import duration, number, percent, significant
+from kernelmill.cli.option_words import in_words_of_options
 
 if TYPE_CHECKING:
     from kernelmill.workflows.records import Calibration, Coverage, Evaluation
 
-__all__ = ["evaluation_tables", "headline", "notes_lines", "plain_table"]
+__all__ = ["baseline_lines", "evaluation_tables", "headline", "notes_lines", "plain_table"]
 
 WIDTH = 80
 FIRST, LAST = 16, 7  # characters of the class, and of "100.0 %", the share that is wrong
@@ -31,7 +31,7 @@ _METRICS = {
     "r2": "R²",
 }
 _SHARES = {"error", "balanced_error"}
-_IN_HEADLINE = {"error", "error_low", "error_high", "rmse", "target_std"}
+_IN_HEADLINE = {"error", "error_low", "error_high", "baseline_error", "rmse", "target_std"}
 
 
 def headline(evaluation: Evaluation) -> str:
@@ -40,9 +40,9 @@ def headline(evaluation: Evaluation) -> str:
     Examples
     --------
     >>> from kernelmill.workflows.records import Evaluation
-    >>> metrics = {"error": 0.146, "error_low": 0.135, "error_high": 0.159}
+    >>> metrics = {"error": 0.146, "baseline_error": 0.241}
     >>> headline(Evaluation("classification", "adult.test", 3256, metrics, 0.1))
-    '14.6 % of 3,256 rows wrong (95 % interval 13.5 % to 15.9 %)'
+    '14.6 % of 3,256 rows wrong; always the most frequent class: 24.1 %'
     """
     metrics, rows = evaluation.metrics, number(evaluation.n_rows)
     if evaluation.task == "classification":
@@ -52,7 +52,9 @@ def headline(evaluation: Evaluation) -> str:
             if low is None or high is None
             else f" (95 % interval {percent(low)} to {percent(high)})"
         )
-        return f"{percent(metrics.get('error'))} of {rows} rows wrong{interval}"
+        baseline = metrics.get("baseline_error")
+        other = "" if baseline is None else f"; always the most frequent class: {percent(baseline)}"
+        return f"{percent(metrics.get('error'))} of {rows} rows wrong{interval}{other}"
     text = f"root mean squared error {significant(metrics.get('rmse'))} on {rows} rows"
     spread = metrics.get("target_std")
     if spread is not None:
@@ -60,11 +62,33 @@ def headline(evaluation: Evaluation) -> str:
     return text
 
 
+def baseline_lines(evaluation: Evaluation) -> list[str]:
+    """A note if the model is not better than an answer that looks at nothing.
+
+    Examples
+    --------
+    >>> from kernelmill.workflows.records import Evaluation
+    >>> metrics = {"error": 0.25, "baseline_error": 0.241}
+    >>> baseline_lines(Evaluation("classification", "adult.test", 3256, metrics, 0.1))
+    ['note: the model is not better than always answering the most frequent class']
+    """
+    metrics = evaluation.metrics
+    for error, baseline, answer in (
+        ("error", "baseline_error", "the most frequent class"),
+        ("rmse", "target_std", "the mean"),
+    ):
+        ours, other = metrics.get(error), metrics.get(baseline)
+        if ours is not None and other is not None and ours >= other:
+            return [f"note: the model is not better than always answering {answer}"]
+    return []
+
+
 def evaluation_tables(
     evaluation: Evaluation, said: Collection[str] = ()
 ) -> Iterator[RenderableType]:
     """Everything about it that fits into 80 columns, without notes that were `said` before."""
     yield headline(evaluation)
+    yield from baseline_lines(evaluation)
     yield from notes_lines(evaluation.notes, said)
     yield ""
     yield _metrics(evaluation)
@@ -87,7 +111,7 @@ def notes_lines(notes: list[str], said: Collection[str] = ()) -> list[str]:
     Examples
     --------
     >>> notes_lines(["10 numbers; for regression say task='regression'.", "old"], said=["old"])
-    ["note: 10 numbers; for regression say --task 'regression'."]
+    ['note: 10 numbers; for regression say --task regression.']
     """
     return [f"note: {in_words_of_options(note)}" for note in notes if note not in said]
 

@@ -13,6 +13,7 @@ from kernelmill.cli.errors import Interrupted
 from kernelmill.cli.figures import size
 from kernelmill.cli.fit_checkpoint import FitCheckpoint
 from kernelmill.cli.help_pages import Command, Option
+from kernelmill.cli.json_records import json_of
 from kernelmill.cli.model_tables import summary_tables
 from kernelmill.cli.options import general_options, report_option, table_options
 from kernelmill.cli.output_files import checked_output, default_model_name
@@ -63,6 +64,7 @@ def map_options(
         ("kernelmill fit 'part-*.parquet' -t label --report fit.html", "many files, and a page"),
         ("kernelmill fit a.csv -t y --map tensor_sketch --map-option degree=3", "polynomials"),
         ("kernelmill fit big.csv -t y --resume", "go on after Ctrl-C or a crash"),
+        ("kernelmill fit a.csv -t y --json | jq .summary.held_out.metrics", "for programs"),
     ],
 )
 @click.argument("data", nargs=-1, required=True)
@@ -304,7 +306,7 @@ def command(
         "model": str(path),
         "bytes": path.stat().st_size,
         "report": None if page is None else str(page),
-        "summary": model.summary.as_json(),
+        "summary": json_of(model.summary),
     }
     terminal.give(
         record,

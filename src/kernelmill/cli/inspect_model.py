@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernelmill.cli.evaluation_tables import headline, notes_lines
+from kernelmill.cli.evaluation_tables import baseline_lines, headline, notes_lines
 from kernelmill.cli.figures import size
 from kernelmill.cli.help_pages import Command
+from kernelmill.cli.json_records import json_of
 from kernelmill.cli.model_tables import column_tables, pairs_table, summary_pairs
 from kernelmill.cli.opened_model import opened_model
 from kernelmill.cli.options import general_options
@@ -62,9 +63,10 @@ def command(context: click.Context, model: str) -> None:
         return
     parts: list[Any] = [pairs_table(pairs | summary_pairs(summary)), ""]
     if summary.held_out is not None:
-        parts += [f"Held out: {headline(summary.held_out)}", ""]
+        held_out = summary.held_out
+        parts += [f"Held out: {headline(held_out)}", *baseline_lines(held_out), ""]
     parts += [*notes_lines(summary.notes), *column_tables(summary.columns)]
-    terminal.give({**about, "summary": summary.as_json(), "settings": {}, "arrays": arrays}, *parts)
+    terminal.give({**about, "summary": json_of(summary), "settings": {}, "arrays": arrays}, *parts)
 
 
 def _summary(kind: str, path: str) -> FitSummary | None:

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kernelmill.cli.evaluation_tables import headline, notes_lines, plain_table
+from kernelmill.cli.evaluation_tables import baseline_lines, headline, notes_lines, plain_table
 from kernelmill.cli.figures import duration, number, significant, size
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def summary_tables(summary: FitSummary, said: Collection[str] = ()) -> Iterator[
     """The model as `fit` shows it when it is done; without notes that were `said` before."""
     if summary.held_out is not None:
         yield f"Held out: {headline(summary.held_out)}"
+        yield from baseline_lines(summary.held_out)
     yield from notes_lines(summary.notes, said)
     yield ""
     yield pairs_table(summary_pairs(summary))

@@ -18,8 +18,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from kernelmill.cli.errors import in_words_of_options
 from kernelmill.cli.figures import duration, number, significant
+from kernelmill.cli.option_words import in_words_of_options
 from kernelmill.cli.terminal import Terminal
 
 __all__ = ["ProgressBars"]
@@ -47,7 +47,8 @@ class _Done(ProgressColumn):
 class ProgressBars:
     """Shows the stages of a workflow: a bar for the one that runs, a line for each that is done.
 
-    Bars are drawn in terminals only. Findings are said on any stderr, and nothing with ``--quiet``.
+    Bars are drawn in terminals only. Findings are said on any stderr, and nothing with ``--quiet``
+    or ``--json``.
     It is what :class:`kernelmill.workflows.progress.Progress` describes; use it in a ``with``
     statement, which leaves the terminal as it was.
 
@@ -70,7 +71,7 @@ class ProgressBars:
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._console: Console = terminal.err()
-        self._drawn = self._console.is_terminal and not terminal.quiet
+        self._drawn = self._console.is_terminal and terminal.talks
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
@@ -117,7 +118,7 @@ class ProgressBars:
     def say(self, message: str) -> None:
         """Show a finding above the bars, in the words of the command line."""
         self.said.append(message)
-        if not self._terminal.quiet:
+        if self._terminal.talks:
             self._console.print(f"note: {in_words_of_options(message)}", soft_wrap=True)
 
     def _end_stage(self, finished: bool) -> None:

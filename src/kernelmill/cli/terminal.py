@@ -35,7 +35,7 @@ class Terminal:
     quiet : bool
         Nothing but errors.
     json : bool
-        One JSON object on stdout instead of tables.
+        One JSON object on stdout instead of tables, and nothing but errors on stderr.
     debug : bool
         Errors come with their traceback.
     color : bool
@@ -57,6 +57,11 @@ class Terminal:
     json: bool = False
     debug: bool = False
     color: bool = True
+
+    @property
+    def talks(self) -> bool:
+        """Whether notes and bars are wanted on stderr."""
+        return not (self.quiet or self.json)
 
     def out(self) -> Console:
         """A console on stdout, as it is now."""
@@ -85,7 +90,7 @@ class Terminal:
 
     def note(self, message: str) -> None:
         """Say something on stderr that is not a result."""
-        if not self.quiet:
+        if self.talks:
             self.err().print(message, soft_wrap=True)
 
 
