@@ -1,5 +1,6 @@
 """From a data file to a model to predictions, by the command line."""
 
+import errno
 import json
 from dataclasses import replace
 
@@ -116,6 +117,81 @@ def test_work_that_cannot_be_done_exits_with_1(run, rings, monkeypatch, argument
     assert "unexpected: " not in err
     assert rings.read_text() == before
     assert [path.name for path in rings.parent.iterdir()] == ["rings.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--report", "page.pdf"], "must end in .html or .htm"),
+        (["--map-option", "n_components=3"], "use -n N"),
+        (["--map-option", "random-state=3"], "use --seed N"),
+        (["--map-option", "n_threads=3"], "use --threads N"),
+        (["--map-option", "length_scale=3"], "use --length-scale X"),
+        (["--seed", str(2**63)], "9223372036854775807"),
+        (["--threads", "1025"], "1024"),
+    ],
+)
+def test_settings_that_cannot_be_are_wrong_usage(run, rings, arguments, words):
+    code, _, err = run("fit", rings, "-t", "place", *arguments)
+    assert code == 2
+    assert words in err
+    assert [path.name for path in rings.parent.iterdir()] == ["rings.csv"]
+
+
+def test_a_tilde_that_no_shell_expanded_is_named(run, rings, monkeypatch):
+    monkeypatch.chdir(rings.parent)
+    code, _, err = run("fit", rings, "-t", "place", "--out=~/no-such-folder/m.kmill")
+    assert code == 1
+    assert "~ was not expanded" in err
+
+
+def test_data_files_are_told_from_models(run, rings, fitted, tmp_path):
+    for arguments in (["inspect", rings], ["evaluate", rings, rings]):
+        code, _, err = run(*arguments)
+        assert code == 1
+        assert f"{rings} is not a model" in err
+        assert f"kernelmill fit {rings} --target COLUMN" in err
+    damaged = tmp_path / "damaged.kmill"
+    damaged.write_bytes((fitted / "rings.kmill").read_bytes()[:-1])
+    code, _, err = run("inspect", damaged)
+    assert code == 1
+    assert "kernelmill fit" not in err
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "transform"])
+def test_models_know_the_kinds_of_columns(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert "--categorical" not in out
+    assert "--numeric" not in out
+    assert "--decimal" in out
+
+
+def test_decimal_commas(run, rings, tmp_path):
+    commas = rings.read_text().replace(",", ";").replace(".", ",")
+    (tmp_path / "commas.csv").write_text(commas)
+    models = []
+    for name, options in (("rings.csv", []), ("commas.csv", ["--decimal", ","])):
+        out = tmp_path / f"{name}.kmill"
+        arguments = ["-t", "place", "-n", "16", "--no-tune", "--quiet", *options]
+        assert run("fit", tmp_path / name, "-o", out, *arguments)[0] == 0
+        models.append(load(out).learner.coef_)
+    np.testing.assert_array_equal(*models)
+
+
+@pytest.mark.parametrize(("name", "new"), [("a.data", "NEW.csv"), ("a.npz", "NEW")])
+def test_the_next_command_names_a_plain_file(run, rings, tmp_path, name, new):
+    if name == "a.npz":
+        rows = np.random.default_rng(0).normal(size=(50, 3))
+        np.savez(tmp_path / name, X=rows, y=rows[:, 0])
+        target = []
+    else:
+        rings.rename(tmp_path / name)
+        target = ["-t", "place"]
+    out = tmp_path / "m.kmill"
+    code, printed, err = run("fit", tmp_path / name, *target, "-o", out, "-n", "16", "--no-tune")
+    assert code == 0, err
+    assert f"Next: kernelmill predict {out} {new} --out predictions.csv" in printed
 
 
 def test_map_options_need_a_name_and_a_value(run, rings):
@@ -283,7 +359,7 @@ def test_interrupted_fits_resume(run, rings, tmp_path, monkeypatch):
         patched.setattr(progress_bars.ProgressBars, "advance", interrupt)
         code, _, err = run(*arguments)
     assert code == 130
-    assert "checkpoint kept" in err
+    assert f"checkpoint kept in {checkpoint}" in err
     assert "try: run again with --resume" in err
     assert not out.exists()
     code, _, err = run(*arguments, "--resume")
@@ -291,6 +367,41 @@ def test_interrupted_fits_resume(run, rings, tmp_path, monkeypatch):
     assert f"going on from {checkpoint}" in err
     np.testing.assert_array_equal(load(out).learner.coef_, whole)
     assert not checkpoint.exists()
+
+
+def test_a_failure_after_training_keeps_the_checkpoint(run, rings, tmp_path, monkeypatch):
+    out, checkpoint = tmp_path / "m.kmill", tmp_path / "m.kmill.checkpoint"
+    arguments = ["fit", rings, "-t", "place", "-o", out, "--no-tune", "--epochs", "6", *SMALL]
+    arguments += ["--checkpoint-seconds", "0"]
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", str(out))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("kernelmill.workflows.TableModel.save", full)
+        code, _, err = run(*arguments)
+    assert code == 1
+    assert f"checkpoint kept in {checkpoint}; run again with --resume" in err
+    assert checkpoint.exists()
+    assert run(*arguments, "--resume")[0] == 0
+    assert out.exists()
+    assert not checkpoint.exists()
+
+
+@pytest.mark.parametrize("suffix", [".checkpoint", ".checkpoint.old"])
+def test_folders_in_place_of_checkpoints_are_refused_before_training(run, rings, suffix, tmp_path):
+    (tmp_path / f"m.kmill{suffix}").mkdir()
+    code, out, err = run("fit", rings, "-t", "place", "-o", tmp_path / "m.kmill")
+    assert (code, out) == (1, "")
+    assert f"m.kmill{suffix}, got a folder of that name" in err
+    assert not (tmp_path / "m.kmill").exists()
+
+
+def test_the_default_name_is_not_said_where_there_are_no_data(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run("fit", "no.csv", "-t", "place")
+    assert code == 1
+    assert "the model goes to" not in err
 
 
 def test_resume_without_a_checkpoint_starts_from_the_beginning(run, rings, tmp_path):

@@ -29,7 +29,9 @@ def printed(capsys, monkeypatch):
 
     def show(*parts):
         Terminal().give({}, *parts)
-        return capsys.readouterr().out
+        text = capsys.readouterr().out
+        assert not [line for line in text.splitlines() if line != line.rstrip()]
+        return text
 
     return show
 
@@ -59,7 +61,7 @@ def classification(n_classes, count=100, **changes):
 
 
 def fits(text):
-    return max(len(line.rstrip()) for line in text.splitlines()) <= 80
+    return max(len(line) for line in text.splitlines()) <= 80
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 3, 10, 12])

@@ -10,7 +10,13 @@ import click
 from kernelmill.cli.comparison_table import comparison_tables
 from kernelmill.cli.help_pages import Command, Option
 from kernelmill.cli.json_records import json_of
-from kernelmill.cli.options import general_options, report_option, table_options
+from kernelmill.cli.options import (
+    general_options,
+    report_option,
+    seed_range,
+    table_options,
+    thread_range,
+)
 from kernelmill.cli.output_files import checked_output
 from kernelmill.cli.progress_bars import ProgressBars
 from kernelmill.cli.terminal import terminal_of
@@ -65,7 +71,8 @@ _CONTEST = "Comparison"
     type=click.Choice(["error", "impute"]),
     default="error",
     show_default=True,
-    help="What a missing value does: stop, or be filled in and marked.",
+    help="What a missing value does: stop, or be filled in and marked; with impute, rows without a "
+    "target are left out.",
 )
 @click.option(
     "--drop",
@@ -107,7 +114,7 @@ _CONTEST = "Comparison"
     "n_threads",
     cls=Option,
     section=_CONTEST,
-    type=click.IntRange(min=1),
+    type=thread_range,
     metavar="N",
     help="Threads of the native core. All CPUs by default.",
 )
@@ -115,7 +122,7 @@ _CONTEST = "Comparison"
     "--seed",
     cls=Option,
     section=_CONTEST,
-    type=click.IntRange(min=0),
+    type=seed_range,
     default=0,
     show_default=True,
     metavar="N",

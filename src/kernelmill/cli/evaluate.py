@@ -11,7 +11,7 @@ from kernelmill.cli.evaluation_tables import evaluation_tables
 from kernelmill.cli.help_pages import Command
 from kernelmill.cli.json_records import json_of
 from kernelmill.cli.opened_model import opened_model
-from kernelmill.cli.options import general_options, report_option, table_options
+from kernelmill.cli.options import general_options, new_table_options, report_option
 from kernelmill.cli.output_files import checked_output
 from kernelmill.cli.progress_bars import ProgressBars
 from kernelmill.cli.terminal import terminal_of
@@ -31,7 +31,7 @@ __all__ = ["command"]
 )
 @click.argument("model")
 @click.argument("data", nargs=-1, required=True)
-@table_options
+@new_table_options
 @report_option
 @general_options
 @click.pass_context

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +14,13 @@ from kernelmill.cli.fit_checkpoint import FitCheckpoint
 from kernelmill.cli.help_pages import Command, Option
 from kernelmill.cli.json_records import json_of
 from kernelmill.cli.model_tables import summary_tables
-from kernelmill.cli.options import general_options, report_option, table_options
+from kernelmill.cli.options import (
+    general_options,
+    report_option,
+    seed_range,
+    table_options,
+    thread_range,
+)
 from kernelmill.cli.output_files import checked_output, default_model_name
 from kernelmill.cli.progress_bars import ProgressBars
 from kernelmill.cli.terminal import terminal_of
@@ -34,6 +39,12 @@ MAPS = [
 ]
 MISSING = ["error", "impute"]
 LOSSES = ["log_loss", "hinge", "squared_hinge", "squared"]
+_OWN_OPTIONS = {
+    "n_components": "-n N",
+    "random_state": "--seed N",
+    "n_threads": "--threads N",
+    "length_scale": "--length-scale X",
+}
 _MODEL = "Model"
 _TRAINING = "Training"
 
@@ -47,10 +58,13 @@ def map_options(
         name, sign, value = each.partition("=")
         if not sign or not name:
             raise click.BadParameter(f"{each!r} should be NAME=VALUE, such as degree=3")
+        name = name.replace("-", "_")
+        if name in _OWN_OPTIONS:
+            raise click.BadParameter(f"{name} has an option of its own; use {_OWN_OPTIONS[name]}")
         try:
-            found[name.replace("-", "_")] = json.loads(value)
+            found[name] = json.loads(value)
         except ValueError:
-            found[name.replace("-", "_")] = value
+            found[name] = value
     return found or None
 
 
@@ -161,17 +175,18 @@ def map_options(
     "--weights",
     cls=Option,
     section=_MODEL,
-    type=click.Choice(["float32", "float16"]),
+    type=click.Choice(["float16", "float32", "float64"]),
     default="float32",
     show_default=True,
-    help="Weights in the file; float16 halves it.",
+    help="Weights in the file; float16 halves it, float64 keeps every bit.",
 )
 @click.option(
     "--tune/--no-tune",
     cls=Option,
     section=_TRAINING,
     default=True,
-    help="Search length scale and alpha on a part of the rows. On by default.",
+    help="Search length scale and alpha on a part of the rows. On by default; without it fits are "
+    "quicker, and often much worse.",
 )
 @click.option(
     "--missing",
@@ -180,7 +195,8 @@ def map_options(
     type=click.Choice(MISSING),
     default="error",
     show_default=True,
-    help="What a missing value does: stop, or be filled in and marked.",
+    help="What a missing value does: stop, or be filled in and marked; with impute, rows without a "
+    "target are left out.",
 )
 @click.option(
     "--drop",
@@ -211,7 +227,7 @@ def map_options(
     "--seed",
     cls=Option,
     section=_TRAINING,
-    type=click.IntRange(min=0),
+    type=seed_range,
     default=0,
     show_default=True,
     metavar="N",
@@ -221,7 +237,7 @@ def map_options(
     "--threads",
     cls=Option,
     section=_TRAINING,
-    type=click.IntRange(min=1),
+    type=thread_range,
     metavar="N",
     help="Threads of the native core. All CPUs by default.",
 )
@@ -269,9 +285,10 @@ def command(
     are standardized, and the model file remembers how.
     """
     terminal = terminal_of(context)
+    opening = None
     if out is None:
         out = default_model_name(data[0])
-        terminal.note(f"the model goes to {out} (--out MODEL for another name)")
+        opening = f"the model goes to {out} (--out MODEL for another name)"
     path = checked_output("--out", out, data)
     page = None if report is None else checked_output("--report", report, [*data, out])
     from kernelmill.workflows import fit_table
@@ -281,7 +298,7 @@ def command(
     if said:
         terminal.note(said)
     try:
-        with ProgressBars(terminal) as progress:
+        with ProgressBars(terminal, opening) as progress:
             model = fit_table(
                 list(data) if len(data) > 1 else data[0],
                 **settings,
@@ -295,7 +312,9 @@ def command(
     except KeyboardInterrupt:
         raise Interrupted(checkpoint.after_interrupt()) from None
     except BaseException:
-        checkpoint.after_failure()
+        kept = checkpoint.after_failure()
+        if kept:
+            terminal.note(kept)
         raise
     checkpoint.remove()
     if page is not None:
@@ -314,11 +333,17 @@ def command(
         "",
         f"Model: {path} ({size(path.stat().st_size)})",
         *([] if page is None else [f"Report: {page}"]),
-        f"Next: kernelmill predict {path} {_new_name(data[0])} --out predictions.csv",
+        f"Next: kernelmill predict {path} {_new_name(data[0], table)} --out predictions.csv",
     )
 
 
-def _new_name(data: str) -> str:
-    """What a file of new rows might be called."""
-    suffixes = "".join(Path(data).suffixes)
-    return "NEW" + (suffixes if len(suffixes) < 12 else ".csv")
+def _new_name(data: str, table: dict[str, Any]) -> str:
+    """What a file of new rows might be called; text files go by many names."""
+    from kernelmill.io.formats import detect_format
+    from kernelmill.io.sources import source_files
+
+    try:
+        is_text = detect_format(source_files(data)[0], table.get("format")) == "text"
+    except OSError:  # gone while the model was trained
+        is_text = False
+    return "NEW.csv" if is_text else "NEW"

@@ -13,7 +13,7 @@ from kernelmill.cli.figures import size
 from kernelmill.cli.help_pages import Command
 from kernelmill.cli.json_records import json_of
 from kernelmill.cli.model_tables import column_tables, pairs_table, summary_pairs
-from kernelmill.cli.opened_model import opened_model
+from kernelmill.cli.opened_model import opened_model, telling_data_from_models
 from kernelmill.cli.options import general_options
 from kernelmill.cli.terminal import terminal_of
 
@@ -40,7 +40,8 @@ def command(context: click.Context, model: str) -> None:
     from kernelmill.storage import read_model_file
 
     terminal = terminal_of(context)
-    content = read_model_file(model)
+    with telling_data_from_models(model):
+        content = read_model_file(model)
     arrays = {
         name: {"dtype": str(array.dtype), "shape": list(array.shape)}
         for name, array in content.tensors.items()

@@ -11,11 +11,21 @@ import click
 from kernelmill.cli.help_pages import GENERAL, Option
 from kernelmill.cli.terminal import terminal_of
 
-__all__ = ["general_options", "report_option", "table_options"]
+__all__ = [
+    "general_options",
+    "new_table_options",
+    "report_option",
+    "seed_range",
+    "table_options",
+    "thread_range",
+]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _TABLE = "Reading tables"
+
+seed_range = click.IntRange(min=0, max=2**63 - 1)
+thread_range = click.IntRange(min=1, max=1024)
 
 
 def general_options(function: Decorated) -> Decorated:
@@ -46,35 +56,44 @@ def _setting(
 
 
 def table_options(function: Decorated) -> Decorated:
-    """Add the options of tables, which `function` gets as one dict `table`.
+    """Add the options of tables to train on, which `function` gets as one dict `table`.
 
     Only those that were given are in it: what is left out is found out from the file.
     """
+    return _with_table(function, [*_FILE_OPTIONS, *_KIND_OPTIONS])
 
+
+def new_table_options(function: Decorated) -> Decorated:
+    """Add the options of tables for a model, which knows the kinds of the columns."""
+    return _with_table(function, _FILE_OPTIONS)
+
+
+def _with_table(function: Decorated, options: list[Callable[..., Any]]) -> Decorated:
     @functools.wraps(function)
     def with_table(*args: Any, **settings: Any) -> Any:
-        table = {
-            "format": settings.pop("table_format"),
-            "delimiter": _delimiter(settings.pop("delimiter")),
-            "header": settings.pop("header"),
-            "categorical": settings.pop("categorical"),
-            "numeric": settings.pop("numeric"),
-            "skip_rows": settings.pop("skip_rows"),
-        }
-        given = {name: value for name, value in table.items() if value not in (None, (), 0)}
+        taken = {name: settings.pop(name) for name in _TABLE_SETTINGS if name in settings}
+        given = {name: value for name, value in taken.items() if value not in (None, (), 0)}
         # `header=False` is a setting, though it equals 0.
-        if table["header"] is not None:
-            given["header"] = table["header"]
+        if taken["header"] is not None:
+            given["header"] = taken["header"]
+        if "delimiter" in given:
+            given["delimiter"] = _delimiter(given["delimiter"])
+        if "table_format" in given:
+            given["format"] = given.pop("table_format")
         return function(*args, table=given, **settings)
 
-    for option in reversed(_TABLE_OPTIONS):
+    for option in reversed(options):
         with_table = option(with_table)
     return with_table  # type: ignore[return-value] # the options are passed on as one dict
 
 
+_TABLE_SETTINGS = (
+    *("table_format", "delimiter", "decimal", "header", "skip_rows"),
+    *("categorical", "numeric"),
+)
 _FORMATS = ["csv", "parquet", "arrow", "npy", "npz", "idx", "svmlight"]
 
-_TABLE_OPTIONS = [
+_FILE_OPTIONS = [
     click.option(
         "--format",
         "table_format",
@@ -91,12 +110,31 @@ _TABLE_OPTIONS = [
         help="Between values, such as ';' or tab. Found out by default.",
     ),
     click.option(
+        "--decimal",
+        cls=Option,
+        section=_TABLE,
+        type=click.Choice([",", "."]),
+        help="The decimal point of numbers in text. Found out by default.",
+    ),
+    click.option(
         "--header/--no-header",
         cls=Option,
         section=_TABLE,
         default=None,
         help="Whether the first line has the names of the columns. Found out by default.",
     ),
+    click.option(
+        "--skip-rows",
+        cls=Option,
+        section=_TABLE,
+        type=click.IntRange(min=0),
+        default=0,
+        metavar="N",
+        help="Lines to leave out at the start of each file.",
+    ),
+]
+
+_KIND_OPTIONS = [
     click.option(
         "--categorical",
         cls=Option,
@@ -113,19 +151,20 @@ _TABLE_OPTIONS = [
         multiple=True,
         help="A column of numbers, though it looks like text. Repeat for more.",
     ),
-    click.option(
-        "--skip-rows",
-        cls=Option,
-        section=_TABLE,
-        type=click.IntRange(min=0),
-        default=0,
-        metavar="N",
-        help="Lines to leave out at the start of each file.",
-    ),
 ]
+
+
+def _page(_: click.Context, __: click.Parameter, given: str | None) -> str | None:
+    if given is not None and not given.lower().endswith((".html", ".htm")):
+        raise click.BadParameter(
+            f"the page must end in .html or .htm, got {given!r}; browsers print pages as PDF"
+        )
+    return given
+
 
 report_option = click.option(
     "--report",
+    callback=_page,
     cls=Option,
     section=GENERAL,
     metavar="FILE.html",
@@ -133,10 +172,8 @@ report_option = click.option(
 )
 
 
-def _delimiter(given: str | None) -> str | None:
+def _delimiter(given: str) -> str:
     """The character; shells make it hard to type a tab."""
-    if given is None:
-        return None
     return {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}.get(
         given.lower(), given
     )

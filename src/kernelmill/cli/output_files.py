@@ -35,6 +35,11 @@ def checked_output(option: str, path: str, inputs: Sequence[str]) -> Path:
         raise click.ClickException(
             f"{option} must be a file, got the folder {path!r}; add a name: {option} {out / 'NAME'}"
         )
+    if not out.parent.is_dir() and path.startswith("~"):
+        raise click.ClickException(
+            f"{option} must lie in an existing folder, got {path!r}: ~ was not expanded; set a "
+            f"blank before it, without quotes: {option} {path}"
+        )
     if not out.parent.is_dir():
         raise click.ClickException(
             f"{option} must lie in an existing folder, got {path!r}; mkdir -p {out.parent}"

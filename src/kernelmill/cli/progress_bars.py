@@ -55,6 +55,8 @@ class ProgressBars:
     Parameters
     ----------
     terminal : Terminal
+    opening : str, optional
+        Said when the first stage begins: by then the data were found and opened.
 
     Attributes
     ----------
@@ -68,8 +70,9 @@ class ProgressBars:
     ...     progress.advance(100)
     """
 
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(self, terminal: Terminal, opening: str | None = None) -> None:
         self._terminal = terminal
+        self._opening = opening
         self._console: Console = terminal.err()
         self._drawn = self._console.is_terminal and terminal.talks
         self._bars = Progress(
@@ -105,6 +108,9 @@ class ProgressBars:
     def start(self, stage: str, total: int | None = None, unit: str = "rows") -> None:
         """A stage begins, and the one before it ends."""
         self._end_stage(finished=True)
+        if self._opening is not None:
+            self._terminal.note(self._opening)
+            self._opening = None
         self._stage, self._unit, self._amount = stage, unit, 0
         self._begin = time.monotonic()
         self._task = self._bars.add_task(stage, total=total, unit=unit)

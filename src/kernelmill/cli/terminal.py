@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import click
 from rich.console import Console, RenderableType
+from rich.segment import Segment, Segments
 
 __all__ = ["Terminal", "terminal_of"]
 
@@ -81,7 +82,10 @@ class Terminal:
         elif not self.quiet:
             console = self.out()
             for each in shown:
-                console.print(each, soft_wrap=isinstance(each, str))
+                if isinstance(each, str):
+                    console.print(each, soft_wrap=True)
+                else:
+                    console.print(_without_trailing_blanks(console, each), end="")
 
     def show(self, *shown: RenderableType) -> None:
         """Print a part of the result for people; machines wait for `give`."""
@@ -92,6 +96,18 @@ class Terminal:
         """Say something on stderr that is not a result."""
         if self.talks:
             self.err().print(message, soft_wrap=True)
+
+
+def _without_trailing_blanks(console: Console, shown: RenderableType) -> Segments:
+    """Tables fill their lines with blanks, which get in the way of copying and comparing."""
+    parts: list[Segment] = []
+    for line in console.render_lines(shown, pad=False):
+        while line and not line[-1].text.strip():
+            line.pop()
+        if line:
+            line[-1] = Segment(line[-1].text.rstrip(), line[-1].style)
+        parts += [*line, Segment.line()]
+    return Segments(parts)
 
 
 def terminal_of(context: click.Context) -> Terminal:

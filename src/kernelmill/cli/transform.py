@@ -11,7 +11,7 @@ from kernelmill.cli.errors import Interrupted
 from kernelmill.cli.figures import duration, number, size
 from kernelmill.cli.help_pages import Command, Option
 from kernelmill.cli.opened_model import opened_model
-from kernelmill.cli.options import general_options, table_options
+from kernelmill.cli.options import general_options, new_table_options
 from kernelmill.cli.output_files import checked_output
 from kernelmill.cli.progress_bars import ProgressBars
 from kernelmill.cli.terminal import terminal_of
@@ -39,7 +39,7 @@ __all__ = ["command"]
     help="An .npy file of float32, for numpy.load, or a .parquet, .arrow, .feather, .csv or .tsv "
     "file with a column for each feature; overwritten if it exists.",
 )
-@table_options
+@new_table_options
 @general_options
 @click.pass_context
 def command(
