@@ -66,6 +66,11 @@ def test_tuning_draws_the_best_penalties():
     (axes,) = report.tuning_figure([*points, TuningPoint(3.0, 1.0, NAN)]).axes
     assert len(lines_of(axes)) == 6 + 1
     assert lines_of(axes)[-1] == [[1.0], [0.01]]  # the ring around the least
+    (axes,) = report.tuning_figure(points, chosen=(2.0, 1e-8)).axes
+    assert lines_of(axes)[-1] == [[2.0], [0.1 * 8 + 0.01 * 2]]  # though it is the worst
+    assert len(lines_of(axes)) == 6 + 1
+    (axes,) = report.tuning_figure(points, chosen=(2.5, 1e-8)).axes  # not one of them
+    assert lines_of(axes)[-1] == [[1.0], [0.01]]
     with pytest.raises(ValueError, match="one criterion"):
         report.tuning_figure([*points, TuningPoint(3.0, 1.0, 0.5, "log loss")])
 

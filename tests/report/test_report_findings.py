@@ -1,5 +1,6 @@
 """The sentences and figures that sum a record up."""
 
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -76,7 +77,9 @@ def test_fit(samples):
         "The model is a kernel machine (kernel: Gaussian) on 4,096 fastfood features, fitted to "
         "29,305 rows in 19 s."
     )
-    assert [plain(tile.value) for tile in fit_tiles(fit)] == ["29,305", "4,096", "19 s", "412 MiB"]
+    assert [plain(tile.value) for tile in fit_tiles(fit)] == ["29,305", "4,096", "19 s", "432 MB"]
+    names = [tile.name for tile in fit_tiles(fit)]
+    assert names == ["Trained on", "Features", "Training time", "Training memory"]
     assert len(fit_tiles(samples["bare"]["fit"])) == 2
 
 
@@ -102,3 +105,35 @@ def test_target_is_an_index_or_a_name(samples):
     assert "--target 'the digit' " in shell
     shell, python = fitting_lines(replace(comparison, target=""), "m.kmill")
     assert "target" not in shell + python
+
+
+def test_lines_carry_the_settings_of_the_comparison(samples):
+    settings = {
+        "task": ["regression"],
+        "drop": ["z", "my col"],
+        "delimiter": ["\t"],
+        "header": ["False"],
+        "skip_rows": ["2"],
+    }
+    comparison = replace(samples["comparison"]["comparison"], settings=settings)
+    shell, python = fitting_lines(comparison, "m.kmill")
+    assert (
+        "--target digit --task regression --drop z --drop 'my col' --delimiter tab --no-header "
+        "--skip-rows 2 --out m.kmill"
+    ) in shell
+    assert (
+        "target='digit', task='regression', drop=['z', 'my col'], delimiter='\\t', header=False, "
+        "skip_rows=2)"
+    ) in python
+    compile(python, "report", "exec")
+    from kernelmill.cli.program import program
+
+    _, name, *arguments = shlex.split(shell)
+    taken = program.get_command(None, name).make_context(name, arguments).params
+    assert (taken["task"], taken["drop"]) == ("regression", ("z", "my col"))
+    assert (taken["header"], taken["skip_rows"]) == (False, 2)
+
+
+def test_one_row_is_singular(samples):
+    one = replace(samples["two_classes"]["evaluation"], n_rows=1)
+    assert " of 1 held-out row wrong" in evaluation_finding(one, "held-out rows")

@@ -1,7 +1,10 @@
 """The page in a real browser: nothing sticks out, nothing is fetched, nothing goes wrong."""
 
+from dataclasses import replace
+
 import pytest
 
+from kernelmill.report import render
 from kernelmill.report.palette import COLOURS
 
 PAGES = ("hostile", "ten_classes", "regression", "forty_classes")
@@ -79,6 +82,22 @@ def test_fits_the_window(browser, pages, name, width, scheme):
     assert "Runtime.consoleAPICalled" not in methods
     assert "Runtime.exceptionThrown" not in methods
     assert "Page.javascriptDialogOpening" not in methods
+
+
+@pytest.mark.parametrize("width", [320, 400, 800, 1400])
+def test_values_of_tiles_stay_within_one_line(browser, samples, tmp_path, width):
+    fit = replace(samples["two_classes"]["fit"], seconds={"train": 141.2}, n_rows=1_234_567_890)
+    path = tmp_path / "page.html"
+    path.write_text(render(fit=fit), encoding="utf-8")
+    browser.open(path, width, "light")
+    tiles = browser.evaluate("""
+[...document.querySelectorAll('.tiles .value')].map(e => {
+  const lines = e.clientHeight / parseFloat(getComputedStyle(e).lineHeight);
+  return [e.textContent, Math.round(lines), e.scrollWidth <= e.clientWidth];
+})
+""")
+    assert "2 min 21 s" in [text.replace("\N{NO-BREAK SPACE}", " ") for text, _, _ in tiles]
+    assert all(lines == 1 and fits for _, lines, fits in tiles), tiles
 
 
 def test_what_sticks_out_is_found(browser, pages):

@@ -1,8 +1,10 @@
 """The page as text: complete, closed, the same for the same records, and safe with any names."""
 
+import html
 import os
 import re
 import stat
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import matplotlib as mpl
@@ -188,3 +190,26 @@ def test_model_file_is_quoted_for_shell_and_python(samples):
     shown = text.replace("&#39;", "'").replace("&#34;", '"')
     assert "kernelmill predict 'my model'\"'\"'s.kmill' new.csv" in shown
     assert 'kernelmill.load("my model\'s.kmill")' in shown
+
+
+def test_the_stage_of_tuning_that_decides_rings_the_chosen_setting(samples):
+    fit = samples["two_classes"]["fit"]
+    worst = max((p for p in fit.tuning if p.criterion == "log loss"), key=lambda p: p.error)
+    chosen = replace(fit, length_scale=worst.length_scale, alpha=worst.alpha)
+    first, second = (
+        figure for figure in captions(render(fit=chosen)) if "rows held out for tuning" in figure
+    )
+    assert "The least, ringed" in first
+    assert "first of two stages" in first
+    assert f"The chosen one, ringed, is at length scale {worst.length_scale:g}" in second
+    assert "second of two stages, the one that decides" in second
+    (only,) = (
+        figure
+        for figure in captions(render(**samples["regression"]))
+        if "rows held out for tuning" in figure
+    )
+    assert "stages" not in only
+
+
+def captions(text):
+    return [html.unescape(each) for each in re.findall(r"<figcaption>(.*?)</figcaption>", text)]

@@ -5,6 +5,7 @@ import pytest
 from kernelmill.report.wording import (
     compact,
     count,
+    counted,
     list_of,
     number,
     percent,
@@ -52,10 +53,10 @@ def plain(text):
         (seconds, 200.2, "3 min 20 s"),
         (seconds, 7322.0, "2 h 2 min"),
         (seconds, float("nan"), "-"),
-        (size, 0, "0 bytes"),
-        (size, 1000, "0.977 KiB"),
-        (size, 412 * 2**20, "412 MiB"),
-        (size, 3 * 2**40, "3 TiB"),
+        (size, 0, "0 B"),
+        (size, 1000, "1.0 kB"),
+        (size, 412 * 2**20, "432 MB"),
+        (size, 3 * 10**15, "3,000 TB"),
         (size, None, "-"),
         (compact, 1024, "1,024"),
         (compact, 20000, "20k"),
@@ -65,6 +66,25 @@ def plain(text):
 )
 def test_values(form, value, text):
     assert plain(form(value)) == text
+
+
+def test_lengths_of_time_and_sizes_do_not_wrap():
+    for text in (seconds(141.0), seconds(7322.0), seconds(0.2), size(10**7), percent(0.1)):
+        assert " " not in text
+
+
+def test_sizes_are_those_of_the_terminal():
+    from kernelmill.cli.figures import size as in_terminal
+
+    for n_bytes in (0, 999, 1000, 9_949, 9_951, 123_456, 999_499, 999_500, 10**9, 5 * 10**12):
+        assert plain(size(n_bytes)) == in_terminal(n_bytes)
+
+
+def test_one_is_singular():
+    assert counted(1, "row") == "1 row"
+    assert counted(0, "row") == "0 rows"
+    assert counted(1200, "penalty", "penalties") == "1,200 penalties"
+    assert counted(1, "penalty", "penalties") == "1 penalty"
 
 
 def test_ranges_and_lists():

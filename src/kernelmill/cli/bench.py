@@ -8,7 +8,7 @@ import click
 from rich.table import Table
 
 from kernelmill.cli.contests import Contest, contests
-from kernelmill.cli.figures import duration, number, significant
+from kernelmill.cli.figures import counted, duration, number, significant
 from kernelmill.cli.help_pages import Command
 from kernelmill.cli.options import general_options
 from kernelmill.cli.progress_bars import ProgressBars
@@ -51,7 +51,7 @@ def command(context: click.Context, quick: bool) -> None:
         "contests": [contest.as_json() for contest in made],
     }
     threads = get_num_threads()
-    first = f"{get_isa()}, {threads} thread{'s' * (threads > 1)}; best of several rounds in turns"
+    first = f"{get_isa()}, {counted(threads, 'thread')}; best of several rounds in turns"
     first += "; ratio: time over that of kernelmill"
     terminal.give(record, first, *(part for contest in made for part in ("", _table(contest))))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 
 from kernelmill.cli.evaluation_tables import notes_lines, plain_table
-from kernelmill.cli.figures import duration, number, percent, significant, size
+from kernelmill.cli.figures import counted, duration, number, percent, significant, size
 
 if TYPE_CHECKING:
     from kernelmill.workflows.records import ComparedModel, Comparison
@@ -35,7 +35,7 @@ def comparison_tables(
         name: _least([value(model) for model in comparison.models]) for name, value, _ in columns
     }
     yield (
-        f"{number(comparison.n_train)} rows to train, {number(comparison.n_test)} to test; "
+        f"{counted(comparison.n_train, 'row')} to train, {number(comparison.n_test)} to test; "
         "* is the best"
     )
     yield ""

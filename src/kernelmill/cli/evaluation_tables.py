@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kernelmill.cli.figures import duration, number, percent, significant
+from kernelmill.cli.figures import counted, duration, number, percent, significant
 from kernelmill.cli.option_words import in_words_of_options
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def headline(evaluation: Evaluation) -> str:
     >>> headline(Evaluation("classification", "adult.test", 3256, metrics, 0.1))
     '14.6 % of 3,256 rows wrong; always the most frequent class: 24.1 %'
     """
-    metrics, rows = evaluation.metrics, number(evaluation.n_rows)
+    metrics, rows = evaluation.metrics, counted(evaluation.n_rows, "row")
     if evaluation.task == "classification":
         low, high = metrics.get("error_low"), metrics.get("error_high")
         interval = (
@@ -54,8 +54,8 @@ def headline(evaluation: Evaluation) -> str:
         )
         baseline = metrics.get("baseline_error")
         other = "" if baseline is None else f"; always the most frequent class: {percent(baseline)}"
-        return f"{percent(metrics.get('error'))} of {rows} rows wrong{interval}{other}"
-    text = f"root mean squared error {significant(metrics.get('rmse'))} on {rows} rows"
+        return f"{percent(metrics.get('error'))} of {rows} wrong{interval}{other}"
+    text = f"root mean squared error {significant(metrics.get('rmse'))} on {rows}"
     spread = metrics.get("target_std")
     if spread is not None:
         text += f" (the target's std: {significant(spread)})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["duration", "number", "percent", "significant", "size"]
+__all__ = ["counted", "duration", "number", "percent", "significant", "size"]
 
 
 def number(value: float) -> str:
@@ -16,6 +16,17 @@ def number(value: float) -> str:
     '581,012'
     """
     return f"{value:,.0f}"
+
+
+def counted(value: float, noun: str) -> str:
+    """So many of something whose plural has an s.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number(value)} {noun}{'' if value == 1 else 's'}"
 
 
 def significant(value: float | None, digits: int = 4) -> str:

@@ -10,7 +10,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from kernelmill.cli.figures import size
+from kernelmill.cli.figures import counted, size
 from kernelmill.runtime import available_isas, get_isa, get_num_threads
 
 __all__ = ["blas_libraries", "core", "memory", "versions"]
@@ -69,7 +69,7 @@ def blas_libraries() -> str:
 
     found = {
         f"{library['internal_api']} {library['version'] or ''}".strip()
-        + f", {library['num_threads']} threads"
+        + f", {counted(library['num_threads'], 'thread')}"
         for library in threadpool_info()
         if library["user_api"] == "blas"
     }

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelmill.cli.evaluation_tables import baseline_lines, headline, notes_lines, plain_table
-from kernelmill.cli.figures import duration, number, significant, size
+from kernelmill.cli.figures import counted, duration, number, significant, size
 
 if TYPE_CHECKING:
     from kernelmill.workflows.records import FitSummary, InputColumn
@@ -44,7 +44,7 @@ def summary_pairs(summary: FitSummary) -> dict[str, str]:
     pairs["rows"] = f"{number(summary.n_rows)} trained on{held_out}"
     # A file of a matrix has one record for all of its columns.
     n_columns = sum(c.n_columns if c.kind == "matrix" else 1 for c in summary.columns)
-    pairs["inputs"] = f"{number(n_columns)} columns, {number(summary.n_inputs)} when encoded"
+    pairs["inputs"] = f"{counted(n_columns, 'column')}, {number(summary.n_inputs)} when encoded"
     scale = (
         ""
         if summary.length_scale is None
@@ -52,7 +52,7 @@ def summary_pairs(summary: FitSummary) -> dict[str, str]:
     )
     pairs["map"] = (
         f"{summary.map_name}, {summary.kernel.removesuffix('()')} kernel, "
-        f"{number(summary.n_components)} features{scale}"
+        f"{counted(summary.n_components, 'feature')}{scale}"
     )
     pairs["loss"] = f"{summary.loss}, alpha {significant(summary.alpha)}"
     pairs["seed"] = str(summary.seed)

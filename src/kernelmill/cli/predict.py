@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kernelmill.cli.errors import Interrupted
-from kernelmill.cli.figures import duration, number
+from kernelmill.cli.figures import counted, duration, number
 from kernelmill.cli.help_pages import Command, Option
 from kernelmill.cli.opened_model import opened_model
 from kernelmill.cli.options import general_options, new_table_options
@@ -102,5 +102,5 @@ def command(
     rate = number(n_rows / max(seconds, 1e-9))
     terminal.give(
         {"rows": n_rows, "out": str(path), "seconds": seconds},
-        f"{number(n_rows)} predictions in {path} ({duration(seconds)}, {rate} rows/s)",
+        f"{counted(n_rows, 'prediction')} in {path} ({duration(seconds)}, {rate} rows/s)",
     )

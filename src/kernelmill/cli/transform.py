@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kernelmill.cli.errors import Interrupted
-from kernelmill.cli.figures import duration, number, size
+from kernelmill.cli.figures import counted, duration, size
 from kernelmill.cli.help_pages import Command, Option
 from kernelmill.cli.opened_model import opened_model
 from kernelmill.cli.options import general_options, new_table_options
@@ -72,6 +72,6 @@ def command(
             "bytes": n_bytes,
             "seconds": seconds,
         },
-        f"{number(n_rows)} rows of {number(n_components)} features in {path} "
+        f"{counted(n_rows, 'row')} of {counted(n_components, 'feature')} in {path} "
         f"({size(n_bytes)}, {duration(seconds)})",
     )

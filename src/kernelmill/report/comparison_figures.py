@@ -169,10 +169,10 @@ def memory_figure(comparison: Comparison) -> Figure:
     >>> models = [ComparedModel("linear", "linear", None, 900, 0.09, 0.1, 0.01, 2**20)]
     >>> comparison = Comparison("classification", "a.csv", "y", 900, 100, "error", models)
     >>> memory_figure(comparison).axes[0].get_xlabel()
-    'MiB beyond the data'
+    'MB beyond the data'
     """
     models = [(model, model.peak_memory) for model in comparison.models]
-    bars = [(model, memory / 2**20) for model, memory in models if memory is not None]
+    bars = [(model, memory / 1e6) for model, memory in models if memory is not None]
     if not bars:
         raise ValueError("comparison must hold a model with its peak memory, got none.")
     colours = _colours(comparison)
@@ -184,12 +184,12 @@ def memory_figure(comparison: Comparison) -> Figure:
         axes.text(
             memory + 0.015 * top,
             place,
-            size(round(memory * 2**20)),
+            size(round(memory * 1e6)),
             va="center",
             fontsize=9.5,
         )
     axes.set_yticks(range(len(bars)), [full_name(model, 14) for model, _ in bars])
-    axes.set(xlim=(0, 1.25 * top), ylim=(len(bars) - 0.5, -0.5), xlabel="MiB beyond the data")
+    axes.set(xlim=(0, 1.25 * top), ylim=(len(bars) - 0.5, -0.5), xlabel="MB beyond the data")
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=5)

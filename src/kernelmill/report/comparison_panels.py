@@ -16,6 +16,7 @@ from kernelmill.report.fit_panels import kernel_check_panel
 from kernelmill.report.panel import Panel, Table
 from kernelmill.report.wording import (
     count,
+    counted,
     is_number,
     number,
     percent,
@@ -61,7 +62,8 @@ def comparison_table(comparison: Comparison) -> Table:
     return Table(
         [*headings, "detail"] if has_detail else headings,
         rows,
-        f"The contenders, on the same {count(comparison.n_test)} rows; the least values are bold",
+        f"The contenders, on the same {counted(comparison.n_test, 'row')}; the least values are "
+        "bold",
         prose=(7,),
         marked=_least(comparison),
     )

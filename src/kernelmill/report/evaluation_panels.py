@@ -19,7 +19,7 @@ from kernelmill.report.evaluation_figures import (
 )
 from kernelmill.report.kernel_check_figure import finite_pairs
 from kernelmill.report.panel import Panel, Table, grouped_pairs
-from kernelmill.report.wording import count, number, percent, printable, quoted, shorten
+from kernelmill.report.wording import count, counted, number, percent, printable, quoted, shorten
 from kernelmill.workflows.records import Evaluation
 
 __all__ = ["class_table", "evaluation_panels"]
@@ -103,7 +103,8 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
         f"{key}-confusion",
         "Confusion matrix",
         confusion_figure(names, confusion),
-        f"Heat map of {n} classes: {count(right)} of {count(total)} rows on the diagonal.{worst}",
+        f"Heat map of {counted(n, 'class', 'classes')}: {count(right)} of {counted(total, 'row')} "
+        f"on the diagonal.{worst}",
         "A row for each true class, a column for each predicted one: right answers are blue, wrong "
         f"ones orange, stronger where they are a larger share of the row.{drawn}{worst}",
         table,
@@ -127,8 +128,8 @@ def _calibration(key: str, evaluation: Evaluation) -> Panel | None:
         f"{key}-calibration",
         "Calibration",
         calibration_figure(evaluation.calibration),
-        f"Line plot of how often predictions are right against their probability, in {len(bins)} "
-        f"bins; the mean distance from the diagonal is {percent(gap)}.",
+        f"Line plot of how often predictions are right against their probability, in "
+        f"{counted(len(bins), 'bin')}; the mean distance from the diagonal is {percent(gap)}.",
         "On the dashed line, predictions are right as often as the model says; below it, it is too "
         f"sure. On average it is {percent(gap)} off: {verdict}.",
         Table(
@@ -163,7 +164,7 @@ def _scatters(key: str, evaluation: Evaluation) -> list[Panel]:
         rows,
         "The points, in groups of the prediction",
     )
-    some = f"{count(len(pairs))} rows"
+    some = counted(len(pairs), "row")
     if len(pairs) < evaluation.n_rows:
         some = f"{count(len(pairs))} of {count(evaluation.n_rows)} rows"
     return [

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from kernelmill.report.confusion_figure import usable_confusion
 from kernelmill.report.wording import (
     count,
+    counted,
     is_number,
     list_of,
     number,
@@ -69,6 +70,8 @@ def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
     """
     metrics = evaluation.metrics
     some = f"{count(evaluation.n_rows)} {rows}"
+    if evaluation.n_rows == 1:
+        some = some.replace("rows", "row", 1)
     if evaluation.task == "classification":
         error = metrics.get("error")
         if not is_number(error):
@@ -97,7 +100,7 @@ def fit_finding(fit: FitSummary) -> str:
     took = f" in {seconds(sum(times))}" if times else ""
     return (
         f"The model is a kernel machine (kernel: {kernel_name(fit)}) on {count(fit.n_components)} "
-        f"{printable(fit.map_name)} features, fitted to {count(fit.n_rows)} rows{took}."
+        f"{printable(fit.map_name)} features, fitted to {counted(fit.n_rows, 'row')}{took}."
     )
 
 
@@ -124,7 +127,7 @@ def comparison_finding(comparison: Comparison) -> str:
     features, linear, exact = best("features"), best("linear"), best("exact")
     clauses = []
     if features:
-        name = f"{printable(features.name)} with {count(features.n_components)} features"
+        name = f"{printable(features.name)} with {counted(features.n_components or 0, 'feature')}"
         clauses.append(f"{name} {told(features, 'gets')}")
     if linear:
         clauses.append(f"the linear model {told(linear, 'gets')}")
@@ -136,4 +139,4 @@ def comparison_finding(comparison: Comparison) -> str:
     if not clauses:
         least = min(known, key=lambda model: model.error)
         clauses.append(f"{printable(least.name)} {told(least, 'gets')}")
-    return f"On {count(comparison.n_test)} rows, {list_of(clauses)}."
+    return f"On {counted(comparison.n_test, 'row')}, {list_of(clauses)}."

@@ -10,11 +10,12 @@ from kernelmill.report.training_figures import (
     best_penalties,
     finite_tuning,
     learning_curve_figure,
+    ringed_point,
     time_figure,
     timed_stages,
     tuning_figure,
 )
-from kernelmill.report.wording import count, is_number, number, percent, printable, seconds
+from kernelmill.report.wording import count, counted, is_number, number, percent, printable, seconds
 from kernelmill.workflows.records import FitSummary, KernelCheck, TuningPoint
 
 __all__ = ["fit_panels", "kernel_check_panel"]
@@ -56,8 +57,9 @@ def kernel_check_panel(key: str, check: KernelCheck | None) -> Panel | None:
         key,
         "Estimated against exact kernel values",
         kernel_check_figure(check),
-        f"Scatter plot of {count(len(pairs))} pairs of rows: kernel values estimated by {features} "
-        f"features against exact ones; root mean squared error {number(check.rms_error, 2)}.",
+        f"Scatter plot of {counted(len(pairs), 'pair')} of rows: kernel values estimated by "
+        f"{features} features against exact ones; root mean squared error "
+        f"{number(check.rms_error, 2)}.",
         f"Each point is a pair of rows. On the dashed line the {features} features give the kernel "
         f"exactly; they are off by {number(check.rms_error, 2)} (root mean square).",
         Table(
@@ -91,7 +93,7 @@ def _learning_curve(fit: FitSummary) -> Panel | None:
         "fit-learning",
         "Learning curve",
         learning_curve_figure(points, fit.task),
-        f"Line plot of training over {count(last.rows)} rows, ending at {' and '.join(ends)}.",
+        f"Line plot of training over {counted(last.rows, 'row')}, ending at {' and '.join(ends)}.",
         reading,
         Table(["rows seen", "loss", "held-out error"], rows, f"Training, point by point{shown}", 0),
     )
@@ -102,35 +104,61 @@ def _tuning(fit: FitSummary) -> list[Panel]:
     points = finite_tuning(fit.tuning)
     criteria = dict.fromkeys(point.criterion for point in points)
     return [
-        _tuning_by(criterion, [p for p in points if p.criterion == criterion], index)
+        _tuning_by(
+            criterion,
+            [p for p in points if p.criterion == criterion],
+            (fit.length_scale, fit.alpha),
+            stage=index + 1,
+            n_stages=len(criteria),
+        )
         for index, criterion in enumerate(criteria)
     ]
 
 
-def _tuning_by(criterion: str, points: list[TuningPoint], index: int) -> Panel:
+_STAGES = (
+    " This is the first of two stages: ridge regression finds the region, in which the model's own "
+    "loss decides.",
+    " This is the second of two stages, the one that decides: ridge regression has found the "
+    "region, the model's own loss chooses in it.",
+)
+
+
+def _tuning_by(
+    criterion: str,
+    points: list[TuningPoint],
+    chosen: tuple[float | None, float],
+    *,
+    stage: int,
+    n_stages: int,
+) -> Panel:
     form = percent if criterion == "error" else number
     name = printable(criterion)
-    best = min(points, key=lambda point: point.error)
+    # Penalties of ridge regressions have another scale than those of another loss.
+    decides = stage == n_stages
+    ringed, is_chosen = ringed_point(points, chosen if decides else None)
     n_penalties = len({point.alpha for point in points})
-    n_drawn = len(best_penalties(points))
-    lines = "A line for each penalty" if n_penalties > 1 else f"Penalty {number(best.alpha, 2)}"
+    n_drawn = len(best_penalties(points, ringed))
+    lines = "A line for each penalty" if n_penalties > 1 else f"Penalty {number(ringed.alpha, 2)}"
     lines += "" if n_drawn == n_penalties else f" ({n_drawn} of {n_penalties})"
     of_what = " of a ridge regression" if criterion == "squared error" else ""
     found = (
-        f"length scale {number(best.length_scale, 3)} and penalty {number(best.alpha, 2)}: "
-        f"{form(best.error)}"
+        f"length scale {number(ringed.length_scale, 3)} and penalty {number(ringed.alpha, 2)}: "
+        f"{form(ringed.error)}"
     )
     scales = [point.length_scale for point in points]
-    at_edge = len(set(scales)) > 2 and best.length_scale in (min(scales), max(scales))
+    at_edge = decides and len(set(scales)) > 2 and ringed.length_scale in (min(scales), max(scales))
+    which = "chosen one" if is_chosen else "least"
+    of_two = _STAGES[stage - 1] if n_stages == 2 else ""
     wider = " That is the edge of what was tried: a wider search may gain."
     return Panel(
-        f"fit-tuning-{index + 1}",
+        f"fit-tuning-{stage}",
         f"Tuning by {name}",
-        tuning_figure(points),
-        f"Line plot of the {name} against the length scale for {n_drawn} penalties; the least of "
-        f"{len(points)} settings is at {found}.",
-        f"{lines}: the {name}{of_what} on rows held out for tuning. The least, ringed, is at "
-        f"{found}.{wider if at_edge else ''}",
+        tuning_figure(points, chosen if decides else None),
+        f"Line plot of the {name} against the length scale for "
+        f"{counted(n_drawn, 'penalty', 'penalties')}; the {which} of "
+        f"{counted(len(points), 'setting')} is at {found}.",
+        f"{lines}: the {name}{of_what} on rows held out for tuning. The {which}, ringed, is at "
+        f"{found}.{wider if at_edge else ''}{of_two}",
         Table(
             ["length scale", "penalty", name],
             [

@@ -31,7 +31,7 @@ from kernelmill.report.tiles import (
     metric_rows,
 )
 from kernelmill.report.usage import fitting_lines, using_lines
-from kernelmill.report.wording import count, number, printable, quoted_column, seconds
+from kernelmill.report.wording import count, counted, number, printable, quoted_column, seconds
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
 __all__ = ["render", "write_report"]
@@ -260,7 +260,7 @@ def _inputs_section(fit: FitSummary) -> Section:
             ]
             for column in fit.columns
         ],
-        f"The columns, which make {count(fit.n_inputs)} inputs of the map",
+        f"The columns, which make {counted(fit.n_inputs, 'input')} of the map",
         3,
         prose=(2,),
     )
@@ -285,7 +285,7 @@ def _settings_section(fit: FitSummary) -> Section:
     if fit.classes:
         shown = ", ".join(fit.classes[:12])
         more = f" and {count(len(fit.classes) - 12)} more" if len(fit.classes) > 12 else ""
-        facts.insert(3, (f"{count(len(fit.classes))} classes", f"{shown}{more}"))
+        facts.insert(3, (counted(len(fit.classes), "class", "classes"), f"{shown}{more}"))
     return Section("Settings", facts=[(name, printable(text)) for name, text in facts if text])
 
 

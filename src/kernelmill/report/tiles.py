@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kernelmill.report.findings import majority_error, mean_rmse
 from kernelmill.report.wording import (
     count,
+    counted,
     is_number,
     number,
     percent,
@@ -23,6 +24,7 @@ _NAMES = {
     "error": "error",
     "error_low": "error, lower end (95 %)",
     "error_high": "error, upper end (95 %)",
+    "baseline_error": "error of always the most frequent class",
     "balanced_error": "balanced error",
     "log_loss": "log loss",
     "auc": "area under the ROC curve",
@@ -92,15 +94,16 @@ def evaluation_tiles(evaluation: Evaluation) -> list[Tile]:
 def fit_tiles(fit: FitSummary) -> list[Tile]:
     """What the model cost."""
     times = [time for time in fit.seconds.values() if is_number(time)]
+    rows = "row" if fit.n_rows == 1 else "rows"
     held_out = f"{count(fit.n_held_out)} held out" if fit.n_held_out else "none held out"
     tiles = [
-        Tile("Rows", count(fit.n_rows), held_out),
-        Tile("Features", count(fit.n_components), f"of {count(fit.n_inputs)} inputs"),
+        Tile("Trained on", count(fit.n_rows), f"{rows}, {held_out}"),
+        Tile("Features", count(fit.n_components), f"of {counted(fit.n_inputs, 'input')}"),
     ]
     if times:
-        tiles.append(Tile("Time", seconds(sum(times)), "reading, tuning and all"))
+        tiles.append(Tile("Training time", seconds(sum(times)), "with reading and tuning"))
     if fit.peak_memory is not None:
-        tiles.append(Tile("Peak memory", size(fit.peak_memory), "of the whole process"))
+        tiles.append(Tile("Training memory", size(fit.peak_memory), "peak of the process"))
     return tiles
 
 

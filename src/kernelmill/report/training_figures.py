@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from matplotlib.figure import Figure
 
 from kernelmill.report.drawing import (
@@ -22,6 +24,7 @@ __all__ = [
     "best_penalties",
     "finite_tuning",
     "learning_curve_figure",
+    "ringed_point",
     "time_figure",
     "timed_stages",
     "tuning_figure",
@@ -44,22 +47,40 @@ def finite_tuning(points: list[TuningPoint]) -> list[TuningPoint]:
     ]
 
 
-def best_penalties(points: list[TuningPoint]) -> list[float]:
-    """The penalties that got the least errors, at most six, in ascending order."""
+def ringed_point(
+    points: list[TuningPoint], chosen: tuple[float | None, float] | None
+) -> tuple[TuningPoint, bool]:
+    """The chosen setting and True; where it is not one of these, the least error and False."""
+    if chosen is not None and chosen[0] is not None:
+        for point in points:
+            if math.isclose(point.length_scale, chosen[0], rel_tol=1e-6) and math.isclose(
+                point.alpha, chosen[1], rel_tol=1e-6
+            ):
+                return point, True
+    return min(points, key=lambda point: point.error), False
+
+
+def best_penalties(points: list[TuningPoint], ringed: TuningPoint) -> list[float]:
+    """That of the ringed setting and those with the least errors, at most six, ascending."""
     least: dict[float, float] = {}
     for point in points:
         least[point.alpha] = min(point.error, least.get(point.alpha, point.error))
-    return sorted(sorted(least, key=lambda alpha: least[alpha])[:MAX_PENALTIES])
+    in_order = sorted(least, key=lambda alpha: (alpha != ringed.alpha, least[alpha]))
+    return sorted(in_order[:MAX_PENALTIES])
 
 
 @drawing_style()
-def tuning_figure(points: list[TuningPoint]) -> Figure:
+def tuning_figure(
+    points: list[TuningPoint], chosen: tuple[float | None, float] | None = None
+) -> Figure:
     """Draw the error against the length scale, a line for each of the six best penalties.
 
     Parameters
     ----------
     points : list of TuningPoint
         The settings that were tried, judged by one criterion.
+    chosen : (length scale, penalty), optional
+        The setting to ring; the least error where it is not one of the points.
 
     Examples
     --------
@@ -77,9 +98,10 @@ def tuning_figure(points: list[TuningPoint]) -> Figure:
         raise ValueError(
             f"points must hold one criterion, got {criterion!r} and others; draw a figure for each."
         )
+    ringed, is_chosen = ringed_point(points, chosen)
     figure = new_figure(height=270)
     axes = figure.subplots()
-    for index, alpha in enumerate(best_penalties(points)):
+    for index, alpha in enumerate(best_penalties(points, ringed)):
         line = sorted((p.length_scale, p.error) for p in points if p.alpha == alpha)
         axes.plot(
             *zip(*line, strict=True),
@@ -87,17 +109,16 @@ def tuning_figure(points: list[TuningPoint]) -> Figure:
             marker=MARKERS[index],
             label=f"penalty {number(alpha, 2)}",
         )
-    best = min(points, key=lambda point: point.error)
     axes.plot(
-        [best.length_scale],
-        [best.error],
+        [ringed.length_scale],
+        [ringed.error],
         marker="o",
         markersize=13,
         markerfacecolor="none",
         markeredgecolor=light("ink"),
         markeredgewidth=1.2,
         linestyle="",
-        label="least",
+        label="chosen" if is_chosen else "least",
     )
     log_axis(axes, [point.length_scale for point in points])
     is_share = criterion == "error"

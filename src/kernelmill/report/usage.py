@@ -47,13 +47,47 @@ def fitting_lines(comparison: Comparison, model: str) -> tuple[str, str]:
     python_target = f", target={int(target) if target.isdecimal() else target!r}"
     shell = f"kernelmill fit {shlex.quote(source)}"
     shell += f" --target {shlex.quote(target)}" if has_target else ""
+    shell += "".join(f" {option}" for option in _options(comparison.settings))
     shell += f" --out {shlex.quote(model)}"
+    given = "".join(f", {setting}" for setting in _keywords(comparison.settings))
     python = "\n".join(
         [
             "import kernelmill",
             "",
-            f"model = kernelmill.fit_table({source!r}{python_target if has_target else ''})",
+            f"model = kernelmill.fit_table({source!r}{python_target if has_target else ''}{given})",
             f"model.save({model!r})",
         ]
     )
     return shell, python
+
+
+_LISTS = ("drop", "categorical", "numeric")  # of columns, in Python
+_WORDS = {"\t": "tab", " ": "space"}  # delimiters that are hard to type in a shell
+
+
+def _options(settings: dict[str, list[str]]) -> list[str]:
+    """The settings for a shell; those of lists are repeated."""
+    options = []
+    for name, values in settings.items():
+        option = "--" + printable(name).replace("_", "-")
+        for value in values:
+            if value in ("True", "False"):
+                options.append(option if value == "True" else "--no-" + option[2:])
+            else:
+                text = _WORDS.get(value, value) if name == "delimiter" else value
+                options.append(f"{option} {shlex.quote(printable(text))}")
+    return options
+
+
+def _keywords(settings: dict[str, list[str]]) -> list[str]:
+    """The settings for a call in Python."""
+    keywords = []
+    for name, values in settings.items():
+        if name in _LISTS:
+            text = repr(values)
+        elif values[0] in ("True", "False") or (name == "skip_rows" and values[0].isdecimal()):
+            text = values[0]
+        else:
+            text = repr(values[0])
+        keywords.append(printable(f"{name}={text}"))
+    return keywords

@@ -10,6 +10,7 @@ __all__ = [
     "bare_percent",
     "compact",
     "count",
+    "counted",
     "is_number",
     "list_of",
     "number",
@@ -70,6 +71,11 @@ def count(value: int | None) -> str:
     return NO_VALUE if value is None else f"{value:,}".replace("-", "\N{MINUS SIGN}")
 
 
+def counted(value: int, noun: str, plural: str = "") -> str:
+    """So many of something: "1 row", "2 rows"; nouns whose plural is not an s give it."""
+    return f"{count(value)} {noun if value == 1 else plural or noun + 's'}"
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """A number to so many significant digits, without an exponent where that is readable."""
     if value is None or not math.isfinite(value):
@@ -123,21 +129,22 @@ def seconds(value: float | None) -> str:
         return f"{number(value, 3)}{_SPACE}s"
     minutes, rest = divmod(round(value), 60)
     if minutes < 60:
-        return f"{minutes}{_SPACE}min {rest}{_SPACE}s"
+        return f"{minutes}{_SPACE}min{_SPACE}{rest}{_SPACE}s"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours:,}{_SPACE}h {minutes}{_SPACE}min"
+    return f"{hours:,}{_SPACE}h{_SPACE}{minutes}{_SPACE}min"
 
 
 def size(n_bytes: int | None) -> str:
-    """An amount of memory."""
+    """An amount of memory, in decimal units as in the terminal."""
     if n_bytes is None:
         return NO_VALUE
-    value = float(n_bytes)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if abs(value) < 999.5:
-            return f"{number(value, 3)}{_SPACE}{unit}"
-        value /= 1024
-    return f"{number(value, 3)}{_SPACE}TiB"
+    value, unit = float(n_bytes), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1000, larger
+    digits = 0 if value >= 9.95 or unit == "B" else 1
+    return f"{value:,.{digits}f}{_SPACE}{unit}"
 
 
 def compact(value: float) -> str:
