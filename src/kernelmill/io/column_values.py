@@ -10,9 +10,17 @@ import pyarrow.compute as pc
 
 from kernelmill.io.text_values import MISSING_MARKERS
 
-__all__ = ["CATEGORY_TYPE", "as_categories", "as_numbers", "kind_of_type", "nan_as_null"]
+__all__ = [
+    "CATEGORY_TYPE",
+    "as_categories",
+    "as_numbers",
+    "inexact_integer",
+    "kind_of_type",
+    "nan_as_null",
+]
 
 CATEGORY_TYPE = pa.dictionary(pa.int32(), pa.string())
+LARGEST_EXACT = 2**53
 _MARKERS = pa.array(MISSING_MARKERS, pa.string())
 
 
@@ -21,14 +29,18 @@ def kind_of_type(kind: Any) -> str:
     if pa.types.is_dictionary(kind):
         return kind_of_type(kind.value_type)
     if (
-        pa.types.is_boolean(kind)
-        or pa.types.is_integer(kind)
+        pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
         or pa.types.is_decimal(kind)
         or pa.types.is_null(kind)
     ):
         return "numeric"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_boolean(kind)  # "false" and "true", as in text
+    ):
         return "category"
     return "date" if pa.types.is_temporal(kind) else "other"
 
@@ -50,15 +62,26 @@ def as_numbers(array: Any) -> Any:
     """A numeric array of any type, or one of strings of numbers, as float64."""
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
-    if kind_of_type(array.type) == "category":
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    elif kind_of_type(array.type) == "category":
         trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
         missing = pc.is_in(trimmed, value_set=_MARKERS)
         array = pc.if_else(missing, pa.scalar(None, pa.string()), trimmed)
-    elif pa.types.is_boolean(array.type):
-        array = array.cast(pa.uint8())
     elif pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
     return nan_as_null(pc.cast(array, pa.float64(), safe=False))
+
+
+def inexact_integer(array: Any) -> int | None:
+    """A whole number of the array beyond 2**53, where float64 merges different ones, if any."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary
+    if array.type not in (pa.int64(), pa.uint64()):
+        return None
+    extremes = pc.min_max(array)
+    found = (extremes["min"].as_py() or 0, extremes["max"].as_py() or 0)
+    return next((value for value in found if abs(value) > LARGEST_EXACT), None)
 
 
 def as_categories(array: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernelmill.io.column_values import as_categories, as_numbers, kind_of_type
+from kernelmill.io.column_values import (
+    as_categories,
+    as_numbers,
+    inexact_integer,
+    kind_of_type,
+)
 from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.table_file import Column, TableFile, TableOptions
 from kernelmill.io.text_dialect import unique_names
@@ -57,6 +63,11 @@ class ColumnarFile(TableFile):
         possible = {("numeric", "category"), ("date", "category"), ("category", "numeric")}
         if (kind, column.kind) not in possible:
             option = "categorical" if column.kind == "category" else "numeric"
+            if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+                raise TableError(
+                    f"{self.path}: column {column.name!r} holds bytes (type {type_}), which cannot "
+                    f"be read as {option}; write it as a column of strings."
+                )
             raise TableError(
                 f"{self.path}: column {column.name!r} of type {type_} cannot be read as "
                 f"{option}; leave it out of {option}."
@@ -81,6 +92,14 @@ class ColumnarFile(TableFile):
         return pa.record_batch(arrays, names=[column.name for column in self.columns])
 
     def _numbers(self, column: Column, array: Any, first_row: int) -> Any:
+        large = inexact_integer(array)
+        if large is not None:
+            raise TableError(
+                f"{self.path}: column {column.name!r} has whole numbers beyond 2**53, such as "
+                f"{large}, of which float64 would make one of several different ones; read it as "
+                f"categories: categorical=[{column.name!r}] "
+                f"(--categorical {shlex.quote(column.name)}), or write it as smaller numbers."
+            )
         try:
             return as_numbers(array)
         except pa.ArrowInvalid:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ __all__ = [
     "first_bytes",
     "largest_size",
     "open_stream",
+    "raw_beginning",
     "read_at",
     "read_fully",
 ]
@@ -34,10 +36,32 @@ _LARGEST_RATIO = {".gz": 1032}
 _PIECE = 1 << 20
 
 
+# How compressed data begins; names do not always tell.
+_BEGINNINGS = {
+    ".gz": re.compile(rb"\x1f\x8b\x08"),
+    ".bz2": re.compile(rb"BZh[1-9]1AY&SY"),
+    ".zst": re.compile(rb"\x28\xb5\x2f\xfd"),
+}
+
+
 def compression_of(path: Path) -> str | None:
-    """The extension of the compression, or None."""
+    """The extension of the compression, by the name or else by the first bytes, or None."""
     suffix = path.suffix.lower()
-    return suffix if suffix in COMPRESSIONS else None
+    if suffix in COMPRESSIONS:
+        return suffix
+    start = raw_beginning(path)
+    return next((name for name, each in _BEGINNINGS.items() if each.match(start)), None)
+
+
+def raw_beginning(path: Path) -> bytes:
+    """Some first bytes of the file as it is, none if it cannot be read."""
+    try:
+        if not path.is_file():  # opening a pipe would wait for its writer
+            return b""
+        with path.open("rb", buffering=0) as stream:
+            return stream.read(16) or b""
+    except OSError:
+        return b""
 
 
 def largest_size(path: Path, n_bytes: int) -> int | None:

@@ -10,6 +10,7 @@ from typing import cast
 from kernelmill.io.compression import COMPRESSIONS, first_bytes
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import TableFile
+from kernelmill.io.unread_files import refuse_unread
 
 __all__ = ["FORMATS", "detect_format", "file_class"]
 
@@ -60,7 +61,9 @@ def detect_format(path: Path, given: str | None) -> str:
         if name not in FORMATS:
             known = ", ".join(sorted({*FORMATS, *_ALIASES}))
             raise TableError(f"format must be one of {known}, got {given!r}.")
+        refuse_unread(path, name)
         return name
+    refuse_unread(path, None)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()

@@ -16,6 +16,9 @@ from kernelmill.io.table_file import TableFile, TableOptions
 __all__ = ["MatrixFile", "check_options_of_matrices", "checked_matrix"]
 
 
+_LARGEST_EXACT = 2**53
+
+
 class MatrixFile(TableFile):
     """A file of rows of numbers; formats tell where they are by `arrays`."""
 
@@ -41,7 +44,7 @@ class MatrixFile(TableFile):
 
     def blocks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         """Matrices with labels, in order."""
-        rows = self._matrix.blocks(self._block_rows)
+        rows = map(self._checked, self._matrix.blocks(self._block_rows))
         if self._labels is None:
             yield from ((block, None) for block in rows)
         else:
@@ -59,7 +62,21 @@ class MatrixFile(TableFile):
         first = number * self._block_rows
         count = min(self._block_rows, self.n_rows - first)
         labels = None if self._labels is None else self._labels.rows(first, count)
-        return self._matrix.rows(first, count), labels
+        return self._checked(self._matrix.rows(first, count)), labels
+
+    def _checked(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """The same rows, if float64 can tell all their numbers apart."""
+        if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8:
+            large = (rows > _LARGEST_EXACT) | (rows < -_LARGEST_EXACT)
+            if large.any():
+                row, column = np.argwhere(large)[0]
+                raise TableError(
+                    f"{self.path}: column {column} has whole numbers beyond 2**53, such as "
+                    f"{rows[row, column]}, of which float64 would make one of several different "
+                    "ones; save smaller numbers, or a table with columns (Parquet) and give "
+                    "the column as categorical."
+                )
+        return rows
 
 
 def check_options_of_matrices(path: Path, options: TableOptions) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,6 +41,7 @@ def read_npy_header(
     counting = _CountingReader(stream)
     try:
         version = np.lib.format.read_magic(counting)
+        counting.refuse_long_header(path, version)
         if version == (1, 0):
             shape, fortran, dtype = np.lib.format.read_array_header_1_0(
                 counting, max_header_size=_LONGEST_HEADER
@@ -75,8 +77,21 @@ class _CountingReader:
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self.count = 0
+        self._ahead = b""
+
+    def refuse_long_header(self, path: Path, version: tuple[int, int]) -> None:
+        """Look at the length that comes next; numpy would read so much, and advise pickles."""
+        layout = struct.Struct("<H" if version == (1, 0) else "<I")
+        self._ahead = self._stream.read(layout.size)
+        if len(self._ahead) == layout.size and layout.unpack(self._ahead)[0] > _LONGEST_HEADER:
+            raise TableError(
+                f"{path} is not a sound NPY file: its header has "
+                f"{layout.unpack(self._ahead)[0]} bytes, more than {_LONGEST_HEADER}; save the "
+                "array again by numpy.save."
+            )
 
     def read(self, size: int = -1, /) -> bytes:
-        data = self._stream.read(size)
+        data, self._ahead = self._ahead[:size], self._ahead[size:]
+        data += self._stream.read(size - len(data))
         self.count += len(data)
         return data

@@ -54,10 +54,16 @@ class NpzFile(MatrixFile):
             if label_name is None:
                 return matrix, None
             labels = self._member(archive, members[label_name])
-            if labels.dtype.kind not in "biufUS" or labels.dtype.itemsize == 0:
+            if labels.dtype.kind == "S":
+                raise TableError(
+                    f"{self.path}: {label_name} holds bytes (dtype {labels.dtype}), which are no "
+                    f"text; save {label_name}.astype(str)."
+                )
+            if labels.dtype.kind not in "biufU" or labels.dtype.itemsize == 0:
                 raise TableError(
                     f"{self.path}: {label_name} must hold numbers or strings, got dtype "
-                    f"{labels.dtype}; object arrays are not read, as that may run code."
+                    f"{labels.dtype}; object arrays are not read, as that may run code: save "
+                    f"{label_name}.astype(str)."
                 )
             return matrix, labels
 
@@ -67,9 +73,10 @@ class NpzFile(MatrixFile):
             raise TableError(f"{path}: {name} is encrypted; save it without a password.")
         with archive.open(info) as stream:
             shape, fortran, dtype, offset = read_npy_header(stream, path)
-        if not dtype.hasobject:
-            check_size(path, shape, dtype, info.file_size - offset)
-            self._check_ratio(info)
+        if dtype.hasobject:  # refused by the caller; its size in the file is not known
+            return RawArray(path, lambda: open_stream(path), False, offset, shape, dtype, fortran)
+        check_size(path, shape, dtype, info.file_size - offset)
+        self._check_ratio(info)
         if info.compress_type == zipfile.ZIP_STORED:
             begin = self._begin(info)
             check_size(path, shape, dtype, min(info.file_size, self.n_bytes - begin) - offset)

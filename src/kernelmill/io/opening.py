@@ -127,6 +127,11 @@ def open_table(
         files.append(make(path, options, files[0] if files else None))
     if make.widens:
         width = max(file.n_features or 0 for file in files)
+        if width == 0 and n_features is None:
+            raise TableError(
+                f"{paths[0]} has no pair index:value; give a file whose lines have some, such as "
+                "'1 3:0.5'."
+            )
         for file in files:
             file.n_features = width
     _check_agreement(files)

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from kernelmill.io.compression import compression_of, decompressed_copy, open_stream, read_fully
 from kernelmill.io.errors import TableError
 from kernelmill.io.svmlight_collector import RowCollector
-from kernelmill.io.svmlight_numbering import IndexRange, Numbering
+from kernelmill.io.svmlight_numbering import LARGEST_WIDTH, IndexRange, Numbering
 from kernelmill.io.svmlight_pass import Place, SvmlightPass
 from kernelmill.io.svmlight_rows import Space, SvmlightRows
 from kernelmill.io.table_file import TableFile, TableOptions
@@ -64,7 +64,7 @@ class SvmlightFile(TableFile):
     ) -> None:
         super().__init__(path, options, first)
         self.carries_labels = True
-        self._numbering = Numbering(options.n_features, options.zero_based)
+        self._numbering = Numbering(options.n_features, options.zero_based, LARGEST_WIDTH)
         self._seen = IndexRange()
         self._places: list[Place] = []  # of the pieces of text that have rows
         self._copy: IO[bytes] | None = None

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from kernelmill.io.errors import TableError
 
-__all__ = ["LARGEST_INDEX", "IndexRange", "Numbering"]
+__all__ = ["LARGEST_INDEX", "LARGEST_WIDTH", "IndexRange", "Numbering"]
 
 LARGEST_INDEX = 2**31 - 1
+# One vector of so many float64 takes 1 GiB; wider tables are most likely damaged ones.
+LARGEST_WIDTH = 2**27
 
 
 @dataclass
@@ -42,6 +44,7 @@ class Numbering:
 
     n_features: int | None = None
     zero_based: bool | None = None
+    widest: int | None = None  # more features are an error, unless the user asked for them
 
     def __post_init__(self) -> None:
         n_features, zero_based = self.n_features, self.zero_based
@@ -68,4 +71,6 @@ class Numbering:
 
     def limit(self, zero_based: bool) -> int:
         """The largest index that may occur."""
-        return LARGEST_INDEX if self.n_features is None else self.n_features - zero_based
+        if self.n_features is not None:
+            return self.n_features - zero_based
+        return LARGEST_INDEX if self.widest is None else self.widest - zero_based

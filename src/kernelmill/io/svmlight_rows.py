@@ -171,8 +171,14 @@ def _fitted(array: NDArray[Any], count: int) -> NDArray[Any]:
 def _complaint(source: SvmlightText, problem: str, position: int, dtype: np.dtype[Any]) -> str:
     if problem == "large_index":
         token = _token(source.text, position)
-        if source.n_features is None or source.largest_index == LARGEST_INDEX:
+        if source.largest_index == LARGEST_INDEX:
             return f"an index must be at most {LARGEST_INDEX}, got {token}"
+        if source.n_features is None:
+            return (
+                f"an index must be at most {source.largest_index}, as one vector with more "
+                f"features takes more than 1 GiB, got {token}; correct it, or number the features "
+                "without gaps"
+            )
         return (
             f"an index must be at most {source.largest_index} for n_features="
             f"{source.n_features}, got {token}; give a larger n_features, or none"
