@@ -201,6 +201,8 @@ def test_dates_and_identifiers_get_advice(folder):
     )
     with pytest.raises(TableError, match=r"'when' holds dates.*--drop"):
         fit_table(path, "y")
+    with pytest.raises(TableError, match="the target 'when' must hold numbers or texts"):
+        fit_table(path, "when")
     model = fit_table(path, "y", drop=["when"], n_components=16, tune=False)
     assert [c.name for c in model.summary.columns] == ["x"]
 

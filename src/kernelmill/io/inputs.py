@@ -116,7 +116,13 @@ def target_of(table: Table, target: str | int | None) -> str | int:
                 f"{table.files[0]}: which column is to be predicted? Give target (--target), one "
                 f"of: {shown}."
             )
-        return table.columns[table.column_index(target)].name
+        column = table.columns[table.column_index(target)]
+        if column.kind not in ("numeric", "category"):
+            raise TableError(
+                f"{table.files[0]}: the target {column.name!r} must hold numbers or texts, got a "
+                f"column of kind {column.kind!r}; give another one."
+            )
+        return column.name
     if target is None or target == LABELS:
         if table.carries_labels:
             return LABELS

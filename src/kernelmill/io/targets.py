@@ -263,8 +263,8 @@ class TargetLearner:
             if self._whole and abs(classes).max() >= _LARGEST_EXACT:
                 raise TableError(
                     f"the target {self.target!r} has whole numbers beyond 2**53, such as "
-                    f"{classes[abs(classes).argmax()]:.0f}, of which different ones may have become "
-                    f"one; say categorical=[{self.target!r}] (--categorical {self.target})."
+                    f"{classes[abs(classes).argmax()]:.0f}, of which different ones may have "
+                    f"become one; say categorical=[{self.target!r}] (--categorical {self.target})."
                 )
             if self._whole:
                 classes = classes.astype(np.int64)
