@@ -15,7 +15,7 @@ from kernelmill.runtime import available_isas, get_isa, get_num_threads
 
 __all__ = ["blas_libraries", "core", "memory", "versions"]
 
-PACKAGES = ("kernelmill", "numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib", "safetensors")
+PACKAGES = ("kernelmill", "numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
 
 
 def versions() -> dict[str, str]:
