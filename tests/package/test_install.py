@@ -71,7 +71,9 @@ def test_installs_and_runs_elsewhere(sources, tmp_path):
     where, result = run.stdout.splitlines()
     assert where.startswith(str(site))
     assert result.startswith("[ 6. -2. -4.  0.]")
-    assert (site / "kernelmill" / "py.typed").exists()
+    for name in ("py.typed", "report/page.html.jinja", "report/page.css"):
+        assert (site / "kernelmill" / name).exists()
+    assert (site / "bin" / "kernelmill").exists()
 
 
 def paths():
