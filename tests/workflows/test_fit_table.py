@@ -315,6 +315,25 @@ def test_summary_is_json(classifier, regressor):
         assert again == model.summary
 
 
+def test_a_file_that_changes_after_the_first_pass_is_refused(folder):
+    path = write_rings(folder / "growing.data", 300, header=False)
+
+    class Writer:
+        def start(self, stage, total=None, unit="rows"):
+            pass
+
+        def advance(self, amount):
+            pass
+
+        def say(self, message):
+            """What was found in the first pass is said after it."""
+            with path.open("a") as file:
+                file.write("0.5,red,0.5,in\n")
+
+    with pytest.raises(TableError, match="chang"):
+        fit_table(path, 3, memory=0, n_components=16, tune=False, progress=Writer())
+
+
 MEASURE = """
 import functools, sys
 import kernelmill.workflows.fit as fit

@@ -148,6 +148,11 @@ class Table:
         """
         return index_of_column(column, self._column_places, self.n_features, str(self.files[0]))
 
+    def check_unchanged(self) -> None:
+        """Raise a `TableError` if a file is not the one that was opened."""
+        for file in self._files:
+            file.check_unchanged()
+
     def blocks(self, seed: int | None = None) -> Iterator[TableBlock]:
         """All blocks, in order or, with a seed, in an order drawn from it.
 

@@ -159,8 +159,9 @@ def fit_table(
             progress.say(note)
         kept = kept_rows(table, found, memory, progress)
         if kept is None and "block_bytes" not in table_options:
-            small = small_blocks(table)
+            surveyed, small = table, small_blocks(table)
             table, _ = opened_source(source, target, task, {**table_options, "block_bytes": small})
+            surveyed.check_unchanged()
     if loss is not None and found.reader.task == "regression":
         raise ValueError(f"loss is for classification, got loss={loss!r} for regression.")
     settings = Settings(
