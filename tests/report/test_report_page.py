@@ -173,7 +173,7 @@ def test_failed_writing_leaves_the_old_file_and_nothing_else(samples, tmp_path, 
     def full(*_, **__):
         raise OSError("no space left")
 
-    monkeypatch.setattr(os, "fdopen", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="no space"):
         write_report(path, **samples["bare"])
     assert path.read_text() == "old"
@@ -181,7 +181,7 @@ def test_failed_writing_leaves_the_old_file_and_nothing_else(samples, tmp_path, 
 
 
 def test_missing_folder_is_named(samples, tmp_path):
-    with pytest.raises(FileNotFoundError, match="must be in a folder that exists"):
+    with pytest.raises(FileNotFoundError, match="must lie in an existing folder"):
         write_report(tmp_path / "none" / "page.html", **samples["bare"])
 
 

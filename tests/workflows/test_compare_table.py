@@ -60,6 +60,8 @@ def test_all_contenders_are_fair(folder):
 def test_bad_requests(folder, rings_csv):
     with pytest.raises(ValueError, match="at least one number"):
         compare_table(rings_csv, "place", n_components=[])
+    with pytest.raises(ValueError, match="missing must be one of"):
+        compare_table(rings_csv, "place", missing="drop")
     few = write_rings(folder / "fifty.csv", 50)
     with pytest.raises(TableError, match="at least 100"):
         compare_table(few, "place")

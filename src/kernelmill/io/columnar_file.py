@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,9 +56,9 @@ class ColumnarFile(TableFile):
         row = sum(8 if column.kind == "numeric" else 16 for column in columns)
         self._block_rows = max(1, options.block_bytes // row)
 
+    @abstractmethod
     def schema(self) -> Any:
         """The pyarrow schema of the file."""
-        raise NotImplementedError
 
     def _check_override(self, column: Column, kind: str, type_: Any) -> None:
         possible = {("numeric", "category"), ("date", "category"), ("category", "numeric")}

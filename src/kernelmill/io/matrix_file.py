@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,9 @@ class MatrixFile(TableFile):
         self._labels = None if labels is None else RawRows(labels)
         self._block_rows = max(1, options.block_bytes // max(1, matrix.row_bytes))
 
+    @abstractmethod
     def arrays(self) -> tuple[RawArray, RawArray | None]:
         """Where the matrix and the labels are, checked against the size of the file."""
-        raise NotImplementedError
 
     def blocks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         """Matrices with labels, in order."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from kernelmill.io.errors import TableError
 from kernelmill.io.whole_file import WholeFile
-from kernelmill.io.written_formats import WRITTEN_FORMATS, WrittenFormat
+from kernelmill.io.written_formats import WRITTEN_FORMATS, NpyWritten, WrittenFormat
 
 __all__ = ["TableWriter", "open_writer"]
 
@@ -157,7 +157,7 @@ class TableWriter:
                 f"matrix must have {len(self._columns)} columns, got shape {rows.shape}."
             )
         writer = self._opened()
-        if writer.takes_matrices:
+        if isinstance(writer, NpyWritten):
             with self._system_errors():
                 writer.write_matrix(rows)
             self.n_rows += len(rows)

@@ -21,8 +21,6 @@ Columns = Mapping[str, np.dtype[Any] | str]
 class WrittenFormat(ABC):
     """Puts blocks of columns into a stream; `finish` completes it, but does not close it."""
 
-    takes_matrices: ClassVar[bool] = False
-
     @classmethod
     def check(cls, path: Path, columns: Columns) -> None:
         """Refuse columns that the format cannot hold."""
@@ -38,10 +36,6 @@ class WrittenFormat(ABC):
     @abstractmethod
     def write(self, arrays: Mapping[str, Any]) -> None:
         """Append rows; the arrays are in the order of the columns."""
-
-    def write_matrix(self, rows: NDArray[Any]) -> None:
-        """Append rows of a matrix."""
-        raise NotImplementedError
 
     @abstractmethod
     def finish(self) -> None:
@@ -186,7 +180,6 @@ class ArrowWritten(_ArrowWritten):
 class NpyWritten(WrittenFormat):
     """The columns side by side; the header gets the number of rows at the end."""
 
-    takes_matrices = True
     _header_bytes = 128
 
     @classmethod

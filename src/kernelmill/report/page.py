@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -32,6 +31,7 @@ from kernelmill.report.tiles import (
 )
 from kernelmill.report.usage import fitting_lines, using_lines
 from kernelmill.report.wording import count, counted, number, printable, quoted_column, seconds
+from kernelmill.storage.replaced_file import replace_file
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
 __all__ = ["render", "write_report"]
@@ -155,23 +155,8 @@ def write_report(
     'report.html'
     """
     path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"path must be in a folder that exists, got {path}; make the folder or choose another."
-        )
     text = render(fit=fit, evaluation=evaluation, comparison=comparison, title=title, model=model)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        # mkstemp lets nobody else read; a report has the permissions of any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    replace_file(path, [text.encode()])
     return path
 
 

@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.svm import SVC
 
 from kernelmill.io import TableError
+from kernelmill.io.encoding import MISSING
 from kernelmill.io.inputs import chosen_inputs
 from kernelmill.io.row_sample import joined_rows
 from kernelmill.kernels import Gaussian
@@ -61,8 +62,8 @@ def compare_table(
     r"""Compare a linear model, kernel machines on random features and the exact kernel machine.
 
     All are trained on a random sample of the rows and judged on others, a quarter of the table or
-    10,000 rows. Length scale and penalty are tuned once, on the sample, and are the same for all
-    kernel machines.
+    10,000 rows. Length scale and penalty are tuned once, on the sample, for all machines of the
+    kernel; the linear model and the polynomial kernel have penalties chosen for them.
 
     Parameters
     ----------
@@ -106,6 +107,7 @@ def compare_table(
     """
     progress = SilentProgress() if progress is None else progress
     checked_choice("task", task, TASKS)
+    checked_choice("missing", missing, MISSING)
     sizes = [checked_integer("n_components", size, 1) for size in n_components]
     if not sizes:
         raise ValueError("n_components must hold at least one number, got none.")
@@ -333,16 +335,14 @@ def _polynomial(
 
 
 def _exact(contest: _Contest, tuned: Tuned, choice: MapChoice, n_train: int) -> ComparedModel:
-    kernel: Any
     fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(contest.X[:2])
-    gaussian = isinstance(fitted.kernel_, Gaussian)
-    assert tuned.length_scale is not None
-    gamma = 1 / (2 * tuned.length_scale**2)
-    kernel = "rbf" if gaussian else fitted.exact_kernel
-    given = {"kernel": kernel, "gamma": gamma} if gaussian else {"kernel": kernel}
     if contest.is_classification:
         # The penalty was tuned for all rows: C is the same for fewer.
-        model = SVC(C=1 / (tuned.alpha * len(contest.target)), cache_size=500, **given)
+        model = SVC(C=1 / (tuned.alpha * len(contest.target)), cache_size=500)
+        if isinstance(fitted.kernel_, Gaussian):
+            model.set_params(gamma=1 / (2 * fitted.length_scale_**2))
+        else:
+            model.set_params(kernel=fitted.exact_kernel)
         detail = "SVC"
     else:
         model, detail = _ExactRidge(fitted.exact_kernel, tuned.alpha), "KernelRidge, centered"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -24,20 +25,20 @@ _CALIBRATION_BINS = 10
 _NOMINAL = (0.5, 0.6827, 0.8, 0.9, 0.95, 0.99)
 
 
-class Scores:
+class Scores(ABC):
     """Takes in rows with their targets, and says in the end how good the predictions were."""
 
     def __init__(self) -> None:
         self.n_rows = 0
         self._begin = time.perf_counter()
 
+    @abstractmethod
     def update(self, X: Any, target: NDArray[Any]) -> None:
         """Predict encoded rows and compare with their targets (numbers of classes or values)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self, source: str, notes: list[str]) -> Evaluation:
         """What came out."""
-        raise NotImplementedError
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._begin

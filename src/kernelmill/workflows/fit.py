@@ -134,6 +134,18 @@ def fit_table(
     Returns
     -------
     TableModel
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import kernelmill
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(pathlib.Path(folder) / "rows.npy", np.c_[X, X[:, 0] * X[:, 1]])
+    ...     model = kernelmill.fit_table(pathlib.Path(folder) / "rows.npy", 2, n_components=128)
+    >>> model.summary.task, model.summary.held_out.metrics["r2"] > 0.9
+    ('regression', True)
     """
     progress = SilentProgress() if progress is None else progress
     _check(task, loss, missing, holdout, length_scale, alpha, epochs, memory)
