@@ -11,10 +11,13 @@ from kernelmill.cli.comparison_table import comparison_tables
 from kernelmill.cli.help_pages import Command, Option
 from kernelmill.cli.json_records import json_of
 from kernelmill.cli.options import (
+    drop_option,
     general_options,
+    missing_option,
     report_option,
     seed_range,
     table_options,
+    task_option,
     thread_range,
 )
 from kernelmill.cli.output_files import checked_output
@@ -45,15 +48,7 @@ _CONTEST = "Comparison"
     metavar="COL",
     help="The column to predict: its name, or its index from 0.",
 )
-@click.option(
-    "--task",
-    cls=Option,
-    section=_CONTEST,
-    type=click.Choice(["auto", "classification", "regression"]),
-    default="auto",
-    show_default=True,
-    help="What to predict.",
-)
+@task_option(_CONTEST)
 @click.option(
     "--n-components",
     "-n",
@@ -64,24 +59,8 @@ _CONTEST = "Comparison"
     metavar="N",
     help="Number of features; repeat for more. 256, 1024 and 4096 by default.",
 )
-@click.option(
-    "--missing",
-    cls=Option,
-    section=_CONTEST,
-    type=click.Choice(["error", "impute"]),
-    default="error",
-    show_default=True,
-    help="What a missing value does: stop, or be filled in and marked; with impute, rows without a "
-    "target are left out.",
-)
-@click.option(
-    "--drop",
-    cls=Option,
-    section=_CONTEST,
-    metavar="COL",
-    multiple=True,
-    help="A column to leave out, such as an identifier. Repeat for more.",
-)
+@missing_option(_CONTEST)
+@drop_option(_CONTEST)
 @click.option(
     "--kernel",
     cls=Option,

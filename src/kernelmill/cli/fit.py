@@ -15,10 +15,13 @@ from kernelmill.cli.help_pages import Command, Option
 from kernelmill.cli.json_records import json_of
 from kernelmill.cli.model_tables import summary_tables
 from kernelmill.cli.options import (
+    drop_option,
     general_options,
+    missing_option,
     report_option,
     seed_range,
     table_options,
+    task_option,
     thread_range,
 )
 from kernelmill.cli.output_files import checked_output, default_model_name
@@ -37,7 +40,6 @@ MAPS = [
     "random_maclaurin",
     "count_sketch",
 ]
-MISSING = ["error", "impute"]
 LOSSES = ["log_loss", "hinge", "squared_hinge", "squared"]
 _OWN_OPTIONS = {
     "n_components": "-n N",
@@ -99,15 +101,7 @@ def map_options(
     metavar="MODEL",
     help="The model file; overwritten if it exists. By default DATA's name with .kmill, here.",
 )
-@click.option(
-    "--task",
-    cls=Option,
-    section=_MODEL,
-    type=click.Choice(["auto", "classification", "regression"]),
-    default="auto",
-    show_default=True,
-    help="What to predict.",
-)
+@task_option(_MODEL)
 @click.option(
     "--map",
     "feature_map",
@@ -188,24 +182,8 @@ def map_options(
     help="Search length scale and alpha on a part of the rows. On by default; without it fits are "
     "quicker, and often much worse.",
 )
-@click.option(
-    "--missing",
-    cls=Option,
-    section=_TRAINING,
-    type=click.Choice(MISSING),
-    default="error",
-    show_default=True,
-    help="What a missing value does: stop, or be filled in and marked; with impute, rows without a "
-    "target are left out.",
-)
-@click.option(
-    "--drop",
-    cls=Option,
-    section=_TRAINING,
-    metavar="COL",
-    multiple=True,
-    help="A column to leave out, such as an identifier. Repeat for more.",
-)
+@missing_option(_TRAINING)
+@drop_option(_TRAINING)
 @click.option(
     "--holdout",
     cls=Option,

@@ -12,20 +12,63 @@ from kernelmill.cli.help_pages import GENERAL, Option
 from kernelmill.cli.terminal import terminal_of
 
 __all__ = [
+    "drop_option",
     "general_options",
+    "missing_option",
     "new_table_options",
     "report_option",
     "seed_range",
     "table_options",
+    "task_option",
     "thread_range",
 ]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _TABLE = "Reading tables"
+MISSING = ["error", "impute"]
 
 seed_range = click.IntRange(min=0, max=2**63 - 1)
 thread_range = click.IntRange(min=1, max=1024)
+
+
+def task_option(section: str) -> Callable[..., Any]:
+    """``--task``, in this section of the help."""
+    return click.option(
+        "--task",
+        cls=Option,
+        section=section,
+        type=click.Choice(["auto", "classification", "regression"]),
+        default="auto",
+        show_default=True,
+        help="What to predict.",
+    )
+
+
+def missing_option(section: str) -> Callable[..., Any]:
+    """``--missing``, in this section of the help."""
+    return click.option(
+        "--missing",
+        cls=Option,
+        section=section,
+        type=click.Choice(MISSING),
+        default="error",
+        show_default=True,
+        help="What a missing value does: stop, or be filled in and marked; with impute, rows "
+        "without a target are left out.",
+    )
+
+
+def drop_option(section: str) -> Callable[..., Any]:
+    """``--drop``, in this section of the help."""
+    return click.option(
+        "--drop",
+        cls=Option,
+        section=section,
+        metavar="COL",
+        multiple=True,
+        help="A column to leave out, such as an identifier. Repeat for more.",
+    )
 
 
 def general_options(function: Decorated) -> Decorated:
