@@ -360,7 +360,7 @@ def test_check_permutation_encoder(estimator, check):
 class OrderEncoder(PermutationEncoder):
     """Encodes the order of the numbers in a row, whatever they are."""
 
-    def _checked_numbers(self, X, *, reset):
+    def _check_numbers(self, X, *, reset):
         numbers = validate_data(self, X, dtype="numeric", reset=reset)
         return np.argsort(numbers, axis=1, kind="stable") + self.first
 

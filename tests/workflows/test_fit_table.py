@@ -263,11 +263,11 @@ def test_progress_is_told_of_every_row(rings_csv):
         def start(self, stage, total=None, unit="rows"):
             self.stages.append((stage, total, unit))
 
-        def advance(self, amount):
+        def advance(self, amount, status=""):
             name = self.stages[-1][0]
             self.rows[name] = self.rows.get(name, 0) + amount
 
-        def say(self, message):
+        def note(self, message):
             assert message.endswith(".")
 
     watch = Watch()
@@ -286,12 +286,12 @@ def test_a_killed_training_goes_on(folder, rings_csv):
         def start(self, stage, total=None, unit="rows"):
             self.training, self.rows = stage == "Training", 0
 
-        def advance(self, amount):
+        def advance(self, amount, status=""):
             self.rows += amount
             if self.training and self.rows > 8000:
                 raise Killed
 
-        def say(self, message):
+        def note(self, message):
             pass
 
     options = {"n_components": 64, "length_scale": 1.0, "alpha": 1e-5, "epochs": 12}
@@ -322,10 +322,10 @@ def test_a_file_that_changes_after_the_first_pass_is_refused(folder):
         def start(self, stage, total=None, unit="rows"):
             pass
 
-        def advance(self, amount):
+        def advance(self, amount, status=""):
             pass
 
-        def say(self, message):
+        def note(self, message):
             """What was found in the first pass is said after it."""
             with path.open("a") as file:
                 file.write("0.5,red,0.5,in\n")

@@ -20,7 +20,7 @@ from kernelmill.cli.options import (
     task_option,
     thread_range,
 )
-from kernelmill.cli.output_files import checked_output
+from kernelmill.cli.output_files import check_output
 from kernelmill.cli.progress_bars import ProgressBars
 from kernelmill.cli.terminal import terminal_of
 
@@ -127,7 +127,7 @@ def command(
     on a part of them where there are many. Shows test error, time and memory of each.
     """
     terminal = terminal_of(context)
-    page = None if report is None else checked_output("--report", report, data)
+    page = None if report is None else check_output("--report", report, data)
     from kernelmill.workflows import compare_table
 
     if n_components:

@@ -12,7 +12,7 @@ from kernelmill.cli.help_pages import Command
 from kernelmill.cli.json_records import json_of
 from kernelmill.cli.opened_model import opened_model
 from kernelmill.cli.options import general_options, new_table_options, report_option
-from kernelmill.cli.output_files import checked_output
+from kernelmill.cli.output_files import check_output
 from kernelmill.cli.progress_bars import ProgressBars
 from kernelmill.cli.terminal import terminal_of
 
@@ -49,7 +49,7 @@ def command(
     R², how many targets lie within the intervals that were predicted.
     """
     terminal = terminal_of(context)
-    page = None if report is None else checked_output("--report", report, [model, *data])
+    page = None if report is None else check_output("--report", report, [model, *data])
     loaded = opened_model(model)
     with ProgressBars(terminal) as progress:
         evaluation = loaded.evaluate_table(

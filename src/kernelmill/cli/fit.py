@@ -24,7 +24,7 @@ from kernelmill.cli.options import (
     task_option,
     thread_range,
 )
-from kernelmill.cli.output_files import checked_output, default_model_name
+from kernelmill.cli.output_files import check_output, default_model_name
 from kernelmill.cli.progress_bars import ProgressBars
 from kernelmill.cli.terminal import terminal_of
 
@@ -267,8 +267,8 @@ def command(
     if out is None:
         out = default_model_name(data[0])
         opening = f"the model goes to {out} (--out MODEL for another name)"
-    path = checked_output("--out", out, data)
-    page = None if report is None else checked_output("--report", report, [*data, out])
+    path = check_output("--out", out, data)
+    page = None if report is None else check_output("--report", report, [*data, out])
     from kernelmill.workflows import fit_table
 
     checkpoint = FitCheckpoint(path)

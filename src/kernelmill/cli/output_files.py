@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-__all__ = ["checked_output", "default_model_name"]
+__all__ = ["check_output", "default_model_name"]
 
 
-def checked_output(option: str, path: str, inputs: Sequence[str]) -> Path:
+def check_output(option: str, path: str, inputs: Sequence[str]) -> Path:
     """The path, if it can be written: hours of training should not end at a folder that is not.
 
     A file that exists is overwritten, as compilers do; an input is not.
@@ -27,7 +27,7 @@ def checked_output(option: str, path: str, inputs: Sequence[str]) -> Path:
 
     Examples
     --------
-    >>> checked_output("--out", "model.kmill", ["data.csv"]).name
+    >>> check_output("--out", "model.kmill", ["data.csv"]).name
     'model.kmill'
     """
     out = Path(path)

@@ -21,6 +21,7 @@ from rich.text import Text
 from kernelmill.cli.figures import duration, number, significant
 from kernelmill.cli.option_words import in_words_of_options
 from kernelmill.cli.terminal import Terminal
+from kernelmill.errors import Message
 
 __all__ = ["ProgressBars"]
 
@@ -49,7 +50,7 @@ class ProgressBars:
 
     Bars are drawn in terminals only. Findings are said on any stderr, and nothing with ``--quiet``
     or ``--json``.
-    It is what :class:`kernelmill.workflows.progress.Progress` describes; use it in a ``with``
+    It is what :class:`kernelmill.runtime.progress.Progress` describes; use it in a ``with``
     statement, which leaves the terminal as it was.
 
     Parameters
@@ -115,17 +116,20 @@ class ProgressBars:
         self._begin = time.monotonic()
         self._task = self._bars.add_task(stage, total=total, unit=unit)
 
-    def advance(self, amount: int) -> None:
+    def advance(self, amount: int, status: str = "") -> None:
         """So much more of the stage is done."""
         self._amount += amount
         if self._task is not None:
             self._bars.advance(self._task, amount)
 
-    def say(self, message: str) -> None:
+    def end_pass(self, summary: str) -> None:
+        """Show nothing: the bar of the stage goes on."""
+
+    def note(self, message: Message | str) -> None:
         """Show a finding above the bars, in the words of the command line."""
-        self.said.append(message)
+        self.said.append(str(message))
         if self._terminal.talks:
-            self._console.print(f"note: {in_words_of_options(message)}", soft_wrap=True)
+            self._console.print(f"note: {in_words_of_options(str(message))}", soft_wrap=True)
 
     def _end_stage(self, finished: bool) -> None:
         if self._task is None:

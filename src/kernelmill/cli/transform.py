@@ -12,7 +12,7 @@ from kernelmill.cli.figures import counted, duration, size
 from kernelmill.cli.help_pages import Command, Option
 from kernelmill.cli.opened_model import opened_model
 from kernelmill.cli.options import general_options, new_table_options
-from kernelmill.cli.output_files import checked_output
+from kernelmill.cli.output_files import check_output
 from kernelmill.cli.progress_bars import ProgressBars
 from kernelmill.cli.terminal import terminal_of
 
@@ -51,7 +51,7 @@ def command(
     method on them is a kernel method. The columns are encoded as in training.
     """
     terminal = terminal_of(context)
-    path = checked_output("--out", out, [model, *data])
+    path = check_output("--out", out, [model, *data])
     loaded = opened_model(model)
     begin = time.perf_counter()
     try:

@@ -14,7 +14,7 @@ from kernelmill.io.errors import TableError
 from kernelmill.io.raw_rows import RawArray, RawRows
 from kernelmill.io.table_file import TableFile, TableOptions
 
-__all__ = ["MatrixFile", "check_options_of_matrices", "checked_matrix"]
+__all__ = ["MatrixFile", "check_matrix", "check_options_of_matrices"]
 
 
 _LARGEST_EXACT = 2**53
@@ -87,7 +87,7 @@ def check_options_of_matrices(path: Path, options: TableOptions) -> None:
             raise TableError(f"{name} is for tables with columns, but {path} holds a matrix.")
 
 
-def checked_matrix(path: Path, what: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def check_matrix(path: Path, what: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Refuse what is not a two-dimensional array of real numbers."""
     if dtype.hasobject:
         raise TableError(

@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelmill.io.compression import compression_of, open_stream
 from kernelmill.io.errors import TableError
-from kernelmill.io.matrix_file import MatrixFile, checked_matrix
+from kernelmill.io.matrix_file import MatrixFile, check_matrix
 from kernelmill.io.raw_rows import RawArray
 
 __all__ = ["NpyFile", "read_npy_header"]
@@ -28,7 +28,7 @@ class NpyFile(MatrixFile):
             raise TableError(f"{self.path} must not be compressed; decompress it first.")
         with open_stream(self.path) as stream:
             shape, fortran, dtype, offset = read_npy_header(stream, self.path)
-        checked_matrix(self.path, "the array", shape, dtype)
+        check_matrix(self.path, "the array", shape, dtype)
         check_size(self.path, shape, dtype, self.n_bytes - offset)
         path = self.path
         return RawArray(path, lambda: open_stream(path), True, offset, shape, dtype, fortran), None

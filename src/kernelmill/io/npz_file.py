@@ -12,7 +12,7 @@ from typing import IO
 
 from kernelmill.io.compression import open_stream
 from kernelmill.io.errors import TableError
-from kernelmill.io.matrix_file import MatrixFile, checked_matrix
+from kernelmill.io.matrix_file import MatrixFile, check_matrix
 from kernelmill.io.npy_file import check_size, read_npy_header
 from kernelmill.io.raw_rows import RawArray
 
@@ -49,7 +49,7 @@ class NpzFile(MatrixFile):
                     f"{self.path} must have a member X or data, got {', '.join(members) or 'none'}."
                 )
             matrix = self._member(archive, members[matrix_name])
-            checked_matrix(self.path, matrix_name, matrix.shape, matrix.dtype)
+            check_matrix(self.path, matrix_name, matrix.shape, matrix.dtype)
             label_name = next((name for name in _LABEL_NAMES if name in members), None)
             if label_name is None:
                 return matrix, None

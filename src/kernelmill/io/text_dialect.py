@@ -95,7 +95,7 @@ def detect_dialect(
         if delimiter != ",":
             notes.append(f"The delimiter is {_NAMES_OF_DELIMITERS[delimiter]}.")
     else:
-        delimiter = checked_delimiter(delimiter)
+        delimiter = check_delimiter(delimiter)
     found = [values for _, values in records_of(text, delimiter, first_line)]
     point = decimal or "."
     if not found:
@@ -114,7 +114,7 @@ def detect_dialect(
     return Dialect(delimiter, True, names, point, notes + changed)
 
 
-def checked_delimiter(given: str) -> str:
+def check_delimiter(given: str) -> str:
     """A delimiter as the user may spell it."""
     delimiter = _SPELLINGS.get(given, given)
     if delimiter == WHITESPACE:

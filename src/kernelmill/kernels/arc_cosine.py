@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_integer
 from kernelmill.kernels.zonal import Zonal
-from kernelmill.random.arguments import checked_integer
 
 
 class ArcCosine(Zonal):
@@ -40,7 +40,7 @@ class ArcCosine(Zonal):
     order: int
 
     def __init__(self, order: int = 1) -> None:
-        order = checked_integer("order", order, 0, 2)
+        order = check_integer("order", order, 0, 2)
         super().__init__(_PROFILES[order], power=order, maclaurin=_SERIES[order])
         object.__setattr__(self, "order", order)
 

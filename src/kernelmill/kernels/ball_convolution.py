@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_integer
 from kernelmill.kernels.base import RadialKernel
 from kernelmill.kernels.bessel import normalized_bessel_j
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,11 @@ class BallConvolution(RadialKernel):
     t: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "t", checked_integer("t", self.t, 1))
+        object.__setattr__(self, "t", check_integer("t", self.t, 1))
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
         """The kernel at points so many length scales apart, in `dim` dimensions."""
-        return np.asarray(
-            normalized_bessel_j(checked_integer("dim", dim, 1) / 2, distance) ** self.t
-        )
+        return np.asarray(normalized_bessel_j(check_integer("dim", dim, 1) / 2, distance) ** self.t)
 
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:
         lengths = np.zeros(n)

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_integer, check_positive, check_start
 from kernelmill.kernels.distances import euclidean_distances
-from kernelmill.kernels.points import checked_pair
+from kernelmill.kernels.points import check_pair
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer, checked_positive, checked_start
 
 # Heavy tails end here: a kernel cannot tell distances below 1e-12 length scales apart from 0.
 LONGEST_FREQUENCY = 1e12
@@ -51,8 +51,8 @@ class Kernel(ABC):
         ndarray of shape (n_X, n_Y)
             float64, whatever the dtype of the points.
         """
-        scale = checked_positive("length_scale", length_scale)
-        first, second = checked_pair(X, Y)
+        scale = check_positive("length_scale", length_scale)
+        first, second = check_pair(X, Y)
         return self._values(first, second, scale)
 
     @abstractmethod
@@ -86,7 +86,7 @@ class Kernel(ABC):
 
         The kernel is then a function of gamma times the squared distance.
         """
-        return math.sqrt(0.5 / checked_positive("gamma", gamma))
+        return math.sqrt(0.5 / check_positive("gamma", gamma))
 
     def length_scale_of_spread(self, dim: int, variance: float) -> float:
         """The length scale called "scale": that of gamma = 1 / (dim * variance).
@@ -98,17 +98,17 @@ class Kernel(ABC):
         variance : float
             The variance of all their entries. If it is 0, gamma is 1, as in scikit-learn.
         """
-        spread = self._checked_spread(dim, variance)
+        spread = self._check_spread(dim, variance)
         return math.sqrt(spread / 2) if spread > 0 else self.length_scale_from_gamma(1.0)
 
     @staticmethod
-    def _checked_spread(dim: int, variance: float) -> float:
-        number = 0.0 if variance == 0 else checked_positive("variance", variance)
-        return checked_integer("dim", dim, 1) * number
+    def _check_spread(dim: int, variance: float) -> float:
+        number = 0.0 if variance == 0 else check_positive("variance", variance)
+        return check_integer("dim", dim, 1) * number
 
     def distances(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
         """The distances that the kernel is a function of: Euclidean unless stated otherwise."""
-        return euclidean_distances(*checked_pair(X, Y))
+        return euclidean_distances(*check_pair(X, Y))
 
 
 class RadialKernel(Kernel):
@@ -142,8 +142,8 @@ class RadialKernel(Kernel):
         than 1e12, it is uniform between half of that and 1e12: were it always the same number, in
         one dimension the kernel would not fall to 0.
         """
-        n, dim = checked_integer("n", n, 0), checked_integer("dim", dim, 1)
-        lengths = self._lengths(stream, n, dim, checked_start(start))
+        n, dim = check_integer("n", n, 0), check_integer("dim", dim, 1)
+        lengths = self._lengths(stream, n, dim, check_start(start))
         too_long = ~(lengths <= LONGEST_FREQUENCY)
         if too_long.any():
             shares = (1 + stream.substream("cut").uniforms(n, start=start)) / 2

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_positive
 from kernelmill.kernels.dot_product import DotProductKernel
 from kernelmill.kernels.exponential_dot_product import ExponentialDotProduct
 from kernelmill.kernels.gaussian import Gaussian
 from kernelmill.kernels.polynomial import Polynomial
-from kernelmill.random.arguments import checked_positive
 from kernelmill.transforms.arrays import as_real
 
 _IF_COMPLEX = "take the real part"
@@ -103,12 +103,12 @@ def convert(
                 "source and target must be different kernels, got Gaussian() twice; from length "
                 "scale s to length scale t, values become values ** (s / t) ** 2."
             )
-        scale = _checked_scale(length_scale)
+        scale = _check_scale(length_scale)
         sums = _sums_of_norms(squared_norms_X, squared_norms_Y, given.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             return target.value(sums / 2 + _logarithms(np.minimum(given, 1)) * scale * scale)
     if isinstance(target, Gaussian):
-        scale = _checked_scale(length_scale)
+        scale = _check_scale(length_scale)
         sums = _sums_of_norms(squared_norms_X, squared_norms_Y, given.shape)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             squares = np.maximum(sums - 2 * _inner_products(given, source), 0)
@@ -165,8 +165,8 @@ def _check_kernels(source: Any, target: Any) -> None:
         raise TypeError(f"target must be Gaussian() or a dot-product kernel, got {target!r}.")
 
 
-def _checked_scale(length_scale: float | None) -> float:
-    return checked_positive("length_scale", 1.0 if length_scale is None else length_scale)
+def _check_scale(length_scale: float | None) -> float:
+    return check_positive("length_scale", 1.0 if length_scale is None else length_scale)
 
 
 def _inner_products(
@@ -193,17 +193,17 @@ def _sums_of_norms(first: Any, second: Any, shape: tuple[int, ...]) -> NDArray[n
             "other only together with lengths; give (X**2).sum(axis=1), 1.0 for points on the unit "
             "sphere, or what kernelmill.kernels.squared_norms estimates."
         )
-    x = _checked_norms("squared_norms_X", first, shape[0])
+    x = _check_norms("squared_norms_X", first, shape[0])
     if second is None and x.ndim == 1 and shape[0] != shape[1]:
         raise ValueError(
             f"squared_norms_Y must be given, since values of shape {shape} cannot be those of X "
             "and X."
         )
-    y = x if second is None else _checked_norms("squared_norms_Y", second, shape[1])
+    y = x if second is None else _check_norms("squared_norms_Y", second, shape[1])
     return np.asarray(x[..., np.newaxis] + y)
 
 
-def _checked_norms(name: str, given: Any, count: int) -> NDArray[np.float64]:
+def _check_norms(name: str, given: Any, count: int) -> NDArray[np.float64]:
     norms = as_real(given, name, _IF_COMPLEX).astype(np.float64, copy=False)
     if norms.ndim and norms.shape != (count,):
         raise ValueError(f"{name} must be a number or have shape ({count},), got {norms.shape}.")

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_integer
 from kernelmill.kernels.base import LONGEST_FREQUENCY, RadialKernel
 from kernelmill.kernels.bessel import normalized_bessel_j
 from kernelmill.kernels.custom_draws import custom_draws, name_of
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer
 from kernelmill.transforms.arrays import as_real
 
 # Products of radii and distances at a time.
@@ -66,13 +66,13 @@ class Radial(RadialKernel):
     ) -> None:
         if value is not None and not callable(value):
             raise TypeError(f"value must be a function of distances or None, got {value!r}.")
-        object.__setattr__(self, "law", radii if callable(radii) else _checked_sample(radii))
+        object.__setattr__(self, "law", radii if callable(radii) else _check_sample(radii))
         object.__setattr__(self, "profile", value)
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
         """The kernel at points so many length scales apart, in `dim` dimensions."""
         r = np.asarray(distance, np.float64)
-        order = checked_integer("dim", dim, 1) / 2 - 1
+        order = check_integer("dim", dim, 1) / 2 - 1
         if self.profile is not None:
             result = as_real(np.asarray(self.profile(r)), "The result of value", "return reals")
             if result.shape != r.shape:
@@ -122,7 +122,7 @@ class Radial(RadialKernel):
         return (self.law if callable(self.law) else self.law.tobytes(), self.profile)
 
 
-def _checked_sample(radii: ArrayLike) -> NDArray[np.float64]:
+def _check_sample(radii: ArrayLike) -> NDArray[np.float64]:
     sample = as_real(radii, "radii", "lengths are real").astype(np.float64)
     if sample.ndim != 1 or sample.size == 0:
         raise ValueError(

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_integer, check_start
 from kernelmill.kernels.base import Kernel
 from kernelmill.kernels.custom_draws import custom_draws, name_of
 from kernelmill.kernels.points import dense_blocks
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer, checked_start
 from kernelmill.transforms import sincos
 from kernelmill.transforms.arrays import as_real
 
@@ -59,7 +59,7 @@ class Spectrum(Kernel):
     ) -> None:
         if value is not None and not callable(value):
             raise TypeError(f"value must be a function of differences or None, got {value!r}.")
-        law = frequencies if callable(frequencies) else _checked_frequencies(frequencies)
+        law = frequencies if callable(frequencies) else _check_frequencies(frequencies)
         object.__setattr__(self, "law", law)
         object.__setattr__(self, "profile", value)
 
@@ -70,8 +70,8 @@ class Spectrum(Kernel):
 
         See `Kernel.frequencies`.
         """
-        n, dim = checked_integer("n", n, 0), checked_integer("dim", dim, 1)
-        end = checked_start(start) + n
+        n, dim = check_integer("n", n, 0), check_integer("dim", dim, 1)
+        end = check_start(start) + n
         if not callable(self.law):
             self._check_dim(dim)
             if end > len(self.law):
@@ -158,7 +158,7 @@ class Spectrum(Kernel):
         return (law, self.profile)
 
 
-def _checked_frequencies(frequencies: ArrayLike) -> NDArray[np.float64]:
+def _check_frequencies(frequencies: ArrayLike) -> NDArray[np.float64]:
     array = as_real(frequencies, "frequencies", "they are real vectors").astype(np.float64)
     if array.ndim != 2 or array.size == 0:
         raise ValueError(

@@ -14,7 +14,7 @@ from kernelmill.kernels.points import dense_blocks, is_sparse
 def euclidean_distances(X: Any, Y: Any = None) -> NDArray[np.float64]:
     """Euclidean distances between the rows of X and those of Y, by default of X.
 
-    Both are checked points, as :func:`~kernelmill.kernels.points.checked_pair` gives them. Dense
+    Both are checked points, as :func:`~kernelmill.kernels.points.check_pair` gives them. Dense
     rows are subtracted. If one side is sparse, squared norms and inner products are combined, which
     leaves an error of about 1e-8 norms in the distance of rows that are (nearly) equal; the
     distance of a row to itself is exactly 0 if Y is left out.

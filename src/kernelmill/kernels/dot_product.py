@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_integer, check_positive
 from kernelmill.kernels.angles import inner_products
 from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
-from kernelmill.random.arguments import checked_integer, checked_positive
 
 # A series whose last half of so many terms still matters is not summed.
 _MOST_TERMS = 1 << 13
@@ -56,8 +56,8 @@ class DotProductKernel(RotationInvariantKernel):
         ndarray of shape (count,)
             Finite and not negative.
         """
-        count = checked_integer("count", count, 0)
-        found = self._coefficients(count, checked_positive("scale", scale))
+        count = check_integer("count", count, 0)
+        found = self._coefficients(count, check_positive("scale", scale))
         if not np.isfinite(found).all():
             bad = int(np.flatnonzero(~np.isfinite(found))[0])
             raise ValueError(
@@ -80,7 +80,7 @@ class DotProductKernel(RotationInvariantKernel):
         >>> len(ExponentialDotProduct().terms(1.0))
         19
         """
-        t = checked_positive("t", t)
+        t = check_positive("t", t)
         if self.degree is not None:
             return self.coefficients(self.degree + 1, scale=t)
         count = _FIRST_TERMS

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_positive
 from kernelmill.kernels.dot_product import DotProductKernel
-from kernelmill.random.arguments import checked_positive
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ExponentialDotProduct(DotProductKernel):
     length_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        scale = checked_positive("length_scale", self.length_scale)
+        scale = check_positive("length_scale", self.length_scale)
         object.__setattr__(self, "length_scale", scale)
 
     @property

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_integer, check_start
 from kernelmill.kernels.base import RadialKernel
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer, checked_start
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Gaussian(RadialKernel):
         self, stream: Stream, n: int, dim: int, *, start: int = 0
     ) -> NDArray[np.float64]:
         """Independent standard normal vectors; see `Kernel.frequencies`."""
-        n, dim = checked_integer("n", n, 0), checked_integer("dim", dim, 1)
-        return stream.normals((n, dim), start=checked_start(start) * dim)
+        n, dim = check_integer("n", n, 0), check_integer("dim", dim, 1)
+        return stream.normals((n, dim), start=check_start(start) * dim)
 
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:
         return stream.chis(n, dim, start=start)

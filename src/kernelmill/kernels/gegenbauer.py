@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_integer, check_positive
 from kernelmill.kernels.dot_product import DotProductKernel
 from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
 from kernelmill.kernels.sphere_power import SpherePower, mean_power_coefficients
 from kernelmill.kernels.zonal import Zonal
-from kernelmill.random.arguments import checked_integer, checked_positive
 
 __all__ = [
     "SphericalExpansion",
@@ -46,7 +46,7 @@ def number_of_harmonics(dim: int, degree: int) -> int:
     >>> [number_of_harmonics(3, n) for n in range(5)]
     [1, 3, 5, 7, 9]
     """
-    d, n = checked_dim(dim), checked_integer("degree", degree, 0)
+    d, n = check_dim(dim), check_integer("degree", degree, 0)
     return 1 if n == 0 else (2 * n + d - 2) * math.comb(n + d - 3, n - 1) // n
 
 
@@ -67,7 +67,7 @@ def legendre_recurrence(
     a, b : ndarray of shape (max_degree,)
         Those of n = 0, ..., max_degree - 1; :math:`b_0` is 0.
     """
-    d, count = checked_dim(dim), checked_integer("max_degree", max_degree, 0)
+    d, count = check_dim(dim), check_integer("max_degree", max_degree, 0)
     n = np.arange(1, count)
     a, b = np.ones(count), np.zeros(count)
     a[1:] = (2 * n + d - 2) / (n + d - 2)
@@ -110,9 +110,9 @@ def power_in_legendre_polynomials(dim: int, max_power: int) -> NDArray[np.float6
            [0.33333333, 0.        , 0.66666667, 0.        ],
            [0.        , 0.6       , 0.        , 0.4       ]])
     """
-    count = checked_integer("max_power", max_power, 0) + 1
+    count = check_integer("max_power", max_power, 0) + 1
     out = np.zeros((count, count))
-    for k, row in enumerate(_walk(checked_dim(dim), count)):
+    for k, row in enumerate(_walk(check_dim(dim), count)):
         out[k] = row
     return out
 
@@ -227,9 +227,9 @@ def spherical_expansion(
     >>> found.weights.round(4)
     array([1.    , 2.    , 0.3333, 0.6667])
     """
-    d, radius = checked_dim(dim), checked_positive("radius", radius)
+    d, radius = check_dim(dim), check_positive("radius", radius)
     if max_degree is not None:
-        max_degree = checked_integer("max_degree", max_degree, 0, _MOST_DEGREES)
+        max_degree = check_integer("max_degree", max_degree, 0, _MOST_DEGREES)
     if isinstance(kernel, DotProductKernel):
         return _of_dot_product(kernel, d, max_degree, radius)
     if isinstance(kernel, SpherePower):
@@ -243,9 +243,9 @@ def spherical_expansion(
     )
 
 
-def checked_dim(dim: Any) -> int:
+def check_dim(dim: Any) -> int:
     """`dim` as a number of dimensions in which spheres have harmonics of all degrees."""
-    d = checked_integer("dim", dim, 1)
+    d = check_integer("dim", dim, 1)
     if d < 2:
         raise ValueError(
             "dim must be at least 2, got 1; on a line there are no harmonics beyond degree 1: give "

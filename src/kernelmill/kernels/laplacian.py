@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_integer, check_positive, check_start
 from kernelmill.kernels.base import LONGEST_FREQUENCY, Kernel
 from kernelmill.kernels.distances import manhattan_distances
-from kernelmill.kernels.points import checked_pair
+from kernelmill.kernels.points import check_pair
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer, checked_positive, checked_start
 
 
 @dataclass(frozen=True)
@@ -34,25 +34,25 @@ class Laplacian(Kernel):
         self, stream: Stream, n: int, dim: int, *, start: int = 0
     ) -> NDArray[np.float64]:
         """Vectors of independent Cauchy variables; see `Kernel.frequencies`."""
-        n, dim = checked_integer("n", n, 0), checked_integer("dim", dim, 1)
-        draws = stream.cauchys((n, dim), start=checked_start(start) * dim)
+        n, dim = check_integer("n", n, 0), check_integer("dim", dim, 1)
+        draws = stream.cauchys((n, dim), start=check_start(start) * dim)
         return np.clip(draws, -LONGEST_FREQUENCY, LONGEST_FREQUENCY, out=draws)
 
     def length_scale_from_gamma(self, gamma: float) -> float:
         """1 / gamma, as in scikit-learn's `laplacian_kernel`."""
-        return 1 / checked_positive("gamma", gamma)
+        return 1 / check_positive("gamma", gamma)
 
     def length_scale_of_spread(self, dim: int, variance: float) -> float:
         """The length scale called "scale": dim * sqrt(variance / 2).
 
         Distances are sums of `dim` absolute differences. If `variance` is 0, gamma is 1.
         """
-        spread = self._checked_spread(dim, variance)
+        spread = self._check_spread(dim, variance)
         return dim * math.sqrt(variance / 2) if spread > 0 else self.length_scale_from_gamma(1.0)
 
     def distances(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
         """The distances that the kernel is a function of: sums of absolute differences."""
-        return manhattan_distances(*checked_pair(X, Y))
+        return manhattan_distances(*check_pair(X, Y))
 
     def _values(self, X: Any, Y: Any, length_scale: float) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):

@@ -61,7 +61,7 @@ class Maclaurin(DotProductKernel):
                 "value must be None where the coefficients are an array, which says all, got "
                 f"{name_of(value)}; leave it out, or give the coefficients as a function of n."
             )
-        law = coefficients if callable(coefficients) else checked_coefficients(coefficients)
+        law = coefficients if callable(coefficients) else check_coefficients(coefficients)
         object.__setattr__(self, "law", law)
         object.__setattr__(self, "profile", value)
 
@@ -167,7 +167,7 @@ class Maclaurin(DotProductKernel):
         return (self.law if callable(self.law) else self.law.tobytes(), self.profile)
 
 
-def checked_coefficients(coefficients: ArrayLike) -> NDArray[np.float64]:
+def check_coefficients(coefficients: ArrayLike) -> NDArray[np.float64]:
     """A read-only array of finite coefficients >= 0, up to the last positive one."""
     array = as_real(coefficients, "coefficients", "they are real").astype(np.float64)
     if array.ndim != 1 or array.size == 0:

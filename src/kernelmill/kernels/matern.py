@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_positive
 from kernelmill.kernels.base import RadialKernel
 from kernelmill.kernels.bessel import normalized_bessel_k
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_positive
 
 # Beyond, the difference to the Gaussian kernel is below the rounding of doubles.
 _LIKE_GAUSSIAN = 1e16
@@ -53,7 +53,7 @@ class Matern(RadialKernel):
 
     def __post_init__(self) -> None:
         if not (isinstance(self.nu, (float, np.floating)) and self.nu == math.inf):
-            object.__setattr__(self, "nu", checked_positive("nu", self.nu))
+            object.__setattr__(self, "nu", check_positive("nu", self.nu))
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
         """The kernel at points so many length scales apart, the same for every `dim`."""

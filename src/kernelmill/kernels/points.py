@@ -15,12 +15,12 @@ from kernelmill.transforms.arrays import as_real
 _BLOCK = 1 << 20
 
 
-def checked_pair(X: Any, Y: Any) -> tuple[Any, Any]:
+def check_pair(X: Any, Y: Any) -> tuple[Any, Any]:
     """Two sets of points with the same number of columns; the second is None if it is the first."""
-    first = checked_points(X, "X")
+    first = check_points(X, "X")
     if Y is None or Y is X:
         return first, None
-    second = checked_points(Y, "Y")
+    second = check_points(Y, "Y")
     if first.shape[1] != second.shape[1]:
         raise ValueError(
             f"X and Y must have the same number of columns, got {first.shape[1]} and "
@@ -29,7 +29,7 @@ def checked_pair(X: Any, Y: Any) -> tuple[Any, Any]:
     return first, second
 
 
-def checked_points(X: Any, name: str) -> Any:
+def check_points(X: Any, name: str) -> Any:
     """`X` as a float64 array of finite rows, or as a csr_array of such if it is sparse."""
     if is_sparse(X):
         _check_shape(X.shape, name)

@@ -9,8 +9,8 @@ import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_integer, check_positive
 from kernelmill.kernels.dot_product import DotProductKernel
-from kernelmill.random.arguments import checked_integer, checked_positive
 
 # Binomial coefficients and powers of numbers in [1/2, 1) are floats up to this degree.
 _MOST_BY_FACTORS = 1000
@@ -45,9 +45,9 @@ class Polynomial(DotProductKernel):
     coef0: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", checked_integer("degree", self.degree, 1))
-        object.__setattr__(self, "gamma", checked_positive("gamma", self.gamma))
-        object.__setattr__(self, "coef0", _checked_not_negative("coef0", self.coef0))
+        object.__setattr__(self, "degree", check_integer("degree", self.degree, 1))
+        object.__setattr__(self, "gamma", check_positive("gamma", self.gamma))
+        object.__setattr__(self, "coef0", _check_not_negative("coef0", self.coef0))
 
     def value(self, t: ArrayLike) -> NDArray[np.float64]:
         """The kernel of points whose inner products are t, elementwise."""
@@ -82,11 +82,11 @@ class Polynomial(DotProductKernel):
         return out
 
 
-def _checked_not_negative(name: str, value: float) -> float:
+def _check_not_negative(name: str, value: float) -> float:
     if isinstance(value, (int, float, np.integer, np.floating)) and value == 0:
         return 0.0
     try:
-        return checked_positive(name, value)
+        return check_positive(name, value)
     except (TypeError, ValueError) as error:
         message = f"{name} must be a finite number that is not negative, got {value!r}"
         raise type(error)(message) from None

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_positive
 from kernelmill.kernels.base import RadialKernel
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_positive
 
 # Squares of larger distances would overflow.
 _FARTHEST = 1e150
@@ -40,7 +40,7 @@ class RationalQuadratic(RadialKernel):
     gaussian_mixture: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", checked_positive("alpha", self.alpha))
+        object.__setattr__(self, "alpha", check_positive("alpha", self.alpha))
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
         """The kernel at points so many length scales apart, the same for every `dim`."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.kernels.points import checked_pair
+from kernelmill.kernels.points import check_pair
 
 
 class RotationInvariantKernel(ABC):
@@ -30,7 +30,7 @@ class RotationInvariantKernel(ABC):
         ndarray of shape (n_X, n_Y)
             float64, whatever the dtype of the points; infinite where that overflows.
         """
-        return self._values(*checked_pair(X, Y))
+        return self._values(*check_pair(X, Y))
 
     @abstractmethod
     def _values(self, X: Any, Y: Any) -> NDArray[np.float64]:

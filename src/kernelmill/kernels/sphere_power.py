@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_integer
 from kernelmill.kernels.angles import cosines_and_norms
-from kernelmill.kernels.maclaurin import checked_coefficients
+from kernelmill.kernels.maclaurin import check_coefficients
 from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
-from kernelmill.random.arguments import checked_integer
 
 __all__ = ["SpherePower", "mean_power_coefficients"]
 
@@ -65,7 +65,7 @@ class SpherePower(RotationInvariantKernel):
                 "coefficients must be an array, the sum being finite, got a function; give its "
                 "first values."
             )
-        checked = checked_coefficients(coefficients)
+        checked = check_coefficients(coefficients)
         if checked.size > _MOST_COEFFICIENTS:
             raise ValueError(
                 f"coefficients must be at most {_MOST_COEFFICIENTS}, got {checked.size}; leave out "
@@ -107,7 +107,7 @@ class SpherePower(RotationInvariantKernel):
 
 def mean_power_coefficients(power: int, dim: int) -> NDArray[np.float64]:
     """Of cos**0, ..., cos**power in the mean power of unit vectors, each rounded once."""
-    p, d = checked_integer("power", power, 0), checked_integer("dim", dim, 1)
+    p, d = check_integer("power", power, 0), check_integer("dim", dim, 1)
     denominator = math.prod(range(d, d + 2 * p, 2))
     out = np.zeros(p + 1)
     for j in range(p % 2, p + 1, 2):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_positive
 from kernelmill.kernels.angles import cosines_and_norms
 from kernelmill.kernels.custom_draws import name_of
 from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
-from kernelmill.random.arguments import checked_positive
 from kernelmill.transforms.arrays import as_real
 
 
@@ -67,7 +67,7 @@ class Zonal(RotationInvariantKernel):
             raise TypeError(f"maclaurin must be a function of a count or None, got {maclaurin!r}.")
         is_zero = isinstance(power, (int, float, np.number)) and power == 0
         object.__setattr__(self, "profile", profile)
-        object.__setattr__(self, "power", 0.0 if is_zero else checked_positive("power", power))
+        object.__setattr__(self, "power", 0.0 if is_zero else check_positive("power", power))
         object.__setattr__(self, "maclaurin", maclaurin)
 
     def value(self, cosine: ArrayLike) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from kernelmill.learners.mapped_rows import (
 )
 from kernelmill.learners.training_state import stream_from_arrays
 from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.validation import checked_data
+from kernelmill.maps.validation import check_data
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 
@@ -75,7 +75,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             stream = Stream.from_random_state(self.random_state)
         feature_map = unfitted_feature_map(self.feature_map, stream, self.n_threads)
         self.stream_ = Stream.from_random_state(None) if stream is None else stream
-        X = self._checked_rows(X, reset=True, feature_map=feature_map)
+        X = self._check_rows(X, reset=True, feature_map=feature_map)
         if isinstance(feature_map, FeatureMap):
             self.feature_map_ = feature_map.fit(X)
         else:
@@ -113,11 +113,11 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             return stream_from_arrays(saved)
         return Stream.from_random_state(self.random_state)
 
-    def _checked_rows(self, X: Any, *, reset: bool, feature_map: Any = None) -> Any:
+    def _check_rows(self, X: Any, *, reset: bool, feature_map: Any = None) -> Any:
         """X as kernelmill's maps take it; other transformers get it as it was given."""
         feature_map = self.feature_map_ if feature_map is None else feature_map
         if isinstance(feature_map, FeatureMap):
-            return checked_data(self, X, reset=reset, keep_integers=True)
+            return check_data(self, X, reset=reset, keep_integers=True)
         _check_feature_names(self, X, reset=reset)
         if hasattr(X, "shape"):
             _check_n_features(self, X, reset=reset)
@@ -145,7 +145,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     def _scores(self, X: Any) -> NDArray[Any]:
         """z(x)ᵀ W + b for each row of X, of shape (n_samples, n_outputs)."""
         check_is_fitted(self)
-        X = self._checked_rows(X, reset=False)
+        X = self._check_rows(X, reset=False)
         coef = np.atleast_2d(self.coef_)
         scores: NDArray[Any] | None = None
         weights = coef.T

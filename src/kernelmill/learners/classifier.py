@@ -14,11 +14,12 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
+from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.learners.classifier_training import TrainedClassifier
 from kernelmill.learners.labelled_blocks import BlockSource
 from kernelmill.learners.labels import (
-    checked_classes,
-    checked_labels,
+    check_classes,
+    check_labels,
     class_factors,
     codes_of,
     row_weights,
@@ -26,8 +27,6 @@ from kernelmill.learners.labels import (
 from kernelmill.learners.learner_values import learner_record
 from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.problem import LabelledRows, RowSource, codes_of_scores
-from kernelmill.maps.base import checked_choice
-from kernelmill.random.arguments import checked_integer, checked_positive
 from kernelmill.storage import write_model_file
 
 __all__ = ["KernelClassifier"]
@@ -205,8 +204,8 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
             self._check_parameters()
             checkpoint, saved = self._checkpoint(X, y, sample_weight)
             X = self._start(X, self._repeatable_stream(saved), y)
-            labels = checked_labels(y, X, type(self).__name__)
-            self.classes_ = checked_classes(labels)
+            labels = check_labels(y, X, type(self).__name__)
+            self.classes_ = check_classes(labels)
             codes = codes_of(labels, self.classes_)
             plain = row_weights(sample_weight, X, codes, None)
             totals = np.bincount(codes, plain, len(self.classes_)).astype(np.float64)
@@ -267,14 +266,14 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
             n_rows, totals = None, None
             if classes is None or isinstance(self.class_weight, str):
                 classes, totals, n_rows = self._collect_classes(source, classes)
-            self.classes_ = checked_classes(classes)
+            self.classes_ = check_classes(classes)
             factors = class_factors(self.class_weight, self.classes_, totals)
 
-            def checked_blocks() -> Iterator[LabelledRows]:
+            def check_blocks() -> Iterator[LabelledRows]:
                 for X, y, weight in source:
                     yield self._labelled(X, y, weight, factors)
 
-            checked = RowSource(checked_blocks, n_rows, repeatable=source.repeatable)
+            checked = RowSource(check_blocks, n_rows, repeatable=source.repeatable)
             self._learn(checked, probe, checkpoint, saved)
         return self
 
@@ -306,7 +305,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
                         "will come."
                     )
                 X = self._start(X, None, y)
-                self.classes_ = checked_classes(classes)
+                self.classes_ = check_classes(classes)
                 self._set_solver(self._probe(X).shape[1])
                 self._set_alpha(None)
                 self._training = self._statistics = None
@@ -432,8 +431,8 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         write_model_file(path, kind="learner", record=record, tensors=tensors)
 
     def _check_parameters(self) -> None:
-        checked_choice("loss", self.loss, tuple(LOSSES))
-        checked_choice("solver", self.solver, _SOLVERS)
+        check_choice("loss", self.loss, tuple(LOSSES))
+        check_choice("solver", self.solver, _SOLVERS)
         if self.alpha is not None and not (
             isinstance(self.alpha, Real) and 0 <= float(self.alpha) < np.inf
         ):
@@ -442,9 +441,9 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
             )
         for name in ("epochs", "batch_size"):
             if getattr(self, name) is not None:
-                checked_integer(name, getattr(self, name), 1)
-        checked_integer("patience", self.patience, 1)
-        checked_positive("tol", self.tol)
+                check_integer(name, getattr(self, name), 1)
+        check_integer("patience", self.patience, 1)
+        check_positive("tol", self.tol)
         if self.validation_fraction is not None and not (
             isinstance(self.validation_fraction, Real) and 0 <= float(self.validation_fraction) < 1
         ):
@@ -465,8 +464,8 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
     def _labelled(
         self, X: Any, y: Any, sample_weight: Any, factors: NDArray[np.float64] | None
     ) -> LabelledRows:
-        X = self._checked_rows(X, reset=False)
-        codes = codes_of(checked_labels(y, X, type(self).__name__), self.classes_)
+        X = self._check_rows(X, reset=False)
+        codes = codes_of(check_labels(y, X, type(self).__name__), self.classes_)
         return LabelledRows(X, codes, row_weights(sample_weight, X, codes, factors))
 
     def _collect_classes(
@@ -479,11 +478,11 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
                 "give `classes` (and class_weight as a dict, if any), or a list instead of a "
                 "generator."
             )
-        known: NDArray[Any] | None = None if classes is None else checked_classes(classes)
+        known: NDArray[Any] | None = None if classes is None else check_classes(classes)
         totals = np.zeros(0 if known is None else len(known))
         n_rows = 0
         for X, y, weight in source:
-            labels = checked_labels(y, X, type(self).__name__)
+            labels = check_labels(y, X, type(self).__name__)
             if classes is None:
                 found = np.unique(labels)
                 both = found if known is None else np.union1d(known, found)

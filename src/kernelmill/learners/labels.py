@@ -13,10 +13,10 @@ from sklearn.utils.validation import _check_sample_weight, _check_y
 
 from kernelmill.learners.mapped_rows import n_rows_of
 
-__all__ = ["checked_classes", "checked_labels", "class_factors", "codes_of", "row_weights"]
+__all__ = ["check_classes", "check_labels", "class_factors", "codes_of", "row_weights"]
 
 
-def checked_labels(y: Any, X: Any, name: str) -> NDArray[Any]:
+def check_labels(y: Any, X: Any, name: str) -> NDArray[Any]:
     """Labels of classes, one for each row of X."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
@@ -32,7 +32,7 @@ def checked_labels(y: Any, X: Any, name: str) -> NDArray[Any]:
     return labels
 
 
-def checked_classes(classes: Any) -> NDArray[Any]:
+def check_classes(classes: Any) -> NDArray[Any]:
     """Two or more different labels, sorted."""
     listed = np.asarray(list(classes) if isinstance(classes, (set, frozenset)) else classes)
     if listed.ndim != 1:

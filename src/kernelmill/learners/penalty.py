@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.learners.ridge import checked_alpha
-from kernelmill.random.arguments import checked_positive
+from kernelmill.arguments import check_positive
+from kernelmill.learners.ridge import check_alpha
 
 __all__ = ["penalties", "single_penalty"]
 
@@ -21,8 +21,8 @@ def single_penalty(alpha: Any, noise: Any) -> float:
             "leave one out."
         )
     if noise is not None:
-        return checked_positive("noise", noise)
-    return 1.0 if alpha is None else checked_alpha("alpha", alpha)
+        return check_positive("noise", noise)
+    return 1.0 if alpha is None else check_alpha("alpha", alpha)
 
 
 def penalties(alpha: Any, noise: Any) -> float | NDArray[np.float64]:

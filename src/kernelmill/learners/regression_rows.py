@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from kernelmill.learners.mapped_rows import features_of, n_rows_of, row_blocks, take_rows
-from kernelmill.learners.statistics import checked_weights
+from kernelmill.learners.statistics import check_weights
 
-__all__ = ["Block", "checked_targets", "feature_blocks", "gathered", "optional_weights"]
+__all__ = ["Block", "check_targets", "feature_blocks", "gathered", "optional_weights"]
 
 Block = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64] | None]
 """Features (n, D), targets (n, T) and weights (n,), or None for weights of one."""
@@ -20,7 +20,7 @@ Block = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64] | None]
 _Labels = tuple[NDArray[np.float64], NDArray[np.float64] | None]
 
 
-def checked_targets(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
+def check_targets(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
     """The targets in float64, of one or two dimensions as given."""
     if y is None:
         raise ValueError(
@@ -55,7 +55,7 @@ def optional_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | N
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight)
-    return checked_weights(np.full(n_rows, weights) if weights.ndim == 0 else weights, n_rows)
+    return check_weights(np.full(n_rows, weights) if weights.ndim == 0 else weights, n_rows)
 
 
 def feature_blocks(

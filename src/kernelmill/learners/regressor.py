@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
+from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.learners.learner_values import learner_record
 from kernelmill.learners.mapped_rows import take_rows
 from kernelmill.learners.mapped_statistics import MappedStatistics
@@ -19,9 +20,7 @@ from kernelmill.learners.regression_rows import feature_blocks
 from kernelmill.learners.regressor_prediction import PredictingRegressor
 from kernelmill.learners.resumable_blocks import ResumableBlocks
 from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
-from kernelmill.maps.base import checked_choice
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer, checked_positive
 from kernelmill.storage import write_model_file
 
 __all__ = ["KernelRegressor"]
@@ -252,7 +251,7 @@ class KernelRegressor(
                 return self
             rows = rows_per_update(self.coef_.shape[1])
             statistics = RidgeStatistics(*self.coef_.shape[::-1])
-            X, Y, weights = self._checked_block(X, y, sample_weight, reset=False)
+            X, Y, weights = self._check_block(X, y, sample_weight, reset=False)
             for block in feature_blocks(self.feature_map_, X, Y, weights, rows):
                 statistics.update(*block)
             # Into the new ones, not the old ones: those stay whole whatever happens.
@@ -413,11 +412,11 @@ class KernelRegressor(
         write_model_file(path, kind="learner", record=record, tensors=tensors)
 
     def _check_parameters(self) -> None:
-        checked_choice("solver", self.solver, ("auto", "exact", "cg"))
-        checked_choice("scoring", self.scoring, ("gcv", "loo"))
-        checked_integer("tune_budget", self.tune_budget, 1)
-        checked_integer("max_iter", self.max_iter, 1)
-        checked_positive("tol", self.tol)
+        check_choice("solver", self.solver, ("auto", "exact", "cg"))
+        check_choice("scoring", self.scoring, ("gcv", "loo"))
+        check_integer("tune_budget", self.tune_budget, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_positive("tol", self.tol)
         penalties(self.alpha, self.noise)
 
     def _refuse_what_needs_rows(self, method: str) -> None:

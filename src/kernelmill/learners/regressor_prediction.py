@@ -37,7 +37,7 @@ class PredictingRegressor(TrainedRegressor):
             Only with `return_std`. The uncertainty of the intercept is part of it.
         """
         check_is_fitted(self)
-        X = self._checked_rows(X, reset=False)
+        X = self._check_rows(X, reset=False)
         if return_std and hasattr(self, "_is_loaded") and not hasattr(self, "_fit"):
             raise ValueError(
                 "return_std needs the factor of the exact solver, got a regressor from a file "

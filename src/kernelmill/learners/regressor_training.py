@@ -21,7 +21,7 @@ from kernelmill.learners.passed_blocks import PassedBlocks
 from kernelmill.learners.penalty import penalties
 from kernelmill.learners.regression_rows import (
     Block,
-    checked_targets,
+    check_targets,
     feature_blocks,
     gathered,
     optional_weights,
@@ -34,7 +34,7 @@ from kernelmill.learners.regression_state import (
     rows_to_arrays,
 )
 from kernelmill.learners.resumable_blocks import ResumableBlocks, Rows
-from kernelmill.learners.ridge import checked_alpha
+from kernelmill.learners.ridge import check_alpha
 from kernelmill.learners.ridge_fit import RidgeFit, ridge_fit
 from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
 from kernelmill.learners.tuning import tuned_map
@@ -239,7 +239,7 @@ class TrainedRegressor(KernelMachine):
             X,
             Y,
             weights,
-            alpha=None if self.alpha is None else checked_alpha("alpha with tune=True", self.alpha),
+            alpha=None if self.alpha is None else check_alpha("alpha with tune=True", self.alpha),
             noise=self.noise,
             fit_intercept=self.fit_intercept,
             budget=self.tune_budget,
@@ -254,15 +254,15 @@ class TrainedRegressor(KernelMachine):
         noise = estimate if self.noise is None else np.full_like(estimate, self.noise)
         self.noise_ = noise if self._targets_ndim == 2 else float(noise[0])
 
-    def _checked_block(
+    def _check_block(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, stream: Stream | None = None
     ) -> Rows:
         """Checked rows; the first ones, with `reset`, are what the map is fitted on."""
         if y is None:
-            checked_targets(self, y, 0)
-        X = self._start(X, stream, y) if reset else self._checked_rows(X, reset=False)
+            check_targets(self, y, 0)
+        X = self._start(X, stream, y) if reset else self._check_rows(X, reset=False)
         n_rows = n_rows_of(X)
-        Y = checked_targets(self, y, n_rows)
+        Y = check_targets(self, y, n_rows)
         shape = Y.shape[1:]
         if reset:
             self._targets_ndim, self._n_outputs = Y.ndim, Y[:1].size

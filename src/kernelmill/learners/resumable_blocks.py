@@ -71,7 +71,7 @@ class ResumableBlocks:
             self._digest = digest_of_block(*parts)
             self.checkpoint, self.saved = regressor._opened_checkpoint(self._digest)
             stream = regressor._repeatable_stream(self.saved)
-        first_rows: Rows = regressor._checked_block(*parts, reset=True, stream=stream)
+        first_rows: Rows = regressor._check_block(*parts, reset=True, stream=stream)
         self._first = [first_rows]
         self._probe: NDArray[Any] | None = None
 
@@ -102,7 +102,7 @@ class ResumableBlocks:
 
     def _checked(self, number: int, block: Any, passed: PassedBlocks) -> Rows:
         parts = unpacked(block, number)
-        checked: Rows = self._regressor._checked_block(*parts, reset=False)
+        checked: Rows = self._regressor._check_block(*parts, reset=False)
         digest = "" if self.checkpoint is None else digest_of_block(*parts)
         passed.enter(n_rows_of(checked[0]), digest)
         return checked

@@ -11,12 +11,12 @@ from scipy.linalg import eigh
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf
 
-__all__ = ["CholeskyInverse", "Inverse", "NormalEquations", "SpectralInverse", "checked_alpha"]
+__all__ = ["CholeskyInverse", "Inverse", "NormalEquations", "SpectralInverse", "check_alpha"]
 
 _Array = NDArray[np.float64]
 
 
-def checked_alpha(name: str, value: Any) -> float:
+def check_alpha(name: str, value: Any) -> float:
     """A penalty or variance as a float: finite and not negative."""
     if isinstance(value, (bool, np.bool_)) or not np.isscalar(value) or isinstance(value, str):
         raise TypeError(f"{name} must be a number, got {value!r}.")
@@ -146,7 +146,7 @@ class NormalEquations:
         Where rounding leaves the matrix without a Cholesky factor, as it may with α below 1e-12 of
         its trace, eigenvalues that rounding has made negative count as zero.
         """
-        alpha = checked_alpha("alpha", alpha)
+        alpha = check_alpha("alpha", alpha)
         if self._eigenvalues is None and not self._factor(alpha):
             if alpha == 0.0:
                 self._restore()

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm, dgemv, dsyr, dsyrk
 
+from kernelmill.arguments import check_integer
 from kernelmill.learners.ridge import NormalEquations
-from kernelmill.random.arguments import checked_integer
 from kernelmill.runtime.interrupts import interrupts_deferred
 
-__all__ = ["RidgeStatistics", "checked_weights", "rows_per_update"]
+__all__ = ["RidgeStatistics", "check_weights", "rows_per_update"]
 
 _LARGEST = 1e140  # sums of squares and of products of such numbers are finite
 _MOST_ROWS = 2047  # and one more row, see `update`
@@ -72,8 +72,8 @@ class RidgeStatistics:
     """
 
     def __init__(self, n_features: int, n_targets: int) -> None:
-        n_features = checked_integer("n_features", n_features, 1)
-        n_targets = checked_integer("n_targets", n_targets, 1)
+        n_features = check_integer("n_features", n_features, 1)
+        n_targets = check_integer("n_targets", n_targets, 1)
         self.n_rows = 0
         self.weight = 0.0
         self.log_weight = 0.0
@@ -120,7 +120,7 @@ class RidgeStatistics:
                 f"Z and Y must have as many rows, got {len(Z)} and {len(Y)}; give the targets of "
                 "the same rows."
             )
-        weights = None if sample_weight is None else checked_weights(sample_weight, len(Z))
+        weights = None if sample_weight is None else check_weights(sample_weight, len(Z))
         if not len(Z) or (weights is not None and not weights.any()):
             return self
         step = min(len(Z), rows_per_update(self.n_features))
@@ -284,7 +284,7 @@ class RidgeStatistics:
         )
 
 
-def checked_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     """The weights of rows in float64: one for each, finite, none negative."""
     weights = np.asarray(sample_weight)
     if weights.dtype.kind not in "fiub":

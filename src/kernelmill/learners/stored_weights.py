@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.maps.base import checked_choice
+from kernelmill.arguments import check_choice
 from kernelmill.storage import ModelFileError
 
 __all__ = ["WEIGHTS", "weights_from_tensors", "weights_to_tensors"]
@@ -32,7 +32,7 @@ def weights_to_tensors(coef: NDArray[Any], weights: str) -> dict[str, NDArray[An
     >>> weights_from_tensors(tensors, "float16", np.float64).round(8)
     array([[ 1.e-07, -3.e-05]])
     """
-    checked_choice("weights", weights, WEIGHTS)
+    check_choice("weights", weights, WEIGHTS)
     if not np.isfinite(coef).all():
         raise ModelFileError("The weights must be finite to be saved, and are not; fit again.")
     if weights == "float64":

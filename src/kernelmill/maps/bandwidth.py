@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_positive
 from kernelmill.kernels import Kernel
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_positive
 
 __all__ = ["resolve_gamma", "resolve_length_scale"]
 
@@ -38,14 +38,14 @@ def _resolve(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
             f"and gamma={gamma!r}; leave one out."
         )
     if gamma is not None and not isinstance(gamma, str):
-        return kernel.length_scale_from_gamma(checked_positive("gamma", gamma))
+        return kernel.length_scale_from_gamma(check_positive("gamma", gamma))
     if isinstance(length_scale, (list, tuple, np.ndarray)) and np.size(length_scale) != 1:
         raise ValueError(
             "length_scale must be one number, 'scale' or 'median', got an array; for one of each "
             "column, divide the columns of X by them first."
         )
     if length_scale is not None and not isinstance(length_scale, str):
-        return checked_positive("length_scale", length_scale)
+        return check_positive("length_scale", length_scale)
     if gamma is not None and gamma != "scale":
         hint = {"median": "; use length_scale='median'", "auto": "; write gamma=1 / X.shape[1]"}
         raise ValueError(
@@ -77,7 +77,7 @@ def resolve_gamma(gamma: Any, X: Any) -> float:
             hint = "; write gamma=1 / X.shape[1]" if gamma == "auto" else ""
             raise ValueError(f"gamma must be a positive number or 'scale', got {gamma!r}{hint}.")
         try:
-            return checked_positive("gamma", gamma)
+            return check_positive("gamma", gamma)
         except (TypeError, ValueError) as error:
             raise type(error)(
                 f"gamma must be a positive, finite number or 'scale', got {gamma!r}."

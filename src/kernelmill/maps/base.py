@@ -11,21 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from kernelmill.maps.validation import REAL, checked_data
+from kernelmill.arguments import check_integer
+from kernelmill.maps.validation import REAL, check_data
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer
 from kernelmill.runtime.threads import resolve_threads
 
-__all__ = ["FeatureMap", "checked_choice"]
+__all__ = ["FeatureMap"]
 
 MOST_COMPONENTS = 2**31 - 1
-
-
-def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """`value` if it is one of the choices."""
-    if isinstance(value, str) and value in choices:
-        return value
-    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
 class FeatureMap(
@@ -65,12 +58,12 @@ class FeatureMap(
         """
         before = dict(vars(self))
         try:
-            n_components = checked_integer("n_components", self.n_components, 1)
+            n_components = check_integer("n_components", self.n_components, 1)
             if n_components > MOST_COMPONENTS:
                 raise ValueError(f"n_components must be below 2**31, got {n_components}.")
             resolve_threads(self.n_threads)
             self._check_parameters()
-            X = checked_data(self, X, reset=True)
+            X = check_data(self, X, reset=True)
             self._learn(X)
             self.stream_ = Stream.from_random_state(self.random_state)
             self._build(X.shape[1], n_components)
@@ -109,7 +102,7 @@ class FeatureMap(
 
     def _restore(self, dim: int, stream: Stream, learnt: Mapping[str, Any]) -> Self:
         """Make a new map the one that `fit` left with these attributes; nothing is drawn yet."""
-        n_components = checked_integer("n_components", self.n_components, 1, MOST_COMPONENTS)
+        n_components = check_integer("n_components", self.n_components, 1, MOST_COMPONENTS)
         resolve_threads(self.n_threads)
         self._check_parameters()
         self.__dict__.update(learnt)
@@ -142,7 +135,7 @@ class FeatureMap(
         """
         if not self._is_plain(X):
             check_is_fitted(self)
-            X = checked_data(self, X, reset=False)
+            X = check_data(self, X, reset=False)
         return self._features(X)
 
     def _is_plain(self, X: Any) -> bool:
@@ -171,8 +164,8 @@ class FeatureMap(
         ndarray of shape (n_X, n_Y)
         """
         check_is_fitted(self)
-        X = checked_data(self, X, reset=False)
-        Y = None if Y is None else checked_data(self, Y, reset=False)
+        X = check_data(self, X, reset=False)
+        Y = None if Y is None else check_data(self, Y, reset=False)
         return self._exact_kernel(X, Y)
 
     def __sklearn_tags__(self) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_choice
 from kernelmill.kernels import Polynomial
-from kernelmill.maps.base import FeatureMap, checked_choice
+from kernelmill.maps.base import FeatureMap
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 
 __all__ = ["CountSketch"]
@@ -83,7 +84,7 @@ class CountSketch(FeatureMap):
         self.n_threads = n_threads
 
     def _check_parameters(self) -> None:
-        checked_choice("hashing", self.hashing, HASHINGS)
+        check_choice("hashing", self.hashing, HASHINGS)
 
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = Polynomial(degree=1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.arrays.rows import blocks_of_rows, rows_in_cache
 from kernelmill.kernels import (
     DotProductKernel,
@@ -21,9 +22,9 @@ from kernelmill.kernels import (
 )
 from kernelmill.kernels.angles import cosines_and_norms
 from kernelmill.kernels.gegenbauer import power_in_legendre_polynomials
-from kernelmill.kernels.points import checked_pair
+from kernelmill.kernels.points import check_pair
 from kernelmill.kernels.sphere_power import mean_power_coefficients
-from kernelmill.maps.base import FeatureMap, checked_choice
+from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.radius import resolve_radius
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.projections.fastfood import padded_size
@@ -36,7 +37,6 @@ from kernelmill.projections.zonal import (
     shared_columns,
 )
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer, checked_positive
 
 __all__ = ["DotProductFastfood"]
 
@@ -164,11 +164,11 @@ class DotProductFastfood(FeatureMap):
 
     def _check_parameters(self) -> None:
         _resolve(self.kernel)
-        checked_choice("blocks", self.blocks, _BLOCKS)
+        check_choice("blocks", self.blocks, _BLOCKS)
         if self.max_degree is not None:
-            checked_integer("max_degree", self.max_degree, 0, _MOST_DEGREES)
+            check_integer("max_degree", self.max_degree, 0, _MOST_DEGREES)
         if not isinstance(self.radius, str):
-            checked_positive("radius", self.radius)
+            check_positive("radius", self.radius)
 
     def _learn(self, X: Any) -> None:
         self.radius_ = resolve_radius(self.radius, X)
@@ -321,6 +321,6 @@ def _resolve(kernel: Any) -> DotProductKernel | Zonal | SpherePower:
 def _cut_zonal(kernel: Zonal, cut: int, dim: int, X: Any, Y: Any) -> NDArray[np.float64]:
     """A kernel of angles without its higher degrees."""
     expansion = spherical_expansion(kernel, dim, max_degree=cut)
-    cosines, own, others = cosines_and_norms(*checked_pair(X, Y))
+    cosines, own, others = cosines_and_norms(*check_pair(X, Y))
     product = np.multiply.outer(own, others)
     return np.where(product > 0, expansion.value(cosines, product), 0.0)

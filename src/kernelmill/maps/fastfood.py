@@ -7,13 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import check_choice, check_integer
 from kernelmill.kernels import Kernel, RadialKernel
-from kernelmill.maps.base import checked_choice
 from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap
 from kernelmill.projections import FourierProjection, HadamardProjection
 from kernelmill.projections.given import GivenFactors, GivenProjection
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer
 
 __all__ = ["Fastfood"]
 
@@ -201,11 +200,11 @@ class Fastfood(ShiftInvariantMap):
             n_threads=n_threads,
         )
         dim = given.block_size if n_features is None else n_features
-        return made.fit(np.zeros((1, checked_integer("n_features", dim, 1))))
+        return made.fit(np.zeros((1, check_integer("n_features", dim, 1))))
 
     def _check_kernel(self, kernel: Kernel) -> None:
-        checked_choice("structure", self.structure, _STRUCTURES)
-        checked_choice("blocks", self.blocks, _BLOCKS)
+        check_choice("structure", self.structure, _STRUCTURES)
+        check_choice("blocks", self.blocks, _BLOCKS)
         if self.factors is not None:
             if not isinstance(self.factors, GivenFactors):
                 raise TypeError(

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
+from kernelmill.arguments import check_choice, check_positive
 from kernelmill.arrays.rounding import rounded
 from kernelmill.arrays.rows import blocks_of_rows, rows_in_cache
 from kernelmill.kernels import Gaussian, Radial
 from kernelmill.maps.bandwidth import resolve_length_scale
-from kernelmill.maps.base import FeatureMap, checked_choice
+from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.centering import column_means, distances_from, minus_center
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_positive
 from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["GaussianTemplates"]
@@ -169,14 +169,14 @@ class GaussianTemplates(FeatureMap):
 
     def _check_parameters(self) -> None:
         if not callable(self.weighting):
-            checked_choice("weighting", self.weighting, ("gaussian", "student"))
+            check_choice("weighting", self.weighting, ("gaussian", "student"))
         if not (isinstance(self.spread, str) and self.spread == "scale"):
             if isinstance(self.spread, str):
                 raise ValueError(
                     f"spread must be a positive number or 'scale', got {self.spread!r}."
                 )
-            checked_positive("spread", self.spread)
-        checked_positive("df", self.df)
+            check_positive("spread", self.spread)
+        check_positive("df", self.df)
         if not isinstance(self.proper, (bool, np.bool_)):
             raise TypeError(f"proper must be True or False, got {self.proper!r}.")
         if self.proper and not self._is_gaussian():
@@ -232,7 +232,7 @@ class GaussianTemplates(FeatureMap):
 
     def _resolve_spread(self, X: Any) -> float:
         if not isinstance(self.spread, str):
-            return checked_positive("spread", self.spread)
+            return check_positive("spread", self.spread)
         dim, scale = X.shape[1], self.length_scale_
         mean_square = float(distances_from(X, self.center_, self.n_threads).mean()) / scale**2
         if not math.isfinite(mean_square):

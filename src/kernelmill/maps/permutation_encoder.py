@@ -10,9 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from kernelmill.arguments import check_choice, check_dtype, check_integer
 from kernelmill.kernels.points import dense_blocks
-from kernelmill.maps.base import checked_choice
-from kernelmill.random.arguments import checked_dtype, checked_integer
 
 __all__ = ["PermutationEncoder"]
 
@@ -112,7 +111,7 @@ class PermutationEncoder(
         before = dict(vars(self))
         try:
             self._check_parameters()
-            n = self._checked_items(X, reset=True).shape[1]
+            n = self._check_items(X, reset=True).shape[1]
             self._check_pairs(n)
             self.n_items_ = n
         except BaseException:
@@ -135,7 +134,7 @@ class PermutationEncoder(
         check_is_fitted(self)
         self._check_parameters()
         self._check_pairs(self.n_items_)
-        items = self._checked_items(X, reset=False)
+        items = self._check_items(X, reset=False)
         if self.encoding == "pairs":
             return self._pairs(items)
         return self._sparse_matrix(items) if self.sparse_output else self._dense_matrix(items)
@@ -222,9 +221,9 @@ class PermutationEncoder(
         return given
 
     def _check_parameters(self) -> None:
-        checked_choice("encoding", self.encoding, _ENCODINGS)
-        checked_integer("first", self.first, 0, 2**31)
-        checked_dtype(self.dtype, ("float64", "float32"))
+        check_choice("encoding", self.encoding, _ENCODINGS)
+        check_integer("first", self.first, 0, 2**31)
+        check_dtype(self.dtype, ("float64", "float32"))
         for name in ("normalize", "sparse_output"):
             value = getattr(self, name)
             if not isinstance(value, (bool, np.bool_)):
@@ -237,9 +236,9 @@ class PermutationEncoder(
                 'give permutations of more items, or encoding="matrix".'
             )
 
-    def _checked_items(self, X: Any, *, reset: bool) -> NDArray[np.int64]:
+    def _check_items(self, X: Any, *, reset: bool) -> NDArray[np.int64]:
         """The permutations of X, with items counted from 0."""
-        numbers = self._checked_numbers(X, reset=reset)
+        numbers = self._check_numbers(X, reset=reset)
         first, n = self.first, numbers.shape[1]
         good = (numbers >= first) & (numbers < first + n)
         if numbers.dtype.kind == "f":
@@ -257,7 +256,7 @@ class PermutationEncoder(
             raise ValueError(self._complaint(int(row), _repetition(items[row], first)))
         return items
 
-    def _checked_numbers(self, X: Any, *, reset: bool) -> NDArray[Any]:
+    def _check_numbers(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """X as an array of integers or floats with the columns that `fit` saw."""
         if isinstance(X, np.ma.MaskedArray):
             raise TypeError("X is a masked array, whose mask would be lost; drop those rows first.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelmill.random.arguments import checked_positive
+from kernelmill.arguments import check_positive
 
 __all__ = ["resolve_radius"]
 
@@ -22,7 +22,7 @@ def resolve_radius(radius: Any, X: Any) -> float:
     for dense and sparse data alike. It is 1 if X is 0.
     """
     if not isinstance(radius, str):
-        return checked_positive("radius", radius)
+        return check_positive("radius", radius)
     if radius != "scale":
         raise ValueError(f"radius must be a positive number or 'scale', got {radius!r}.")
     stored = X if isinstance(X, np.ndarray) else X.data.reshape(-1, 1)

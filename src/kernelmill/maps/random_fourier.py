@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from kernelmill.arguments import check_choice
 from kernelmill.kernels import Kernel
-from kernelmill.maps.base import checked_choice
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.projections import DenseProjection
 from kernelmill.projections.dense import SAMPLINGS
@@ -114,7 +114,7 @@ class RandomFourier(ShiftInvariantMap):
         self.n_threads = n_threads
 
     def _check_kernel(self, kernel: Kernel) -> None:
-        checked_choice("sampling", self.sampling, SAMPLINGS)
+        check_choice("sampling", self.sampling, SAMPLINGS)
         if not isinstance(self.store_matrix, (bool, np.bool_)):
             raise TypeError(f"store_matrix must be True or False, got {self.store_matrix!r}.")
 

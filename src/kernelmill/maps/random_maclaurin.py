@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_choice
 from kernelmill.kernels import DotProductKernel, resolve_dot_product
-from kernelmill.maps.base import FeatureMap, checked_choice
+from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.radius import resolve_radius
 from kernelmill.sketches.degrees import DEGREE_LAWS, degree_terms
 from kernelmill.sketches.maclaurin import MaclaurinSketch
@@ -133,7 +134,7 @@ class RandomMaclaurin(FeatureMap):
 
     def _check_parameters(self) -> None:
         resolve_dot_product(self.kernel)
-        checked_choice("degrees", self.degrees, DEGREE_LAWS)
+        check_choice("degrees", self.degrees, DEGREE_LAWS)
         for name in ("h01", "store_matrix"):
             value = getattr(self, name)
             if not isinstance(value, (bool, np.bool_)):

@@ -8,9 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_choice
 from kernelmill.kernels import Kernel, resolve
 from kernelmill.maps.bandwidth import resolve_length_scale
-from kernelmill.maps.base import FeatureMap, checked_choice
+from kernelmill.maps.base import FeatureMap
 from kernelmill.projections.layout import KINDS, FeatureLayout
 from kernelmill.random import Stream
 
@@ -46,7 +47,7 @@ class ShiftInvariantMap(FeatureMap):
     features: str
 
     def _check_parameters(self) -> None:
-        checked_choice("features", self.features, KINDS)
+        check_choice("features", self.features, KINDS)
         self._check_kernel(resolve(self.kernel))
 
     def _learn(self, X: Any) -> None:

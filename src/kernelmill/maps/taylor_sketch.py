@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.arrays.rows import blocks_of_rows
 from kernelmill.kernels import Gaussian
 from kernelmill.maps.bandwidth import resolve_length_scale
-from kernelmill.maps.base import FeatureMap, checked_choice
+from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.centering import column_means, distances_from, minus_center
 from kernelmill.projections.row_products import row_products
-from kernelmill.random.arguments import checked_integer, checked_positive
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 from kernelmill.sketches.taylor import columns_of_degrees
 
@@ -131,9 +131,9 @@ class TaylorSketch(FeatureMap):
         self.n_threads = n_threads
 
     def _check_parameters(self) -> None:
-        checked_choice("hashing", self.hashing, HASHINGS)
+        check_choice("hashing", self.hashing, HASHINGS)
         if self.degree is not None:
-            degree = checked_integer("degree", self.degree, 1)
+            degree = check_integer("degree", self.degree, 1)
             if self.n_components <= degree:
                 raise ValueError(
                     f"n_components must be above the degree, {degree}, since every term takes a "
@@ -144,9 +144,9 @@ class TaylorSketch(FeatureMap):
         if self.center is not None and self.center != "mean":
             raise ValueError(f"center must be 'mean' or None, got {self.center!r}.")
         if isinstance(self.radius, str):
-            checked_choice("radius", self.radius, ("scale",))
+            check_choice("radius", self.radius, ("scale",))
         else:
-            checked_positive("radius", self.radius)
+            check_positive("radius", self.radius)
 
     def _learn(self, X: Any) -> None:
         self.length_scale_ = resolve_length_scale(Gaussian(), self.length_scale, self.gamma, X)
@@ -183,7 +183,7 @@ class TaylorSketch(FeatureMap):
 
     def _resolve_radius(self, X: Any) -> float:
         if not isinstance(self.radius, str):
-            return checked_positive("radius", self.radius)
+            return check_positive("radius", self.radius)
         squares = distances_from(X, self.center_, self.n_threads)
         radius = math.sqrt(math.fsum(squares / squares.size)) if np.isfinite(squares).all() else 0.0
         return radius if radius > 0 else self.length_scale_

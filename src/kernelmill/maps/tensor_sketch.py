@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_choice
 from kernelmill.kernels import Polynomial
 from kernelmill.maps.bandwidth import resolve_gamma
-from kernelmill.maps.base import FeatureMap, checked_choice
+from kernelmill.maps.base import FeatureMap
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 
 __all__ = ["TensorSketch"]
@@ -111,7 +112,7 @@ class TensorSketch(FeatureMap):
         self.n_threads = n_threads
 
     def _check_parameters(self) -> None:
-        checked_choice("hashing", self.hashing, HASHINGS)
+        check_choice("hashing", self.hashing, HASHINGS)
         if not isinstance(self.gamma, str):
             resolve_gamma(self.gamma, None)
         Polynomial(self.degree, coef0=self.coef0)

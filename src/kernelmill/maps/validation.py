@@ -8,12 +8,12 @@ import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
 from sklearn.utils.validation import validate_data
 
-__all__ = ["REAL", "checked_data"]
+__all__ = ["REAL", "check_data"]
 
 REAL = (np.dtype(np.float64), np.dtype(np.float32))
 
 
-def checked_data(estimator: Any, X: Any, *, reset: bool, keep_integers: bool = False) -> Any:
+def check_data(estimator: Any, X: Any, *, reset: bool, keep_integers: bool = False) -> Any:
     """X as a finite matrix of float32 or float64: an ndarray, or a CSR array in canonical format.
 
     With `reset`, the estimator remembers the columns; otherwise they have to be the same. With

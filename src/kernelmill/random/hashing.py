@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from kernelmill import _native
-from kernelmill.random.arguments import checked_dtype, checked_integer
+from kernelmill.arguments import check_dtype, check_integer
 from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["PRIME", "HashFunction", "SignHash"]
@@ -17,7 +17,7 @@ __all__ = ["PRIME", "HashFunction", "SignHash"]
 PRIME = 2**61 - 1
 
 
-def _checked_coefficients(coefficients: Any) -> tuple[int, ...]:
+def _check_coefficients(coefficients: Any) -> tuple[int, ...]:
     try:
         given = tuple(coefficients)
     except TypeError:
@@ -26,12 +26,10 @@ def _checked_coefficients(coefficients: Any) -> tuple[int, ...]:
         ) from None
     if len(given) == 0:
         raise ValueError("coefficients must not be empty; give k of them for k-wise independence")
-    return tuple(
-        checked_integer(f"coefficients[{i}]", c, 0, PRIME - 1) for i, c in enumerate(given)
-    )
+    return tuple(check_integer(f"coefficients[{i}]", c, 0, PRIME - 1) for i, c in enumerate(given))
 
 
-def _checked_indices(indices: ArrayLike) -> NDArray[Any]:
+def _check_indices(indices: ArrayLike) -> NDArray[Any]:
     """The indices as contiguous 64-bit integers, signed or not."""
     x = np.asarray(indices)
     if x.size == 0 and not isinstance(indices, np.ndarray):
@@ -83,8 +81,8 @@ class HashFunction:
     n_buckets: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coefficients", _checked_coefficients(self.coefficients))
-        n_buckets = checked_integer("n_buckets", self.n_buckets, 1, PRIME)
+        object.__setattr__(self, "coefficients", _check_coefficients(self.coefficients))
+        n_buckets = check_integer("n_buckets", self.n_buckets, 1, PRIME)
         object.__setattr__(self, "n_buckets", n_buckets)
 
     @property
@@ -94,7 +92,7 @@ class HashFunction:
 
     def __call__(self, indices: ArrayLike, *, n_threads: int | None = None) -> NDArray[np.int64]:
         """The bucket of each index, as int64 in the shape of `indices`."""
-        x = _checked_indices(indices)
+        x = _check_indices(indices)
         out = np.empty(x.shape, np.int64)
         place = _native.hash_buckets(
             self.coefficients, self.n_buckets, x, out, resolve_threads(n_threads)
@@ -127,7 +125,7 @@ class SignHash:
     coefficients: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coefficients", _checked_coefficients(self.coefficients))
+        object.__setattr__(self, "coefficients", _check_coefficients(self.coefficients))
 
     @property
     def independence(self) -> int:
@@ -141,8 +139,8 @@ class SignHash:
 
         `dtype` is int64, int8, float64 or float32.
         """
-        x = _checked_indices(indices)
-        out = np.empty(x.shape, checked_dtype(dtype, ("int64", "int8", "float64", "float32")))
+        x = _check_indices(indices)
+        out = np.empty(x.shape, check_dtype(dtype, ("int64", "int8", "float64", "float32")))
         place = _native.hash_signs(self.coefficients, x, out, resolve_threads(n_threads))
         _raise_if_outside(x, place)
         return out

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelmill.random.arguments import checked_integer
+from kernelmill.arguments import check_integer
 
 __all__ = ["key_from_random_state", "key_from_seed", "key_of_substream"]
 
@@ -24,7 +24,7 @@ def _digest(purpose: bytes, message: bytes) -> int:
 
 def key_from_seed(seed: Any) -> int:
     """The key of a non-negative integer of any size: BLAKE2b of its shortest little-endian form."""
-    seed = checked_integer("seed", seed, 0)
+    seed = check_integer("seed", seed, 0)
     return _digest(b"kernelmill.seed", seed.to_bytes((seed.bit_length() + 7) // 8, "little"))
 
 
@@ -38,7 +38,7 @@ def key_of_substream(key: int, name: str | int) -> int:
             f"got {name!r} ({type(name).__name__})"
         )
     else:
-        number = checked_integer("an integer in the path of a substream", name, 0)
+        number = check_integer("an integer in the path of a substream", name, 0)
         encoded = b"i" + number.to_bytes((number.bit_length() + 7) // 8, "little")
     return _digest(b"kernelmill.path", key.to_bytes(KEY_BITS // 8, "little") + encoded)
 
@@ -59,4 +59,4 @@ def key_from_random_state(random_state: Any) -> int:
             f"numpy.random.Generator or a Stream, got {random_state!r} ("
             f"{type(random_state).__name__})"
         )
-    return key_from_seed(checked_integer("random_state", random_state, 0))
+    return key_from_seed(check_integer("random_state", random_state, 0))

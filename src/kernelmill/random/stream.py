@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from kernelmill import _native
-from kernelmill.random.arguments import (
+from kernelmill.arguments import (
     Size,
-    checked_dtype,
-    checked_integer,
-    checked_positive,
-    checked_size,
-    checked_start,
+    check_dtype,
+    check_integer,
+    check_positive,
+    check_start,
+    shape_from_size,
 )
 from kernelmill.random.docstrings import describes_parameters
 from kernelmill.random.hashing import HashFunction, SignHash
@@ -75,7 +75,7 @@ class Stream:
     key: int
 
     def __post_init__(self) -> None:
-        key = checked_integer("key", self.key, 0, 2**KEY_BITS - 1)
+        key = check_integer("key", self.key, 0, 2**KEY_BITS - 1)
         object.__setattr__(self, "key", key)
 
     def __repr__(self) -> str:
@@ -151,8 +151,8 @@ class Stream:
         *parameters: float,
         dtypes: tuple[str, ...] = REALS,
     ) -> NDArray[Any]:
-        start, threads = checked_start(start), resolve_threads(n_threads)
-        out = np.empty(checked_size(size), checked_dtype(dtype, dtypes))
+        start, threads = check_start(start), resolve_threads(n_threads)
+        out = np.empty(shape_from_size(size), check_dtype(dtype, dtypes))
         fill(self._native_key(), start, *parameters, out, threads)
         return out
 
@@ -239,7 +239,7 @@ class Stream:
         >>> Stream.from_seed(0).gammas(3, 2.5)
         array([2.93766252, 3.52957834, 1.77853911])
         """
-        shape = checked_positive("shape", shape)
+        shape = check_positive("shape", shape)
         return self._drawn(_native.random_gammas, size, start, dtype, n_threads, shape)
 
     @describes_parameters()
@@ -262,7 +262,7 @@ class Stream:
         >>> Stream.from_seed(0).chis(3, 784)
         array([27.13518823, 27.81932247, 28.16216569])
         """
-        df = checked_positive("df", df)
+        df = check_positive("df", df)
         return self._drawn(_native.random_chis, size, start, dtype, n_threads, df)
 
     @describes_parameters()
@@ -305,7 +305,7 @@ class Stream:
         >>> Stream.from_seed(0).students(3, 5)
         array([-1.75364473,  0.78365513,  0.61899817])
         """
-        df = checked_positive("df", df)
+        df = check_positive("df", df)
         return self._drawn(_native.random_students, size, start, dtype, n_threads, df)
 
     @describes_parameters(
@@ -333,8 +333,8 @@ class Stream:
         >>> np.linalg.norm(points, axis=1).round(12)
         array([1., 1., 1., 1.])
         """
-        dim = checked_integer("dim", dim, 1)
-        shape = (*checked_size(size), dim)
+        dim = check_integer("dim", dim, 1)
+        shape = (*shape_from_size(size), dim)
         return self._drawn(_native.random_sphere, shape, start, dtype, n_threads, dim)
 
     @describes_parameters(
@@ -364,8 +364,8 @@ class Stream:
         >>> bool((np.linalg.norm(points, axis=-1) < 1).all())
         True
         """
-        dim = checked_integer("dim", dim, 1)
-        shape = (*checked_size(size), dim)
+        dim = check_integer("dim", dim, 1)
+        shape = (*shape_from_size(size), dim)
         return self._drawn(_native.random_ball, shape, start, dtype, n_threads, dim)
 
     @describes_parameters(dtype="int64 or int32.")
@@ -386,8 +386,8 @@ class Stream:
         >>> Stream.from_seed(0).integers(5, 10)
         array([4, 3, 1, 3, 1])
         """
-        kind = checked_dtype(dtype, INTEGERS)
-        high = checked_integer("high", high, 1, 2 ** (8 * kind.itemsize - 1))
+        kind = check_dtype(dtype, INTEGERS)
+        high = check_integer("high", high, 1, 2 ** (8 * kind.itemsize - 1))
         fill = _native.random_integers
         return self._drawn(fill, size, start, kind, n_threads, high, dtypes=INTEGERS)
 
@@ -405,9 +405,9 @@ class Stream:
         >>> Stream.from_seed(0).permutation(5, index=1)
         array([3, 0, 4, 2, 1])
         """
-        kind = checked_dtype(dtype, INTEGERS)
-        n = checked_integer("n", n, 0, 2 ** (8 * kind.itemsize - 1))
-        index = checked_integer("index", index, 0, LAST_INDEX)
+        kind = check_dtype(dtype, INTEGERS)
+        n = check_integer("n", n, 0, 2 ** (8 * kind.itemsize - 1))
+        index = check_integer("index", index, 0, LAST_INDEX)
         out = np.empty(n, kind)
         _native.random_permutation(self._native_key(), index, out)
         return out
@@ -431,8 +431,8 @@ class Stream:
         >>> bool(np.allclose(q @ q.T, np.eye(3)))
         True
         """
-        dim = checked_integer("dim", dim, 1)
-        index = checked_integer("index", index, 0, LAST_INDEX)
+        dim = check_integer("dim", dim, 1)
+        index = check_integer("index", index, 0, LAST_INDEX)
         threads = resolve_threads(n_threads)
         out = np.empty((dim, dim))
         _native.random_orthogonal(self._native_key(), index, out, threads)
@@ -471,6 +471,6 @@ class Stream:
         return SignHash(self._coefficients(1, independence, index))
 
     def _coefficients(self, use: int, independence: int, index: int) -> tuple[int, ...]:
-        count = checked_integer("independence", independence, 2, MOST_INDEPENDENCE)
-        index = checked_integer("index", index, 0, LAST_INDEX)
+        count = check_integer("independence", independence, 2, MOST_INDEPENDENCE)
+        index = check_integer("index", index, 0, LAST_INDEX)
         return tuple(_native.hash_coefficients(self._native_key(), use, index, count))

@@ -16,7 +16,7 @@ from kernelmill.learners.mapped_rows import (
     rows_per_block,
     take_rows,
 )
-from kernelmill.maps.validation import checked_data
+from kernelmill.maps.validation import check_data
 
 __all__ = ["TwoSampleResult"]
 
@@ -104,7 +104,7 @@ class TwoSampleResult:
         >>> np.sign(result.witness([[-1.0], [1.0]]))
         array([-1.,  1.])
         """
-        rows = checked_data(BaseEstimator(), rows, reset=True, keep_integers=True)
+        rows = check_data(BaseEstimator(), rows, reset=True, keep_integers=True)
         expected = getattr(self.feature_map, "n_features_in_", rows.shape[1])
         if rows.shape[1] != expected:
             raise ValueError(

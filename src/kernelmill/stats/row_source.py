@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _get_feature_names
 
 from kernelmill.learners.mapped_rows import n_rows_of, take_rows
-from kernelmill.maps.validation import checked_data
+from kernelmill.maps.validation import check_data
 from kernelmill.random import Stream
 
 __all__ = ["MatrixRows", "RowSource", "StreamRows", "row_source", "stacked"]
@@ -43,7 +43,7 @@ class RowSource(ABC):
         """The rows as maps take them; all blocks of one sample have the same columns."""
         try:
             names = _get_feature_names(rows)
-            rows = checked_data(TwoSampleTest(), rows, reset=True, keep_integers=True)
+            rows = check_data(TwoSampleTest(), rows, reset=True, keep_integers=True)
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{self.name} cannot be tested: {error}") from error

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_integer
 from kernelmill.learners.feature_map import unfitted_feature_map
 from kernelmill.learners.mapped_rows import features_of, rows_per_block
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.maps.validation import REAL
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.stats.bins import BinnedSamples, most_bins_for
 from kernelmill.stats.permutations import permuted_norms
@@ -108,7 +108,7 @@ def two_sample_test(
     >>> two_sample_test(X, blocks, random_state=0).p_value > 0.05
     True
     """
-    n_permutations = checked_integer("n_permutations", n_permutations, 1)
+    n_permutations = check_integer("n_permutations", n_permutations, 1)
     if not isinstance(shuffle, (bool, np.bool_)):
         raise TypeError(f"shuffle must be True or False, got {shuffle!r}.")
     resolve_threads(n_threads)

@@ -34,7 +34,7 @@ def replace_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryvie
     ...     target.read_bytes()
     b'two parts'
     """
-    target = checked_target(path)
+    target = check_target(path)
     # Not longer than the name itself could be: file systems have limits.
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.tmp")
     # Not the tempfile module, whose files are for their owner alone: here the umask decides.
@@ -54,7 +54,7 @@ def replace_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryvie
         _sync_folder(target.parent)
 
 
-def checked_target(path: str | os.PathLike[str]) -> Path:
+def check_target(path: str | os.PathLike[str]) -> Path:
     """The file that `path`, or the link there, means; an error if no file can be there."""
     given = os.fspath(path)
     if not isinstance(given, str):

@@ -50,7 +50,7 @@ class TensorPlace:
 
 def places_of(tensors: Mapping[str, NDArray[Any]]) -> dict[str, TensorPlace]:
     """Where the tensors go."""
-    codes = {name: _checked_code(name, tensor) for name, tensor in tensors.items()}
+    codes = {name: _check_code(name, tensor) for name, tensor in tensors.items()}
     return _arranged({name: (codes[name], tensors[name].shape) for name in tensors})
 
 
@@ -67,7 +67,7 @@ def _arranged(kinds: Mapping[str, tuple[str, tuple[int, ...]]]) -> dict[str, Ten
     return places
 
 
-def _checked_code(name: str, tensor: NDArray[Any]) -> str:
+def _check_code(name: str, tensor: NDArray[Any]) -> str:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ModelFileError(
             "The name of a tensor must be a letter and then letters, digits and _./- , got "

@@ -16,21 +16,20 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.svm import SVC
 
+from kernelmill.arguments import check_choice, check_integer
 from kernelmill.io import TableError
 from kernelmill.io.encoding import MISSING
 from kernelmill.io.inputs import chosen_inputs
 from kernelmill.io.row_sample import joined_rows
 from kernelmill.kernels import Gaussian
 from kernelmill.learners import KernelClassifier, KernelRegressor
-from kernelmill.maps.base import checked_choice
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer
+from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.workflows.fit import TASKS
 from kernelmill.workflows.kernel_check import kernel_check
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.memory import PeakMemory
 from kernelmill.workflows.model import described_source
-from kernelmill.workflows.progress import Progress, SilentProgress
 from kernelmill.workflows.records import ComparedModel, Comparison
 from kernelmill.workflows.source import opened_source
 from kernelmill.workflows.survey import survey
@@ -106,12 +105,12 @@ def compare_table(
     True
     """
     progress = SilentProgress() if progress is None else progress
-    checked_choice("task", task, TASKS)
-    checked_choice("missing", missing, MISSING)
-    sizes = [checked_integer("n_components", size, 1) for size in n_components]
+    check_choice("task", task, TASKS)
+    check_choice("missing", missing, MISSING)
+    sizes = [check_integer("n_components", size, 1) for size in n_components]
     if not sizes:
         raise ValueError("n_components must hold at least one number, got none.")
-    seed = checked_integer("random_state", random_state, 0)
+    seed = check_integer("random_state", random_state, 0)
     table, target = opened_source(source, target, task, table_options)
     inputs = chosen_inputs(table, target, drop)
     found = survey(
@@ -122,11 +121,11 @@ def compare_table(
         holdout=None,
         stream=Stream.from_seed(seed).substream("table"),
         progress=progress,
-        sample_rows=checked_integer("rows", rows, 10),
+        sample_rows=check_integer("rows", rows, 10),
         usual_holdout=0.25,
     )
     for note in found.notes:
-        progress.say(note)
+        progress.note(note)
     if found.held_out.share == 0:
         raise TableError(
             f"{described_source(source)} has {found.n_rows} rows with a target; a comparison needs "

@@ -14,20 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.io import Table
 from kernelmill.io.encoding import MISSING
 from kernelmill.io.inputs import chosen_inputs
 from kernelmill.io.targets import text_of_label
 from kernelmill.learners.losses import LOSSES
-from kernelmill.maps.base import checked_choice
 from kernelmill.random import Stream
-from kernelmill.random.arguments import checked_integer, checked_positive
+from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.workflows.evaluation import scores_for
 from kernelmill.workflows.kernel_check import kernel_check
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.memory import peak_memory
 from kernelmill.workflows.model import TableModel, described_source
-from kernelmill.workflows.progress import Progress, SilentProgress
 from kernelmill.workflows.records import Evaluation, FitSummary
 from kernelmill.workflows.source import opened_source
 from kernelmill.workflows.survey import Survey, survey
@@ -149,9 +148,9 @@ def fit_table(
     """
     progress = SilentProgress() if progress is None else progress
     _check(task, loss, missing, holdout, length_scale, alpha, epochs, memory)
-    seed = checked_integer("random_state", random_state, 0, 2**63 - 1)
+    seed = check_integer("random_state", random_state, 0, 2**63 - 1)
     if n_threads is not None:
-        checked_integer("n_threads", n_threads, 1, 1024)
+        check_integer("n_threads", n_threads, 1, 1024)
     choice = MapChoice(feature_map, kernel, map_options or {})
     clock = _Clock()
     stream = Stream.from_seed(seed).substream("table")
@@ -168,7 +167,7 @@ def fit_table(
             progress=progress,
         )
         for note in found.notes:
-            progress.say(note)
+            progress.note(note)
         kept = kept_rows(table, found, memory, progress)
         if kept is None and "block_bytes" not in table_options:
             surveyed, small = table, small_blocks(table)
@@ -246,19 +245,19 @@ def _check(
     epochs: int | None,
     memory: int,
 ) -> None:
-    checked_choice("task", task, TASKS)
-    checked_choice("missing", missing, MISSING)
+    check_choice("task", task, TASKS)
+    check_choice("missing", missing, MISSING)
     if loss is not None:
-        checked_choice("loss", loss, tuple(LOSSES))
+        check_choice("loss", loss, tuple(LOSSES))
     if holdout is not None and not (isinstance(holdout, Real) and 0 <= float(holdout) <= 0.9):
         raise ValueError(f"holdout must be a share from 0 to 0.9, got {holdout!r}.")
     if length_scale is not None:
-        checked_positive("length_scale", length_scale)
+        check_positive("length_scale", length_scale)
     if alpha is not None and not (isinstance(alpha, Real) and 0 <= float(alpha) < np.inf):
         raise ValueError(f"alpha must be a number, finite and not negative, got {alpha!r}.")
     if epochs is not None:
-        checked_integer("epochs", epochs, 1)
-    checked_integer("memory", memory, 0)
+        check_integer("epochs", epochs, 1)
+    check_integer("memory", memory, 0)
 
 
 def _tuned(

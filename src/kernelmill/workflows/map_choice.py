@@ -8,9 +8,9 @@ from typing import Any
 
 from sklearn.base import clone
 
+from kernelmill.arguments import check_integer
 from kernelmill.learners.feature_map import NAMED_MAPS
 from kernelmill.maps.base import FeatureMap
-from kernelmill.random.arguments import checked_integer
 
 __all__ = ["MapChoice"]
 
@@ -82,7 +82,7 @@ class MapChoice:
     def n_components(self, given: int | None, task: str) -> int:
         """The number of features: given, the map's own, or the default of the task."""
         if given is not None:
-            return checked_integer("n_components", given, 1)
+            return check_integer("n_components", given, 1)
         if isinstance(self.feature_map, FeatureMap):
             return int(self.feature_map.n_components)
         return _DEFAULT_COMPONENTS[task]

@@ -17,9 +17,9 @@ from kernelmill.io.errors import NotANumberError
 from kernelmill.io.inputs import Inputs, opened_like_training, plain_column
 from kernelmill.io.targets import TargetReader, text_of_label
 from kernelmill.learners.model_record import learner_from_record, learner_record
+from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.storage import ModelFileError, under_prefix, without_prefix, write_model_file
 from kernelmill.workflows.evaluation import gives_std, scores_for
-from kernelmill.workflows.progress import Progress, SilentProgress
 from kernelmill.workflows.records import Evaluation, FitSummary
 
 __all__ = ["TABLE_MODEL", "TableModel", "described_source"]

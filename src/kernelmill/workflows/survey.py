@@ -15,7 +15,7 @@ from kernelmill.io.inputs import Inputs
 from kernelmill.io.row_sample import RowSample
 from kernelmill.io.targets import TargetLearner, TargetReader
 from kernelmill.random import Stream
-from kernelmill.workflows.progress import Progress
+from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import InputColumn
 
 __all__ = ["HeldOut", "Survey", "survey"]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from kernelmill.io import TableError
 from kernelmill.learners import KernelClassifier, KernelRegressor
+from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.map_choice import MapChoice
-from kernelmill.workflows.progress import Progress
 from kernelmill.workflows.records import LearningPoint
 from kernelmill.workflows.survey import Survey
 from kernelmill.workflows.training_rows import TrainingRows

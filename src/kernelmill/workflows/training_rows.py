@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kernelmill.io import Table
 from kernelmill.io.row_sample import joined_rows
-from kernelmill.workflows.progress import Progress
+from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.survey import Survey
 
 __all__ = ["TrainingRows", "encoded_blocks", "held_out_rows", "kept_rows", "small_blocks"]

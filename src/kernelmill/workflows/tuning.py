@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from kernelmill.learners import KernelClassifier
 from kernelmill.runtime.blas import one_blas_thread
-from kernelmill.workflows.progress import Progress
+from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import TuningPoint
 
 __all__ = ["Tuned", "tuned_settings"]

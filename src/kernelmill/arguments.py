@@ -1,0 +1,106 @@
+"""Checks of arguments: each returns the value in a normal form or says which ones are allowed."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from kernelmill.errors import ArgumentError, ArgumentTypeError
+
+__all__ = [
+    "Size",
+    "check_choice",
+    "check_dtype",
+    "check_integer",
+    "check_positive",
+    "check_start",
+    "shape_from_size",
+]
+
+Size = SupportsIndex | Sequence[SupportsIndex]
+
+LAST_POSITION = 2**63
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """`value` if it is one of the choices."""
+    if isinstance(value, str) and value in choices:
+        return value
+    known = ", ".join(map(repr, choices))
+    raise ArgumentError(f"must be one of {known}, got {value!r}", parameter=name)
+
+
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """`value` as an int with low <= value <= high."""
+    wrong_type = ArgumentTypeError(
+        f"must be an integer, got {value!r} ({type(value).__name__})", parameter=name
+    )
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise wrong_type
+    try:
+        integer = operator.index(value)
+    except TypeError:  # an array of several numbers or of floats has __index__ too
+        raise wrong_type from None
+    if integer < low or (high is not None and integer > high):
+        allowed = f"at least {low}" if high is None else f"between {low} and {_short(high)}"
+        raise ArgumentError(f"must be {allowed}, got {integer}", parameter=name)
+    return integer
+
+
+def _short(limit: int) -> str:
+    """A limit as people write it: 2**63 rather than nineteen digits."""
+    for offset, text in ((0, ""), (1, " - 1")):
+        power = limit + offset
+        if power > 10**6 and power & (power - 1) == 0:
+            return f"2**{power.bit_length() - 1}{text}"
+    return str(limit)
+
+
+def check_start(value: Any) -> int:
+    """`value` as the position of a first element."""
+    return check_integer("start", value, 0, LAST_POSITION)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """`value` as a positive, finite float."""
+    problem = f"must be a positive, finite number, got {value!r}"
+    if isinstance(value, (bool, np.bool_, str, bytes)):
+        raise ArgumentTypeError(problem, parameter=name)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ArgumentError(problem, parameter=name) from None
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(problem, parameter=name) from None
+    if not (number > 0 and math.isfinite(number)):
+        raise ArgumentError(problem, parameter=name)
+    return number
+
+
+def shape_from_size(value: Any) -> tuple[int, ...]:
+    """An integer or a sequence of integers as a shape."""
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = tuple(value)
+    if isinstance(value, (tuple, list)):
+        return tuple(check_integer(f"size[{i}]", v, 0) for i, v in enumerate(value))
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__index__"):
+        raise ArgumentTypeError(
+            f"must be an integer or a tuple of integers, got {value!r}", parameter="size"
+        )
+    return (check_integer("size", value, 0),)
+
+
+def check_dtype(dtype: DTypeLike, allowed: Sequence[str]) -> np.dtype[Any]:
+    """`dtype` as one of the allowed ones, in native byte order."""
+    for name in allowed:
+        try:
+            if dtype is not None and np.dtype(dtype) == np.dtype(name):
+                return np.dtype(name)
+        except (TypeError, SyntaxError, ValueError):  # not a dtype at all
+            break
+    raise ArgumentTypeError(f"must be {' or '.join(allowed)}, got {dtype!r}", parameter="dtype")

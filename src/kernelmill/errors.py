@@ -1,0 +1,150 @@
+"""Errors as data: a problem, the parameter it is about, and remedies.
+
+The library raises them and every interface renders them in its own terms. Python names keyword
+arguments (``drop=['id']``), the command line names options (``--drop id``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+__all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "KernelmillError",
+    "Message",
+    "Remedy",
+    "Rendered",
+]
+
+
+class Remedy:
+    """Something the user can do about a problem.
+
+    Parameters
+    ----------
+    action : str
+        What to do, as an imperative without a full stop: "leave the column out".
+    **settings
+        Parameters of the call that raised the error, with the values that carry out the action.
+        ``...`` stands for a value that the user has to choose.
+
+    Examples
+    --------
+    >>> from kernelmill.errors import Remedy
+    >>> str(Remedy("leave the column out", drop=["id"]))
+    "leave the column out (drop=['id'])"
+    >>> str(Remedy("hold out fewer rows", holdout=...))
+    'hold out fewer rows (holdout)'
+    """
+
+    def __init__(self, action: str, **settings: Any) -> None:
+        self.action = action
+        self.settings = settings
+
+    def render(self, render_setting: Callable[[str, Any], str]) -> str:
+        """The action with its settings, each in the form that `render_setting` gives it."""
+        if not self.settings:
+            return self.action
+        settings = ", ".join(render_setting(name, value) for name, value in self.settings.items())
+        return f"{self.action} ({settings})"
+
+    def __str__(self) -> str:
+        return self.render(_python_setting)
+
+    def __repr__(self) -> str:
+        settings = "".join(f", {name}={value!r}" for name, value in self.settings.items())
+        return f"Remedy({self.action!r}{settings})"
+
+
+class Rendered(NamedTuple):
+    """A problem and what to do about it, both as text; no full stop at the end of either."""
+
+    problem: str
+    remedy: str | None
+
+
+class Message:
+    """A problem with its remedies, which each interface renders in its own terms.
+
+    Errors carry one, and so do notes about data and settings that raise nothing.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, with what was given and what is allowed. If `parameter` is set, the text
+        continues a sentence that begins with its name: "must be positive, got -1".
+    *remedies : Remedy or str
+        Alternatives, most useful first.
+    parameter : str, optional
+        The parameter of the call that the problem is about.
+
+    Examples
+    --------
+    >>> from kernelmill.errors import Message, Remedy
+    >>> str(Message("3 of 40 columns are constant", Remedy("leave them out", drop=["a", "b"])))
+    "3 of 40 columns are constant; leave them out (drop=['a', 'b'])."
+    """
+
+    def __init__(self, problem: str, *remedies: Remedy | str, parameter: str | None = None) -> None:
+        self.problem = problem
+        self.remedies = tuple(
+            Remedy(remedy) if isinstance(remedy, str) else remedy for remedy in remedies
+        )
+        self.parameter = parameter
+
+    def render(
+        self,
+        render_parameter: Callable[[str], str],
+        render_setting: Callable[[str, Any], str],
+    ) -> Rendered:
+        """The message in the terms of an interface, which says how it writes parameters."""
+        problem = self.problem
+        if self.parameter is not None:
+            problem = f"{render_parameter(self.parameter)} {problem}"
+        remedies = [remedy.render(render_setting) for remedy in self.remedies]
+        return Rendered(problem, ", or ".join(remedies) or None)
+
+    def __str__(self) -> str:
+        problem, remedy = self.render(str, _python_setting)
+        return f"{problem}; {remedy}." if remedy else f"{problem}."
+
+
+class KernelmillError(Exception):
+    """The base of the errors that kernelmill raises on purpose.
+
+    The parameters are those of `Message`.
+
+    Attributes
+    ----------
+    message : Message
+
+    Examples
+    --------
+    >>> from kernelmill.errors import ArgumentError, Remedy
+    >>> str(ArgumentError("must be positive, got -1", parameter="alpha"))
+    'alpha must be positive, got -1.'
+    >>> error = ArgumentError("column 'id' has only strings", Remedy("leave it out", drop=["id"]))
+    >>> str(error)
+    "column 'id' has only strings; leave it out (drop=['id'])."
+    """
+
+    def __init__(self, problem: str, *remedies: Remedy | str, parameter: str | None = None) -> None:
+        super().__init__(problem, *remedies)  # as `args`, from which pickle makes a copy
+        self.message = Message(problem, *remedies, parameter=parameter)
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+
+class ArgumentError(KernelmillError, ValueError):
+    """An argument has a value that is not allowed."""
+
+
+class ArgumentTypeError(KernelmillError, TypeError):
+    """An argument is of a type that is not allowed."""
+
+
+def _python_setting(name: str, value: Any) -> str:
+    return name if value is ... else f"{name}={value!r}"
