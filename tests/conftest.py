@@ -1,8 +1,22 @@
 """Fixtures that several test files share."""
 
+import signal
+
 import pytest
 
 from kernelmill import runtime
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sigint_raises_keyboard_interrupt():
+    """Handle SIGINT as an interactive Python does, here and in child processes.
+
+    A process started in the background (``nohup make test &``, some CI runners) inherits an ignored
+    SIGINT, and so would every program that the tests start and interrupt.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(params=runtime.available_isas())

@@ -203,7 +203,6 @@ class TestInterrupt:
         import numpy as np
         import kernelmill
         from kernelmill import fwht
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
         x = np.ones((4096, 2**15), np.float32)  # half a GiB: a second or so of work
         def interrupt_soon():
             threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
