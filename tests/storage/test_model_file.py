@@ -277,7 +277,7 @@ class TestReplacing:
             self.write(tmp_path)
         with pytest.raises(FileNotFoundError, match="create"):
             self.write(tmp_path / "none" / "model")
-        with pytest.raises(ValueError, match="name of a file"):
+        with pytest.raises(ValueError, match="path of a file"):
             self.write("")
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(ValueError, match="device or a pipe"):

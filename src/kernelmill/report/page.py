@@ -31,7 +31,7 @@ from kernelmill.report.tiles import (
 )
 from kernelmill.report.usage import fitting_lines, using_lines
 from kernelmill.report.wording import count, counted, number, printable, quoted_column, seconds
-from kernelmill.storage.replaced_file import replace_file
+from kernelmill.storage.atomic_file import atomic_write
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
 __all__ = ["render", "write_report"]
@@ -156,7 +156,7 @@ def write_report(
     """
     path = Path(path)
     text = render(fit=fit, evaluation=evaluation, comparison=comparison, title=title, model=model)
-    replace_file(path, [text.encode()])
+    atomic_write(path, [text.encode()])
     return path
 
 

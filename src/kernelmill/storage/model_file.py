@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.storage.atomic_file import atomic_write
 from kernelmill.storage.foreign_files import description_of
 from kernelmill.storage.model_file_error import ModelFileError, errors_of_file
 from kernelmill.storage.plain_values import canonical_json, parsed_json
-from kernelmill.storage.replaced_file import check_target, replace_file
 from kernelmill.storage.tensor_layout import (
     MOST_HEADER_BYTES,
     NAME,
@@ -109,8 +109,7 @@ def write_model_file(
         "sha256": _checksum(FORMAT_VERSION, kind, text, places, arrays),
     }
     header = header_of(metadata, places)
-    check_target(path)
-    replace_file(path, chain([header], (_bytes_of(arrays[name]) for name in places)))
+    atomic_write(path, chain([header], (_bytes_of(arrays[name]) for name in places)))
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:

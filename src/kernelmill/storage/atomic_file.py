@@ -1,0 +1,165 @@
+"""Files that are written atomically: readers see the old content or the new, never a part."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from kernelmill.errors import ArgumentError, ArgumentTypeError, KernelmillError, Remedy
+
+__all__ = [
+    "MissingFolderError",
+    "PathIsFolderError",
+    "atomic_file",
+    "atomic_write",
+    "check_target",
+]
+
+
+class MissingFolderError(KernelmillError, FileNotFoundError):
+    """A file cannot be written because its folder does not exist."""
+
+    def __init__(self, problem: str, *remedies: Remedy | str, parameter: str | None = None) -> None:
+        super().__init__(problem, *remedies, parameter=parameter)
+        self.errno, self.strerror = errno.ENOENT, os.strerror(errno.ENOENT)
+
+
+class PathIsFolderError(KernelmillError, IsADirectoryError):
+    """A file cannot be written because its path is that of a folder."""
+
+    def __init__(self, problem: str, *remedies: Remedy | str, parameter: str | None = None) -> None:
+        super().__init__(problem, *remedies, parameter=parameter)
+        self.errno, self.strerror = errno.EISDIR, os.strerror(errno.EISDIR)
+
+
+@contextlib.contextmanager
+def atomic_file(path: str | os.PathLike[str], *, parameter: str = "path") -> Iterator[BinaryIO]:
+    """Open a binary file that appears at `path` when the ``with`` block ends without an error.
+
+    Until then the data are in a temporary file in the same folder. After an error or Ctrl-C that
+    file is removed, and an existing file at `path` is unchanged. The data are on the disk before
+    the file gets its name. A symbolic link stays a link: the file that it points to is replaced.
+    The permissions are those of any new file (the umask applies).
+
+    Parameters
+    ----------
+    path : str or path
+    parameter : str, default="path"
+        The name of the argument in errors about `path`.
+
+    Yields
+    ------
+    BinaryIO
+        Can be written, read and positioned. Leave it open.
+
+    Raises
+    ------
+    MissingFolderError, PathIsFolderError, ArgumentError
+        No file can be written at `path`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from kernelmill.storage.atomic_file import atomic_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     target = pathlib.Path(folder, "arrays.npz")
+    ...     with atomic_file(target) as file:
+    ...         np.savez(file, a=np.arange(3))
+    ...     np.load(target)["a"]
+    array([0, 1, 2])
+    """
+    target = check_target(path, parameter=parameter)
+    # File systems limit the length of names, so a part of a long name has to do.
+    shortened = os.fsencode(target.name)[:40].decode(errors="ignore")
+    temporary = target.with_name(f".{shortened}.{secrets.token_hex(6)}.tmp")
+    # The tempfile module would let only the owner read the file.
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with open(descriptor, "w+b") as file:  # noqa: PTH123 # a descriptor, not a path
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    with contextlib.suppress(OSError):  # some file systems cannot; the file is complete anyway
+        _sync_folder(target.parent)
+
+
+def atomic_write(
+    path: str | os.PathLike[str],
+    parts: Iterable[bytes | memoryview],
+    *,
+    parameter: str = "path",
+) -> None:
+    """Write the parts to a file at `path`, atomically; see `atomic_file`.
+
+    Parameters
+    ----------
+    path : str or path
+    parts : iterable of bytes
+    parameter : str, default="path"
+        The name of the argument in errors about `path`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from kernelmill.storage.atomic_file import atomic_write
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     target = pathlib.Path(folder, "file")
+    ...     atomic_write(target, [b"two ", b"parts"])
+    ...     target.read_bytes()
+    b'two parts'
+    """
+    with atomic_file(path, parameter=parameter) as file:
+        for part in parts:
+            file.write(part)
+
+
+def check_target(path: str | os.PathLike[str], *, parameter: str = "path") -> Path:
+    """Return the file that `path` or the link there stands for; raise if none can be written."""
+    given = os.fspath(path)
+    if not isinstance(given, str):
+        raise ArgumentTypeError(
+            f"must be a string or a path, got {type(path).__name__}", parameter=parameter
+        )
+    if not given or "\0" in given:
+        raise ArgumentError(f"must be the path of a file, got {given!r}", parameter=parameter)
+    target = Path(os.path.realpath(given))
+    if not target.parent.is_dir():
+        raise MissingFolderError(
+            f"must lie in an existing folder, got {given!r}",
+            f"create {os.fspath(target.parent)!r} or choose another path",
+            parameter=parameter,
+        )
+    if target.is_dir() or given.endswith("/"):
+        raise PathIsFolderError(
+            f"must be the path of a file, got the folder {given!r}",
+            "add the name of a file",
+            parameter=parameter,
+        )
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(target.stat().st_mode):
+            raise ArgumentError(
+                f"must be a regular file or a new one, got {given!r}, which is a device or a pipe",
+                "choose another path",
+                parameter=parameter,
+            )
+    return target
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
