@@ -129,7 +129,7 @@ def test_completion_script_is_accepted_by_bash(run):
 def test_choices_are_those_of_the_library():
     from kernelmill.cli.fit import LOSSES, MAPS
     from kernelmill.cli.options import MISSING
-    from kernelmill.io.encoding import MISSING as KNOWN_POLICIES
+    from kernelmill.encoding.encoder import MISSING as KNOWN_POLICIES
     from kernelmill.learners.feature_map import NAMED_MAPS
     from kernelmill.learners.losses import LOSSES as KNOWN_LOSSES
 

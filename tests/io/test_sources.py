@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kernelmill.io import TableError, open_table
-from kernelmill.io.formats import detect_format
+from kernelmill.io.sources import detect_format
 
 
 def write(path, text="a,b\n1,x\n"):

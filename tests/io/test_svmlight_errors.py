@@ -8,7 +8,7 @@ import pytest
 
 from kernelmill import _native
 from kernelmill.io import TableError, open_table, read_svmlight
-from kernelmill.io.svmlight_rows import SvmlightText, _complaint
+from kernelmill.io.libsvm.parser import SvmlightText, _complaint
 
 MALFORMED = [
     (b"x 1:1", 1, "a line must start with a label that is a finite number, got 'x'"),

@@ -1,7 +1,7 @@
 """Tables with many columns: names are looked up, not searched for."""
 
 from kernelmill.io import open_table
-from kernelmill.io.text_dialect import unique_names
+from kernelmill.io.table_file import unique_names
 
 
 class CountingName(str):

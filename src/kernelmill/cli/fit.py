@@ -317,8 +317,7 @@ def command(
 
 def _new_name(data: str, table: dict[str, Any]) -> str:
     """What a file of new rows might be called; text files go by many names."""
-    from kernelmill.io.formats import detect_format
-    from kernelmill.io.sources import source_files
+    from kernelmill.io.sources import detect_format, source_files
 
     try:
         is_text = detect_format(source_files(data)[0], table.get("format")) == "text"

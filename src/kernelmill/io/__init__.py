@@ -15,11 +15,10 @@ TableError
 """
 
 from kernelmill.io.errors import TableError
-from kernelmill.io.opening import open_table
-from kernelmill.io.svmlight import read_svmlight
-from kernelmill.io.table import Table, TableBlock
+from kernelmill.io.libsvm.svmlight_file import read_svmlight
+from kernelmill.io.table import Table, TableBlock, open_table
 from kernelmill.io.table_file import Column
-from kernelmill.io.writers import open_writer
+from kernelmill.io.writing.table_writer import open_writer
 
 __all__ = [
     "Column",

@@ -1,4 +1,4 @@
-"""Compressed files as streams of what is in them."""
+"""Compressed files as streams of their decompressed bytes."""
 
 from __future__ import annotations
 

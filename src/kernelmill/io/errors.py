@@ -29,7 +29,6 @@ class NotANumberError(TableError):
 
     Examples
     --------
-    >>> from kernelmill.io.errors import NotANumberError
     >>> error = NotANumberError("rows.csv, line 3: 'x' is not a number", "correct it")
     >>> str(error), error.what
     ("rows.csv, line 3: 'x' is not a number; correct it.", "rows.csv, line 3: 'x' is not a number")

@@ -1,4 +1,4 @@
-"""A random sample of the rows of a table, drawn while passing over it once."""
+"""A random sample of the rows of a table, drawn in one pass."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.svm import SVC
 
 from kernelmill.arguments import check_choice, check_integer
+from kernelmill.encoding.encoder import MISSING
+from kernelmill.encoding.inputs import chosen_inputs
 from kernelmill.io import TableError
-from kernelmill.io.encoding import MISSING
-from kernelmill.io.inputs import chosen_inputs
 from kernelmill.io.row_sample import joined_rows
 from kernelmill.kernels import Gaussian
 from kernelmill.learners import KernelClassifier, KernelRegressor

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from kernelmill.io.targets import text_of_label
+from kernelmill.encoding.targets import text_of_label
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
 from kernelmill.workflows.records import Calibration, Coverage, Evaluation

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
+from kernelmill.encoding.encoder import MISSING
+from kernelmill.encoding.inputs import chosen_inputs
+from kernelmill.encoding.targets import text_of_label
 from kernelmill.io import Table
-from kernelmill.io.encoding import MISSING
-from kernelmill.io.inputs import chosen_inputs
-from kernelmill.io.targets import text_of_label
 from kernelmill.learners.losses import LOSSES
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress

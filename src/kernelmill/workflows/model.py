@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.encoding.encoder import ColumnEncoder, Encoder
+from kernelmill.encoding.inputs import Inputs, opened_like_training, plain_column
+from kernelmill.encoding.matrix import MatrixEncoder
+from kernelmill.encoding.targets import TargetReader, text_of_label
 from kernelmill.io import Table, TableBlock, TableError, open_writer
-from kernelmill.io.encoding import ColumnEncoder, Encoder
-from kernelmill.io.encoding_matrix import MatrixEncoder
 from kernelmill.io.errors import NotANumberError
-from kernelmill.io.inputs import Inputs, opened_like_training, plain_column
-from kernelmill.io.targets import TargetReader, text_of_label
 from kernelmill.learners.model_record import learner_from_record, learner_record
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.storage import ModelFileError, under_prefix, without_prefix, write_model_file

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
+from kernelmill.encoding.inputs import target_of
 from kernelmill.io import Table, open_table
-from kernelmill.io.inputs import target_of
 
 __all__ = ["opened_source"]
 

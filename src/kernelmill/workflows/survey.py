@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.encoding.encoder import ColumnLearner, Encoder
+from kernelmill.encoding.inputs import Inputs
+from kernelmill.encoding.matrix import MatrixLearner
+from kernelmill.encoding.targets import TargetLearner, TargetReader
 from kernelmill.io import Table, TableError
-from kernelmill.io.encoding import ColumnLearner, Encoder
-from kernelmill.io.encoding_matrix import MatrixLearner
-from kernelmill.io.inputs import Inputs
 from kernelmill.io.row_sample import RowSample
-from kernelmill.io.targets import TargetLearner, TargetReader
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import InputColumn

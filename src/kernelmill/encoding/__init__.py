@@ -1,0 +1,15 @@
+"""The encoding of tables: from columns and targets to the numbers that learners take.
+
+Contents
+--------
+columns
+    The encoding of one column: standardized numbers, categories as columns of 0 and 1.
+encoder
+    `Encoder`, and `ColumnEncoder` for tables with columns, fitted by a `ColumnLearner`.
+matrix
+    `MatrixEncoder` for files that hold a matrix, fitted by a `MatrixLearner`.
+targets
+    `TargetReader`, which converts the target to numbers, fitted by a `TargetLearner`.
+inputs
+    `Inputs`: which columns of a table a model takes.
+"""

@@ -1,0 +1,82 @@
+"""IDX files such as those of MNIST: images, with their labels in a second file."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from kernelmill.io.compression import compression_of, largest_size, open_stream, read_fully
+from kernelmill.io.errors import TableError
+from kernelmill.io.matrix.matrix_file import MatrixFile, RawArray
+
+__all__ = ["IdxFile"]
+
+_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_MOST_DIMENSIONS = 8
+
+
+class IdxFile(MatrixFile):
+    """Images as rows; train-images-idx3-ubyte has its labels in train-labels-idx1-ubyte."""
+
+    def arrays(self) -> tuple[RawArray, RawArray | None]:
+        """The images and the labels."""
+        images = _read_header(self.path, self.n_bytes)
+        if len(images.shape) < 2:
+            raise TableError(
+                f"{self.path} has one number per row, like labels; give the file of the images."
+            )
+        labels_path = _labels_beside(self.path)
+        if labels_path is None:
+            self.notes.append(f"No file of labels was found beside {self.path.name}.")
+            return images, None
+        labels = _read_header(labels_path, labels_path.stat().st_size)
+        self.notes.append(f"The labels are in {labels_path.name}.")
+        return images, labels
+
+
+def _read_header(path: Path, n_bytes: int) -> RawArray:
+    with open_stream(path) as stream:
+        magic = read_fully(stream, 4)
+        if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _TYPES:
+            raise TableError(f"{path} is not an IDX file: it begins with {magic!r}.")
+        n_dimensions = magic[3]
+        if not 1 <= n_dimensions <= _MOST_DIMENSIONS:
+            raise TableError(
+                f"{path} is not a sound IDX file: {n_dimensions} dimensions, expected 1 to "
+                f"{_MOST_DIMENSIONS}."
+            )
+        sizes = read_fully(stream, 4 * n_dimensions)
+    if len(sizes) < 4 * n_dimensions:
+        raise TableError(f"{path} is truncated: it ends in its header; get the file again.")
+    shape = struct.unpack(f">{n_dimensions}I", sizes)
+    dtype = np.dtype(_TYPES[magic[2]])
+    offset = 4 + len(sizes)
+    _check_size(path, shape, offset + math.prod(shape) * dtype.itemsize, n_bytes)
+    seekable = compression_of(path) is None
+    return RawArray(path, lambda: open_stream(path), seekable, offset, shape, dtype)
+
+
+def _check_size(path: Path, shape: tuple[int, ...], needed: int, n_bytes: int) -> None:
+    if math.prod(shape[1:]) == 0:
+        raise TableError(f"{path} is not a sound IDX file: its rows are empty, shape {shape}.")
+    limit = largest_size(path, n_bytes)
+    exact = compression_of(path) is None
+    if limit is not None and (needed > limit or (exact and needed != limit)):
+        has = f"it has {n_bytes}" if exact else f"{n_bytes} compressed ones cannot hold that"
+        raise TableError(
+            f"{path} is damaged: shape {shape} in its header needs {needed} bytes, but {has}; get "
+            "the file again."
+        )
+
+
+def _labels_beside(path: Path) -> Path | None:
+    name, changes = re.subn(r"images([-.])idx\d", r"labels\1idx1", path.name)
+    if changes != 1:
+        return None
+    plain = name.removesuffix(".gz")
+    candidates = [path.with_name(each) for each in (name, plain, plain + ".gz")]
+    return next((each for each in candidates if each.is_file()), None)

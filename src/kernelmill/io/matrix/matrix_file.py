@@ -1,0 +1,217 @@
+"""Files with a matrix of numbers and optional labels, read in blocks of rows."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import weakref
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.io.compression import copying_errors, read_at, read_fully
+from kernelmill.io.errors import TableError
+from kernelmill.io.table_file import TableFile, TableOptions
+
+__all__ = ["MatrixFile", "RawArray", "RawRows", "check_matrix", "check_options_of_matrices"]
+
+_LARGEST_EXACT = 2**53
+
+
+class MatrixFile(TableFile):
+    """A file of rows of numbers; formats tell where they are by `arrays`."""
+
+    def __init__(self, path: Path, options: TableOptions, first: MatrixFile | None) -> None:
+        super().__init__(path, options, first)
+        check_options_of_matrices(path, options)
+        matrix, labels = self.arrays()
+        self.n_rows = matrix.shape[0]
+        self.n_features = int(np.prod(matrix.shape[1:]))
+        self.carries_labels = labels is not None
+        if labels is not None and labels.shape != (self.n_rows,):
+            raise TableError(
+                f"{path} has {self.n_rows} rows, but {labels.path} has labels of shape "
+                f"{labels.shape}; give one label for each row."
+            )
+        self._matrix = RawRows(matrix)
+        self._labels = None if labels is None else RawRows(labels)
+        self._block_rows = max(1, options.block_bytes // max(1, matrix.row_bytes))
+
+    @abstractmethod
+    def arrays(self) -> tuple[RawArray, RawArray | None]:
+        """Where the matrix and the labels are, checked against the size of the file."""
+
+    def blocks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        """Matrices with labels, in order."""
+        rows = map(self._checked, self._matrix.blocks(self._block_rows))
+        if self._labels is None:
+            yield from ((block, None) for block in rows)
+        else:
+            yield from zip(rows, self._labels.blocks(self._block_rows), strict=True)
+
+    def prepare_random_access(self) -> None:
+        """Decompress, once."""
+        self._matrix.prepare_random_access()
+        if self._labels is not None:
+            self._labels.prepare_random_access()
+
+    def block(self, number: int) -> tuple[Any, NDArray[Any] | None]:
+        """A block by its number."""
+        assert self.n_rows is not None
+        first = number * self._block_rows
+        count = min(self._block_rows, self.n_rows - first)
+        labels = None if self._labels is None else self._labels.rows(first, count)
+        return self._checked(self._matrix.rows(first, count)), labels
+
+    def _checked(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """The same rows, if float64 can tell all their numbers apart."""
+        if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8:
+            large = (rows > _LARGEST_EXACT) | (rows < -_LARGEST_EXACT)
+            if large.any():
+                row, column = np.argwhere(large)[0]
+                raise TableError(
+                    f"{self.path}: column {column} has whole numbers beyond 2**53, such as "
+                    f"{rows[row, column]}, of which float64 would make one of several different "
+                    "ones; save smaller numbers, or a table with columns (Parquet) and give "
+                    "the column as categorical."
+                )
+        return rows
+
+
+def check_options_of_matrices(path: Path, options: TableOptions) -> None:
+    """Refuse options that mean nothing for a matrix, rather than ignore them."""
+    for name in ("delimiter", "header", "categorical", "numeric", "skip_rows", "decimal"):
+        if getattr(options, name) not in (None, (), 0):
+            raise TableError(f"{name} is for tables with columns, but {path} holds a matrix.")
+
+
+def check_matrix(path: Path, what: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse what is not a two-dimensional array of real numbers."""
+    if dtype.hasobject:
+        raise TableError(
+            f"{path}: {what} holds Python objects, which are not read, as that may run code; save "
+            "numbers, such as by array.astype(float)."
+        )
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        raise TableError(f"{path}: {what} must hold real numbers, got dtype {dtype}.")
+    if len(shape) != 2:
+        raise TableError(
+            f"{path}: {what} must have two dimensions, rows and columns, got shape {shape}."
+        )
+    if shape[1] == 0:
+        raise TableError(f"{path}: {what} must have at least one column, got shape {shape}.")
+
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class RawArray:
+    """Where the numbers of an array are; shape and size were checked against the file's size."""
+
+    path: Path
+    open: Callable[[], AbstractContextManager[IO[bytes]]]
+    seekable: bool  # bytes can be read at any place; else from the beginning only
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fortran_order: bool = False
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of one row."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of all rows."""
+        return self.shape[0] * self.row_bytes
+
+
+class RawRows:
+    """Reads rows of a `RawArray`, in the byte order of the machine and in C order.
+
+    Parameters
+    ----------
+    array : RawArray
+        The array; its rows are flattened.
+    """
+
+    def __init__(self, array: RawArray) -> None:
+        self.array = array
+        self._copy: IO[bytes] | None = None
+
+    def blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
+        """All rows, so many at a time."""
+        array = self.array
+        total = array.shape[0]
+        if array.fortran_order:
+            self.prepare_random_access()
+            for first in range(0, total, n_rows):
+                yield self.rows(first, min(n_rows, total - first))
+            return
+        if self._copy is not None or array.seekable:
+            for first in range(0, total, n_rows):
+                yield self.rows(first, min(n_rows, total - first))
+            return
+        with array.open() as stream:
+            read_fully(stream, array.offset)
+            for first in range(0, total, n_rows):
+                count = min(n_rows, total - first)
+                yield self._rows_of(read_fully(stream, count * array.row_bytes), count)
+
+    def prepare_random_access(self) -> None:
+        """Copy the bytes to a temporary file if they are compressed."""
+        if self.array.seekable or self._copy is not None:
+            return
+        copy = tempfile.TemporaryFile()  # noqa: SIM115  (kept as long as this object)
+        weakref.finalize(self, copy.close)
+        with self.array.open() as stream:
+            read_fully(stream, self.array.offset)
+            left = self.array.n_bytes
+            while left and (piece := read_fully(stream, min(_PIECE, left))):
+                with copying_errors(self.array.path):
+                    copy.write(piece)
+                left -= len(piece)
+        with copying_errors(self.array.path):
+            copy.flush()
+        if left:
+            raise self._too_short()
+        self._copy = copy
+
+    def rows(self, first: int, count: int) -> NDArray[Any]:
+        """Some rows; `prepare_random_access` was called."""
+        array = self.array
+        if self._copy is not None:
+            return self._read(self._copy, 0, first, count)
+        with array.open() as stream:
+            return self._read(stream, array.offset, first, count)
+
+    def _read(self, stream: IO[bytes], offset: int, first: int, count: int) -> NDArray[Any]:
+        array = self.array
+        if array.fortran_order:
+            mapped = np.memmap(stream, array.dtype, "r", offset, array.shape, order="F")
+            rows = np.ascontiguousarray(mapped[first : first + count])
+            return rows.astype(array.dtype.newbyteorder("="), copy=False)
+        data = read_at(stream, offset + first * array.row_bytes, count * array.row_bytes)
+        return self._rows_of(data, count)
+
+    def _rows_of(self, data: bytes, count: int) -> NDArray[Any]:
+        array = self.array
+        if len(data) != count * array.row_bytes:
+            raise self._too_short()
+        rows = np.frombuffer(data, array.dtype).reshape((count, *array.shape[1:]))
+        rows = rows.astype(array.dtype.newbyteorder("="), copy=False)
+        return rows if rows.ndim < 3 else rows.reshape(count, -1)
+
+    def _too_short(self) -> TableError:
+        return TableError(
+            f"{self.array.path} is truncated: it has fewer than the {self.array.shape[0]} rows "
+            "that its header tells; get the file again."
+        )

@@ -1,0 +1,239 @@
+"""Pieces of delimited text as record batches."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from kernelmill.io.columnar.arrow_values import CATEGORY_TYPE, as_categories, nan_as_null
+from kernelmill.io.errors import NotANumberError, TableError
+from kernelmill.io.table_file import Column
+from kernelmill.io.text.records import (
+    COMMA_NUMBER_PATTERN,
+    MISSING_MARKERS,
+    count_lines,
+    is_number,
+    last_record_end,
+    number_of,
+    records,
+)
+from kernelmill.io.text.sniffing import Dialect, single_spaced
+
+__all__ = ["TextParser", "decoded"]
+
+_SLOW_BYTES = 16 << 10  # read slowly at once
+_LINES_OF_TITLES = 20
+_EMPTY_LINES = re.compile(rb"[\r\n]*\Z")
+
+# pyarrow compares markers with values as they are: spaces around them, up to two, are listed.
+_NULL_VALUES = [
+    " " * before + marker + " " * after
+    for marker in MISSING_MARKERS
+    for before in range(3)
+    for after in range(3)
+]
+
+
+class TextParser:
+    """Reads pieces of a file whose dialect is known.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    dialect : Dialect
+        Of this file; its names may come in another order than the table's.
+    columns : sequence of Column
+        Of the table.
+    first_line : int
+        The first line of the file's rows.
+    """
+
+    def __init__(
+        self, path: Path, dialect: Dialect, columns: Sequence[Column], first_line: int = 1
+    ) -> None:
+        self.path = path
+        self.dialect = dialect
+        self.columns = columns
+        self._first_line = first_line
+        self._kinds = {column.name: column.kind for column in columns}
+        types = {"numeric": pa.float64(), "category": CATEGORY_TYPE, "date": pa.string()}
+        self._parse_options = pa.csv.ParseOptions(
+            delimiter=dialect.separator,
+            quote_char='"' if dialect.quotes else False,
+            newlines_in_values=dialect.quotes,
+            invalid_row_handler=_handle_invalid_row,
+        )
+        self._convert_options = pa.csv.ConvertOptions(
+            column_types={column.name: types[column.kind] for column in columns},
+            include_columns=[column.name for column in columns],
+            null_values=_NULL_VALUES,
+            strings_can_be_null=True,
+            decimal_point=dialect.decimal,
+        )
+        # pyarrow does not know points between groups of digits.
+        self._grouped_options = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys((column.name for column in columns), pa.string()),
+            include_columns=[column.name for column in columns],
+            null_values=_NULL_VALUES,
+            strings_can_be_null=True,
+        )
+
+    def parse(self, data: bytes, first_line: int) -> Any:
+        """The rows of complete records as a record batch; `first_line` is where they begin."""
+        if not self.dialect.quotes:
+            data = single_spaced(data)
+        batches = list(self._parsed(data, first_line))
+        if len(batches) == 1:
+            return batches[0]
+        joined = []
+        for place, column in enumerate(self.columns):
+            arrays = [batch.column(place) for batch in batches]
+            if column.kind == "category":
+                arrays = [array.cast(pa.string()) for array in arrays]
+            joined.append(pa.concat_arrays(arrays))
+        return self._batch(joined)
+
+    def _parsed(self, data: bytes, first_line: int) -> Iterator[Any]:
+        """Batches of all records: one, or if pyarrow refuses a value, those of halves of the data.
+
+        So the fault is found in little more time than two readings take, and if it is none, but
+        something that only the slow reading knows, few records are read slowly.
+        """
+        if _EMPTY_LINES.match(data):
+            yield self._batch([pa.array([], pa.string()).cast(t) for t in self._types()])
+            return
+        try:
+            try:
+                yield self._parse_quickly(data, self._convert_options)
+            except pa.ArrowInvalid:
+                if self.dialect.decimal == ".":
+                    raise
+                yield self._parse_quickly(data, self._grouped_options)
+        except pa.ArrowInvalid:
+            separator, cut = self.dialect.separator.encode(), 0
+            if len(data) > _SLOW_BYTES:
+                half = data[: len(data) // 2]
+                cut = last_record_end(half, separator, quotes=self.dialect.quotes)
+            if cut == 0:
+                yield self._parse_slowly(data, first_line)
+                return
+            yield from self._parsed(data[:cut], first_line)
+            yield from self._parsed(data[cut:], first_line + count_lines(data[:cut]))
+
+    def _parse_quickly(self, data: bytes, convert_options: Any) -> Any:
+        table = pa.csv.read_csv(
+            pa.BufferReader(data),
+            read_options=pa.csv.ReadOptions(
+                use_threads=False,
+                block_size=len(data) + 1,
+                column_names=list(self.dialect.names),
+            ),
+            parse_options=self._parse_options,
+            convert_options=convert_options,
+        )
+        return self._batch([column.combine_chunks() for column in table.columns])
+
+    def _types(self) -> list[Any]:
+        return [pa.float64() if each.kind == "numeric" else pa.string() for each in self.columns]
+
+    def _batch(self, arrays: Sequence[Any]) -> Any:
+        finished = []
+        for column, array in zip(self.columns, arrays, strict=True):
+            if isinstance(array, pa.ChunkedArray):
+                array = array.chunk(0) if array.num_chunks else pa.array([], array.type)  # noqa: PLW2901
+            if column.kind == "numeric":
+                numbers = _ungrouped(array) if pa.types.is_string(array.type) else array
+                finished.append(nan_as_null(numbers))
+            else:
+                words = as_categories(array)
+                finished.append(words if column.kind == "category" else words.cast(pa.string()))
+        return pa.record_batch(finished, names=[column.name for column in self.columns])
+
+    def _parse_slowly(self, data: bytes, first_line: int) -> Any:
+        """The same rows, or an error that says where the first fault is."""
+        names = self.dialect.names
+        text = decoded(data, self.path, first_line)
+        values: list[list[Any]] = [[] for _ in names]
+        found = records(text, self.dialect.separator, first_line, quotes=self.dialect.quotes)
+        for line, record in found:
+            if len(record) != len(names):
+                if len(record) == 1 and not record[0].strip():
+                    continue
+                first_right = next((n for n, values in found if len(values) == len(names)), None)
+                at_top = first_line == self._first_line and not any(values)
+                top = (first_right - 1 if first_right else line) if at_top else 0
+                raise TableError(self._wrong_width(line, len(record), top))
+            for place, (name, value) in enumerate(zip(names, record, strict=True)):
+                trimmed = value.strip()
+                if trimmed in MISSING_MARKERS:
+                    values[place].append(None)
+                elif self._kinds[name] != "numeric":
+                    values[place].append(trimmed)
+                elif is_number(trimmed, self.dialect.decimal):
+                    values[place].append(number_of(trimmed, self.dialect.decimal))
+                else:
+                    raise self._not_a_number(line, place, trimmed)
+        by_name = dict(zip(names, values, strict=True))
+        types = self._types()
+        return self._batch(
+            [pa.array(by_name[c.name], t) for c, t in zip(self.columns, types, strict=True)]
+        )
+
+    def _wrong_width(self, line: int, got: int, top: int) -> str:
+        """In words; `top` lines before the first of the right width may be a title."""
+        expected = len(self.dialect.names)
+        move = "correct the line, or give the right delimiter (--delimiter)"
+        if self.dialect.header:
+            # A title may have been taken for the header.
+            top = line - 1 if top and got > expected else 0
+        if line <= _LINES_OF_TITLES and top > 0:
+            move += f", or leave out the lines on top: skip_rows={top} (--skip-rows {top})"
+        noun = "value" if expected == 1 else "values"
+        return f"{self.path}, line {line}: {expected} {noun} expected, got {got}; {move}."
+
+    def _not_a_number(self, line: int, place: int, value: str) -> NotANumberError:
+        name = self.dialect.names[place]
+        shown = value if len(value) <= 60 else value[:57] + "..."
+        called = f"column {place}" if name == str(place) else f"column {name!r} (number {place})"
+        commas = " with a decimal comma" if self.dialect.decimal == "," else ""
+        return NotANumberError(
+            f"{self.path}, line {line}, {called}: {shown!r} is not a number{commas}",
+            "correct it, or read the column as categories: "
+            f"categorical=[{name!r}] (--categorical {shlex.quote(name)})",
+        )
+
+
+def _ungrouped(words: Any) -> Any:
+    """Strings such as 1.234,5 as numbers; others raise `pyarrow.ArrowInvalid`."""
+    words = pc.utf8_trim_whitespace(words)
+    if not pc.all(pc.match_substring_regex(words, COMMA_NUMBER_PATTERN)).as_py():
+        raise pa.ArrowInvalid("not a number")
+    points = pc.replace_substring(pc.replace_substring(words, ".", ""), ",", ".")
+    return points.cast(pa.float64())
+
+
+def _handle_invalid_row(row: Any) -> str:
+    """Lines of nothing but spaces are no rows; other wrong ones are looked at slowly."""
+    return "error" if row.text.strip() else "skip"
+
+
+def decoded(data: bytes, path: Path, first_line: int) -> str:
+    """The text of UTF-8 bytes, or an error that says which ones are something else."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = first_line + count_lines(data[: error.start])
+        begin = max(data.rfind(b"\n", 0, error.start), data.rfind(b"\r", 0, error.start)) + 1
+        raise TableError(
+            f"{path}, line {line}, byte {error.start - begin + 1} of the line: "
+            f"0x{data[error.start]:02x} is not UTF-8; convert the file, such as by "
+            f"'iconv -f latin1 -t utf-8'."
+        ) from None

@@ -1,0 +1,258 @@
+"""What becomes of columns: against scikit-learn's encoders, in blocks of any size."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from kernelmill.encoding.columns import (
+    CategoryCounts,
+    CategoryEncoding,
+    NumericEncoding,
+    NumericMoments,
+    fewest_rows,
+)
+from kernelmill.encoding.encoder import ColumnEncoder, ColumnLearner
+from kernelmill.io import TableError
+
+
+def batch(**columns):
+    return pa.record_batch(
+        {
+            name: pa.array(values, pa.float64())
+            if not any(isinstance(v, str) for v in values)
+            else pa.array(values, pa.string()).dictionary_encode()
+            for name, values in columns.items()
+        }
+    )
+
+
+def learnt(batches, kinds, missing="error"):
+    learner = ColumnLearner(kinds, missing)
+    first = 0
+    for each in batches:
+        learner.update(each, file="t.csv", first_row=first)
+        first += each.num_rows
+    return learner.finish()[:2]
+
+
+def test_same_as_scikit_learn():
+    rng = np.random.default_rng(0)
+    ages, town = rng.normal(40, 10, 500), rng.choice(["a", "b", "c"], 500).tolist()
+    data = batch(age=ages, town=town)
+    encoder, summary = learnt([data], [("age", "numeric"), ("town", "category")])
+    expected = np.hstack(
+        [
+            StandardScaler().fit_transform(ages[:, None]),
+            OneHotEncoder(sparse_output=False).fit_transform(np.array(town)[:, None]),
+        ]
+    )
+    np.testing.assert_allclose(encoder.encode(data), expected, atol=1e-6)
+    assert encoder.encode(data).dtype == np.float32
+    assert encoder.input_names() == ["age", "town = a", "town = b", "town = c"]
+    assert [(c.name, c.kind, c.n_columns) for c in summary] == [
+        ("age", "numeric", 1),
+        ("town", "category", 3),
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.floats(-1e6, 1e6) | st.none(), min_size=3, max_size=40),
+    st.integers(1, 7),
+)
+def test_moments_do_not_depend_on_the_blocks(values, size):
+    present = np.array([v for v in values if v is not None])
+    if len(present) < 2 or np.ptp(present) < 1e-3:
+        return
+    array = np.array([np.nan if v is None else v for v in values])
+    whole, parts = NumericMoments("x"), NumericMoments("x")
+    whole.update(array)
+    for begin in range(0, len(array), size):
+        parts.update(array[begin : begin + size])
+    one, other = whole.encoding(marks=True), parts.encoding(marks=True)
+    assert one.mean == pytest.approx(other.mean, rel=1e-9, abs=1e-9)
+    assert one.scale == pytest.approx(other.scale, rel=1e-9)
+    if not whole.only_zero_one:
+        assert one.mean == pytest.approx(present.mean(), rel=1e-9, abs=1e-9)
+        assert one.scale == pytest.approx(present.std(), rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_extreme_numbers_are_standardized(scale):
+    rng = np.random.default_rng(0)
+    data = batch(x=rng.normal(size=100) * scale)
+    encoder, _ = learnt([data], [("x", "numeric")])
+    encoded = encoder.encode(data)
+    assert abs(encoded.mean()) < 1e-5
+    assert abs(encoded.std() - 1) < 1e-5
+
+
+def test_timestamps_keep_their_differences():
+    """Numbers far from zero: float32 before the subtraction would lose seconds."""
+    seconds = 1.6e9 + np.arange(100.0)
+    encoder, _ = learnt([batch(t=seconds)], [("t", "numeric")])
+    steps = np.diff(encoder.encode(batch(t=seconds))[:, 0])
+    np.testing.assert_allclose(steps, steps[0], rtol=1e-4)
+
+
+def test_zeros_and_ones_stay_and_constants_go():
+    data = batch(flag=[0.0, 1.0, 0.0, 0.0], same=[5.0] * 4, x=[1.0, 2.0, 3.0, 4.0])
+    encoder, summary = learnt([data], [(n, "numeric") for n in ("flag", "same", "x")])
+    assert encoder.input_names() == ["flag", "x"]
+    np.testing.assert_array_equal(encoder.encode(data)[:, 0], [0, 1, 0, 0])
+    assert summary[1].detail == "constant: left out"
+
+
+def test_all_constant_is_an_error():
+    with pytest.raises(TableError, match="constant"):
+        learnt([batch(x=[1.0, 1.0])], [("x", "numeric")])
+
+
+def test_rare_categories_are_pooled_and_unknown_ones_join_them():
+    town = ["a"] * 500 + ["b"] * 495 + ["c"] * 3 + ["d"] * 2
+    assert fewest_rows(1000) == 5
+    encoder, _ = learnt([batch(town=town)], [("town", "category")])
+    assert encoder.input_names() == ["town = a", "town = b", "town is another"]
+    encoded = encoder.encode(batch(town=["a", "d", "new"]))
+    np.testing.assert_array_equal(encoded, [[1, 0, 0], [0, 0, 1], [0, 0, 1]])
+
+
+def test_unknown_category_without_a_pool_is_a_row_of_zeros():
+    encoder, _ = learnt([batch(town=["a", "b"] * 5)], [("town", "category")])
+    np.testing.assert_array_equal(encoder.encode(batch(town=["new", "b"])), [[0, 0], [0, 1]])
+
+
+def test_missing_values_are_an_error_by_default():
+    data = batch(age=[1.0, None, 3.0])
+    with pytest.raises(TableError, match=r"t.csv: column 'age' has no value in row 2.*impute"):
+        learnt([data], [("age", "numeric")])
+
+
+def test_missing_values_in_later_blocks_name_their_row():
+    blocks = [batch(age=[1.0, 2.0]), batch(age=[3.0, np.nan])]
+    with pytest.raises(TableError, match="row 4"):
+        learnt(blocks, [("age", "numeric")])
+
+
+def test_imputed_values_are_means_and_are_marked():
+    data = batch(age=[1.0, None, 3.0], town=["a", "b", None])
+    encoder, summary = learnt([data], [("age", "numeric"), ("town", "category")], "impute")
+    assert encoder.input_names() == ["age", "age is missing", "town is another", "town is missing"]
+    np.testing.assert_allclose(
+        encoder.encode(data), [[-1, 0, 1, 0], [0, 1, 1, 0], [1, 0, 0, 1]], atol=1e-6
+    )
+    assert [c.missing for c in summary] == [1, 1]
+
+
+def test_missing_later_but_not_in_training():
+    encoder, _ = learnt([batch(x=[1.0, 3.0])], [("x", "numeric")], "impute")
+    np.testing.assert_array_equal(encoder.encode(batch(x=[None])), [[0.0]])
+    strict, _ = learnt([batch(x=[1.0, 3.0])], [("x", "numeric")])
+    with pytest.raises(TableError, match="row 11"):
+        strict.encode(batch(x=[None]), file="new.csv", first_row=10)
+
+
+def test_infinite_values_are_refused():
+    with pytest.raises(TableError, match="'x' is inf in row 2"):
+        learnt([batch(x=[1.0, np.inf])], [("x", "numeric")])
+
+
+def test_identifiers_are_refused_with_advice():
+    names = [f"id{i}" for i in range(3000)]
+    with pytest.raises(TableError, match=r"identifier or free text.*--drop"):
+        learnt([batch(key=names)], [("key", "category")])
+
+
+def notes_of(data, kinds):
+    learner = ColumnLearner(kinds, "error")
+    for begin in range(0, data.num_rows, 40):
+        learner.update(data.slice(begin, 40), file="t.csv", first_row=begin)
+    return learner.finish()[2]
+
+
+def test_doubtful_columns_are_noted():
+    n = 120
+    data = batch(
+        id=np.arange(1000.0, 1000 + n),
+        back=np.arange(n, 0.0, -1),
+        same=np.ones(n),
+        share=[f"{i % 40}%" for i in range(n - 70)] + ["0%"] * 50 + [f"x{i}" for i in range(20)],
+        rare=[f"{i}%" for i in range(n)],
+    )
+    kinds = [("id", "numeric"), ("back", "numeric"), ("same", "numeric")]
+    notes = notes_of(data, [*kinds, ("share", "category"), ("rare", "category")])
+    assert [note.split("'")[1] for note in notes] == ["id", "rare", "same"]
+    assert "drop=['id'] (--drop id)" in notes[0]
+    assert "%" in notes[1]
+    assert "constant" in notes[2]
+
+
+def test_values_beyond_float32_are_named():
+    encoder, _ = learnt([batch(x=[1.0, 2.0, 3.0])], [("x", "numeric")])
+    with pytest.raises(TableError, match=r"new.csv: 'x' in row 12 is too far"):
+        encoder.encode(batch(x=[1.0, 1e300]), file="new.csv", first_row=10)
+
+
+def test_many_columns_are_sparse_and_the_same():
+    rng = np.random.default_rng(0)
+    kinds = [("x", "numeric")] + [(f"c{i}", "category") for i in range(6)]
+    texts = {f"c{i}": [f"v{v}" for v in rng.integers(0, 230, 20_000)] for i in range(6)}
+    data = batch(x=rng.normal(size=20_000), **texts)
+    encoder, _ = learnt([data], kinds)
+    assert encoder.n_inputs > 1024
+    few = data.slice(0, 50)
+    sparse = encoder.encode(few)
+    dense = np.zeros((50, encoder.n_inputs), np.float32)
+    begin = 0
+    for each in encoder.encodings:
+        column = few.column(each.name)
+        values = column.to_numpy() if isinstance(each, NumericEncoding) else column
+        each.write(values, dense[:, begin : begin + each.n_columns])
+        begin += each.n_columns
+    np.testing.assert_array_equal(sparse.toarray(), dense)
+
+
+def test_comes_back_from_json():
+    data = batch(age=[1.0, None, 3.0], town=["a", "b", None])
+    encoder, _ = learnt([data], [("age", "numeric"), ("town", "category")], "impute")
+    again = ColumnEncoder.from_record(encoder.to_record()[0])
+    np.testing.assert_array_equal(again.encode(data), encoder.encode(data))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mean": float("nan")},
+        {"scale": -1.0},
+        {"scale": "1"},
+        {"marks": 1},
+        {"name": 3},
+        {"kind": "other"},
+    ],
+    ids=str,
+)
+def test_wrong_json_is_refused(change):
+    column = {**NumericEncoding("x", 0.0, 1.0).to_json(), **change}
+    if change == {"scale": "1"}:
+        column["scale"] = "one"
+    with pytest.raises((ValueError, KeyError)):
+        ColumnEncoder.from_record({"kind": "columns", "missing": "error", "columns": [column]})
+
+
+def test_duplicate_categories_in_json_are_refused():
+    column = {**CategoryEncoding("x", ("a",)).to_json(), "categories": ["a", "a"]}
+    with pytest.raises(ValueError, match="not encoded"):
+        ColumnEncoder.from_record({"kind": "columns", "missing": "error", "columns": [column]})
+
+
+def test_counts_of_a_category_do_not_depend_on_the_blocks():
+    texts = ["a", "b", "a", "c"] * 30
+    whole, parts = CategoryCounts("x"), CategoryCounts("x")
+    whole.update(pa.array(texts).dictionary_encode())
+    for begin in range(0, len(texts), 7):
+        parts.update(pa.array(texts[begin : begin + 7]).dictionary_encode())
+    assert whole.counts == parts.counts
+    assert whole.encoding(marks=False) == parts.encoding(marks=False)
