@@ -1,4 +1,4 @@
-"""The table of maps: every law is tested on every one of them."""
+"""The table of maps: every property of the contract is tested on each of them."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ MAPS = {
     "taylor unbiased": TaylorSketch(center=None, normalize=False),
     "maclaurin": RandomMaclaurin(),
     "maclaurin cubic": RandomMaclaurin(Polynomial(3, gamma=0.1, coef0=1.0)),
-    "maclaurin own, geometric": RandomMaclaurin([1.0, 0.2, 0.0, 0.3], degrees="geometric"),
+    "maclaurin custom, geometric": RandomMaclaurin([1.0, 0.2, 0.0, 0.3], degrees="geometric"),
     "maclaurin drawn again": RandomMaclaurin(Polynomial(3), store_matrix=False),
     "maclaurin h01": RandomMaclaurin(Polynomial(3, gamma=0.1, coef0=1.0), h01=True),
     "templates": GaussianTemplates(),
@@ -69,8 +69,15 @@ def feature_map(request):
 
 
 @pytest.fixture
+def one_map_per_class():
+    """The first map of each class in the table, for checks that all maps of a class share."""
+    first = {type(feature_map): feature_map for feature_map in reversed(MAPS.values())}
+    return [clone(feature_map).set_params(random_state=7) for feature_map in first.values()]
+
+
+@pytest.fixture
 def fix_scale():
-    """Give a map a scale of its own instead of one taken from the data, where it has one."""
+    """Set the scale of a map, where it has one, instead of computing it from the data."""
 
     def fix(feature_map, scale):
         for name in ("length_scale", "radius"):
@@ -89,7 +96,7 @@ def fix_scale():
 
 @pytest.fixture
 def points():
-    """Make rows of standard normals: ``points(n_rows, n_columns, dtype)``."""
+    """Draw rows of standard normals: ``points(n_rows, n_columns, dtype)``."""
 
     def make(n_rows, n_columns, dtype=np.float64):
         rng = np.random.default_rng([n_rows, n_columns])

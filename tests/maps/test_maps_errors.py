@@ -1,4 +1,4 @@
-"""Whatever is wrong is refused, with a message that says what, and nothing crashes."""
+"""Invalid parameters and data raise an error whose message names the problem; nothing crashes."""
 
 import numpy as np
 import pytest
@@ -137,17 +137,19 @@ DATA = {
 
 @pytest.mark.parametrize(("data", "message"), DATA.values(), ids=DATA.keys())
 class TestData:
-    def test_fit(self, feature_map, data, message):
-        with pytest.raises((ValueError, TypeError), match=message):
-            feature_map.fit(data)
+    def test_fit(self, one_map_per_class, data, message):
+        for feature_map in one_map_per_class:
+            with pytest.raises((ValueError, TypeError), match=message):
+                feature_map.fit(data)
 
-    def test_transform(self, feature_map, data, message):
-        feature_map.fit(X)
-        with pytest.raises((ValueError, TypeError), match=message):
-            feature_map.transform(data)
-        if isinstance(data, np.ndarray) and data.ndim == 2 and len(data) > 10:
-            with pytest.raises(ValueError, match=message):
-                feature_map.transform(data[3:4])
+    def test_transform(self, one_map_per_class, data, message):
+        for feature_map in one_map_per_class:
+            feature_map.fit(X)
+            with pytest.raises((ValueError, TypeError), match=message):
+                feature_map.transform(data)
+            if isinstance(data, np.ndarray) and data.ndim == 2 and len(data) > 10:
+                with pytest.raises(ValueError, match=message):
+                    feature_map.transform(data[3:4])
 
 
 def test_wrong_number_of_columns(feature_map):
@@ -168,55 +170,62 @@ def test_not_fitted(feature_map):
         feature_map.get_feature_names_out()
 
 
-def damaged(which, n_rows):
-    matrix = sp.csr_array(np.ones((n_rows, 5)))
-    if which == "too large index":
-        matrix.indices[7] = 5
-    elif which == "huge index":
-        matrix.indices[7] = 2**31 - 1
-    elif which == "negative index":
-        matrix.indices[7] = -1
-    elif which == "decreasing indptr":
-        matrix.indptr[2] = 2
-    elif which == "large indptr":
-        matrix.indptr[-1] = 10**6
-    elif which == "large indptr inside":
-        matrix.indptr[2] = 10**6
-    elif which == "negative indptr":
-        matrix.indptr[1] = -3
-    elif which == "late start":
-        matrix.indptr[0] = 2
-    elif which == "short data":
-        matrix.data = matrix.data[:-3]
-    elif which == "short indptr":
-        matrix.indptr = matrix.indptr[:-1]
-    return matrix
+def set_entry(part, position, value):
+    def damage(matrix):
+        getattr(matrix, part)[position] = value
+
+    return damage
+
+
+def cut(part, n):
+    def damage(matrix):
+        setattr(matrix, part, getattr(matrix, part)[:-n])
+
+    return damage
+
+
+DAMAGES = {
+    "too large index": set_entry("indices", 7, 5),
+    "huge index": set_entry("indices", 7, 2**31 - 1),
+    "negative index": set_entry("indices", 7, -1),
+    "decreasing indptr": set_entry("indptr", 2, 2),
+    "large indptr": set_entry("indptr", -1, 10**6),
+    "large indptr inside": set_entry("indptr", 2, 10**6),
+    "negative indptr": set_entry("indptr", 1, -3),
+    "late start": set_entry("indptr", 0, 2),
+    "short data": cut("data", 3),
+    "short indptr": cut("indptr", 1),
+}
+INVALID_CSR = r"X is not a valid CSR matrix: .*; build it again"
 
 
 @pytest.mark.parametrize("n_rows", [3, 40])
-@pytest.mark.parametrize(
-    "which",
-    [
-        "too large index",
-        "huge index",
-        "negative index",
-        "decreasing indptr",
-        "large indptr",
-        "large indptr inside",
-        "negative indptr",
-        "late start",
-        "short data",
-        "short indptr",
-    ],
-)
-def test_damaged_sparse_matrices(feature_map, fix_scale, which, n_rows):
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_damaged_sparse_matrices(one_map_per_class, fix_scale, damage, n_rows):
+    matrix = sp.csr_array(np.ones((n_rows, 5)))
+    damage(matrix)
+    for feature_map in one_map_per_class:
+        feature_map.fit(X)
+        with pytest.raises(ValueError, match=INVALID_CSR):
+            feature_map.transform(matrix)
+        for scale in ("scale", 1.0):
+            fix_scale(feature_map, scale)
+            with pytest.raises(ValueError, match=INVALID_CSR):
+                feature_map.fit(matrix)
+
+
+def test_every_map_checks_its_data(feature_map):
+    """The checks above run on one map of each class; this one runs on every map."""
+    damaged = sp.csr_array(np.ones((3, 5)))
+    damaged.indices[7] = 2**31 - 1
+    bad = [(with_entry(np.nan), "NaN"), (with_entry(np.nan)[3:4], "NaN"), (damaged, INVALID_CSR)]
+    for rows, message in bad:
+        with pytest.raises(ValueError, match=message):
+            feature_map.fit(rows)
     feature_map.fit(X)
-    with pytest.raises(ValueError, match=r"X is not a valid CSR matrix: .*; build it again"):
-        feature_map.transform(damaged(which, n_rows))
-    for scale in ("scale", 1.0):
-        fix_scale(feature_map, scale)
-        with pytest.raises(ValueError, match=r"X is not a valid CSR matrix: .*; build it again"):
-            feature_map.fit(damaged(which, n_rows))
+    for rows, message in bad:
+        with pytest.raises(ValueError, match=message):
+            feature_map.transform(rows)
 
 
 class TestFactors:
@@ -227,38 +236,38 @@ class TestFactors:
         permutation = np.array([rng.permutation(size) for _ in range(n_blocks)])
         return B, permutation, rng.standard_normal((n_blocks, size)), np.ones((n_blocks, size))
 
-    def refused(self, message, *factors, **options):
+    def rejects(self, message, *factors, **options):
         with pytest.raises((ValueError, TypeError), match=message):
             Fastfood.from_factors(*factors, **options)
 
     def test_shapes(self):
         B, permutation, G, S = self.factors()
-        self.refused(r"one shape.*G has \(3, 8\), B has \(2, 8\)", B[:2], permutation, G, S)
-        self.refused(r"one shape.*G has \(3, 8\), S has \(3, 4\)", B, permutation, G, S[:, :4])
-        self.refused(r"integers in the shape of G, \(3, 8\)", B, permutation[:2], G, S)
-        self.refused(r"S must be real and of shape", B, permutation, G, S[np.newaxis])
-        self.refused(r"B must be real and of shape", np.empty((0, 8)), permutation, G, S)
-        self.refused("power of two of columns, got 6", *self.factors(size=6))
+        self.rejects(r"one shape.*G has \(3, 8\), B has \(2, 8\)", B[:2], permutation, G, S)
+        self.rejects(r"one shape.*G has \(3, 8\), S has \(3, 4\)", B, permutation, G, S[:, :4])
+        self.rejects(r"integers in the shape of G, \(3, 8\)", B, permutation[:2], G, S)
+        self.rejects(r"S must be real and of shape", B, permutation, G, S[np.newaxis])
+        self.rejects(r"B must be real and of shape", np.empty((0, 8)), permutation, G, S)
+        self.rejects("power of two of columns, got 6", *self.factors(size=6))
 
     def test_values(self):
         B, permutation, G, S = self.factors()
         twice = permutation.copy()
         twice[1, 0] = twice[1, 1]
-        self.refused("every number from 0 to 7 once", B, twice, G, S)
-        self.refused("every number from 0 to 7 once", B, permutation + 1, G, S)
-        self.refused("every number from 0 to 7 once", B, permutation - 1, G, S)
-        self.refused("permutation must hold integers", B, permutation.astype(float), G, S)
-        self.refused("G must be finite", B, permutation, G * np.nan, S)
-        self.refused("G must be real", B, permutation, G * 1j, S)
-        self.refused("S must be real", B, permutation, G, S.astype(str))
+        self.rejects("every number from 0 to 7 once", B, twice, G, S)
+        self.rejects("every number from 0 to 7 once", B, permutation + 1, G, S)
+        self.rejects("every number from 0 to 7 once", B, permutation - 1, G, S)
+        self.rejects("permutation must hold integers", B, permutation.astype(float), G, S)
+        self.rejects("G must be finite", B, permutation, G * np.nan, S)
+        self.rejects("G must be real", B, permutation, G * 1j, S)
+        self.rejects("S must be real", B, permutation, G, S.astype(str))
 
     def test_sizes(self):
         factors = self.factors()
-        self.refused("at most 8 columns, got 9", *factors, n_features=9)
-        self.refused("24 frequencies, and n_components asks for 25", *factors, n_components=50)
-        self.refused("n_components must be at least 1", *factors, n_components=0)
-        self.refused("features must be one of", *factors, features="cos")
-        self.refused("length_scale must be a positive", *factors, length_scale=0)
+        self.rejects("at most 8 columns, got 9", *factors, n_features=9)
+        self.rejects("24 frequencies, and n_components asks for 25", *factors, n_components=50)
+        self.rejects("n_components must be at least 1", *factors, n_components=0)
+        self.rejects("features must be one of", *factors, features="cos")
+        self.rejects("length_scale must be a positive", *factors, length_scale=0)
         with pytest.raises(ValueError, match="expecting 8 features"):
             Fastfood.from_factors(*factors).transform(np.ones((2, 7)))
         with pytest.raises(ValueError, match="coefficients were given"):
