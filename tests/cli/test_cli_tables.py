@@ -80,8 +80,7 @@ def test_confusion_matrices_are_shown_whole(printed, n_classes, count, name):
         assert row[0] == str(i)
         entries = [0 if cell == "·" else int(cell) for cell in row[1:-2]]
         assert entries == [count if i == j else 7 * (j == i + 1) for j in range(n_classes)]
-        wrong = 100 * (1 - count / sum(entries))
-        assert row[-2:] == [f"{wrong:.1f}", "%"]
+        assert row[-2:] == percent(1 - count / sum(entries)).split()
 
 
 def test_matrices_that_are_too_wide_show_the_worst_pairs(printed):
@@ -251,7 +250,7 @@ def test_tables_survive_ascii():
     [
         (size(999), "999 B"),
         (size(999_600), "1.0 MB"),
-        (size(5e15), "5000 TB"),
+        (size(5e15), "5,000 TB"),
         (size(None), "-"),
         (duration(59.96), "60 s"),
         (duration(99.7), "1 min 40 s"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
+from kernelmill.formatting import html, is_number, shorten
 from kernelmill.report.drawing import (
     MARKERS,
     drawing_style,
@@ -17,7 +18,6 @@ from kernelmill.report.drawing import (
     tick_percent,
 )
 from kernelmill.report.palette import light
-from kernelmill.report.wording import compact, count, is_number, number, shorten, size
 from kernelmill.workflows.records import ComparedModel, Comparison
 
 __all__ = [
@@ -35,7 +35,7 @@ def full_name(model: ComparedModel, length: int = 1000) -> str:
     name = shorten(model.name, length)
     if model.n_components is None or model.family != "features":
         return name
-    return f"{name} {count(model.n_components)}"
+    return f"{name} {html.count(model.n_components)}"
 
 
 def feature_models(comparison: Comparison) -> dict[str, list[ComparedModel]]:
@@ -66,7 +66,7 @@ def _error_axis(figure: Figure, comparison: Comparison) -> None:
     axes.set_ylabel("error, %" if is_share else comparison.error_name.upper())
     low, high = axes.get_ylim()
     axes.set_ylim(max(low, 0) if low < 0 else low, high)
-    format_axis(axes.yaxis, tick_percent if is_share else number)
+    format_axis(axes.yaxis, tick_percent if is_share else html.number)
 
 
 def _colours(comparison: Comparison) -> dict[str, str]:
@@ -116,7 +116,7 @@ def error_by_features_figure(comparison: Comparison) -> Figure:
             axes.axhline(model.error, color=colour, linewidth=1.3, dashes=dashes)
             labels.append((model.error, model.name, colour))
     ordered = sorted(sizes)
-    log_axis(axes, ordered, compact, thinned(ordered))
+    log_axis(axes, ordered, html.compact, thinned(ordered))
     axes.set_xlabel("features")
     _error_axis(figure, comparison)
     label_ends(axes, labels)
@@ -184,7 +184,7 @@ def memory_figure(comparison: Comparison) -> Figure:
         axes.text(
             memory + 0.015 * top,
             place,
-            size(round(memory * 1e6)),
+            html.size(round(memory * 1e6)),
             va="center",
             fontsize=9.5,
         )
@@ -193,5 +193,5 @@ def memory_figure(comparison: Comparison) -> Figure:
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=5)
-    format_axis(axes.xaxis, compact)
+    format_axis(axes.xaxis, html.compact)
     return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kernelmill.formatting import clean_text, html, is_number
 from kernelmill.report.comparison_figures import (
     error_by_features_figure,
     error_by_time_figure,
@@ -14,17 +15,6 @@ from kernelmill.report.comparison_figures import (
 )
 from kernelmill.report.fit_panels import kernel_check_panel
 from kernelmill.report.panel import Panel, Table
-from kernelmill.report.wording import (
-    count,
-    counted,
-    is_number,
-    number,
-    percent,
-    printable,
-    quoted,
-    seconds,
-    size,
-)
 from kernelmill.workflows.records import Comparison
 
 __all__ = ["comparison_panels", "comparison_table"]
@@ -43,26 +33,26 @@ def comparison_panels(comparison: Comparison) -> list[Panel]:
 
 def comparison_table(comparison: Comparison) -> Table:
     """All contenders with all their numbers."""
-    form = percent if comparison.error_name == "error" else number
+    form = html.percent if comparison.error_name == "error" else html.number
     has_detail = any(model.detail for model in comparison.models)
     headings = ["model", "features", "trained on", comparison.error_name]
     headings += ["fit", "predict", "memory"]
     rows = []
     for model in comparison.models:
         row = [
-            printable(model.name),
-            count(model.n_components),
-            count(model.n_train),
+            clean_text(model.name),
+            html.count(model.n_components),
+            html.count(model.n_train),
             form(model.error),
-            seconds(model.fit_seconds),
-            seconds(model.predict_seconds),
-            size(model.peak_memory),
+            html.duration(model.fit_seconds),
+            html.duration(model.predict_seconds),
+            html.size(model.peak_memory),
         ]
-        rows.append([*row, printable(model.detail)] if has_detail else row)
+        rows.append([*row, clean_text(model.detail)] if has_detail else row)
     return Table(
         [*headings, "detail"] if has_detail else headings,
         rows,
-        f"The contenders, on the same {counted(comparison.n_test, 'row')}; the least values are "
+        f"The contenders, on the same {html.count(comparison.n_test, 'row')}; the least values are "
         "bold",
         prose=(7,),
         marked=_least(comparison),
@@ -89,11 +79,11 @@ def _by_features(comparison: Comparison) -> Panel | None:
     families = feature_models(comparison)
     if not families:
         return None
-    form = percent if comparison.error_name == "error" else number
+    form = html.percent if comparison.error_name == "error" else html.number
     others = [m for m in comparison.models if m.family != "features" and is_number(m.error)]
     models = [model for models in families.values() for model in models]
     ends = [
-        f"{name} gets {form(models[-1].error)} with {count(models[-1].n_components)}"
+        f"{name} gets {form(models[-1].error)} with {html.count(models[-1].n_components)}"
         for name, models in families.items()
     ]
     ends += [f"{model.name} gets {form(model.error)}" for model in others]
@@ -106,7 +96,10 @@ def _by_features(comparison: Comparison) -> Panel | None:
         "would not pay." + (" Models without features are horizontal lines." if others else ""),
         Table(
             ["model", "features", comparison.error_name],
-            [[printable(m.name), count(m.n_components), form(m.error)] for m in [*models, *others]],
+            [
+                [clean_text(m.name), html.count(m.n_components), form(m.error)]
+                for m in [*models, *others]
+            ],
             "Errors",
         ),
     )
@@ -116,27 +109,31 @@ def _by_time(comparison: Comparison) -> Panel | None:
     models = [model for models in timed_models(comparison).values() for model in models]
     if not models:
         return None
-    form = percent if comparison.error_name == "error" else number
+    form = html.percent if comparison.error_name == "error" else html.number
     fast = min(models, key=lambda model: model.fit_seconds)
     good = min(models, key=lambda model: model.error)
     ends = (
-        f"the fastest is {full_name(fast)} in {seconds(fast.fit_seconds)} with {form(fast.error)}, "
-        f"the best {full_name(good)} in {seconds(good.fit_seconds)} with {form(good.error)}"
+        f"the fastest is {full_name(fast)} in {html.duration(fast.fit_seconds)} with "
+        f"{form(fast.error)}, "
+        f"the best {full_name(good)} in {html.duration(good.fit_seconds)} with {form(good.error)}"
     )
     fewer = [m for m in models if m.n_train < comparison.n_train]
     note = ""
     if fewer:
-        name, rows = quoted(fewer[0].name), count(fewer[0].n_train)
-        note = f" {name} was fitted to {rows} of the {count(comparison.n_train)} rows."
+        name, rows = html.quote(fewer[0].name), html.count(fewer[0].n_train)
+        note = f" {name} was fitted to {rows} of the {html.count(comparison.n_train)} rows."
     return Panel(
         "comparison-time",
         "Error against time",
         error_by_time_figure(comparison),
-        f"Line plot of the error against the time of the fit: {printable(ends)}.",
+        f"Line plot of the error against the time of the fit: {clean_text(ends)}.",
         f"The lower left is best: little error in little time.{note}",
         Table(
             ["model", "fit", comparison.error_name],
-            [[printable(full_name(m)), seconds(m.fit_seconds), form(m.error)] for m in models],
+            [
+                [clean_text(full_name(m)), html.duration(m.fit_seconds), form(m.error)]
+                for m in models
+            ],
             "Times and errors",
         ),
     )
@@ -146,7 +143,7 @@ def _memory(comparison: Comparison) -> Panel | None:
     models = [model for model in comparison.models if model.peak_memory is not None]
     if not models:
         return None
-    rows = [[printable(full_name(model)), size(model.peak_memory)] for model in models]
+    rows = [[clean_text(full_name(model)), html.size(model.peak_memory)] for model in models]
     return Panel(
         "comparison-memory",
         "Peak memory",

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
+from kernelmill.formatting import html, shorten
 from kernelmill.report.drawing import drawing_style, new_figure
 from kernelmill.report.palette import light
-from kernelmill.report.wording import compact, count, shorten
 
 __all__ = ["MAX_OPACITY", "confusion_figure", "most_confused", "usable_confusion"]
 
@@ -84,7 +84,7 @@ def confusion_figure(classes: list[str], confusion: list[list[int]]) -> Figure:
                 level = math.ceil(N_LEVELS * (value / total) ** 0.5)
                 cells.setdefault(("blue" if i == j else "orange", level), []).append((j, i))
             if n <= MAX_NUMBERED and (value or n <= 6):
-                text = count(value) if n <= 4 else compact(value)
+                text = html.count(value) if n <= 4 else html.compact(value)
                 small = 10.5 if n <= 6 else 8.5
                 axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", fontsize=small)
     for (colour, level), places in cells.items():

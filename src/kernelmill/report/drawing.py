@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from kernelmill.formatting import html, shorten
 from kernelmill.report.palette import SERIES, light
-from kernelmill.report.wording import bare_percent, number, shorten
 
 __all__ = [
     "MARKERS",
@@ -97,7 +97,7 @@ def format_axis(axis: Any, form: Callable[[float], str]) -> None:
 
 def tick_percent(share: float) -> str:
     """A share on an axis whose label says that it is in percent."""
-    text = bare_percent(share)
+    text = html.percent(share, sign=False)
     return text[:-2] if text.endswith(".0") else text
 
 
@@ -129,7 +129,7 @@ def thinned(values: Sequence[float], share: float = 0.13) -> list[float]:
 def log_axis(
     axes: Axes,
     values: Sequence[float],
-    form: Callable[[float], str] = lambda value: number(value, 3),
+    form: Callable[[float], str] = lambda value: html.number(value, 3),
     ticks: Sequence[float] | None = None,
 ) -> None:
     """Make x logarithmic, from the smallest to the largest of `values` and a little beyond."""

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from matplotlib.figure import Figure
 
+from kernelmill.formatting import html, is_number
 from kernelmill.report.drawing import drawing_style, format_axis, new_figure, tick_percent
 from kernelmill.report.kernel_check_figure import MAX_POINTS, draw_against, finite_pairs
 from kernelmill.report.palette import light
-from kernelmill.report.wording import compact, is_number
 from kernelmill.workflows.records import Calibration, Coverage, Evaluation
 
 __all__ = [
@@ -60,7 +60,7 @@ def calibration_figure(calibration: Calibration) -> Figure:
     below.locator_params(axis="y", nbins=3)
     format_axis(above.yaxis, tick_percent)
     format_axis(below.xaxis, tick_percent)
-    format_axis(below.yaxis, compact)
+    format_axis(below.yaxis, html.compact)
     figure.align_ylabels([above, below])
     return figure
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from kernelmill.formatting import clean_text, html, shorten
 from kernelmill.report.confusion_figure import (
     MAX_CLASSES,
     confusion_figure,
@@ -19,7 +20,6 @@ from kernelmill.report.evaluation_figures import (
 )
 from kernelmill.report.kernel_check_figure import finite_pairs
 from kernelmill.report.panel import Panel, Table, grouped_pairs
-from kernelmill.report.wording import count, counted, number, percent, printable, quoted, shorten
 from kernelmill.workflows.records import Evaluation
 
 __all__ = ["class_table", "evaluation_panels"]
@@ -50,10 +50,10 @@ def class_table(evaluation: Evaluation) -> Table | None:
         right = confusion[k][k]
         rows.append(
             [
-                printable(name),
-                count(true),
-                percent(right / true if true else None),
-                percent(right / named if named else None),
+                clean_text(name),
+                html.count(true),
+                html.percent(right / true if true else None),
+                html.percent(right / named if named else None),
             ]
         )
     return Table(["class", "rows", "found", "right when named"], rows, "Class by class")
@@ -64,7 +64,7 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
     if not classes or not confusion or not usable_confusion(classes, confusion):
         return None
     n = len(classes)
-    names = [printable(name) for name in classes]
+    names = [clean_text(name) for name in classes]
     total = sum(map(sum, confusion))
     right = sum(confusion[k][k] for k in range(n))
     mistakes = sorted(
@@ -79,20 +79,20 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
     worst = ""
     if mistakes:
         times, i, j = mistakes[0]
-        pair = f"{quoted(names[i])} taken for {quoted(names[j])}"
-        often = "once" if times == 1 else f"{count(times)} times"
+        pair = f"{html.quote(names[i])} taken for {html.quote(names[j])}"
+        often = "once" if times == 1 else f"{html.count(times)} times"
         worst = f" The most frequent mistake: {pair}, {often}."
     if n <= MAX_MATRIX:
         short = [shorten(name, 24, keep_end=8) for name in names]  # in full: class by class
         table = Table(
             ["true \\ predicted", *short],
-            [[short[i], *map(count, confusion[i])] for i in range(n)],
+            [[short[i], *map(html.count, confusion[i])] for i in range(n)],
             "Numbers of rows",
         )
     else:
         table = Table(
             ["true", "predicted", "rows"],
-            [[names[i], names[j], count(times)] for times, i, j in mistakes[:MAX_MISTAKES]],
+            [[names[i], names[j], html.count(times)] for times, i, j in mistakes[:MAX_MISTAKES]],
             "The most frequent mistakes",
             2,
         )
@@ -103,8 +103,8 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
         f"{key}-confusion",
         "Confusion matrix",
         confusion_figure(names, confusion),
-        f"Heat map of {counted(n, 'class', 'classes')}: {count(right)} of {counted(total, 'row')} "
-        f"on the diagonal.{worst}",
+        f"Heat map of {html.count(n, 'class', 'classes')}: {html.count(right)} of "
+        f"{html.count(total, 'row')} on the diagonal.{worst}",
         "A row for each true class, a column for each predicted one: right answers are blue, wrong "
         f"ones orange, stronger where they are a larger share of the row.{drawn}{worst}",
         table,
@@ -129,12 +129,16 @@ def _calibration(key: str, evaluation: Evaluation) -> Panel | None:
         "Calibration",
         calibration_figure(evaluation.calibration),
         f"Line plot of how often predictions are right against their probability, in "
-        f"{counted(len(bins), 'bin')}; the mean distance from the diagonal is {percent(gap)}.",
+        f"{html.count(len(bins), 'bin')}; the mean distance from the diagonal is "
+        f"{html.percent(gap)}.",
         "On the dashed line, predictions are right as often as the model says; below it, it is too "
-        f"sure. On average it is {percent(gap)} off: {verdict}.",
+        f"sure. On average it is {html.percent(gap)} off: {verdict}.",
         Table(
             ["mean probability", "right", "rows"],
-            [[percent(sure), percent(right), count(rows)] for sure, right, rows in bins],
+            [
+                [html.percent(sure), html.percent(right), html.count(rows)]
+                for sure, right, rows in bins
+            ],
             "The bins",
             0,
         ),
@@ -152,11 +156,11 @@ def _scatters(key: str, evaluation: Evaluation) -> list[Panel]:
         rms = math.sqrt(sum(each * each for each in off) / len(off))
         rows.append(
             [
-                f"{number(group[0][0])} to {number(group[-1][0])}",
-                count(len(group)),
-                number(sum(actual for _, actual in group) / len(group)),
-                number(mean, 3),
-                number(rms, 3),
+                f"{html.number(group[0][0])} to {html.number(group[-1][0])}",
+                html.count(len(group)),
+                html.number(sum(actual for _, actual in group) / len(group)),
+                html.number(mean, 3),
+                html.number(rms, 3),
             ]
         )
     table = Table(
@@ -164,9 +168,9 @@ def _scatters(key: str, evaluation: Evaluation) -> list[Panel]:
         rows,
         "The points, in groups of the prediction",
     )
-    some = counted(len(pairs), "row")
+    some = html.count(len(pairs), "row")
     if len(pairs) < evaluation.n_rows:
-        some = f"{count(len(pairs))} of {count(evaluation.n_rows)} rows"
+        some = f"{html.count(len(pairs))} of {html.count(evaluation.n_rows)} rows"
     return [
         Panel(
             f"{key}-predicted",
@@ -194,7 +198,9 @@ def _coverage(key: str, evaluation: Evaluation) -> Panel | None:
     if not coverage or not pairs:
         return None
     nominal, observed = min(pairs, key=lambda pair: abs(pair[0] - 0.9))
-    found = f"{percent(observed)} of the targets lie inside the {percent(nominal)} intervals"
+    found = (
+        f"{html.percent(observed)} of the targets lie inside the {html.percent(nominal)} intervals"
+    )
     return Panel(
         f"{key}-coverage",
         "Coverage of intervals",
@@ -203,7 +209,7 @@ def _coverage(key: str, evaluation: Evaluation) -> Panel | None:
         f"Below the dashed line, intervals are too narrow; above it, too wide. Here {found}.",
         Table(
             ["should be inside", "are inside"],
-            [[percent(nominal), percent(observed)] for nominal, observed in pairs],
+            [[html.percent(nominal), html.percent(observed)] for nominal, observed in pairs],
             "Intervals of mean ± a multiple of the standard deviation",
             0,
         ),

@@ -5,19 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import PurePath
 
+from kernelmill.formatting import clean_text, html, is_number, join_words
 from kernelmill.report.confusion_figure import usable_confusion
-from kernelmill.report.wording import (
-    count,
-    counted,
-    is_number,
-    list_of,
-    number,
-    percent,
-    percent_range,
-    printable,
-    quoted,
-    seconds,
-)
 from kernelmill.workflows.records import ComparedModel, Comparison, Evaluation, FitSummary
 
 __all__ = [
@@ -33,7 +22,7 @@ __all__ = [
 
 def file_name(source: str) -> str:
     """The last part of a path, as a name in a sentence; several files keep their list."""
-    source = printable(source)
+    source = clean_text(source)
     return source if "," in source else PurePath(source).name or source
 
 
@@ -69,44 +58,45 @@ def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
         What they are, such as "held-out rows".
     """
     metrics = evaluation.metrics
-    some = f"{count(evaluation.n_rows)} {rows}"
+    some = f"{html.count(evaluation.n_rows)} {rows}"
     if evaluation.n_rows == 1:
         some = some.replace("rows", "row", 1)
     if evaluation.task == "classification":
         error = metrics.get("error")
         if not is_number(error):
             return f"The model was tried on {some}; its error is not known."
-        sure = percent_range(metrics.get("error_low"), metrics.get("error_high"))
+        sure = html.percent_range(metrics.get("error_low"), metrics.get("error_high"))
         sure = f" ({sure})" if sure else ""
-        text = f"The model gets {percent(error)} of {some} wrong{sure}"
+        text = f"The model gets {html.percent(error)} of {some} wrong{sure}"
         baseline = majority_error(evaluation)
         if baseline:
             name, other = baseline
-            text += f"; always answering {quoted(name)} would get {percent(other)} wrong"
+            text += f"; always answering {html.quote(name)} would get {html.percent(other)} wrong"
         return text + "."
     rmse = metrics.get("rmse")
     if not is_number(rmse):
         return f"The model was tried on {some}; its error is not known."
-    text = f"Predictions for {some} are off by {number(rmse, 3)} (root mean square)"
+    text = f"Predictions for {some} are off by {html.number(rmse, 3)} (root mean square)"
     other_rmse = mean_rmse(evaluation)
     if other_rmse is not None:
-        text += f"; always answering the mean would be off by {number(other_rmse, 3)}"
+        text += f"; always answering the mean would be off by {html.number(other_rmse, 3)}"
     return text + "."
 
 
 def fit_finding(fit: FitSummary) -> str:
     """What was fitted, and how long it took."""
     times = [time for time in fit.seconds.values() if is_number(time)]
-    took = f" in {seconds(sum(times))}" if times else ""
+    took = f" in {html.duration(sum(times))}" if times else ""
     return (
-        f"The model is a kernel machine (kernel: {kernel_name(fit)}) on {count(fit.n_components)} "
-        f"{printable(fit.map_name)} features, fitted to {counted(fit.n_rows, 'row')}{took}."
+        f"The model is a kernel machine (kernel: {kernel_name(fit)}) on "
+        f"{html.count(fit.n_components)} {clean_text(fit.map_name)} features, fitted to "
+        f"{html.count(fit.n_rows, 'row')}{took}."
     )
 
 
 def kernel_name(fit: FitSummary) -> str:
     """The kernel without the empty brackets of its constructor: "Gaussian", "Matern(nu=2.5)"."""
-    return printable(fit.kernel).removesuffix("()")
+    return clean_text(fit.kernel).removesuffix("()")
 
 
 def comparison_finding(comparison: Comparison) -> str:
@@ -117,8 +107,9 @@ def comparison_finding(comparison: Comparison) -> str:
 
     def told(model: ComparedModel, verb: str) -> str:
         if comparison.error_name == "error":
-            return f"{verb} {percent(model.error)} wrong"
-        return f"{verb.replace('gets', 'is').replace('get', 'be')} off by {number(model.error, 3)}"
+            return f"{verb} {html.percent(model.error)} wrong"
+        verb = verb.replace("gets", "is").replace("get", "be")
+        return f"{verb} off by {html.number(model.error, 3)}"
 
     def best(family: str) -> ComparedModel | None:
         members = [model for model in known if model.family == family]
@@ -127,16 +118,20 @@ def comparison_finding(comparison: Comparison) -> str:
     features, linear, exact = best("features"), best("linear"), best("exact")
     clauses = []
     if features:
-        name = f"{printable(features.name)} with {counted(features.n_components or 0, 'feature')}"
+        name = (
+            f"{clean_text(features.name)} with {html.count(features.n_components or 0, 'feature')}"
+        )
         clauses.append(f"{name} {told(features, 'gets')}")
     if linear:
         clauses.append(f"the linear model {told(linear, 'gets')}")
     if exact:
         subset = ""
         if exact.n_train < comparison.n_train:
-            subset = f" (fitted to {count(exact.n_train)} of {count(comparison.n_train)} rows)"
+            subset = (
+                f" (fitted to {html.count(exact.n_train)} of {html.count(comparison.n_train)} rows)"
+            )
         clauses.append(f"the exact kernel{subset} {told(exact, 'gets')}")
     if not clauses:
         least = min(known, key=lambda model: model.error)
-        clauses.append(f"{printable(least.name)} {told(least, 'gets')}")
-    return f"On {counted(comparison.n_test, 'row')}, {list_of(clauses)}."
+        clauses.append(f"{clean_text(least.name)} {told(least, 'gets')}")
+    return f"On {html.count(comparison.n_test, 'row')}, {join_words(clauses)}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from kernelmill.formatting import clean_text, html, is_number
 from kernelmill.report.kernel_check_figure import finite_pairs, kernel_check_figure
 from kernelmill.report.panel import Panel, Table, grouped_pairs
 from kernelmill.report.training_figures import (
@@ -15,7 +16,6 @@ from kernelmill.report.training_figures import (
     timed_stages,
     tuning_figure,
 )
-from kernelmill.report.wording import count, counted, is_number, number, percent, printable, seconds
 from kernelmill.workflows.records import FitSummary, KernelCheck, TuningPoint
 
 __all__ = ["fit_panels", "kernel_check_panel"]
@@ -45,23 +45,23 @@ def kernel_check_panel(key: str, check: KernelCheck | None) -> Panel | None:
         mean_estimate = sum(estimate for _, estimate in group) / len(group)
         rows.append(
             [
-                f"{number(group[0][0], 3)} to {number(group[-1][0], 3)}",
-                count(len(group)),
-                number(mean_exact, 3),
-                number(mean_estimate, 3),
-                number(rms, 2),
+                f"{html.number(group[0][0], 3)} to {html.number(group[-1][0], 3)}",
+                html.count(len(group)),
+                html.number(mean_exact, 3),
+                html.number(mean_estimate, 3),
+                html.number(rms, 2),
             ]
         )
-    features = count(check.n_components)
+    features = html.count(check.n_components)
     return Panel(
         key,
         "Estimated against exact kernel values",
         kernel_check_figure(check),
-        f"Scatter plot of {counted(len(pairs), 'pair')} of rows: kernel values estimated by "
+        f"Scatter plot of {html.count(len(pairs), 'pair')} of rows: kernel values estimated by "
         f"{features} features against exact ones; root mean squared error "
-        f"{number(check.rms_error, 2)}.",
+        f"{html.number(check.rms_error, 2)}.",
         f"Each point is a pair of rows. On the dashed line the {features} features give the kernel "
-        f"exactly; they are off by {number(check.rms_error, 2)} (root mean square).",
+        f"exactly; they are off by {html.number(check.rms_error, 2)} (root mean square).",
         Table(
             ["exact values", "pairs", "mean exact", "mean estimate", "RMS error"],
             rows,
@@ -74,11 +74,11 @@ def _learning_curve(fit: FitSummary) -> Panel | None:
     points = [p for p in fit.learning_curve if is_number(p.loss) or is_number(p.error)]
     if not points:
         return None
-    form = percent if fit.task == "classification" else number
+    form = html.percent if fit.task == "classification" else html.number
     has_loss = any(is_number(p.loss) for p in points)
     has_error = any(is_number(p.error) for p in points)
     last = points[-1]
-    ends = [f"loss {number(last.loss, 3)}"] if is_number(last.loss) else []
+    ends = [f"loss {html.number(last.loss, 3)}"] if is_number(last.loss) else []
     ends += [f"held-out error {form(last.error)}"] if is_number(last.error) else []
     reading = "Rows are counted again in every epoch."
     if has_loss:
@@ -87,13 +87,16 @@ def _learning_curve(fit: FitSummary) -> Panel | None:
         reading += " An error that rises again says that training went on for too long."
     step = -(-len(points) // 60)
     # Backwards, so that the last point is in the table whatever the step.
-    rows = [[count(p.rows), number(p.loss), form(p.error)] for p in points[::-1][::step]][::-1]
+    rows = [[html.count(p.rows), html.number(p.loss), form(p.error)] for p in points[::-1][::step]][
+        ::-1
+    ]
     shown = "" if step == 1 else f", one of {step} points"
     return Panel(
         "fit-learning",
         "Learning curve",
         learning_curve_figure(points, fit.task),
-        f"Line plot of training over {counted(last.rows, 'row')}, ending at {' and '.join(ends)}.",
+        f"Line plot of training over {html.count(last.rows, 'row')}, ending at "
+        f"{' and '.join(ends)}.",
         reading,
         Table(["rows seen", "loss", "held-out error"], rows, f"Training, point by point{shown}", 0),
     )
@@ -131,19 +134,21 @@ def _tuning_by(
     stage: int,
     n_stages: int,
 ) -> Panel:
-    form = percent if criterion == "error" else number
-    name = printable(criterion)
+    form = html.percent if criterion == "error" else html.number
+    name = clean_text(criterion)
     # Penalties of ridge regressions have another scale than those of another loss.
     decides = stage == n_stages
     ringed, is_chosen = ringed_point(points, chosen if decides else None)
     n_penalties = len({point.alpha for point in points})
     n_drawn = len(best_penalties(points, ringed))
-    lines = "A line for each penalty" if n_penalties > 1 else f"Penalty {number(ringed.alpha, 2)}"
+    lines = (
+        "A line for each penalty" if n_penalties > 1 else f"Penalty {html.number(ringed.alpha, 2)}"
+    )
     lines += "" if n_drawn == n_penalties else f" ({n_drawn} of {n_penalties})"
     of_what = " of a ridge regression" if criterion == "squared error" else ""
     found = (
-        f"length scale {number(ringed.length_scale, 3)} and penalty {number(ringed.alpha, 2)}: "
-        f"{form(ringed.error)}"
+        f"length scale {html.number(ringed.length_scale, 3)} and penalty "
+        f"{html.number(ringed.alpha, 2)}: {form(ringed.error)}"
     )
     scales = [point.length_scale for point in points]
     at_edge = decides and len(set(scales)) > 2 and ringed.length_scale in (min(scales), max(scales))
@@ -155,14 +160,14 @@ def _tuning_by(
         f"Tuning by {name}",
         tuning_figure(points, chosen if decides else None),
         f"Line plot of the {name} against the length scale for "
-        f"{counted(n_drawn, 'penalty', 'penalties')}; the {which} of "
-        f"{counted(len(points), 'setting')} is at {found}.",
+        f"{html.count(n_drawn, 'penalty', 'penalties')}; the {which} of "
+        f"{html.count(len(points), 'setting')} is at {found}.",
         f"{lines}: the {name}{of_what} on rows held out for tuning. The {which}, ringed, is at "
         f"{found}.{wider if at_edge else ''}{of_two}",
         Table(
             ["length scale", "penalty", name],
             [
-                [number(p.length_scale), number(p.alpha, 3), form(p.error)]
+                [html.number(p.length_scale), html.number(p.alpha, 3), form(p.error)]
                 for p in sorted(points, key=lambda p: p.error)
             ],
             "All settings, the least first",
@@ -181,13 +186,13 @@ def _time(fit: FitSummary) -> Panel | None:
         "fit-time",
         "Where the time went",
         time_figure(fit),
-        f"Stacked bar of {seconds(total)}: "
-        + ", ".join(f"{stage} {seconds(time)}" for stage, time in stages)
+        f"Stacked bar of {html.duration(total)}: "
+        + ", ".join(f"{stage} {html.duration(time)}" for stage, time in stages)
         + ".",
-        f"Of {seconds(total)} in all, {longest} took the most: {percent(most / total)}.",
+        f"Of {html.duration(total)} in all, {longest} took the most: {html.percent(most / total)}.",
         Table(
             ["stage", "time", "share"],
-            [[stage, seconds(time), percent(time / total)] for stage, time in stages],
+            [[stage, html.duration(time), html.percent(time / total)] for stage, time in stages],
             "The stages in order",
         ),
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
+from kernelmill.formatting import is_number
 from kernelmill.report.drawing import WIDTH, drawing_style, new_figure
 from kernelmill.report.palette import light
-from kernelmill.report.wording import is_number
 from kernelmill.workflows.records import KernelCheck
 
 __all__ = ["draw_against", "finite_pairs", "kernel_check_figure"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from kernelmill.formatting import clean_text, html
 from kernelmill.report.comparison_panels import comparison_panels, comparison_table
 from kernelmill.report.evaluation_panels import class_table, evaluation_panels
 from kernelmill.report.findings import (
@@ -30,7 +31,6 @@ from kernelmill.report.tiles import (
     metric_rows,
 )
 from kernelmill.report.usage import fitting_lines, using_lines
-from kernelmill.report.wording import count, counted, number, printable, quoted_column, seconds
 from kernelmill.storage.atomic_file import atomic_write
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
@@ -99,12 +99,12 @@ def render(
     sections.append(Section(using, code=[("In a shell", shell), ("In Python", python)]))
     findings = [section.finding for section in sections if section.finding]
     return _template().render(
-        title=printable(title or _title(fit, evaluation, comparison)),
+        title=clean_text(title or _title(fit, evaluation, comparison)),
         subtitle=_subtitle(fit, evaluation, comparison),
         findings=findings,
         tiles=tiles,
         sections=sections,
-        version=printable(fit.version) if fit else "",
+        version=clean_text(fit.version) if fit else "",
         created=_date(fit.created) if fit else "",
         light=css_variables(dark=False),
         dark=css_variables(dark=True),
@@ -176,11 +176,11 @@ def _title(
     fit: FitSummary | None, evaluation: Evaluation | None, comparison: Comparison | None
 ) -> str:
     if fit:
-        return f"A model of {quoted_column(fit.target)}" if fit.target else "A model"
+        return f"A model of {html.quote_column(fit.target)}" if fit.target else "A model"
     if evaluation:
         return f"A model on {file_name(evaluation.source)}"
     if comparison and comparison.target:
-        return f"Models of {quoted_column(comparison.target)} compared"
+        return f"Models of {html.quote_column(comparison.target)} compared"
     return "Models compared"
 
 
@@ -189,7 +189,7 @@ def _subtitle(
 ) -> str:
     if fit:
         n_columns = len(fit.columns)
-        columns = f"{count(n_columns)} columns of " if n_columns > 1 else ""
+        columns = f"{html.count(n_columns)} columns of " if n_columns > 1 else ""
         return f"{fit.task.capitalize()} from {columns}{file_name(fit.source)}"
     about = evaluation or comparison
     return f"{about.task.capitalize()}, {file_name(about.source)}" if about else ""
@@ -201,7 +201,7 @@ def _evaluation_section(key: str, evaluation: Evaluation, *, held_out: bool = Fa
     classes = class_table(evaluation)
     metrics = Table(
         ["metric", "value"],
-        [*metric_rows(evaluation), ("time to predict", seconds(evaluation.seconds))],
+        [*metric_rows(evaluation), ("time to predict", html.duration(evaluation.seconds))],
         "All metrics",
     )
     return Section(
@@ -209,7 +209,7 @@ def _evaluation_section(key: str, evaluation: Evaluation, *, held_out: bool = Fa
         evaluation_finding(evaluation, rows),
         evaluation_panels(key, evaluation),
         [metrics, classes] if classes else [metrics],
-        notes=[printable(note) for note in evaluation.notes],
+        notes=[clean_text(note) for note in evaluation.notes],
     )
 
 
@@ -219,7 +219,7 @@ def _comparison_section(comparison: Comparison) -> Section:
         comparison_finding(comparison),
         comparison_panels(comparison),
         tables=[comparison_table(comparison)],
-        notes=[printable(note) for note in comparison.notes],
+        notes=[clean_text(note) for note in comparison.notes],
     )
 
 
@@ -228,7 +228,7 @@ def _fit_section(fit: FitSummary) -> Section:
         "How the model was made",
         fit_finding(fit),
         fit_panels(fit),
-        notes=[printable(note) for note in fit.notes],
+        notes=[clean_text(note) for note in fit.notes],
     )
 
 
@@ -237,15 +237,15 @@ def _inputs_section(fit: FitSummary) -> Section:
         ["column", "kind", "what became of it", "missing", "inputs"],
         [
             [
-                printable(column.name),
-                printable(column.kind),
-                printable(column.detail),
-                count(column.missing),
-                count(column.n_columns),
+                clean_text(column.name),
+                clean_text(column.kind),
+                clean_text(column.detail),
+                html.count(column.missing),
+                html.count(column.n_columns),
             ]
             for column in fit.columns
         ],
-        f"The columns, which make {counted(fit.n_inputs, 'input')} of the map",
+        f"The columns, which make {html.count(fit.n_inputs, 'input')} of the map",
         3,
         prose=(2,),
     )
@@ -259,9 +259,9 @@ def _settings_section(fit: FitSummary) -> Section:
         ("task", fit.task),
         ("map", fit.map_name),
         ("kernel", kernel_name(fit)),
-        ("features", count(fit.n_components)),
-        ("length scale", number(fit.length_scale)),
-        ("penalty", number(fit.alpha)),
+        ("features", html.count(fit.n_components)),
+        ("length scale", html.number(fit.length_scale)),
+        ("penalty", html.number(fit.alpha)),
         ("loss", fit.loss.replace("_", " ")),
         ("seed", str(fit.seed)),
         ("kernelmill", fit.version),
@@ -269,14 +269,14 @@ def _settings_section(fit: FitSummary) -> Section:
     ]
     if fit.classes:
         shown = ", ".join(fit.classes[:12])
-        more = f" and {count(len(fit.classes) - 12)} more" if len(fit.classes) > 12 else ""
-        facts.insert(3, (counted(len(fit.classes), "class", "classes"), f"{shown}{more}"))
-    return Section("Settings", facts=[(name, printable(text)) for name, text in facts if text])
+        more = f" and {html.count(len(fit.classes) - 12)} more" if len(fit.classes) > 12 else ""
+        facts.insert(3, (html.count(len(fit.classes), "class", "classes"), f"{shown}{more}"))
+    return Section("Settings", facts=[(name, clean_text(text)) for name, text in facts if text])
 
 
 def _date(created: str) -> str:
     """An ISO 8601 date as people write it; what is none stays as it is."""
-    created = printable(created)
+    created = clean_text(created)
     if len(created) >= 16 and created[10] == "T":
         utc = " UTC" if created.endswith(("Z", "+00:00")) else ""
         return f"{created[:10]} {created[11:16]}{utc}"

@@ -6,6 +6,7 @@ import math
 
 from matplotlib.figure import Figure
 
+from kernelmill.formatting import clean_text, html, is_number
 from kernelmill.report.drawing import (
     MARKERS,
     drawing_style,
@@ -17,7 +18,6 @@ from kernelmill.report.drawing import (
     tick_percent,
 )
 from kernelmill.report.palette import light
-from kernelmill.report.wording import compact, is_number, number, printable, seconds
 from kernelmill.workflows.records import FitSummary, LearningPoint, TuningPoint
 
 __all__ = [
@@ -107,7 +107,7 @@ def tuning_figure(
             *zip(*line, strict=True),
             color=series_colour(index),
             marker=MARKERS[index],
-            label=f"penalty {number(alpha, 2)}",
+            label=f"penalty {html.number(alpha, 2)}",
         )
     axes.plot(
         [ringed.length_scale],
@@ -122,8 +122,8 @@ def tuning_figure(
     )
     log_axis(axes, [point.length_scale for point in points])
     is_share = criterion == "error"
-    axes.set(xlabel="length scale", ylabel="error, %" if is_share else printable(criterion))
-    format_axis(axes.yaxis, tick_percent if is_share else number)
+    axes.set(xlabel="length scale", ylabel="error, %" if is_share else clean_text(criterion))
+    format_axis(axes.yaxis, tick_percent if is_share else html.number)
     legend_below(figure, axes)
     return figure
 
@@ -150,12 +150,12 @@ def learning_curve_figure(points: list[LearningPoint], task: str = "classificati
     losses = [(p.rows, p.loss) for p in points if p.loss is not None and is_number(p.loss)]
     errors = [(p.rows, p.error) for p in points if p.error is not None and is_number(p.error)]
     lines = [
-        ("loss in training", losses, "blue", number),
+        ("loss in training", losses, "blue", html.number),
         (
             f"held-out {error_label(task)}",
             errors,
             "orange",
-            tick_percent if task == "classification" else number,
+            tick_percent if task == "classification" else html.number,
         ),
     ]
     lines = [line for line in lines if line[1]]
@@ -171,7 +171,7 @@ def learning_curve_figure(points: list[LearningPoint], task: str = "classificati
         format_axis(axes.yaxis, form)
     panels[-1].set_xlabel("rows seen")
     panels[-1].locator_params(axis="x", nbins=5)
-    format_axis(panels[-1].xaxis, compact)
+    format_axis(panels[-1].xaxis, html.compact)
     figure.align_ylabels(panels)
     return figure
 
@@ -212,13 +212,13 @@ def time_figure(fit: FitSummary) -> Figure:
             color=series_colour(index),
             edgecolor=light("card"),
             linewidth=1.5,
-            label=f"{stage} {seconds(time)}",
+            label=f"{stage} {html.duration(time)}",
         )
         start += time
     axes.set(xlim=(0, start), ylim=(-0.5, 0.5), yticks=[], xlabel="seconds")
     axes.grid(axis="y", visible=False)
     axes.spines["left"].set_visible(False)
     axes.locator_params(axis="x", nbins=6)
-    format_axis(axes.xaxis, number)
+    format_axis(axes.xaxis, html.number)
     legend_below(figure, axes)
     return figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from kernelmill.report.wording import printable
+from kernelmill.formatting import clean_text
 from kernelmill.workflows.records import Comparison, FitSummary
 
 __all__ = ["fitting_lines", "using_lines"]
@@ -12,7 +12,7 @@ __all__ = ["fitting_lines", "using_lines"]
 
 def using_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str]:
     """The shell commands and the Python program that use the model file `model`."""
-    model = printable(model)
+    model = clean_text(model)
     shell_option = python_option = ""
     if task == "regression":
         shell_option, python_option = " --std", ", std=True"
@@ -40,8 +40,8 @@ def using_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str
 
 def fitting_lines(comparison: Comparison, model: str) -> tuple[str, str]:
     """The shell command and the Python program that fit a model to what was compared."""
-    source, target = printable(comparison.source), printable(comparison.target)
-    model = printable(model)
+    source, target = clean_text(comparison.source), clean_text(comparison.target)
+    model = clean_text(model)
     has_target = bool(target)
     # A column's zero-based index is a number, its name a string.
     python_target = f", target={int(target) if target.isdecimal() else target!r}"
@@ -69,13 +69,13 @@ def _options(settings: dict[str, list[str]]) -> list[str]:
     """The settings for a shell; those of lists are repeated."""
     options = []
     for name, values in settings.items():
-        option = "--" + printable(name).replace("_", "-")
+        option = "--" + clean_text(name).replace("_", "-")
         for value in values:
             if value in ("True", "False"):
                 options.append(option if value == "True" else "--no-" + option[2:])
             else:
                 text = _WORDS.get(value, value) if name == "delimiter" else value
-                options.append(f"{option} {shlex.quote(printable(text))}")
+                options.append(f"{option} {shlex.quote(clean_text(text))}")
     return options
 
 
@@ -89,5 +89,5 @@ def _keywords(settings: dict[str, list[str]]) -> list[str]:
             text = values[0]
         else:
             text = repr(values[0])
-        keywords.append(printable(f"{name}={text}"))
+        keywords.append(clean_text(f"{name}={text}"))
     return keywords
