@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from kernelmill.cli import contests, doctor, self_test
+from kernelmill.cli import self_test
+from kernelmill.cli.commands import doctor
 from kernelmill.cli.self_test import Check
+from kernelmill.installation import speed as contests
 
 
 def test_doctor_says_what_is_there_and_that_it_works(run):
@@ -83,7 +85,9 @@ def test_bench_compares_in_one_run(run, monkeypatch):
     made = [
         contests.Contest("features", 10, "error", [contests.Contender("kernelmill", 0.5, 0.01)])
     ]
-    monkeypatch.setattr("kernelmill.cli.bench.contests", lambda quick: [("one", lambda: made[0])])
+    monkeypatch.setattr(
+        "kernelmill.cli.commands.bench.contests", lambda quick: [("one", lambda: made[0])]
+    )
     code, out, _ = run("bench")
     assert code == 0
     assert out.splitlines()[-1].split() == ["kernelmill", "0.5", "s", "20", "1x", "0.01"]

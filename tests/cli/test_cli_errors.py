@@ -6,9 +6,10 @@ import json
 import click
 import pytest
 
-from kernelmill.cli import doctor, program
-from kernelmill.cli.errors import Interrupted, problem_of
-from kernelmill.cli.option_words import in_words_of_options
+from kernelmill.cli.commands import doctor
+from kernelmill.cli.program import group
+from kernelmill.cli.program.errors import Interrupted, report_error
+from kernelmill.cli.render.option_words import in_words_of_options
 
 
 @pytest.fixture
@@ -150,15 +151,15 @@ def test_warnings_are_one_line(run, monkeypatch):
 def test_missing_files_have_near_names(tmp_path):
     (tmp_path / "adult.data").touch()
     wanted = str(tmp_path / "adlut.data")
-    problem = problem_of(FileNotFoundError(errno.ENOENT, "No such file or directory", wanted))
+    problem = report_error(FileNotFoundError(errno.ENOENT, "No such file or directory", wanted))
     assert problem.message == f"{wanted}: no such file or directory"
-    assert problem.move == f"did you mean {tmp_path / 'adult.data'}?"
+    assert problem.remedy == f"did you mean {tmp_path / 'adult.data'}?"
     nowhere = str(tmp_path / "no" / "x.csv")
-    problem = problem_of(FileNotFoundError(errno.ENOENT, "No such file or directory", nowhere))
-    assert "does not exist either" in problem.move
+    problem = report_error(FileNotFoundError(errno.ENOENT, "No such file or directory", nowhere))
+    assert "does not exist either" in problem.remedy
     other = str(tmp_path / "zzz")
-    problem = problem_of(FileNotFoundError(errno.ENOENT, "No such file or directory", other))
-    assert problem.move == f"look at what is there: ls {tmp_path}"
+    problem = report_error(FileNotFoundError(errno.ENOENT, "No such file or directory", other))
+    assert problem.remedy == f"look at what is there: ls {tmp_path}"
 
 
 @pytest.mark.parametrize(
@@ -195,19 +196,19 @@ def test_parameters_become_options(library, ours):
 
 
 def test_the_move_is_after_the_last_semicolon_outside_of_quotes():
-    problem = problem_of(ValueError("line 3: 'a; b' has one; too few; use \"x; y\"."))
+    problem = report_error(ValueError("line 3: 'a; b' has one; too few; use \"x; y\"."))
     assert problem.message == "line 3: 'a; b' has one; too few"
-    assert problem.move == 'use "x; y"'
+    assert problem.remedy == 'use "x; y"'
 
 
 def test_answers_to_questions_are_moves():
-    problem = problem_of(ValueError("x.csv: which column? Give target (--target), one of: a, b."))
+    problem = report_error(ValueError("x.csv: which column? Give target (--target), one of: a, b."))
     assert problem.message == "x.csv: which column?"
-    assert problem.move == "give --target, one of: a, b"
+    assert problem.remedy == "give --target, one of: a, b"
 
 
 def test_every_command_has_a_module():
     from importlib import import_module
 
-    for name, module in program.COMMANDS.items():
+    for name, module in group.COMMANDS.items():
         assert import_module(module).command.name == name

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import kernelmill
-from kernelmill.cli.program import COMMANDS, program
+from kernelmill.cli.program.group import COMMANDS, program
 
 HEAVY = {"sklearn", "pyarrow", "matplotlib", "scipy.linalg", "scipy.sparse", "jinja2", "pandas"}
 
@@ -71,7 +71,7 @@ def test_help_imports_nothing_heavy():
         "from kernelmill.cli import main; "
         f"sys.exit(max(main(arguments) for arguments in {calls!r}))"
     )
-    assert "kernelmill.cli.fit" in modules  # the list is there
+    assert "kernelmill.cli.commands.fit" in modules  # the list is there
     assert not modules & HEAVY
 
 
@@ -82,7 +82,7 @@ def test_completion_imports_nothing_heavy():
         COMP_WORDS="kernelmill fit --ma",
         COMP_CWORD="2",
     )
-    assert "kernelmill.cli.fit" in modules
+    assert "kernelmill.cli.commands.fit" in modules
     assert not modules & HEAVY
 
 
@@ -127,8 +127,8 @@ def test_completion_script_is_accepted_by_bash(run):
 
 
 def test_choices_are_those_of_the_library():
-    from kernelmill.cli.fit import LOSSES, MAPS
-    from kernelmill.cli.options import MISSING
+    from kernelmill.cli.commands.fit import LOSSES, MAPS
+    from kernelmill.cli.program.options import MISSING
     from kernelmill.encoding.encoder import MISSING as KNOWN_POLICIES
     from kernelmill.learners.feature_map import NAMED_MAPS
     from kernelmill.learners.losses import LOSSES as KNOWN_LOSSES

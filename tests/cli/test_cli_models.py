@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kernelmill.cli import fit_checkpoint, progress_bars
-from kernelmill.cli.evaluation_tables import evaluation_tables
+from kernelmill.cli.program.files import FitCheckpoint
+from kernelmill.cli.render.progress import ProgressBars
+from kernelmill.cli.render.results import evaluation_tables
 from kernelmill.workflows import load
 from kernelmill.workflows.records import Evaluation, FitSummary
 
@@ -356,7 +357,7 @@ def test_interrupted_fits_resume(run, rings, tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(progress_bars.ProgressBars, "advance", interrupt)
+        patched.setattr(ProgressBars, "advance", interrupt)
         code, _, err = run(*arguments)
     assert code == 130
     assert f"checkpoint kept in {checkpoint}" in err
@@ -413,7 +414,7 @@ def test_resume_without_a_checkpoint_starts_from_the_beginning(run, rings, tmp_p
 
 
 def test_a_forgotten_resume_loses_nothing(tmp_path):
-    checkpoint = fit_checkpoint.FitCheckpoint(tmp_path / "m.kmill")
+    checkpoint = FitCheckpoint(tmp_path / "m.kmill")
     checkpoint.path.write_text("hours of work")
     assert "starting anew" in checkpoint.prepare(resume=False)
     assert not checkpoint.path.exists()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kernelmill.cli import demo
+from kernelmill.cli.commands import demo
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
 from .conftest import revived, widest
@@ -69,7 +69,7 @@ def test_demo_shows_the_whole_way(run, tmp_path, monkeypatch):
 
 def test_demo_prints_each_command_line(run, tmp_path, monkeypatch, fitted):
     """Those lines are accepted by the program."""
-    from kernelmill.cli.program import program
+    from kernelmill.cli.program.group import program
     from kernelmill.workflows import load
 
     model = load(fitted / "rings.kmill")

@@ -5,11 +5,14 @@ import io
 import pytest
 from rich.console import Console
 
-from kernelmill.cli.comparison_table import comparison_tables
-from kernelmill.cli.evaluation_tables import evaluation_tables
 from kernelmill.cli.figures import duration, number, percent, significant, size
-from kernelmill.cli.model_tables import column_tables, summary_tables
-from kernelmill.cli.terminal import Terminal
+from kernelmill.cli.program.terminal import Terminal
+from kernelmill.cli.render.results import (
+    column_tables,
+    comparison_tables,
+    evaluation_tables,
+    summary_tables,
+)
 from kernelmill.workflows.records import (
     Calibration,
     ComparedModel,

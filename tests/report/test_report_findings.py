@@ -126,7 +126,7 @@ def test_lines_carry_the_settings_of_the_comparison(samples):
         "skip_rows=2)"
     ) in python
     compile(python, "report", "exec")
-    from kernelmill.cli.program import program
+    from kernelmill.cli.program.group import program
 
     _, name, *arguments = shlex.split(shell)
     taken = program.get_command(None, name).make_context(name, arguments).params

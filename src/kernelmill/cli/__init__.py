@@ -1,11 +1,23 @@
-"""The command line: `kernelmill fit DATA --target COLUMN` and its siblings.
+"""The command line: `kernelmill fit DATA --target COLUMN` and the other commands.
 
-It parses arguments and prints; the work is in :mod:`kernelmill.workflows`, for Python as well.
+It parses arguments and prints results. The work is done in :mod:`kernelmill.workflows`, which
+Python code can call as well.
+
+Contents
+--------
+main
+    Run the program.
+commands
+    One module for each command.
+program
+    The command group, shared options, errors and exit codes, files, signals, output streams.
+render
+    Tables, JSON, messages and progress bars.
 """
 
 from collections.abc import Sequence
 
-from kernelmill.cli.interrupts import leaving_at_interrupts
+from kernelmill.cli.program.signals import exit_on_interrupt
 
 __all__ = ["main"]
 
@@ -26,6 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> code
     0
     """
-    with leaving_at_interrupts():
-        from kernelmill.cli.program import run  # noqa: PLC0415 # imports take a moment
+    with exit_on_interrupt():
+        from kernelmill.cli.program.group import run  # noqa: PLC0415 # imports take time
     return run(arguments)

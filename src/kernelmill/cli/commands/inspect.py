@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernelmill.cli.evaluation_tables import baseline_lines, headline, notes_lines
 from kernelmill.cli.figures import size
-from kernelmill.cli.help_pages import Command
-from kernelmill.cli.json_records import json_of
-from kernelmill.cli.model_tables import column_tables, pairs_table, summary_pairs
-from kernelmill.cli.opened_model import opened_model, telling_data_from_models
-from kernelmill.cli.options import general_options
-from kernelmill.cli.terminal import terminal_of
+from kernelmill.cli.program.files import explain_wrong_file, load_table_model
+from kernelmill.cli.program.options import Command, general_options
+from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.cli.render.results import (
+    baseline_lines,
+    column_tables,
+    headline,
+    json_of,
+    notes_lines,
+    pairs_table,
+    summary_pairs,
+)
 
 if TYPE_CHECKING:
     from kernelmill.workflows.records import FitSummary
@@ -39,8 +44,8 @@ def command(context: click.Context, model: str) -> None:
     """Show what is in the file MODEL: task, target, columns, map, training and held-out results."""
     from kernelmill.storage import read_model_file
 
-    terminal = terminal_of(context)
-    with telling_data_from_models(model):
+    terminal = get_terminal(context)
+    with explain_wrong_file(model):
         content = read_model_file(model)
     arrays = {
         name: {"dtype": str(array.dtype), "shape": list(array.shape)}
@@ -74,7 +79,7 @@ def _summary(kind: str, path: str) -> FitSummary | None:
     """How a model of a table was made; models that were saved in Python have no such record."""
     from kernelmill.workflows.model import TABLE_MODEL
 
-    return opened_model(path).summary if kind == TABLE_MODEL else None
+    return load_table_model(path).summary if kind == TABLE_MODEL else None
 
 
 def _settings(record: dict[str, Any]) -> dict[str, str]:

@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.option_words import in_words_of_options
+from kernelmill.cli.render.option_words import in_words_of_options
 
-__all__ = ["BROKEN_PIPE", "FAILED", "INTERRUPTED", "Interrupted", "Problem", "problem_of"]
+__all__ = ["BROKEN_PIPE", "FAILED", "INTERRUPTED", "ErrorReport", "Interrupted", "report_error"]
 
 FAILED = 1
 WRONG_USAGE = 2
@@ -30,12 +30,12 @@ class Interrupted(click.ClickException):
 
 
 @dataclass(frozen=True)
-class Problem:
+class ErrorReport:
     """What went wrong, as the user is told."""
 
     kind: str
     message: str
-    move: str | None
+    remedy: str | None
     exit_code: int
 
     def as_json(self) -> dict[str, Any]:
@@ -44,13 +44,13 @@ class Problem:
             "error": {
                 "kind": self.kind,
                 "message": self.message,
-                "try": self.move,
+                "try": self.remedy,
                 "exit_code": self.exit_code,
             }
         }
 
 
-def problem_of(error: BaseException, arguments: Sequence[str] = ()) -> Problem:
+def report_error(error: BaseException, arguments: Sequence[str] = ()) -> ErrorReport:
     """What to tell about an exception.
 
     Parameters
@@ -61,21 +61,21 @@ def problem_of(error: BaseException, arguments: Sequence[str] = ()) -> Problem:
 
     Examples
     --------
-    >>> problem = problem_of(ValueError("alpha must be positive, got -1; set alpha=1e-4."))
-    >>> problem.message
+    >>> report = report_error(ValueError("alpha must be positive, got -1; set alpha=1e-4."))
+    >>> report.message
     '--alpha must be positive, got -1'
-    >>> problem.move
+    >>> report.remedy
     'set --alpha 1e-4'
     """
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return Problem("Interrupted", "interrupted: nothing was written", None, INTERRUPTED)
+        return ErrorReport("Interrupted", "interrupted: nothing was written", None, INTERRUPTED)
     kind = type(error).__name__
     if isinstance(error, click.UsageError):
-        return Problem("UsageError", *_usage(error), WRONG_USAGE)
+        return ErrorReport("UsageError", *_usage(error), WRONG_USAGE)
     if isinstance(error, click.ClickException):
         message, move = _parted(error.format_message())
-        return Problem(kind, message, move, error.exit_code)
-    return Problem(kind, *_of_work(error, arguments), FAILED)
+        return ErrorReport(kind, message, move, error.exit_code)
+    return ErrorReport(kind, *_of_work(error, arguments), FAILED)
 
 
 def _of_work(error: BaseException, arguments: Sequence[str]) -> tuple[str, str | None]:

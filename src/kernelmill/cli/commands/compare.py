@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.comparison_table import comparison_tables
-from kernelmill.cli.help_pages import Command, Option
-from kernelmill.cli.json_records import json_of
-from kernelmill.cli.options import (
+from kernelmill.cli.program.files import check_output
+from kernelmill.cli.program.options import (
+    Command,
+    Option,
     drop_option,
     general_options,
     missing_option,
@@ -20,9 +20,9 @@ from kernelmill.cli.options import (
     task_option,
     thread_range,
 )
-from kernelmill.cli.output_files import check_output
-from kernelmill.cli.progress_bars import ProgressBars
-from kernelmill.cli.terminal import terminal_of
+from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.cli.render.progress import ProgressBars
+from kernelmill.cli.render.results import comparison_tables, json_of
 
 __all__ = ["command"]
 
@@ -126,7 +126,7 @@ def command(
     On the same rows of DATA; the exact machine, whose cost grows with the square of their number,
     on a part of them where there are many. Shows test error, time and memory of each.
     """
-    terminal = terminal_of(context)
+    terminal = get_terminal(context)
     page = None if report is None else check_output("--report", report, data)
     from kernelmill.workflows import compare_table
 

@@ -11,11 +11,10 @@ import click
 from rich.table import Table
 
 from kernelmill.cli.figures import size
-from kernelmill.cli.help_pages import Command
 from kernelmill.cli.machine import blas_libraries, core, memory, versions
-from kernelmill.cli.options import general_options
+from kernelmill.cli.program.options import Command, general_options
+from kernelmill.cli.program.terminal import Terminal, get_terminal
 from kernelmill.cli.self_test import Check, self_test
-from kernelmill.cli.terminal import Terminal, terminal_of
 
 __all__ = ["command"]
 
@@ -38,7 +37,7 @@ def command(context: click.Context) -> None:
     random bits against stored ones, equal bits on every instruction set, the error of a kernel
     approximation against its bound, a model saved and loaded. Exit code 1 if something fails.
     """
-    terminal = terminal_of(context)
+    terminal = get_terminal(context)
     found = versions()
     parts = {**core(), "BLAS": blas_libraries(), **memory(), "terminal": _screen(terminal)}
     checks = [_all_there(found), _enough_disk(), *self_test()]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
-from kernelmill.cli.help_pages import GENERAL, Option
-from kernelmill.cli.terminal import terminal_of
+from kernelmill.cli.program.terminal import get_terminal
 
 __all__ = [
+    "Command",
+    "Option",
     "drop_option",
     "general_options",
     "missing_option",
@@ -21,15 +22,66 @@ __all__ = [
     "table_options",
     "task_option",
     "thread_range",
+    "write_examples",
 ]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
+GENERAL = "Output"
 _TABLE = "Reading tables"
 MISSING = ["error", "impute"]
 
 seed_range = click.IntRange(min=0, max=2**63 - 1)
 thread_range = click.IntRange(min=1, max=1024)
+
+
+class Option(click.Option):
+    """An option that knows under which heading of the help it belongs."""
+
+    def __init__(self, *args: Any, section: str = "Options", **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.section = section
+
+
+class Command(click.Command):
+    """A command whose help has examples, and its options under headings.
+
+    Parameters
+    ----------
+    examples : sequence of (str, str)
+        Command lines, and what they do.
+    """
+
+    def __init__(
+        self, *args: Any, examples: Sequence[tuple[str, str]] = (), **settings: Any
+    ) -> None:
+        super().__init__(*args, **settings)
+        self.examples = tuple(examples)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples and the options, the general ones last."""
+        write_examples(self.examples, formatter)
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                section = getattr(parameter, "section", GENERAL)
+                sections.setdefault(section, []).append(record)
+        for name in sorted(sections, key=lambda name: name == GENERAL):
+            with formatter.section(name):
+                formatter.write_dl(sections[name], col_max=24)
+
+
+def write_examples(
+    examples: Sequence[tuple[str, str]], formatter: click.HelpFormatter, title: str = "Examples"
+) -> None:
+    """Write command lines, each under what it does."""
+    if not examples:
+        return
+    with formatter.section(title):
+        for line, purpose in examples:
+            indent = " " * formatter.current_indent
+            formatter.write(f"{indent}# {purpose}\n{indent}{line}\n")
 
 
 def task_option(section: str) -> Callable[..., Any]:
@@ -95,7 +147,7 @@ def _setting(
     attribute: str, value: bool, context: click.Context, _: click.Parameter, given: bool
 ) -> None:
     if given:
-        setattr(terminal_of(context), attribute, value)
+        setattr(get_terminal(context), attribute, value)
 
 
 def table_options(function: Decorated) -> Decorated:

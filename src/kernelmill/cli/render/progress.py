@@ -19,8 +19,8 @@ from rich.progress import (
 from rich.text import Text
 
 from kernelmill.cli.figures import duration, number, significant
-from kernelmill.cli.option_words import in_words_of_options
-from kernelmill.cli.terminal import Terminal
+from kernelmill.cli.program.terminal import Terminal
+from kernelmill.cli.render.option_words import in_words_of_options
 from kernelmill.errors import Message
 
 __all__ = ["ProgressBars"]
@@ -75,7 +75,7 @@ class ProgressBars:
         self._terminal = terminal
         self._opening = opening
         self._console: Console = terminal.err()
-        self._drawn = self._console.is_terminal and terminal.talks
+        self._drawn = self._console.is_terminal and terminal.shows_notes
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
@@ -128,7 +128,7 @@ class ProgressBars:
     def note(self, message: Message | str) -> None:
         """Show a finding above the bars, in the words of the command line."""
         self.said.append(str(message))
-        if self._terminal.talks:
+        if self._terminal.shows_notes:
             self._console.print(f"note: {in_words_of_options(str(message))}", soft_wrap=True)
 
     def _end_stage(self, finished: bool) -> None:

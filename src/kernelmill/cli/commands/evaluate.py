@@ -7,14 +7,16 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.evaluation_tables import evaluation_tables
-from kernelmill.cli.help_pages import Command
-from kernelmill.cli.json_records import json_of
-from kernelmill.cli.opened_model import opened_model
-from kernelmill.cli.options import general_options, new_table_options, report_option
-from kernelmill.cli.output_files import check_output
-from kernelmill.cli.progress_bars import ProgressBars
-from kernelmill.cli.terminal import terminal_of
+from kernelmill.cli.program.files import check_output, load_table_model
+from kernelmill.cli.program.options import (
+    Command,
+    general_options,
+    new_table_options,
+    report_option,
+)
+from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.cli.render.progress import ProgressBars
+from kernelmill.cli.render.results import evaluation_tables, json_of
 
 __all__ = ["command"]
 
@@ -48,9 +50,9 @@ def command(
     interval, confusion matrix, calibration of the probabilities. Numbers: root mean squared error,
     R², how many targets lie within the intervals that were predicted.
     """
-    terminal = terminal_of(context)
+    terminal = get_terminal(context)
     page = None if report is None else check_output("--report", report, [model, *data])
-    loaded = opened_model(model)
+    loaded = load_table_model(model)
     with ProgressBars(terminal) as progress:
         evaluation = loaded.evaluate_table(
             list(data) if len(data) > 1 else data[0], progress=progress, **table

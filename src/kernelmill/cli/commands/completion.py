@@ -7,9 +7,8 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
-from kernelmill.cli.help_pages import Command
-from kernelmill.cli.options import general_options
-from kernelmill.cli.terminal import terminal_of
+from kernelmill.cli.program.options import Command, general_options
+from kernelmill.cli.program.terminal import get_terminal
 
 __all__ = ["command"]
 
@@ -41,7 +40,7 @@ def command(context: click.Context, shell: str) -> None:
 
     The script goes to stdout, where to put it to stderr. New shells have the completion.
     """
-    terminal = terminal_of(context)
+    terminal = get_terminal(context)
     found = get_completion_class(shell)
     assert found is not None, "click completes in all of PLACES"
     root = context.find_root()

@@ -9,15 +9,16 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.comparison_table import comparison_tables
-from kernelmill.cli.evaluation_tables import evaluation_tables
 from kernelmill.cli.figures import duration, number, size
-from kernelmill.cli.help_pages import Command
-from kernelmill.cli.json_records import json_of
-from kernelmill.cli.model_tables import summary_tables
-from kernelmill.cli.options import general_options
-from kernelmill.cli.progress_bars import ProgressBars
-from kernelmill.cli.terminal import Terminal, terminal_of
+from kernelmill.cli.program.options import Command, general_options
+from kernelmill.cli.program.terminal import Terminal, get_terminal
+from kernelmill.cli.render.progress import ProgressBars
+from kernelmill.cli.render.results import (
+    comparison_tables,
+    evaluation_tables,
+    json_of,
+    summary_tables,
+)
 from kernelmill.runtime.blas import one_blas_thread
 
 __all__ = ["command"]
@@ -48,7 +49,7 @@ def command(context: click.Context, out: str) -> None:
     The images ship with scikit-learn and are written as CSV files first: what follows is what any
     data file gets. Each step is shown with its command line. Under a minute.
     """
-    terminal = terminal_of(context)
+    terminal = get_terminal(context)
     begin = time.perf_counter()
     # Products of a thousand rows are too small for two threads of BLAS, which would only wait.
     with one_blas_thread():

@@ -7,14 +7,12 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.errors import Interrupted
 from kernelmill.cli.figures import counted, duration, number
-from kernelmill.cli.help_pages import Command, Option
-from kernelmill.cli.opened_model import opened_model
-from kernelmill.cli.options import general_options, new_table_options
-from kernelmill.cli.output_files import check_output
-from kernelmill.cli.progress_bars import ProgressBars
-from kernelmill.cli.terminal import terminal_of
+from kernelmill.cli.program.errors import Interrupted
+from kernelmill.cli.program.files import check_output, load_table_model
+from kernelmill.cli.program.options import Command, Option, general_options, new_table_options
+from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.cli.render.progress import ProgressBars
 
 __all__ = ["command"]
 
@@ -81,9 +79,9 @@ def command(
     DATA needs the columns that the model was trained on, by name, in any order; others, the target
     included, are ignored.
     """
-    terminal = terminal_of(context)
+    terminal = get_terminal(context)
     path = check_output("--out", out, [model, *data])
-    loaded = opened_model(model)
+    loaded = load_table_model(model)
     begin = time.perf_counter()
     try:
         with ProgressBars(terminal) as progress:

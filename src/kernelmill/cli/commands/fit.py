@@ -8,13 +8,12 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.errors import Interrupted
 from kernelmill.cli.figures import size
-from kernelmill.cli.fit_checkpoint import FitCheckpoint
-from kernelmill.cli.help_pages import Command, Option
-from kernelmill.cli.json_records import json_of
-from kernelmill.cli.model_tables import summary_tables
-from kernelmill.cli.options import (
+from kernelmill.cli.program.errors import Interrupted
+from kernelmill.cli.program.files import FitCheckpoint, check_output, default_model_name
+from kernelmill.cli.program.options import (
+    Command,
+    Option,
     drop_option,
     general_options,
     missing_option,
@@ -24,9 +23,9 @@ from kernelmill.cli.options import (
     task_option,
     thread_range,
 )
-from kernelmill.cli.output_files import check_output, default_model_name
-from kernelmill.cli.progress_bars import ProgressBars
-from kernelmill.cli.terminal import terminal_of
+from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.cli.render.progress import ProgressBars
+from kernelmill.cli.render.results import json_of, summary_tables
 
 __all__ = ["command"]
 
@@ -262,7 +261,7 @@ def command(
     several files, or a pattern in quotes, are one table. Columns of text become categories, numbers
     are standardized, and the model file remembers how.
     """
-    terminal = terminal_of(context)
+    terminal = get_terminal(context)
     opening = None
     if out is None:
         out = default_model_name(data[0])

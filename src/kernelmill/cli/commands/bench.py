@@ -7,12 +7,11 @@ import time
 import click
 from rich.table import Table
 
-from kernelmill.cli.contests import Contest, contests
 from kernelmill.cli.figures import counted, duration, number, significant
-from kernelmill.cli.help_pages import Command
-from kernelmill.cli.options import general_options
-from kernelmill.cli.progress_bars import ProgressBars
-from kernelmill.cli.terminal import terminal_of
+from kernelmill.cli.program.options import Command, general_options
+from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.cli.render.progress import ProgressBars
+from kernelmill.installation.speed import Contest, contests
 from kernelmill.runtime import get_isa, get_num_threads
 
 __all__ = ["command"]
@@ -37,7 +36,7 @@ def command(context: click.Context, quick: bool) -> None:
     machine (filling the output array, copying it). Ratios hold where times do not. Answers are
     checked: a wrong one is an error, exit code 1. Under 30 seconds.
     """
-    terminal = terminal_of(context)
+    terminal = get_terminal(context)
     begin = time.perf_counter()
     with ProgressBars(terminal) as progress:
         made = []

@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kernelmill.cli.figures import counted, duration, number, percent, significant
-from kernelmill.cli.option_words import in_words_of_options
+from kernelmill.cli.figures import counted, duration, number, percent, significant, size
+from kernelmill.cli.render.option_words import in_words_of_options
 
 if TYPE_CHECKING:
-    from kernelmill.workflows.records import Calibration, Coverage, Evaluation
+    from kernelmill.workflows.records import (
+        Calibration,
+        ComparedModel,
+        Comparison,
+        Coverage,
+        Evaluation,
+        FitSummary,
+        InputColumn,
+    )
 
-__all__ = ["baseline_lines", "evaluation_tables", "headline", "notes_lines", "plain_table"]
+__all__ = [
+    "baseline_lines",
+    "column_tables",
+    "comparison_tables",
+    "evaluation_tables",
+    "headline",
+    "json_of",
+    "notes_lines",
+    "pairs_table",
+    "summary_pairs",
+    "summary_tables",
+]
 
 WIDTH = 80
 FIRST, LAST = 16, 7  # characters of the class, and of "100.0 %", the share that is wrong
 LARGEST_MATRIX = 12  # classes
 WORST_PAIRS = 10
+MOST_COLUMNS = 40
+MOST_CLASSES = 10
+
+_STAGES = "read tune train evaluate"
+
+# Thousands of numbers that are there for plots: kernel values, targets and their predictions. The
+# bins of a calibration are "predicted", too, but not beside "actual".
+_POINTS = (("exact", "estimated"), ("actual", "predicted"))
 
 _METRICS = {
     "balanced_error": "mean error of the classes",
@@ -206,3 +233,154 @@ def _coverage(coverage: Coverage) -> Table:
 
 def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: max(length - 1, 1)] + "…"
+
+
+def summary_tables(summary: FitSummary, said: Collection[str] = ()) -> Iterator[RenderableType]:
+    """The model as `fit` shows it when it is done; without notes that were `said` before."""
+    if summary.held_out is not None:
+        yield f"Held out: {headline(summary.held_out)}"
+        yield from baseline_lines(summary.held_out)
+    yield from notes_lines(summary.notes, said)
+    yield ""
+    yield pairs_table(summary_pairs(summary))
+
+
+def summary_pairs(summary: FitSummary) -> dict[str, str]:
+    """What the model is and how it was made, as names and values."""
+    pairs = {"task": summary.task, "target": summary.target}
+    if summary.classes is not None:
+        shown = ", ".join(summary.classes[:MOST_CLASSES])
+        more = len(summary.classes) - MOST_CLASSES
+        pairs["classes"] = f"{len(summary.classes)}: {shown}" + (", …" if more > 0 else "")
+    pairs["data"] = summary.source
+    held_out = f", {number(summary.n_held_out)} held out" if summary.n_held_out else ""
+    pairs["rows"] = f"{number(summary.n_rows)} trained on{held_out}"
+    # A file of a matrix has one record for all of its columns.
+    n_columns = sum(c.n_columns if c.kind == "matrix" else 1 for c in summary.columns)
+    pairs["inputs"] = f"{counted(n_columns, 'column')}, {number(summary.n_inputs)} when encoded"
+    scale = (
+        ""
+        if summary.length_scale is None
+        else f", length scale {significant(summary.length_scale)}"
+    )
+    pairs["map"] = (
+        f"{summary.map_name}, {summary.kernel.removesuffix('()')} kernel, "
+        f"{counted(summary.n_components, 'feature')}{scale}"
+    )
+    pairs["loss"] = f"{summary.loss}, alpha {significant(summary.alpha)}"
+    pairs["seed"] = str(summary.seed)
+    # Model files sort names.
+    stages = sorted(summary.seconds, key=lambda name: (name not in _STAGES, _STAGES.find(name)))
+    pairs["time"] = ", ".join(f"{name} {duration(summary.seconds[name])}" for name in stages)
+    if summary.peak_memory is not None:
+        pairs["peak memory"] = size(summary.peak_memory)
+    if summary.created:
+        pairs["made"] = summary.created
+    if summary.version:
+        pairs["by"] = f"kernelmill {summary.version}"
+    return {name: value for name, value in pairs.items() if value}
+
+
+def pairs_table(pairs: dict[str, str]) -> Table:
+    """Names and values, side by side."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs.items():
+        table.add_row(name, value)
+    return table
+
+
+def column_tables(columns: list[InputColumn]) -> Iterator[RenderableType]:
+    """The columns of the table and what becomes of them; the first ones where there are many."""
+    more = len(columns) - MOST_COLUMNS
+    title = "Columns" if more <= 0 else f"Columns: the first {MOST_COLUMNS} of {len(columns)}"
+    yield Text(title, "bold")
+    table = plain_table()
+    table.add_column("name", overflow="fold", max_width=24)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("inputs", justify="right")
+    table.add_column("missing", justify="right")
+    table.add_column("detail", overflow="fold")
+    for each in columns[:MOST_COLUMNS]:
+        missing = number(each.missing) if each.missing else ""
+        table.add_row(each.name, each.kind, number(each.n_columns), missing, each.detail)
+    yield table
+
+
+def comparison_tables(
+    comparison: Comparison, said: Collection[str] = ()
+) -> Iterator[RenderableType]:
+    """The contenders, an asterisk beside the best of each column; notes that were not `said`."""
+    classification = comparison.task == "classification"
+
+    def error(value: float) -> str:
+        return percent(value) if classification else significant(value)
+
+    columns: list[tuple[str, Callable[[ComparedModel], float | None], Callable[..., str]]] = [
+        ("wrong" if classification else comparison.error_name, lambda m: m.error, error),
+        ("fit", lambda m: m.fit_seconds, duration),
+        ("predict", lambda m: m.predict_seconds, duration),
+        ("memory", lambda m: m.peak_memory, size),
+    ]
+    best = {
+        name: _least([value(model) for model in comparison.models]) for name, value, _ in columns
+    }
+    yield (
+        f"{counted(comparison.n_train, 'row')} to train, {number(comparison.n_test)} to test; "
+        "* is the best"
+    )
+    yield ""
+    table = plain_table()
+    table.add_column("model", overflow="fold")
+    table.add_column("features", justify="right")
+    table.add_column("rows", justify="right")
+    for name, _, _ in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for model in comparison.models:
+        cells = []
+        for name, value, shown in columns:
+            mark = "*" if value(model) is not None and value(model) == best[name] else " "
+            cells.append(shown(value(model)) + mark)
+        features = "" if model.n_components is None else number(model.n_components)
+        table.add_row(model.name, features, number(model.n_train), *cells)
+    yield table
+    details = [model for model in comparison.models if model.detail]
+    yield from (f"{_label(model)}: {model.detail}" for model in details)
+    yield from notes_lines(comparison.notes, said)
+
+
+def _label(model: ComparedModel) -> str:
+    features = "" if model.n_components is None else f" {number(model.n_components)}"
+    return f"{model.name}{features}"
+
+
+def _least(values: list[float | None]) -> float | None:
+    there = [value for value in values if value is not None and value == value]  # noqa: PLR0124 # NaN
+    return min(there, default=None)
+
+
+def json_of(record: FitSummary | Evaluation | Comparison) -> dict[str, Any]:
+    """The record as JSON, with null in place of the points of plots.
+
+    Examples
+    --------
+    >>> from kernelmill.workflows.records import Evaluation
+    >>> points = {"actual": [1.0], "predicted": [2.0]}
+    >>> values = json_of(Evaluation("regression", "a.csv", 2, {"rmse": 0.5}, 0.1, **points))
+    >>> values["metrics"], values["actual"], values["predicted"]
+    ({'rmse': 0.5}, None, None)
+    """
+    values: dict[str, Any] = _without_points(record.as_json())
+    return values
+
+
+def _without_points(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_points(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    left_out = {name for names in _POINTS if value.keys() >= set(names) for name in names}
+    return {
+        name: None if name in left_out else _without_points(each) for name, each in value.items()
+    }

@@ -1,0 +1,75 @@
+"""Signals that end the program: Ctrl-C during imports, SIGTERM and SIGHUP during work.
+
+Nothing is imported here that takes time, so that the handlers are in place early.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["exit_on_interrupt", "unwind_on_termination"]
+
+_STDERR = 2
+
+
+@contextmanager
+def exit_on_interrupt() -> Iterator[None]:
+    """End the process at Ctrl-C with one line and code 130; there is nothing to clean up yet.
+
+    Raising an exception is not an option: modules that are half imported may turn it into another
+    one.
+
+    Examples
+    --------
+    >>> with exit_on_interrupt():
+    ...     import math
+    """
+    # Shells start background jobs with SIGINT ignored; that is left as it is.
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield
+        return
+    signal.signal(signal.SIGINT, _exit)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _exit(_: int, __: FrameType | None) -> None:
+    try:
+        os.write(_STDERR, b"error: interrupted: nothing was written\n")
+    finally:
+        os._exit(130)
+
+
+@contextmanager
+def unwind_on_termination() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into SystemExit, so that temporary files are removed.
+
+    Examples
+    --------
+    >>> with unwind_on_termination():
+    ...     pass
+    """
+
+    def unwind(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP: keep that
+                before[number] = signal.signal(number, unwind)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""What the commands print: tables and JSON of results, progress bars, messages."""
