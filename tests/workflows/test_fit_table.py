@@ -187,7 +187,7 @@ def test_missing_values(folder):
     model = fit_table(path, "place", missing="impute", n_components=64, tune=False)
     assert model.summary.n_rows + model.summary.n_held_out == 399
     assert model.summary.columns[0].missing == 1
-    assert "1 rows without a target are left out." in model.summary.notes
+    assert "1 row without a target left out." in model.summary.notes
     path.write_text("a,b,place\n" + "\n".join(rows).replace("?", "0"))
     with pytest.raises(TableError, match="row 10 has no value of the target 'place'"):
         fit_table(path, "place")
@@ -337,12 +337,12 @@ def test_a_file_that_changes_after_the_first_pass_is_refused(folder):
 MEASURE = """
 import functools, sys
 import kernelmill.workflows.fit as fit
-import kernelmill.workflows.memory as memory
+from kernelmill.workflows.comparison import PeakMemory
 
-fit.survey = functools.partial(fit.survey, sample_rows=5000)
+fit.survey_table = functools.partial(fit.survey_table, sample_rows=5000)
 options = {"n_components": 32, "length_scale": 0.5, "alpha": 0.1, "memory": 0, "n_threads": 1}
 for path in sys.argv[1:]:
-    watch = memory.PeakMemory()
+    watch = PeakMemory()
     fit.fit_table(path, "y", block_bytes=1 << 16, **options)
     print(watch.bytes_more())
 """

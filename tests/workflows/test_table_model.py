@@ -25,7 +25,7 @@ QUICK = {"length_scale": 1.0, "alpha": 1e-5, "epochs": 10, "n_components": 64}
 
 
 def encoded(model, path):
-    return np.concatenate([X for X, _, _ in model._encoded(path, {})])
+    return np.concatenate([X for X, _, _ in model._encode(path, {})])
 
 
 def test_predictions_in_files(folder, rings_csv, classifier):
@@ -58,7 +58,7 @@ def test_std_is_that_of_the_learner(folder, waves_csv, regressor):
 def test_wishes_that_cannot_be_met(folder, rings_csv, waves_csv, classifier, regressor):
     with pytest.raises(ValueError, match="std needs a regressor"):
         classifier.predict_table(rings_csv, out=folder / "x.csv", std=True)
-    with pytest.raises(ValueError, match="probabilities need a classifier"):
+    with pytest.raises(ValueError, match="probabilities needs a classifier"):
         regressor.predict_table(waves_csv, out=folder / "x.csv", probabilities=True)
     with pytest.raises(TableError, match="text"):
         classifier.predict_table(rings_csv, out=folder / "x.npy")

@@ -14,7 +14,6 @@ compare_table
 
 from kernelmill.workflows.comparison import compare_table
 from kernelmill.workflows.fit import fit_table
-from kernelmill.workflows.loading import load
-from kernelmill.workflows.model import TableModel
+from kernelmill.workflows.model import TableModel, load
 
 __all__ = ["TableModel", "compare_table", "fit_table", "load"]

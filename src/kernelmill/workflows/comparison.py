@@ -1,11 +1,16 @@
-"""Models side by side on the rows of a table: linear, on random features, and exact kernels."""
+"""Comparison of models on the rows of a table: linear, random features, and the exact kernel."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,24 +24,20 @@ from sklearn.svm import SVC
 from kernelmill.arguments import check_choice, check_integer
 from kernelmill.encoding.encoder import MISSING
 from kernelmill.encoding.inputs import chosen_inputs
+from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
-from kernelmill.io.row_sample import joined_rows
 from kernelmill.kernels import Gaussian
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress
-from kernelmill.workflows.fit import TASKS
-from kernelmill.workflows.kernel_check import kernel_check
+from kernelmill.workflows.evaluation import measure_kernel_error
 from kernelmill.workflows.map_choice import MapChoice
-from kernelmill.workflows.memory import PeakMemory
-from kernelmill.workflows.model import described_source
-from kernelmill.workflows.records import ComparedModel, Comparison
-from kernelmill.workflows.source import opened_source
-from kernelmill.workflows.survey import survey
-from kernelmill.workflows.training_rows import held_out_rows
-from kernelmill.workflows.tuning import Tuned, tuned_settings
+from kernelmill.workflows.records import ComparedModel, Comparison, describe_source
+from kernelmill.workflows.survey import TASKS, open_source, survey_table
+from kernelmill.workflows.training import EncodedRows, concatenate_rows, encode_held_out
+from kernelmill.workflows.tuning import TunedSettings, tune_settings
 
-__all__ = ["compare_table"]
+__all__ = ["PeakMemory", "compare_table"]
 
 _LINEAR_C = (0.01, 0.1, 1.0, 10.0)
 _ROWS_TO_CHOOSE = 8000
@@ -60,9 +61,10 @@ def compare_table(
 ) -> Comparison:
     r"""Compare a linear model, kernel machines on random features and the exact kernel machine.
 
-    All are trained on a random sample of the rows and judged on others, a quarter of the table or
-    10,000 rows. Length scale and penalty are tuned once, on the sample, for all machines of the
-    kernel; the linear model and the polynomial kernel have penalties chosen for them.
+    All models are trained on the same random sample of the rows and tested on other rows, a
+    quarter of the table or 10,000 rows. The length scale and the penalty are tuned once, on the
+    sample, for all machines of the kernel; the linear model and the polynomial kernel have
+    penalties of their own.
 
     Parameters
     ----------
@@ -74,16 +76,17 @@ def compare_table(
     kernel : str or Kernel, optional
         A shift-invariant kernel; Gaussian by default.
     n_components : sequence of int, default=(256, 1024, 4096)
-        Of `Fastfood`; the other maps are tried with the middle one.
+        The numbers of features of `Fastfood`; the other maps have the middle one.
     rows : int, default=50_000
-        How many rows to train on at most.
+        The largest number of rows to train on.
     exact_rows : int, default=5_000
-        How many of them the exact machine gets, whose cost grows with their square or cube.
+        The largest number of rows for the exact machine, whose cost grows with their square or
+        cube.
     random_state : int, default=0
     n_threads : int, optional
     progress : Progress, optional
     **table_options
-        As `kernelmill.io.open_table` takes them.
+        As for `kernelmill.io.open_table`.
 
     Returns
     -------
@@ -107,13 +110,13 @@ def compare_table(
     progress = SilentProgress() if progress is None else progress
     check_choice("task", task, TASKS)
     check_choice("missing", missing, MISSING)
-    sizes = [check_integer("n_components", size, 1) for size in n_components]
+    sizes = sorted(check_integer("n_components", size, 1) for size in n_components)
     if not sizes:
-        raise ValueError("n_components must hold at least one number, got none.")
+        raise ArgumentError("must hold at least one number, got none", parameter="n_components")
     seed = check_integer("random_state", random_state, 0)
-    table, target = opened_source(source, target, task, table_options)
+    table, target = open_source(source, target, task, table_options)
     inputs = chosen_inputs(table, target, drop)
-    found = survey(
+    survey = survey_table(
         table,
         inputs,
         task=task,
@@ -122,53 +125,48 @@ def compare_table(
         stream=Stream.from_seed(seed).substream("table"),
         progress=progress,
         sample_rows=check_integer("rows", rows, 10),
-        usual_holdout=0.25,
+        default_holdout=0.25,
     )
-    for note in found.notes:
-        progress.note(note)
-    if found.held_out.share == 0:
+    if survey.held_out.share == 0:
         raise TableError(
-            f"{described_source(source)} has {found.n_rows} rows with a target; a comparison needs "
+            f"{describe_source(source)} has {survey.n_rows} rows with a target; a comparison needs "
             "at least 100."
         )
-    test = _joined_held_out(table, found)
-    classes = found.reader.classes
+    test = [part for part in encode_held_out(table, survey) if len(part.target)]
+    experiment = _Experiment(
+        EncodedRows(survey.sample, survey.sample_target),
+        concatenate_rows(test),
+        survey.n_classes,
+        seed,
+        n_threads,
+    )
     choice = MapChoice("fastfood", kernel)
-    tuned = tuned_settings(
-        lambda length_scale, size: choice.make(length_scale, size or 1024, seed, n_threads),
-        found.sample,
-        found.sample_target,
-        n_classes=None if classes is None else len(classes),
-        n_components=max(sizes),
-        length_scale=None,
-        has_length_scale=True,
-        alpha=None,
-        loss="log_loss",
-        n_rows=len(found.sample_target),
-        seed=seed,
-        progress=progress,
-    )
-    contest = _Contest(found.sample, found.sample_target, *test, classes is not None)
-    models = _contend(contest, tuned, choice, sizes, exact_rows, seed, n_threads, progress)
-    fitted = choice.make(tuned.length_scale, max(sizes), seed, n_threads).fit(found.sample[:10])
+    tuned = experiment.tune(choice, max(sizes), progress=progress)
+    fits = _list_fits(experiment, tuned, choice, sizes, exact_rows)
+    progress.start("Comparing", len(fits), "models")
+    models = []
+    for fit in fits:
+        models.append(fit())
+        progress.advance(1)
+    fitted = experiment.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
     return Comparison(
-        task=found.reader.task,
-        source=described_source(source),
+        task=survey.reader.task,
+        source=describe_source(source),
         target=str(inputs.target),
-        n_train=len(found.sample_target),
-        n_test=len(test[1]),
-        error_name="error" if classes is not None else "rmse",
+        n_train=len(survey.sample_target),
+        n_test=len(experiment.test.target),
+        error_name="rmse" if survey.n_classes is None else "error",
         models=models,
-        kernel_check=kernel_check(fitted, found.sample),
-        notes=found.notes,
-        settings=_settings(task, missing, kernel, drop, table_options),
+        kernel_check=measure_kernel_error(fitted, survey.sample),
+        notes=[str(note) for note in survey.notes],
+        settings=_given_settings(task, missing, kernel, drop, table_options),
     )
 
 
-def _settings(
+def _given_settings(
     task: str, missing: str, kernel: Any, drop: Any, options: dict[str, Any]
 ) -> dict[str, list[str]]:
-    """What was given and a fit would need again."""
+    """The settings that differ from the defaults and that a fit to the same table needs."""
     given: dict[str, Any] = {"drop": drop, **options}
     if task != "auto":
         given["task"] = task
@@ -184,22 +182,62 @@ def _settings(
     return {name: [str(each) for each in value] for name, value in lists.items() if value}
 
 
-def _joined_held_out(table: Any, found: Any) -> tuple[Any, NDArray[Any]]:
-    parts = [part for part in held_out_rows(table, found) if len(part[1])]
-    return joined_rows([X for X, _ in parts]), np.concatenate([target for _, target in parts])
-
-
 @dataclass(frozen=True)
-class _Contest:
-    """The rows all contenders get."""
+class _Experiment:
+    """Training rows and test rows, the same for all models."""
 
-    X: Any
-    target: NDArray[Any]
-    test_X: Any
-    test_target: NDArray[Any]
-    is_classification: bool
+    training: EncodedRows
+    test: EncodedRows
+    n_classes: int | None
+    seed: int
+    n_threads: int | None
 
-    def run(
+    def tune(
+        self,
+        choice: MapChoice,
+        n_components: int,
+        *,
+        progress: Progress,
+        n_rows: int | None = None,
+        has_length_scale: bool = True,
+    ) -> TunedSettings:
+        """Tune a map on the first `n_rows` training rows, by default all of them."""
+        return tune_settings(
+            lambda length_scale, size: choice.make(
+                length_scale, size or n_components, self.seed, self.n_threads
+            ),
+            self.training.X[:n_rows],
+            self.training.target[:n_rows],
+            n_classes=self.n_classes,
+            n_components=n_components,
+            length_scale=None,
+            has_length_scale=has_length_scale,
+            alpha=None,
+            loss="log_loss",
+            n_rows=len(self.training.target),
+            seed=self.seed,
+            progress=progress,
+        )
+
+    def make_map(self, choice: MapChoice, tuned: TunedSettings, n_components: int) -> Any:
+        """An unfitted map with the tuned length scale."""
+        return choice.make(tuned.length_scale, n_components, self.seed, self.n_threads)
+
+    def fit_features(
+        self, choice: MapChoice, tuned: TunedSettings, n_components: int, detail: str = ""
+    ) -> ComparedModel:
+        """A kernel machine on the features of a map."""
+        learner = (KernelRegressor if self.n_classes is None else KernelClassifier)(
+            self.make_map(choice, tuned, n_components),
+            alpha=tuned.alpha,
+            random_state=self.seed,
+            n_threads=self.n_threads,
+        )
+        return self.measure(
+            choice.name, "features", learner, n_components=n_components, detail=detail
+        )
+
+    def measure(
         self,
         name: str,
         family: str,
@@ -209,21 +247,21 @@ class _Contest:
         n_train: int | None = None,
         detail: str = "",
     ) -> ComparedModel:
-        """Train, predict and measure."""
-        X, target = self.X[:n_train], self.target[:n_train]
+        """Train and test a model, and measure its error, times and memory."""
+        X, target = self.training.X[:n_train], self.training.target[:n_train]
         self._warm_up(model)
         memory = PeakMemory()
         start = time.perf_counter()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # it is timed as it is
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the time is measured as it is
             model.fit(X, target)
         fitted = time.perf_counter()
-        predicted = model.predict(self.test_X)
+        predicted = model.predict(self.test.X)
         end = time.perf_counter()
-        if self.is_classification:
-            error = float(np.mean(predicted != self.test_target))
+        if self.n_classes is None:
+            error = float(np.sqrt(np.mean((np.ravel(predicted) - self.test.target) ** 2)))
         else:
-            error = float(np.sqrt(np.mean((np.ravel(predicted) - self.test_target) ** 2)))
+            error = float(np.mean(predicted != self.test.target))
         return ComparedModel(
             name=name,
             family=family,
@@ -237,66 +275,43 @@ class _Contest:
         )
 
     def _warm_up(self, model: Any) -> None:
-        """Take what is taken only once, such as buffers of libraries, before the measurement."""
-        few = clone(model) if isinstance(model, BaseEstimator) else model
-        _, first = np.unique(self.target, return_index=True)
-        rows = np.unique(np.r_[first[:50], : min(64, len(self.target))])
+        """Fit to a few rows: libraries allocate their buffers before the measurement."""
+        X, target = self.training
+        copy = clone(model) if isinstance(model, BaseEstimator) else model
+        _, first = np.unique(target, return_index=True)
+        rows = np.unique(np.r_[first[:50], : min(64, len(target))])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            few.fit(self.X[rows], self.target[rows])
-            few.predict(self.X[:2])
+            copy.fit(X[rows], target[rows])
+            copy.predict(X[:2])
 
 
-def _contend(
-    contest: _Contest,
-    tuned: Tuned,
+def _list_fits(
+    experiment: _Experiment,
+    tuned: TunedSettings,
     choice: MapChoice,
     sizes: list[int],
     exact_rows: int,
-    seed: int,
-    n_threads: int | None,
-    progress: Progress,
-) -> list[ComparedModel]:
-    n = len(contest.target)
-    middle = sorted(sizes)[len(sizes) // 2]
-    tries: list[Callable[[], ComparedModel]] = [lambda: _linear(contest)]
-
-    def on(other: MapChoice, size: int) -> Callable[[], ComparedModel]:
-        made = other.make(tuned.length_scale, size, seed, n_threads)
-        return lambda: contest.run(
-            other.name,
-            "features",
-            _learner(made, contest, tuned, seed, n_threads),
-            n_components=size,
-        )
-
-    tries += [on(choice, size) for size in sorted(sizes)]
-    tries.append(on(MapChoice("random_fourier", choice.kernel), middle))
-    polynomial = MapChoice("tensor_sketch", options={"degree": 2, "coef0": 1.0})
-    tries.append(lambda: _polynomial(contest, polynomial, middle, seed, n_threads))
-    few = min(n, exact_rows)
-    tries.append(lambda: _exact(contest, tuned, choice, few))
-    progress.start("Comparing", len(tries), "models")
-    models = []
-    for attempt in tries:
-        models.append(attempt())
-        progress.advance(1)
-    return models
+) -> list[Callable[[], ComparedModel]]:
+    """The models of the comparison, each as a function that fits and measures it."""
+    middle = sizes[len(sizes) // 2]
+    fourier = MapChoice("random_fourier", choice.kernel)
+    return [
+        lambda: _fit_linear(experiment),
+        *(partial(experiment.fit_features, choice, tuned, size) for size in sizes),
+        lambda: experiment.fit_features(fourier, tuned, middle),
+        lambda: _fit_polynomial(experiment, middle),
+        lambda: _fit_exact(experiment, tuned, choice, exact_rows),
+    ]
 
 
-def _learner(
-    feature_map: Any, contest: _Contest, tuned: Tuned, seed: int, n_threads: int | None
-) -> Any:
-    kind = KernelClassifier if contest.is_classification else KernelRegressor
-    return kind(feature_map, alpha=tuned.alpha, random_state=seed, n_threads=n_threads)
-
-
-def _linear(contest: _Contest) -> ComparedModel:
-    """The linear model, with a penalty chosen on other rows as for the kernel machines."""
-    if not contest.is_classification:
+def _fit_linear(experiment: _Experiment) -> ComparedModel:
+    """The linear model; its penalty is chosen on validation rows, as for the kernel machines."""
+    if experiment.n_classes is None:
         model = RidgeCV(10.0 ** np.arange(-2, 5))
-        return contest.run("linear", "linear", model, detail="RidgeCV")
-    X, target = contest.X[:_ROWS_TO_CHOOSE], contest.target[:_ROWS_TO_CHOOSE]
+        return experiment.measure("linear", "linear", model, detail="RidgeCV")
+    X = experiment.training.X[:_ROWS_TO_CHOOSE]
+    target = experiment.training.target[:_ROWS_TO_CHOOSE]
     n = (3 * len(target)) // 4
     scores = {}
     for C in _LINEAR_C if len(np.unique(target[:n])) > 1 else (1.0,):
@@ -306,50 +321,42 @@ def _linear(contest: _Contest) -> ComparedModel:
             scores[C] = fitted.score(X[n:], target[n:])
     C = max(scores, key=lambda each: (scores[each], -each))
     model = LogisticRegression(C=C, max_iter=200, tol=1e-3)
-    return contest.run("linear", "linear", model, detail=f"LogisticRegression, C = {C:g}")
+    return experiment.measure("linear", "linear", model, detail=f"LogisticRegression, C = {C:g}")
 
 
-def _polynomial(
-    contest: _Contest, choice: MapChoice, size: int, seed: int, n_threads: int | None
-) -> ComparedModel:
+def _fit_polynomial(experiment: _Experiment, n_components: int) -> ComparedModel:
     """The polynomial kernel, with a penalty of its own."""
-    tuned = tuned_settings(
-        lambda _, components: choice.make(None, components or size, seed, n_threads),
-        contest.X[:_ROWS_TO_CHOOSE],
-        contest.target[:_ROWS_TO_CHOOSE],
-        n_classes=int(contest.target.max()) + 1 if contest.is_classification else None,
-        n_components=size,
-        length_scale=None,
-        has_length_scale=False,
-        alpha=None,
-        loss="log_loss",
-        n_rows=len(contest.target),
-        seed=seed,
+    choice = MapChoice("tensor_sketch", options={"degree": 2, "coef0": 1.0})
+    tuned = experiment.tune(
+        choice,
+        n_components,
         progress=SilentProgress(),
+        n_rows=_ROWS_TO_CHOOSE,
+        has_length_scale=False,
     )
-    made = choice.make(None, size, seed, n_threads)
-    model = _learner(made, contest, tuned, seed, n_threads)
-    detail = "degree 2, coef0 = 1"
-    return contest.run(choice.name, "features", model, n_components=size, detail=detail)
+    return experiment.fit_features(choice, tuned, n_components, "degree 2, coef0 = 1")
 
 
-def _exact(contest: _Contest, tuned: Tuned, choice: MapChoice, n_train: int) -> ComparedModel:
-    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(contest.X[:2])
-    if contest.is_classification:
+def _fit_exact(
+    experiment: _Experiment, tuned: TunedSettings, choice: MapChoice, most_rows: int
+) -> ComparedModel:
+    n_rows = len(experiment.training.target)
+    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(experiment.training.X[:2])
+    if experiment.n_classes is None:
+        model, detail = _ExactRidge(fitted.exact_kernel, tuned.alpha), "KernelRidge, centered"
+    else:
         # The penalty was tuned for all rows: C is the same for fewer.
-        model = SVC(C=1 / (tuned.alpha * len(contest.target)), cache_size=500)
+        model, detail = SVC(C=1 / (tuned.alpha * n_rows), cache_size=500), "SVC"
         if isinstance(fitted.kernel_, Gaussian):
             model.set_params(gamma=1 / (2 * fitted.length_scale_**2))
         else:
             model.set_params(kernel=fitted.exact_kernel)
-        detail = "SVC"
-    else:
-        model, detail = _ExactRidge(fitted.exact_kernel, tuned.alpha), "KernelRidge, centered"
-    return contest.run("exact kernel", "exact", model, n_train=n_train, detail=detail)
+    n_train = min(n_rows, most_rows)
+    return experiment.measure("exact kernel", "exact", model, n_train=n_train, detail=detail)
 
 
 class _ExactRidge:
-    """KernelRidge, which has no intercept of its own, of a function of whole matrices."""
+    """KernelRidge with an intercept, for a kernel that is a function of matrices."""
 
     def __init__(self, kernel: Callable[..., Any], alpha: float) -> None:
         self._kernel, self._model = kernel, KernelRidge(alpha=alpha, kernel="precomputed")
@@ -360,3 +367,41 @@ class _ExactRidge:
 
     def predict(self, X: Any) -> Any:
         return self._model.predict(self._kernel(X, self._X)) + self._mean
+
+
+class PeakMemory:
+    """The peak of the resident memory beyond its amount at the start, on Linux.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.workflows.comparison import PeakMemory
+    >>> memory = PeakMemory()
+    >>> block = np.ones(1 << 22)
+    >>> peak = memory.bytes_more()
+    >>> peak is None or peak > 1 << 24
+    True
+    """
+
+    def __init__(self) -> None:
+        gc.collect()
+        # Freed memory that the C library keeps would hide what is allocated from it again.
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
+        # Resets the peak (Linux, proc(5)); without permission, the result is an upper bound.
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
+        self._start = _read_status("VmRSS")
+
+    def bytes_more(self) -> int | None:
+        """The bytes beyond the start; None if the system does not report them."""
+        peak = _read_status("VmHWM")
+        return None if peak is None or self._start is None else max(0, peak - self._start)
+
+
+def _read_status(name: str) -> int | None:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), None)

@@ -1,4 +1,4 @@
-"""How good predictions are, collected block by block in bounded memory."""
+"""Scores of predictions, collected block by block in bounded memory, and errors of feature maps."""
 
 from __future__ import annotations
 
@@ -14,19 +14,29 @@ from scipy.special import ndtri
 from kernelmill.encoding.targets import text_of_label
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
-from kernelmill.workflows.records import Calibration, Coverage, Evaluation
+from kernelmill.workflows.records import Calibration, Coverage, Evaluation, KernelCheck
 
-__all__ = ["ClassifierScores", "RegressorScores", "Scores", "scores_for"]
+__all__ = [
+    "ClassifierScores",
+    "RegressorScores",
+    "Scores",
+    "class_names",
+    "has_std",
+    "make_scores",
+    "measure_kernel_error",
+    "wilson_interval",
+]
 
 _SHOWN_ROWS = 2000
 _COVERAGE_ROWS = 10_000  # a standard deviation costs as much as D predictions
+_KERNEL_CHECK_ROWS = 45  # 990 pairs, enough for a plot
 _AUC_BINS = 1 << 16
 _CALIBRATION_BINS = 10
 _NOMINAL = (0.5, 0.6827, 0.8, 0.9, 0.95, 0.99)
 
 
 class Scores(ABC):
-    """Takes in rows with their targets, and says in the end how good the predictions were."""
+    """Scores of the predictions for rows whose targets are known."""
 
     def __init__(self) -> None:
         self.n_rows = 0
@@ -34,25 +44,25 @@ class Scores(ABC):
 
     @abstractmethod
     def update(self, X: Any, target: NDArray[Any]) -> None:
-        """Predict encoded rows and compare with their targets (numbers of classes or values)."""
+        """Predict encoded rows and compare with their targets: numbers of classes, or values."""
 
     @abstractmethod
     def finish(self, source: str, notes: list[str]) -> Evaluation:
-        """What came out."""
+        """The evaluation of all rows."""
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._begin
 
 
-def scores_for(learner: Any, classes: NDArray[Any] | None) -> Scores:
-    """The scores that suit a learner; `classes` are its labels."""
+def make_scores(learner: Any, classes: NDArray[Any] | None) -> Scores:
+    """The scores of a learner; `classes` are its labels, None for regression."""
     if classes is None:
         return RegressorScores(learner)
     return ClassifierScores(learner, classes)
 
 
 class ClassifierScores(Scores):
-    """Errors, confusion, and of probabilities their log loss, calibration and area under ROC."""
+    """Errors and confusion matrix; log loss, calibration and AUC of probabilities."""
 
     def __init__(self, learner: KernelClassifier, classes: NDArray[Any]) -> None:
         super().__init__()
@@ -66,21 +76,21 @@ class ClassifierScores(Scores):
         self._ranks = np.zeros((2, _AUC_BINS), np.int64) if n == 2 else None
 
     def update(self, X: Any, target: NDArray[Any]) -> None:
-        """Take in rows and the numbers of their classes."""
+        """Predict rows and compare with the numbers of their classes."""
         if len(target) == 0:
             return
         n = len(self._classes)
         if self._has_probabilities:
             probabilities = np.asarray(self._learner.predict_proba(X), np.float64)
             predicted = probabilities.argmax(axis=1)
-            self._take_probabilities(probabilities, predicted, target)
+            self._update_probabilities(probabilities, predicted, target)
         else:
             scores = self._learner.decision_function(X)
             predicted = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         self._confusion += np.bincount(target * n + predicted, minlength=n * n).reshape(n, n)
         self.n_rows += len(target)
 
-    def _take_probabilities(
+    def _update_probabilities(
         self, probabilities: NDArray[Any], predicted: NDArray[Any], target: NDArray[Any]
     ) -> None:
         rows = np.arange(len(target))
@@ -90,14 +100,14 @@ class ClassifierScores(Scores):
         for row, weights in enumerate((None, sure, predicted == target)):
             self._bins[row] += np.bincount(bins, weights, _CALIBRATION_BINS)
         if self._ranks is not None:
-            # Log odds: probabilities near 0 and 1 are ranked as finely as those between.
+            # Log odds: probabilities near 0 and 1 are ranked as finely as the others.
             odds = np.log(probabilities[:, 1].clip(1e-15)) - np.log(probabilities[:, 0].clip(1e-15))
             place = ((odds + 35) / 70 * (_AUC_BINS - 1)).astype(int).clip(0, _AUC_BINS - 1)
             for label in (0, 1):
                 self._ranks[label] += np.bincount(place[target == label], minlength=_AUC_BINS)
 
     def finish(self, source: str, notes: list[str]) -> Evaluation:
-        """Errors and what belongs to them."""
+        """The evaluation of all rows."""
         seconds = self._seconds()
         right = int(np.trace(self._confusion))
         low, high = wilson_interval(self.n_rows - right, self.n_rows)
@@ -127,7 +137,7 @@ class ClassifierScores(Scores):
             n_rows=self.n_rows,
             metrics=metrics,
             seconds=seconds,
-            classes=[text_of_label(label) for label in self._classes.tolist()],
+            classes=class_names(self._classes),
             confusion=self._confusion.tolist(),
             calibration=calibration,
             notes=notes,
@@ -135,7 +145,7 @@ class ClassifierScores(Scores):
 
 
 class RegressorScores(Scores):
-    """Squared and absolute errors, and how often intervals hold the target."""
+    """Squared and absolute errors, and the coverage of intervals."""
 
     def __init__(self, learner: KernelRegressor) -> None:
         super().__init__()
@@ -149,11 +159,11 @@ class RegressorScores(Scores):
         self._shown: list[NDArray[np.float64]] = []
 
     def update(self, X: Any, target: NDArray[Any]) -> None:
-        """Take in rows and their targets."""
+        """Predict rows and compare with their targets."""
         if len(target) == 0:
             return
         if self.n_rows == 0:
-            self._with_std = gives_std(self._learner, X[:1])
+            self._with_std = has_std(self._learner, X[:1])
         room = _COVERAGE_ROWS - self._n_covered if self._with_std else 0
         if room > 0:
             predicted, std = self._learner.predict(X[:room], return_std=True, include_noise=True)
@@ -165,9 +175,9 @@ class RegressorScores(Scores):
                 predicted = np.concatenate([predicted, self._learner.predict(X[room:])])
         else:
             predicted = self._learner.predict(X)
-        self._take(predicted, target)
+        self._update_errors(predicted, target)
 
-    def _take(self, predicted: NDArray[Any], target: NDArray[Any]) -> None:
+    def _update_errors(self, predicted: NDArray[Any], target: NDArray[Any]) -> None:
         error = predicted - target
         self._squares += float(error @ error)
         self._absolute += float(np.abs(error).sum())
@@ -188,7 +198,7 @@ class RegressorScores(Scores):
         self._shown = [rows[np.argsort(rows[:, 0], kind="stable")[:_SHOWN_ROWS]]]
 
     def finish(self, source: str, notes: list[str]) -> Evaluation:
-        """Errors and what belongs to them."""
+        """The evaluation of all rows."""
         seconds = self._seconds()
         n = max(self.n_rows, 1)
         if self._shown:
@@ -215,8 +225,13 @@ class RegressorScores(Scores):
         )
 
 
-def gives_std(learner: KernelRegressor, row: Any) -> bool:
-    """Whether the regressor has standard deviations: some solvers and files leave them out."""
+def class_names(classes: NDArray[Any] | None) -> list[str] | None:
+    """The labels of the classes as strings; None for regression."""
+    return None if classes is None else [text_of_label(label) for label in classes.tolist()]
+
+
+def has_std(learner: KernelRegressor, row: Any) -> bool:
+    """Whether the regressor predicts standard deviations: some solvers and files have none."""
     try:
         learner.predict(row, return_std=True)
     except ValueError:
@@ -225,7 +240,7 @@ def gives_std(learner: KernelRegressor, row: Any) -> bool:
 
 
 def wilson_interval(n_wrong: int, n_rows: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927)."""
+    """The 95 % confidence interval of an error rate (Wilson 1927)."""
     if n_rows == 0:
         return math.nan, math.nan
     z = 1.959963984540054
@@ -237,9 +252,26 @@ def wilson_interval(n_wrong: int, n_rows: int) -> tuple[float, float]:
 
 
 def _area_under_curve(ranks: NDArray[np.int64]) -> float:
-    """The share of pairs of the two classes that are in order; equal bins count half."""
+    """The fraction of pairs of the two classes that are in order; ties count half."""
     first, second = ranks[0].astype(np.float64), ranks[1].astype(np.float64)
     if not (first.any() and second.any()):
         return math.nan
     below = np.cumsum(first) - first
     return float((second * (below + first / 2)).sum() / (first.sum() * second.sum()))
+
+
+def measure_kernel_error(fitted_map: Any, X: Any) -> KernelCheck | None:
+    """Compare estimated with exact kernel values, for pairs of the first rows of X."""
+    X = X[:_KERNEL_CHECK_ROWS]
+    if X.shape[0] < 2 or not hasattr(fitted_map, "exact_kernel"):
+        return None
+    Z = fitted_map.transform(X)
+    pairs = np.triu_indices(X.shape[0], 1)
+    estimated = np.real(Z @ Z.conj().T)[pairs].astype(np.float64)
+    exact = fitted_map.exact_kernel(X)[pairs]
+    return KernelCheck(
+        exact=exact.tolist(),
+        estimated=estimated.tolist(),
+        rms_error=float(np.sqrt(np.mean((estimated - exact) ** 2))),
+        n_components=int(Z.shape[1]),
+    )

@@ -1,7 +1,9 @@
-"""From a table to a model."""
+"""From a table to a model: survey, tuning, training, evaluation."""
 
 from __future__ import annotations
 
+import resource
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,37 +14,34 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.encoding.encoder import MISSING
 from kernelmill.encoding.inputs import chosen_inputs
-from kernelmill.encoding.targets import text_of_label
+from kernelmill.errors import ArgumentError
 from kernelmill.io import Table
 from kernelmill.learners.losses import LOSSES
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress
-from kernelmill.workflows.evaluation import scores_for
-from kernelmill.workflows.kernel_check import kernel_check
+from kernelmill.workflows.evaluation import class_names, make_scores, measure_kernel_error
 from kernelmill.workflows.map_choice import MapChoice
-from kernelmill.workflows.memory import peak_memory
-from kernelmill.workflows.model import TableModel, described_source
-from kernelmill.workflows.records import Evaluation, FitSummary
-from kernelmill.workflows.source import opened_source
-from kernelmill.workflows.survey import Survey, survey
-from kernelmill.workflows.training import SLICE, Settings, learning_curve, trained
-from kernelmill.workflows.training_rows import (
-    TrainingRows,
-    held_out_rows,
-    kept_rows,
-    small_blocks,
+from kernelmill.workflows.model import TableModel
+from kernelmill.workflows.records import Evaluation, FitSummary, describe_source
+from kernelmill.workflows.survey import TASKS, Survey, open_source, survey_table
+from kernelmill.workflows.training import (
+    EncodedTable,
+    Settings,
+    encode_held_out,
+    encode_table,
+    learning_curve,
+    small_block_bytes,
+    train,
 )
-from kernelmill.workflows.tuning import Tuned, tuned_settings
+from kernelmill.workflows.tuning import TunedSettings, tune_settings
 
 __all__ = ["fit_table"]
 
-_KEPT_BYTES = 256 << 20
-TASKS = ("auto", "classification", "regression")
+_ENCODED_BYTES = 256 << 20
 
 
 def fit_table(
@@ -62,7 +61,7 @@ def fit_table(
     holdout: float | None = None,
     epochs: int | None = None,
     map_options: dict[str, Any] | None = None,
-    memory: int = _KEPT_BYTES,
+    memory: int = _ENCODED_BYTES,
     random_state: int = 0,
     n_threads: int | None = None,
     checkpoint: Any = None,
@@ -70,65 +69,66 @@ def fit_table(
     progress: Progress | None = None,
     **table_options: Any,
 ) -> TableModel:
-    """Learn to predict one column of a table from the others, in bounded memory.
+    """Fit a model that predicts one column of a table from the others, in bounded memory.
 
-    The first pass learns how to encode the columns: numbers are standardized (columns of nothing
-    but 0 and 1 stay), categories become columns of 0 and 1 (rare ones are pooled), images are
-    divided by 255 and sparse columns by their largest absolute value. Length scale and penalty are
-    chosen on a sample of at most 80,000 rows. Some rows are held out and never trained on: the
-    summary says how well the model predicts them.
+    The first pass fits the encoding of the columns: numbers are standardized (columns that hold
+    only 0 and 1 stay unchanged), categories are one-hot encoded (rare ones are pooled), images are
+    divided by 255 and sparse columns by their largest absolute value. The length scale and the
+    penalty are tuned on a sample of at most 80,000 rows. Some rows are held out of training: the
+    summary reports the error on them.
 
     Parameters
     ----------
     source : path, list of paths, or glob pattern
-        As `kernelmill.io.open_table` takes it.
+        As for `kernelmill.io.open_table`.
     target : str or int
-        The column to predict: its name, or its place counted from 0. Not for files that carry their
-        own labels (svmlight, idx, NPZ).
+        The column to predict: its name, or its zero-based index. Not for files that hold labels
+        (svmlight, idx, NPZ).
     task : {"auto", "classification", "regression"}, default="auto"
-        "auto" is classification for texts and for at most 30 different whole numbers.
+        "auto" is classification for strings and for at most 30 distinct integers.
     feature_map : str or FeatureMap, default="fastfood"
         A name as for `KernelClassifier`, or one of kernelmill's maps.
     kernel : str or Kernel, optional
-        For maps that have a choice: "gaussian", "matern", "laplacian", ...
+        For maps with a choice of kernels: "gaussian", "matern", "laplacian", ...
     n_components : int, optional
-        The number of features: 4096 for classification and 2048 for regression.
+        The number of features, by default 4096 for classification and 2048 for regression.
     length_scale : float, optional
-        Of the kernel, for encoded rows. By default tuned.
+        The length scale of the kernel, for encoded rows. Tuned by default.
     alpha : float, optional
-        The penalty, as in `KernelClassifier` and `KernelRegressor`. By default tuned.
+        The penalty, as in `KernelClassifier` and `KernelRegressor`. Tuned by default.
     loss : {"log_loss", "hinge", "squared_hinge", "squared"}, optional
-        Of a classifier; "log_loss", the default, has probabilities.
+        The loss of a classifier. The default "log_loss" provides probabilities.
     tune : bool, default=True
-        Whether to choose length scale and penalty by the error on a part of the sample. Otherwise
-        they are the defaults of the map and the learner.
+        Whether to choose the length scale and the penalty by the error on a part of the sample.
+        Otherwise they are the defaults of the map and the learner.
     missing : {"error", "impute"}, default="error"
-        What a missing value does. "impute": numbers become the mean and are marked in a column of
-        their own, categories get one more category, rows without a target are left out.
+        What to do with missing values. "impute" replaces numbers by the mean and marks them in an
+        additional column, treats a missing category as one more category, and leaves out rows
+        without a target.
     drop : sequence of str or int
         Columns to leave out.
     holdout : float, optional
-        The share of rows to hold out. By default a tenth, at most 10,000 rows, and none of fewer
-        than 100 rows.
+        The fraction of rows to hold out. By default a tenth, at most 10,000 rows, and none if
+        there are fewer than 100 rows.
     epochs : int, optional
-        Passes over the rows for a classifier; by default so many that 100,000 rows are seen, and at
-        least 4.
+        Passes over the rows for a classifier. By default enough to see 100,000 rows, at least 4.
     map_options : dict, optional
         Further parameters of a named map, such as ``{"degree": 3}``.
     memory : int, default=256 MiB
-        Encoded rows that take no more bytes are kept; others are read again in each pass.
+        Encoded rows are kept in memory if they take at most this many bytes; otherwise the table
+        is read again in each pass.
     random_state : int, default=0
         The seed of everything random.
     n_threads : int, optional
     checkpoint : path, optional
-        A file that keeps the state of training; if the process dies, the same call goes on from
-        there. `TableModel.save` removes it.
+        A file that keeps the state of the training run. If the process dies, the same call resumes
+        from it. `TableModel.save` deletes it.
     checkpoint_seconds : float, default=60.0
-        How often it is written.
+        The time between two writes of the checkpoint.
     progress : Progress, optional
-        Told how far the work is.
+        Receives reports of the progress.
     **table_options
-        As `kernelmill.io.open_table` takes them: `delimiter`, `header`, `categorical`, ...
+        As for `kernelmill.io.open_table`: `delimiter`, `header`, `categorical`, ...
 
     Returns
     -------
@@ -147,37 +147,35 @@ def fit_table(
     ('regression', True)
     """
     progress = SilentProgress() if progress is None else progress
-    _check(task, loss, missing, holdout, length_scale, alpha, epochs, memory)
+    _check_arguments(task, loss, missing, holdout, length_scale, alpha, epochs, memory)
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
     if n_threads is not None:
         check_integer("n_threads", n_threads, 1, 1024)
     choice = MapChoice(feature_map, kernel, map_options or {})
     clock = _Clock()
-    stream = Stream.from_seed(seed).substream("table")
     with clock.stage("read"):
-        table, target = opened_source(source, target, task, table_options)
+        table, target = open_source(source, target, task, table_options)
         inputs = chosen_inputs(table, target, drop)
-        found = survey(
+        survey = survey_table(
             table,
             inputs,
             task=task,
             missing=missing,
             holdout=holdout,
-            stream=stream,
+            stream=Stream.from_seed(seed).substream("table"),
             progress=progress,
         )
-        for note in found.notes:
-            progress.note(note)
-        kept = kept_rows(table, found, memory, progress)
-        if kept is None and "block_bytes" not in table_options:
-            surveyed, small = table, small_blocks(table)
-            table, _ = opened_source(source, target, task, {**table_options, "block_bytes": small})
+        encoded = encode_table(table, survey, memory, progress)
+        if encoded is None and "block_bytes" not in table_options:
+            surveyed, small = table, small_block_bytes(table)
+            table, _ = open_source(source, target, task, {**table_options, "block_bytes": small})
             surveyed.check_unchanged()
-    if loss is not None and found.reader.task == "regression":
-        raise ValueError(f"loss is for classification, got loss={loss!r} for regression.")
+    is_classification = survey.reader.task == "classification"
+    if loss is not None and not is_classification:
+        raise ArgumentError(f"is for classification, got {loss!r} for regression", parameter="loss")
     settings = Settings(
         choice=choice,
-        n_components=choice.n_components(n_components, found.reader.task),
+        n_components=choice.n_components(n_components, survey.reader.task),
         loss=loss or "log_loss",
         epochs=epochs,
         seed=seed,
@@ -186,42 +184,41 @@ def fit_table(
         checkpoint_seconds=checkpoint_seconds,
     )
     with clock.stage("tune"):
-        tuned = _tuned(settings, found, length_scale, alpha, tune, progress)
+        tuned = _choose_settings(settings, survey, length_scale, alpha, tune, progress)
     with clock.stage("train"):
-        rows = TrainingRows(table, found, seed)
-        learner = trained(settings, tuned, found, rows, kept, progress)
+        learner = train(settings, tuned, survey, table, encoded, progress)
     with clock.stage("evaluate"):
-        held_out = _evaluated(learner, table, found, kept, described_source(source), progress)
-        check = kernel_check(learner.feature_map_, found.sample)
+        held_out = _evaluate(learner, table, survey, encoded, describe_source(source), progress)
+        check = measure_kernel_error(learner.feature_map_, survey.sample)
     n_held_out = held_out.n_rows if held_out is not None else 0
-    n_trained = found.n_rows - n_held_out
+    n_trained = survey.n_rows - n_held_out
     summary = FitSummary(
-        task=found.reader.task,
-        source=described_source(source),
+        task=survey.reader.task,
+        source=describe_source(source),
         target=str(inputs.target),
         n_rows=n_trained,
         n_held_out=n_held_out,
-        columns=found.columns,
-        n_inputs=found.encoder.n_inputs,
+        columns=survey.columns,
+        n_inputs=survey.encoder.n_inputs,
         map_name=choice.name,
-        kernel=_kernel_text(learner.feature_map_),
+        kernel=str(getattr(learner.feature_map_, "kernel_", "")),
         n_components=learner.coef_.shape[-1],
         length_scale=getattr(learner.feature_map_, "length_scale_", None),
         alpha=float(learner.alpha_),
-        loss=settings.loss if found.reader.classes is not None else "squared",
+        loss=settings.loss if is_classification else "squared",
         seed=seed,
         seconds=clock.seconds,
-        peak_memory=peak_memory(),
-        classes=_class_texts(found.reader.classes),
+        peak_memory=_peak_memory(),
+        classes=class_names(survey.reader.classes),
         tuning=tuned.points,
         learning_curve=learning_curve(learner, n_trained),
         kernel_check=check,
         held_out=held_out,
-        notes=found.notes,
+        notes=[str(note) for note in survey.notes],
         version=version("kernelmill"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    return TableModel(learner, found.encoder, inputs, found.reader, summary, checkpoint)
+    return TableModel(learner, survey.encoder, inputs, survey.reader, summary, checkpoint)
 
 
 @dataclass
@@ -235,7 +232,13 @@ class _Clock:
         self.seconds[name] = time.perf_counter() - begin
 
 
-def _check(
+def _peak_memory() -> int:
+    """The largest resident memory of this process so far, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _check_arguments(
     task: str,
     loss: str | None,
     missing: str,
@@ -250,76 +253,73 @@ def _check(
     if loss is not None:
         check_choice("loss", loss, tuple(LOSSES))
     if holdout is not None and not (isinstance(holdout, Real) and 0 <= float(holdout) <= 0.9):
-        raise ValueError(f"holdout must be a share from 0 to 0.9, got {holdout!r}.")
+        problem = f"must be a fraction from 0 to 0.9, got {holdout!r}"
+        raise ArgumentError(problem, parameter="holdout")
     if length_scale is not None:
         check_positive("length_scale", length_scale)
     if alpha is not None and not (isinstance(alpha, Real) and 0 <= float(alpha) < np.inf):
-        raise ValueError(f"alpha must be a number, finite and not negative, got {alpha!r}.")
+        problem = f"must be a finite, non-negative number, got {alpha!r}"
+        raise ArgumentError(problem, parameter="alpha")
     if epochs is not None:
         check_integer("epochs", epochs, 1)
     check_integer("memory", memory, 0)
 
 
-def _tuned(
+def _choose_settings(
     settings: Settings,
-    found: Survey,
+    survey: Survey,
     length_scale: float | None,
     alpha: float | None,
-    tune: bool,
+    is_tuned: bool,
     progress: Progress,
-) -> Tuned:
+) -> TunedSettings:
     has_length_scale = settings.choice.has_length_scale
-    n_rows = found.n_rows
-    classes = found.reader.classes
     if length_scale is not None and not has_length_scale:
-        raise ValueError(
-            f"{settings.choice.name} has no length scale to set; leave out length_scale "
-            "(--length-scale)."
-        )
-    if not tune or len(found.sample_target) < 20 or len(np.unique(found.sample_target)) < 2:
+        problem = f"cannot be set: {settings.choice.name} has no length scale"
+        raise ArgumentError(problem, "leave it out", parameter="length_scale")
+    target = survey.sample_target
+    if not is_tuned or len(target) < 20 or len(np.unique(target)) < 2:
         if alpha is None:
-            alpha = 1.0 if classes is None else 1 / (10.0 * n_rows)
+            alpha = 1.0 if survey.n_classes is None else 1 / (10.0 * survey.n_rows)
         if length_scale is None and has_length_scale:
             # From the sample: the first rows may be unlike the others.
-            fitted = settings.make_map(None, 16).fit(found.sample)
+            fitted = settings.make_map(None, 16).fit(survey.sample)
             length_scale = float(fitted.length_scale_)
-        return Tuned(length_scale, alpha, [])
-    return tuned_settings(
+        return TunedSettings(length_scale, alpha, [])
+    return tune_settings(
         settings.make_map,
-        found.sample,
-        found.sample_target,
-        n_classes=None if classes is None else len(classes),
+        survey.sample,
+        target,
+        n_classes=survey.n_classes,
         n_components=settings.n_components,
         length_scale=length_scale,
         has_length_scale=has_length_scale,
         alpha=alpha,
         loss=settings.loss,
-        n_rows=n_rows,
+        n_rows=survey.n_rows,
         seed=settings.seed,
         progress=progress,
     )
 
 
-def _evaluated(
-    learner: Any, table: Table, found: Survey, kept: Any, source: str, progress: Progress
+def _evaluate(
+    learner: Any,
+    table: Table,
+    survey: Survey,
+    encoded: EncodedTable | None,
+    source: str,
+    progress: Progress,
 ) -> Evaluation | None:
-    if found.held_out.share <= 0:
+    """Evaluate the learner on the held-out rows; None if there are none."""
+    if survey.held_out.share <= 0:
         return None
-    scores = scores_for(learner, found.reader.classes)
+    scores = make_scores(learner, survey.reader.classes)
     progress.start("Evaluating", None)
-    parts = held_out_rows(table, found) if kept is None else [kept[1]]
-    for X, target in parts:
-        for begin in range(0, len(target), SLICE):
-            scores.update(X[begin : begin + SLICE], target[begin : begin + SLICE])
-        progress.advance(len(target))
+    blocks = encode_held_out(table, survey) if encoded is None else [encoded.held_out]
+    for block in blocks:
+        for X, target in block.slices():
+            scores.update(X, target)
+        progress.advance(len(block.target))
     if scores.n_rows == 0:
         return None
     return scores.finish(f"{source}: held-out rows", [])
-
-
-def _class_texts(classes: NDArray[Any] | None) -> list[str] | None:
-    return None if classes is None else [text_of_label(label) for label in classes.tolist()]
-
-
-def _kernel_text(fitted_map: Any) -> str:
-    return str(getattr(fitted_map, "kernel_", ""))

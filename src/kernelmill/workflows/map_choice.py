@@ -1,4 +1,4 @@
-"""The feature map that names and options stand for."""
+"""The choice of a feature map by a name and options, or by a map itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.base import clone
 
 from kernelmill.arguments import check_integer
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.feature_map import NAMED_MAPS
 from kernelmill.maps.base import FeatureMap
 
@@ -21,12 +22,12 @@ _DEFAULT_OPTIONS = {"fastfood": {"structure": "sorf"}}
 
 @dataclass(frozen=True)
 class MapChoice:
-    """How to make the map of a model.
+    """How to construct the map of a model.
 
     Attributes
     ----------
     feature_map : str or FeatureMap
-        A name, or a map whose own parameters count.
+        A name, or a map, whose parameters are used.
     kernel : str or Kernel or None
         None for the map's default.
     options : dict
@@ -40,23 +41,24 @@ class MapChoice:
     def __post_init__(self) -> None:
         if isinstance(self.feature_map, FeatureMap):
             if self.kernel is not None or self.options:
-                raise ValueError(
-                    "kernel and map options are for maps given by name; set them in the map "
-                    f"itself, got {self.feature_map!r}."
+                raise ArgumentError(
+                    f"kernel and map_options are for maps given by name, got {self.feature_map!r}",
+                    "set the parameters of the map",
                 )
             return
         if self.feature_map not in NAMED_MAPS:
             known = ", ".join(NAMED_MAPS)
-            raise ValueError(
-                f"feature_map must be one of {known} (--map), or one of kernelmill's maps, got "
-                f"{self.feature_map!r}."
+            raise ArgumentError(
+                f"must be one of {known}, or one of kernelmill's maps, got {self.feature_map!r}",
+                parameter="feature_map",
             )
         known_options = self._parameters()
         for name in ({"kernel"} if self.kernel is not None else set()) | set(self.options):
             if name not in known_options:
-                raise ValueError(
-                    f"{self.feature_map} has no parameter {name!r}; leave it out, or take another "
-                    "map."
+                raise ArgumentError(
+                    f"{self.feature_map} has no parameter {name!r}",
+                    "leave it out",
+                    Remedy("choose another map", feature_map=...),
                 )
 
     @property
@@ -69,7 +71,7 @@ class MapChoice:
 
     @property
     def has_length_scale(self) -> bool:
-        """Whether there is a length scale to choose."""
+        """Whether the map has a length scale that is not set yet."""
         if isinstance(self.feature_map, FeatureMap):
             parameters = self.feature_map.get_params(deep=False)
             return (
@@ -80,7 +82,7 @@ class MapChoice:
         return "length_scale" in self._parameters() and "length_scale" not in self.options
 
     def n_components(self, given: int | None, task: str) -> int:
-        """The number of features: given, the map's own, or the default of the task."""
+        """The number of features: as given, that of the map, or the default of the task."""
         if given is not None:
             return check_integer("n_components", given, 1)
         if isinstance(self.feature_map, FeatureMap):

@@ -1,4 +1,4 @@
-"""A model of a table: how its columns become numbers, and what was learnt from them."""
+"""Models of tables: prediction, evaluation, features, and their files."""
 
 from __future__ import annotations
 
@@ -13,38 +13,85 @@ from numpy.typing import NDArray
 from kernelmill.encoding.encoder import ColumnEncoder, Encoder
 from kernelmill.encoding.inputs import Inputs, opened_like_training, plain_column
 from kernelmill.encoding.matrix import MatrixEncoder
-from kernelmill.encoding.targets import TargetReader, text_of_label
+from kernelmill.encoding.targets import TargetReader
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.errors import NotANumberError
 from kernelmill.learners.model_record import learner_from_record, learner_record
 from kernelmill.runtime.progress import Progress, SilentProgress
-from kernelmill.storage import ModelFileError, under_prefix, without_prefix, write_model_file
-from kernelmill.workflows.evaluation import gives_std, scores_for
-from kernelmill.workflows.records import Evaluation, FitSummary
+from kernelmill.storage import (
+    ModelFileError,
+    errors_of_file,
+    read_model_file,
+    under_prefix,
+    without_prefix,
+    write_model_file,
+)
+from kernelmill.workflows.evaluation import class_names, has_std, make_scores
+from kernelmill.workflows.records import Evaluation, FitSummary, describe_source
 
-__all__ = ["TABLE_MODEL", "TableModel", "described_source"]
+__all__ = ["TABLE_MODEL", "TableModel", "load"]
 
 TABLE_MODEL = "table-model"
 
 
+def load(path: Any) -> Any:
+    """Load a model that ``save`` wrote to a file.
+
+    Nothing in the file is executed. A file that is truncated, changed or of another kind raises
+    `kernelmill.storage.ModelFileError`, which reports what is wrong.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    KernelClassifier, KernelRegressor or TableModel
+        What was saved.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import kernelmill
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> model = kernelmill.KernelRegressor(random_state=0).fit(X, X[:, 0] ** 2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "squares.kmill"
+    ...     model.save(path)
+    ...     loaded = kernelmill.load(path)
+    >>> bool(np.allclose(loaded.predict(X), model.predict(X), atol=1e-5))
+    True
+    """
+    file = read_model_file(path)
+    with errors_of_file(path, "save the model again, or upgrade kernelmill"):
+        if file.kind == "learner":
+            return learner_from_record(file.record, file.tensors)
+        if file.kind == TABLE_MODEL:
+            return TableModel.from_record(file.record, file.tensors)
+        raise ModelFileError(f"it holds a {file.kind!r}, which this kernelmill does not know")
+
+
 @dataclass(frozen=True)
 class TableModel:
-    r"""A kernel machine for tables; `fit_table` makes it and `kernelmill.load` reads it.
+    r"""Kernel machine for tables, returned by `fit_table` and `kernelmill.load`.
 
     Attributes
     ----------
     learner : KernelClassifier or KernelRegressor
-        Of the encoded rows. A classifier's classes are the labels of the table.
+        Fitted to the encoded rows. The classes of a classifier are the labels of the table.
     encoder : Encoder
-        Makes rows of numbers of the table's columns.
+        Encodes the columns of a table as rows of numbers.
     inputs : Inputs
-        The columns it needs.
+        The columns that the model needs.
     reader : TargetReader
-        The target.
+        Reads the target.
     summary : FitSummary
-        How the model was made.
+        How the model was fitted.
     checkpoint : path or None
-        The state of its training, which `save` removes.
+        The checkpoint of the training run, which `save` deletes.
 
     Examples
     --------
@@ -75,17 +122,17 @@ class TableModel:
     checkpoint: Any = None
 
     def __repr__(self) -> str:
-        """What it predicts, and how well."""
-        made = self.summary
-        text = f"<TableModel of {made.target!r}: {made.task}, {made.n_components} features"
-        found = {} if made.held_out is None else made.held_out.metrics
+        """What the model predicts, and its error."""
+        fit = self.summary
+        text = f"<TableModel of {fit.target!r}: {fit.task}, {fit.n_components} features"
+        metrics = {} if fit.held_out is None else fit.held_out.metrics
         for name in ("error", "rmse"):
-            if found.get(name) is not None:
-                text += f", held-out {name} {found[name]:.4g}"
+            if metrics.get(name) is not None:
+                text += f", held-out {name} {plain.number(metrics[name])}"
         return f"{text}>"
 
     def save(self, path: Any, *, weights: str = "float32", uncertainty: Any = "auto") -> None:
-        """Write the model to a file, whole or not at all.
+        """Write the model to a file, atomically, and delete the checkpoint of its training run.
 
         Parameters
         ----------
@@ -93,8 +140,8 @@ class TableModel:
         weights : {"float32", "float16", "float64"}, default="float32"
             The precision of the learner's weights. float16 halves the file.
         uncertainty : bool or "auto", default="auto"
-            Whether a regressor keeps what standard deviations need, 2 D² bytes; "auto" does up to
-            4096 features.
+            Whether to store what the standard deviations of a regressor need, 2 D² bytes. "auto"
+            stores it for up to 4096 features.
         """
         options = {} if self.reader.task == "classification" else {"uncertainty": uncertainty}
         learner, tensors = learner_record(self.learner, weights=weights, **options)
@@ -113,7 +160,7 @@ class TableModel:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Self:
-        """The model of a file's record; a record that makes no sense raises ModelFileError."""
+        """The model of a file's record; an inconsistent record raises ModelFileError."""
         try:
             learner = learner_from_record(record["learner"], without_prefix("learner", tensors))
             encoder: Encoder
@@ -133,21 +180,21 @@ class TableModel:
         return cls(learner, encoder, inputs, reader, summary)
 
     def predict(self, source: Any, **table_options: Any) -> NDArray[Any]:
-        """The predictions for all rows of a table, in memory.
+        """Return the predictions for all rows of a table.
 
         Parameters
         ----------
         source : path, list of paths, or glob pattern
         **table_options
-            As `kernelmill.io.open_table` takes them.
+            As for `kernelmill.io.open_table`.
 
         Returns
         -------
         ndarray of shape (n_rows,)
         """
-        parts = [self.learner.predict(X) for X, _, _ in self._encoded(source, table_options)]
+        parts = [self.learner.predict(X) for X, _, _ in self._encode(source, table_options)]
         if not parts:
-            raise TableError(f"{described_source(source)} has no rows.")
+            raise TableError(f"{describe_source(source)} has no rows.")
         return np.concatenate(parts)
 
     def predict_table(
@@ -161,7 +208,7 @@ class TableModel:
         progress: Progress | None = None,
         **table_options: Any,
     ) -> int:
-        """Write the predictions for a table to a file, whole or not at all.
+        """Write the predictions for a table to a file, atomically.
 
         Parameters
         ----------
@@ -169,16 +216,16 @@ class TableModel:
         out : str or path
             A .csv, .tsv, .parquet, .feather, .arrow or .npy file.
         probabilities : bool, default=False
-            One more column for each class.
+            Add a column for each class.
         std : bool, default=False
-            One more column: the standard deviation of a new target, noise included.
+            Add a column with the standard deviation of a new target, noise included.
         keep_columns : bool, default=False
-            The table's own columns before the prediction: inputs as they were read, others as
-            they are in the file but for spaces around. Where the table has a column of the name,
-            predictions are called "prediction (model)".
+            Write the columns of the table before the prediction: inputs as they were read, others
+            as in the file, without surrounding spaces. If the table has a column of the same name,
+            the predictions are called "prediction (model)".
         progress : Progress, optional
         **table_options
-            As `kernelmill.io.open_table` takes them.
+            As for `kernelmill.io.open_table`.
 
         Returns
         -------
@@ -186,7 +233,7 @@ class TableModel:
             The number of rows.
         """
         progress = SilentProgress() if progress is None else progress
-        self._check_wishes(probabilities, std)
+        self._check_request(probabilities, std)
         n_rows = 0
         table, names, _ = opened_like_training(
             source,
@@ -196,16 +243,16 @@ class TableModel:
             others_as_texts=keep_columns,
         )
         kept = self._kept_columns(table) if keep_columns else {}
-        found = self._prediction_columns(probabilities, std)
-        called = {name: _free_name(name, kept) for name in found}
-        columns = {**kept, **{called[name]: kind for name, kind in found.items()}}
+        predicted = self._prediction_columns(probabilities, std)
+        names_in_file = {name: _free_name(name, kept) for name in predicted}
+        columns = {**kept, **{names_in_file[name]: kind for name, kind in predicted.items()}}
         progress.start("Predicting", table.n_rows)
         with open_writer(out, columns, inputs=table.files) as writer:
             for X, block, _ in self._blocks(table, names):
-                written = {name: plain_column(block.data, name) for name in kept}
-                predictions = self._predictions(X, probabilities, std)
-                written.update({called[name]: each for name, each in predictions.items()})
-                writer.write(written)
+                values = {name: plain_column(block.data, name) for name in kept}
+                for name, column in self._predictions(X, probabilities, std).items():
+                    values[names_in_file[name]] = column
+                writer.write(values)
                 n_rows += block.n_rows
                 progress.advance(block.n_rows)
         return n_rows
@@ -213,27 +260,27 @@ class TableModel:
     def evaluate_table(
         self, source: Any, *, progress: Progress | None = None, **table_options: Any
     ) -> Evaluation:
-        """How good the predictions for a table are whose target is known.
+        """Evaluate the predictions for a table that has the target.
 
         Parameters
         ----------
         source : path, list of paths, or glob pattern
         progress : Progress, optional
         **table_options
-            As `kernelmill.io.open_table` takes them.
+            As for `kernelmill.io.open_table`.
 
         Returns
         -------
         Evaluation
         """
         progress = SilentProgress() if progress is None else progress
-        table, names, has_target = self._opened(source, table_options)
+        table, names, has_target = self._open(source, table_options)
         if not has_target:
             raise TableError(
                 f"{table.files[0]} has no target {self.inputs.target!r} to compare with; give a "
                 "table that has it, or predict."
             )
-        scores = scores_for(self.learner, self.reader.classes)
+        scores = make_scores(self.learner, self.reader.classes)
         missing = 0
         progress.start("Evaluating", table.n_rows)
         for X, block, target in self._blocks(table, names, with_target=True):
@@ -243,25 +290,25 @@ class TableModel:
             progress.advance(block.n_rows)
         notes = list(table.notes)
         if missing:
-            notes.append(f"{missing} rows without a target are left out.")
+            notes.append(f"{plain.count(missing, 'row')} without a target left out.")
         if scores.n_rows == 0:
-            raise TableError(f"{described_source(source)} has no rows with a target.")
-        return scores.finish(described_source(source), notes)
+            raise TableError(f"{describe_source(source)} has no rows with a target.")
+        return scores.finish(describe_source(source), notes)
 
     def transform_table(
         self, source: Any, *, out: Any, progress: Progress | None = None, **table_options: Any
     ) -> int:
-        """Write the features of a table's rows to a file, whole or not at all.
+        """Write the features of a table's rows to a file, atomically.
 
         Parameters
         ----------
         source : path, list of paths, or glob pattern
         out : str or path
-            An .npy file, float32, of shape (n_rows, n_components), or one of the other formats that
+            An .npy file, float32, of shape (n_rows, n_components), or another format that
             `predict_table` writes, with a column for each feature.
         progress : Progress, optional
         **table_options
-            As `kernelmill.io.open_table` takes them.
+            As for `kernelmill.io.open_table`.
 
         Returns
         -------
@@ -269,7 +316,7 @@ class TableModel:
             The number of rows.
         """
         progress = SilentProgress() if progress is None else progress
-        table, names, _ = self._opened(source, table_options)
+        table, names, _ = self._open(source, table_options)
         progress.start("Transforming", table.n_rows)
         n_rows = 0
         feature_map = self.learner.feature_map_
@@ -282,22 +329,22 @@ class TableModel:
                 progress.advance(block.n_rows)
         return n_rows
 
-    def _opened(
+    def _open(
         self, source: Any, options: Mapping[str, Any]
     ) -> tuple[Table, dict[str, str] | None, bool]:
         return opened_like_training(source, self.inputs, options, self.encoder.n_inputs)
 
-    def _encoded(
+    def _encode(
         self, source: Any, options: Mapping[str, Any]
     ) -> Iterator[tuple[Any, TableBlock, TableBlock]]:
-        table, names, _ = self._opened(source, options)
+        table, names, _ = self._open(source, options)
         return self._blocks(table, names)
 
     def _blocks(
         self, table: Table, names: dict[str, str] | None, *, with_target: bool = False
     ) -> Iterator[tuple[Any, TableBlock, TableBlock]]:
-        """Encoded rows, their block, and the block with the target under its own name."""
-        for block in _numbers_as_trained(table.blocks()):
+        """Encoded rows, their block, and the block in which the target has its name."""
+        for block in _explain_numbers(table.blocks()):
             data = self.inputs.data(block.data, names)
             X = self.encoder.encode(data, file=block.file, first_row=block.first_row)
             target = block
@@ -307,25 +354,31 @@ class TableModel:
                 target = TableBlock(renamed, block.labels, block.file, block.first_row)
             yield X, block, target
 
-    def _check_wishes(self, probabilities: bool, std: bool) -> None:
+    def _check_request(self, probabilities: bool, std: bool) -> None:
         if probabilities and self.reader.task != "classification":
-            raise ValueError(
-                "probabilities need a classifier, got a regressor; ask for std (--std) instead."
+            raise ArgumentError(
+                "needs a classifier, got a regressor",
+                Remedy("request standard deviations", std=True),
+                parameter="probabilities",
             )
         if probabilities and self.learner.loss != "log_loss":
-            raise ValueError(
-                f"probabilities need a model fitted with loss 'log_loss', got "
-                f"{self.learner.loss!r}; fit again with --loss log_loss."
+            raise ArgumentError(
+                f"needs a model fitted with the loss 'log_loss', got {self.learner.loss!r}",
+                Remedy("fit the model again", loss="log_loss"),
+                parameter="probabilities",
             )
         if std and self.reader.task != "regression":
-            raise ValueError(
-                "std needs a regressor, got a classifier; ask for probabilities "
-                "(--probabilities) instead."
+            raise ArgumentError(
+                "needs a regressor, got a classifier",
+                Remedy("request probabilities", probabilities=True),
+                parameter="std",
             )
-        if std and not gives_std(self.learner, np.zeros((1, self.encoder.n_inputs), np.float32)):
-            raise ValueError(
-                "std needs a regressor with uncertainties, and this model was saved without them "
-                "or fitted by conjugate gradients; fit again with at most 4096 features."
+        if std and not has_std(self.learner, np.zeros((1, self.encoder.n_inputs), np.float32)):
+            raise ArgumentError(
+                "needs a regressor with uncertainties; this model was saved without them or fitted "
+                "by conjugate gradients",
+                Remedy("fit the model again with at most 4096 features", n_components=4096),
+                parameter="std",
             )
 
     def _kept_columns(self, table: Table) -> dict[str, Any]:
@@ -343,8 +396,8 @@ class TableModel:
         kind = self.reader.classes.dtype
         columns: dict[str, Any] = {"prediction": "string" if kind.kind == "U" else kind}
         if probabilities:
-            texts = map(text_of_label, self.reader.classes.tolist())
-            columns.update({f"probability of {text}": np.float32 for text in texts})
+            names = class_names(self.reader.classes) or []
+            columns.update({f"probability of {name}": np.float32 for name in names})
         return columns
 
     def _predictions(self, X: Any, probabilities: bool, std: bool) -> dict[str, Any]:
@@ -355,13 +408,13 @@ class TableModel:
             return {"prediction": self.learner.predict(X)}
         shares = self.learner.predict_proba(X)
         columns = {"prediction": self.learner.classes_[shares.argmax(axis=1)]}
-        for place, label in enumerate(self.learner.classes_.tolist()):
-            columns[f"probability of {text_of_label(label)}"] = shares[:, place]
+        for place, name in enumerate(class_names(self.learner.classes_) or []):
+            columns[f"probability of {name}"] = shares[:, place]
         return columns
 
 
-def _numbers_as_trained(blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
-    """The blocks; of a value that is no number, what a model's user can do about it."""
+def _explain_numbers(blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
+    """The blocks, with a remedy for a model's users if a value is not a number."""
     try:
         yield from blocks
     except NotANumberError as error:
@@ -376,15 +429,8 @@ def _free_name(name: str, taken: Mapping[str, Any]) -> str:
     return name
 
 
-def described_source(source: Any) -> str:
-    """The files as they were given, in words."""
-    if isinstance(source, (list, tuple)):
-        return ", ".join(str(each) for each in source)
-    return str(source)
-
-
 def _check_parts(learner: Any, encoder: Encoder, inputs: Inputs, reader: TargetReader) -> None:
-    """Refuse parts of different models."""
+    """Raise ValueError if the parts belong to different models."""
     if reader.target != inputs.target:
         raise ValueError("the target and the inputs have different targets")
     if learner.n_features_in_ != encoder.n_inputs:

@@ -1,7 +1,7 @@
-"""What the workflows found out, as plain values: for terminals, pages, model files and JSON.
+"""The results of the workflows as plain values: for terminals, pages, model files and JSON.
 
-Every record is made of numbers, strings, lists, dicts and other records, so that `as_json` of one
-can be written with the `json` module, and `from_json` of the record's class gives it back.
+A record consists of numbers, strings, lists, dicts and other records. The `json` module can write
+what `as_json` returns, and `from_json` of the record's class restores it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = [
     "KernelCheck",
     "LearningPoint",
     "TuningPoint",
+    "describe_source",
 ]
 
 
@@ -29,10 +30,10 @@ _SHOWN = 6  # elements of lists
 
 
 class Record:
-    """A dataclass that becomes JSON and comes back; what is not a number becomes None."""
+    """A dataclass with a JSON form, in which NaN and infinities become None."""
 
     def __repr__(self) -> str:
-        """With long lists in short."""
+        """The fields, with long lists abbreviated."""
         parts = []
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
@@ -46,12 +47,12 @@ class Record:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """The record that `as_json` gave these values; unknown names are refused."""
+        """The record of which `as_json` returned these values; unknown names raise ValueError."""
         hints = get_type_hints(cls)
         unknown = sorted(set(values) - set(hints))
         if unknown:
             raise ValueError(f"{cls.__name__} has no {unknown[0]!r}.")
-        return cls(**{name: _revived(hints[name], value) for name, value in values.items()})
+        return cls(**{name: _restore(hints[name], value) for name, value in values.items()})
 
 
 STAGES = ("read", "tune", "train", "evaluate")
@@ -59,7 +60,7 @@ STAGES = ("read", "tune", "train", "evaluate")
 
 @dataclass(frozen=True, repr=False)
 class InputColumn(Record):
-    """A column of the table and what becomes of it."""
+    """A column of the table and its encoding."""
 
     name: str
     kind: str  # "numeric", "category" or "matrix" (many numeric columns of a matrix file)
@@ -70,7 +71,7 @@ class InputColumn(Record):
 
 @dataclass(frozen=True, repr=False)
 class TuningPoint(Record):
-    """A setting that was tried, and its error on rows that were held out for it."""
+    """Settings that were tried, and their error on validation rows."""
 
     length_scale: float
     alpha: float
@@ -80,7 +81,7 @@ class TuningPoint(Record):
 
 @dataclass(frozen=True, repr=False)
 class LearningPoint(Record):
-    """The state of training after so many rows (epochs count them again)."""
+    """The state of training after a number of rows (counted again in each epoch)."""
 
     rows: int
     loss: float | None = None  # the mean loss of the rows seen since the last point
@@ -89,7 +90,7 @@ class LearningPoint(Record):
 
 @dataclass(frozen=True, repr=False)
 class KernelCheck(Record):
-    """Estimated against exact kernel values of pairs of rows, as in Figure 4.1 of document 000."""
+    """Estimated and exact kernel values of pairs of rows, as in Sivertsen (2014), Figure 4.1."""
 
     exact: list[float]
     estimated: list[float]
@@ -99,16 +100,16 @@ class KernelCheck(Record):
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Record):
-    """Probabilities of the predicted class, in bins, against how often it was right."""
+    """Probabilities of the predicted class, in bins, and how often it was correct."""
 
-    predicted: list[float]  # the mean probability in each bin that is not empty
-    observed: list[float]  # the share of right predictions in it
+    predicted: list[float]  # the mean probability in each non-empty bin
+    observed: list[float]  # the fraction of correct predictions in it
     counts: list[int]
 
 
 @dataclass(frozen=True, repr=False)
 class Coverage(Record):
-    """How many targets lie within intervals of mean ± z std that should hold a nominal share."""
+    """The fraction of targets within mean ± z std, for intervals of a nominal coverage."""
 
     nominal: list[float]
     observed: list[float]
@@ -116,13 +117,13 @@ class Coverage(Record):
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Record):
-    """How good predictions are, for rows whose targets are known."""
+    """The scores of the predictions for rows whose targets are known."""
 
     task: str  # "classification" or "regression"
     source: str  # the files, as they were given
     n_rows: int
-    # classification: error, error_low, error_high (95 % by Wilson), baseline_error (of always the
-    # most frequent class), balanced_error, log_loss (where there are probabilities), auc (two
+    # classification: error, error_low, error_high (95 %, Wilson), baseline_error (always predicting
+    # the most frequent class), balanced_error, log_loss (if there are probabilities), auc (two
     # classes); regression: rmse, mae, r2, target_std
     metrics: dict[str, float | None]
     seconds: float
@@ -137,7 +138,7 @@ class Evaluation(Record):
 
 @dataclass(frozen=True, repr=False)
 class FitSummary(Record):
-    """How a model was made."""
+    """How a model was fitted."""
 
     task: str
     source: str
@@ -165,20 +166,20 @@ class FitSummary(Record):
     created: str = ""  # ISO 8601, UTC
 
     def __post_init__(self) -> None:
-        # Files sort the names; people want the order of the work.
+        # Files sort the names; people expect the order of the work.
         in_order = {name: self.seconds[name] for name in STAGES if name in self.seconds}
         object.__setattr__(self, "seconds", {**in_order, **self.seconds})
 
 
 @dataclass(frozen=True, repr=False)
 class ComparedModel(Record):
-    """One contender of a comparison."""
+    """One model of a comparison."""
 
     name: str  # "linear", "fastfood", "exact kernel", ...
     family: str  # "linear", "features" or "exact"
     n_components: int | None
     n_train: int
-    error: float  # share of wrong classes, or root mean squared error
+    error: float  # fraction of wrong predictions, or root mean squared error
     fit_seconds: float
     predict_seconds: float
     peak_memory: int | None  # bytes beyond the data
@@ -187,7 +188,7 @@ class ComparedModel(Record):
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Record):
-    """Contenders on the same rows."""
+    """Models trained and tested on the same rows."""
 
     task: str
     source: str
@@ -198,7 +199,14 @@ class Comparison(Record):
     models: list[ComparedModel]
     kernel_check: KernelCheck | None = None
     notes: list[str] = field(default_factory=list)
-    settings: dict[str, list[str]] = field(default_factory=dict)  # given ones, for a fit like it
+    settings: dict[str, list[str]] = field(default_factory=dict)  # given ones
+
+
+def describe_source(source: Any) -> str:
+    """The files of a table as they were given, as one string."""
+    if isinstance(source, (list, tuple)):
+        return ", ".join(str(each) for each in source)
+    return str(source)
 
 
 def _plain(value: Any) -> Any:
@@ -213,16 +221,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _revived(hint: Any, value: Any) -> Any:
-    """`value` as the annotated type, records inside it revived; other types are refused."""
+def _restore(hint: Any, value: Any) -> Any:
+    """`value` as the annotated type, with records restored; other types raise ValueError."""
     if get_origin(hint) in (Union, UnionType):
         if value is None and type(None) in get_args(hint):
             return None
         hint = next(each for each in get_args(hint) if each is not type(None))
     if get_origin(hint) is list and isinstance(value, list):
-        return [_revived(get_args(hint)[0], each) for each in value]
+        return [_restore(get_args(hint)[0], each) for each in value]
     if get_origin(hint) is dict and isinstance(value, dict):
-        return {str(name): _revived(get_args(hint)[1], each) for name, each in value.items()}
+        return {str(name): _restore(get_args(hint)[1], each) for name, each in value.items()}
     if isinstance(hint, type) and issubclass(hint, Record) and isinstance(value, dict):
         return hint.from_json(value)
     if hint is float and (value is None or (type(value) in (int, float))):

@@ -2,39 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.encoding.encoder import ColumnLearner, Encoder
-from kernelmill.encoding.inputs import Inputs
+from kernelmill.encoding.inputs import Inputs, target_of
 from kernelmill.encoding.matrix import MatrixLearner
 from kernelmill.encoding.targets import TargetLearner, TargetReader
-from kernelmill.io import Table, TableError
+from kernelmill.errors import ArgumentTypeError, Message
+from kernelmill.formatting import plain
+from kernelmill.io import Table, TableError, open_table
 from kernelmill.io.row_sample import RowSample
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import InputColumn
 
-__all__ = ["HeldOut", "Survey", "survey"]
+__all__ = ["HeldOut", "Survey", "open_source", "survey_table"]
 
-SAMPLE_ROWS = 80_000
+TASKS = ("auto", "classification", "regression")
+
+_TABLE_OPTIONS = [name for name in signature(open_table).parameters if name != "source"]
+_SAMPLE_ROWS = 80_000
 _SAMPLE_BYTES = 64 << 20  # of encoded rows
 _MOST_HELD_OUT = 10_000
 _FEWEST_ROWS = 100
 
 
+def open_source(
+    source: Any, target: str | int | None, task: str, options: Mapping[str, Any]
+) -> tuple[Table, str | int]:
+    """Open a table to learn from, and return it with the target as the table names it.
+
+    For regression, the target is read as numbers.
+    """
+    for name in options:
+        if name not in _TABLE_OPTIONS:
+            near = get_close_matches(name, _TABLE_OPTIONS, n=1)
+            remedies = [f"did you mean {near[0]!r}?"] if near else []
+            raise ArgumentTypeError(f"there is no argument {name!r}", *remedies)
+    table = open_table(source, **options)
+    target = target_of(table, target)
+    kinds = {column.name: column.kind for column in table.columns or ()}
+    given = options.get("categorical", ())
+    if task == "regression" and kinds.get(str(target)) == "category" and not given:
+        # So that the error for a value that is not a number gives its line.
+        numeric = [*options.get("numeric", ()), target]
+        table = open_table(source, **{**options, "numeric": numeric})
+    return table, target
+
+
 @dataclass(frozen=True)
 class HeldOut:
-    """Which rows are kept out of training: those whose random number is below `share`."""
+    """The rows kept out of training: those whose random number is below `share`."""
 
     stream: Stream
     share: float
 
     def rows(self, first_row: int, n_rows: int) -> NDArray[np.bool_]:
-        """Whether rows from this position on are held out."""
+        """Whether each of `n_rows` rows is held out, starting with the row `first_row`."""
         if self.share <= 0:
             return np.zeros(n_rows, bool)
         return self.stream.uniforms(n_rows, start=first_row) < self.share
@@ -42,7 +73,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Survey:
-    """What the first pass found."""
+    """The results of the first pass."""
 
     inputs: Inputs
     encoder: Encoder
@@ -52,10 +83,15 @@ class Survey:
     held_out: HeldOut
     sample: Any  # encoded rows that are not held out, in random order
     sample_target: NDArray[Any]
-    notes: list[str]
+    notes: list[Message | str]
+
+    @property
+    def n_classes(self) -> int | None:
+        """The number of classes; None for regression."""
+        return None if self.reader.classes is None else len(self.reader.classes)
 
 
-def survey(
+def survey_table(
     table: Table,
     inputs: Inputs,
     *,
@@ -64,12 +100,24 @@ def survey(
     holdout: float | None,
     stream: Stream,
     progress: Progress,
-    sample_rows: int = SAMPLE_ROWS,
-    usual_holdout: float = 0.1,
+    sample_rows: int = _SAMPLE_ROWS,
+    default_holdout: float = 0.1,
 ) -> Survey:
-    """Pass over the table once.
+    """Pass over the table once, and report the notes about it.
 
-    Without `holdout`, the share of rows held out is `usual_holdout`, or what gives 10,000 rows.
+    Parameters
+    ----------
+    table : Table
+    inputs : Inputs
+    task, missing, holdout
+        As in `fit_table`.
+    stream : Stream
+        Decides which rows are held out and which are in the sample.
+    progress : Progress
+    sample_rows : int
+        The largest number of rows in the sample.
+    default_holdout : float
+        The fraction of rows held out if `holdout` is None, at most 10,000 rows.
     """
     learner = (
         MatrixLearner(missing) if inputs.columns is None else ColumnLearner(inputs.columns, missing)
@@ -96,45 +144,42 @@ def survey(
         progress.advance(block.n_rows)
     if sample is None:
         raise TableError(f"{table.files[0]} has no rows; give a file that has some.")
-    reader, notes = target.finish()
-    encoder, found, doubts = learner.finish()
-    notes += doubts
+    n_rows -= target.missing
+    reader, target_notes = target.finish()
+    encoder, columns, column_notes = learner.finish()
+    notes: list[Message | str] = [*table.notes, *target_notes, *column_notes]
     if target.missing:
-        notes.append(f"{target.missing} rows without a target are left out.")
-    if holdout is None and n_rows - target.missing < _FEWEST_ROWS:
-        notes.append(
-            f"There are fewer than {_FEWEST_ROWS} rows: none is held out to measure the error."
-        )
-    held_out = HeldOut(
-        stream.substream("held out"), _share(holdout, usual_holdout, n_rows - target.missing)
-    )
-    columns = [InputColumn(c.name, c.kind, c.n_columns, c.missing, c.detail) for c in found]
-    result = Survey(
+        notes.append(f"{plain.count(target.missing, 'row')} without a target left out.")
+    if holdout is None and n_rows < _FEWEST_ROWS:
+        notes.append(f"No rows are held out to measure the error: fewer than {_FEWEST_ROWS} rows.")
+    for note in notes:
+        progress.note(note)
+    survey = Survey(
         inputs,
         encoder,
-        columns,
+        [InputColumn(c.name, c.kind, c.n_columns, c.missing, c.detail) for c in columns],
         reader,
-        n_rows - target.missing,
-        held_out,
+        n_rows,
+        HeldOut(stream.substream("held out"), _held_out_share(holdout, default_holdout, n_rows)),
         None,
         np.empty(0),
-        [*table.notes, *notes],
+        notes,
     )
-    return _with_sample(result, sample)
+    return _add_sample(survey, sample)
 
 
-def _with_sample(found: Survey, sample: RowSample) -> Survey:
+def _add_sample(survey: Survey, sample: RowSample) -> Survey:
     block, positions = sample.rows()
-    numbers, present = found.reader.numbers(block)
-    out = np.array([found.held_out.rows(int(p), 1)[0] for p in positions])
+    numbers, present = survey.reader.numbers(block)
+    out = np.array([survey.held_out.rows(int(p), 1)[0] for p in positions])
     chosen = np.flatnonzero(present & ~out)
     if len(chosen) < 2:
         chosen = np.flatnonzero(present)  # of a handful of rows
-    encoded = found.encoder.encode(found.inputs.data(block.data))
-    return replace(found, sample=encoded[chosen], sample_target=numbers[chosen])
+    encoded = survey.encoder.encode(survey.inputs.data(block.data))
+    return replace(survey, sample=encoded[chosen], sample_target=numbers[chosen])
 
 
-def _share(holdout: float | None, usual: float, n_rows: int) -> float:
+def _held_out_share(holdout: float | None, default: float, n_rows: int) -> float:
     if holdout is not None:
         return float(holdout)
-    return 0.0 if n_rows < _FEWEST_ROWS else min(usual, _MOST_HELD_OUT / n_rows)
+    return 0.0 if n_rows < _FEWEST_ROWS else min(default, _MOST_HELD_OUT / n_rows)

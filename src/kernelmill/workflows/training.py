@@ -1,32 +1,49 @@
-"""The training of a model on the encoded rows of a table."""
+"""Training on the encoded rows of a table: in memory if they fit, else read again in each pass."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
-from kernelmill.io import TableError
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.io import Table, TableError
+from kernelmill.io.row_sample import joined_rows
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import LearningPoint
 from kernelmill.workflows.survey import Survey
-from kernelmill.workflows.training_rows import TrainingRows
-from kernelmill.workflows.tuning import Tuned
+from kernelmill.workflows.tuning import TunedSettings
 
-__all__ = ["SLICE", "Settings", "learning_curve", "trained"]
+__all__ = [
+    "EncodedRows",
+    "EncodedTable",
+    "Settings",
+    "TrainingRows",
+    "concatenate_rows",
+    "encode_blocks",
+    "encode_held_out",
+    "encode_table",
+    "learning_curve",
+    "small_block_bytes",
+    "train",
+]
 
 _ROWS_TO_SEE, _FEWEST_EPOCHS, _MOST_EPOCHS = 100_000, 4, 500
-SLICE = 1 << 14  # rows at a time, where all are there
+_SLICE = 1 << 14  # rows of a block, of rows in memory
+_MIXED_ROWS = 1 << 15
+_MIXED_BYTES = 32 << 20
+_SMALL_BLOCK_ROWS = 1 << 11
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user wants, but for what is tuned."""
+    """The settings of a fit, except those that are tuned."""
 
     choice: MapChoice
     n_components: int
@@ -38,22 +55,165 @@ class Settings:
     checkpoint_seconds: float
 
     def make_map(self, length_scale: float | None, n_components: int | None = None) -> Any:
-        """An unfitted map, with other features than wanted if `n_components` is given."""
+        """An unfitted map; `n_components` replaces the number of features of the settings."""
         return self.choice.make(
             length_scale, n_components or self.n_components, self.seed, self.n_threads
         )
 
 
-def trained(
+class EncodedRows(NamedTuple):
+    """Encoded rows with their targets: numbers of classes, or values."""
+
+    X: Any
+    target: NDArray[Any]
+
+    def slices(self) -> Iterator[EncodedRows]:
+        """The rows in blocks."""
+        for begin in range(0, len(self.target), _SLICE):
+            part = slice(begin, begin + _SLICE)
+            yield EncodedRows(self.X[part], self.target[part])
+
+
+class EncodedTable(NamedTuple):
+    """All rows of a table, encoded."""
+
+    training: EncodedRows
+    held_out: EncodedRows
+
+
+def encode_blocks(
+    table: Table, survey: Survey, seed: int | None = None
+) -> Iterator[tuple[Any, NDArray[Any], NDArray[np.bool_]]]:
+    """Encode the rows that have a target, block by block.
+
+    Yields
+    ------
+    X, target, held_out
+        Encoded rows, their targets, and whether each row is held out.
+    """
+    for block in table.blocks(seed):
+        target, present = survey.reader.numbers(block)
+        out = survey.held_out.rows(block.first_row, block.n_rows)
+        X = survey.encoder.encode(
+            survey.inputs.data(block.data), file=block.file, first_row=block.first_row
+        )
+        if not present.all():
+            X, target, out = X[present], target[present], out[present]
+        yield X, target, out
+
+
+def encode_held_out(table: Table, survey: Survey) -> Iterator[EncodedRows]:
+    """Encode the held-out rows, block by block."""
+    for X, target, out in encode_blocks(table, survey):
+        yield EncodedRows(X[out], target[out])
+
+
+def encode_table(
+    table: Table, survey: Survey, most_bytes: int, progress: Progress
+) -> EncodedTable | None:
+    """Encode all rows; None if they would take more than `most_bytes` of memory."""
+    row_bytes = 4 * survey.encoder.n_inputs
+    is_sparse = scipy.sparse.issparse(survey.sample)
+    if is_sparse:
+        row_bytes = _n_bytes(survey.sample) // max(1, survey.sample.shape[0]) + 8
+    if survey.n_rows * row_bytes > most_bytes:
+        return None
+    progress.start("Encoding", survey.n_rows)
+    held_out: list[EncodedRows] = []
+    if is_sparse:
+        training: list[EncodedRows] = []
+        for X, target, out in encode_blocks(table, survey):
+            training.append(EncodedRows(X[~out], target[~out]))
+            held_out.append(EncodedRows(X[out], target[out]))
+            progress.advance(len(target))
+        return EncodedTable(concatenate_rows(training), concatenate_rows(held_out))
+    # Filled in place: a list of blocks and their concatenation would take twice the memory.
+    is_classification = survey.reader.task == "classification"
+    all_X = np.empty((survey.n_rows, survey.encoder.n_inputs), np.float32)
+    all_targets = np.empty(survey.n_rows, np.int64 if is_classification else float)
+    end = 0
+    for X, target, out in encode_blocks(table, survey):
+        place = slice(end, end + len(target) - int(out.sum()))
+        all_X[place], all_targets[place] = X[~out], target[~out]
+        end = place.stop
+        held_out.append(EncodedRows(X[out], target[out]))
+        progress.advance(len(target))
+    return EncodedTable(EncodedRows(all_X[:end], all_targets[:end]), concatenate_rows(held_out))
+
+
+def small_block_bytes(table: Table) -> int:
+    """The bytes of blocks of about 2000 rows, of which sixteen are mixed at a time."""
+    width = table.n_features if table.columns is None else len(table.columns)
+    return int(np.clip(_SMALL_BLOCK_ROWS * 8 * max(1, width or 1), 1 << 16, 8 << 20))
+
+
+class TrainingRows:
+    """Blocks (X, target) of the rows that are not held out, the same in every pass.
+
+    The blocks of the table come in an order that is shuffled once, and several of them are
+    concatenated: a sorted file does little harm.
+
+    Parameters
+    ----------
+    table : Table
+    survey : Survey
+    seed : int
+        Of the order.
+    progress : Progress, optional
+        Receives the number of rows of each block.
+    """
+
+    def __init__(
+        self, table: Table, survey: Survey, seed: int, progress: Progress | None = None
+    ) -> None:
+        self._table = table
+        self._survey = survey
+        self._seed = seed
+        self._progress = progress
+
+    def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
+        for rows in self._mixed():
+            if len(rows.target):
+                yield rows.X, rows.target
+                if self._progress is not None:
+                    self._progress.advance(len(rows.target))
+
+    def _mixed(self) -> Iterator[EncodedRows]:
+        parts: list[EncodedRows] = []
+        n_rows = n_bytes = 0
+        for X, target, out in encode_blocks(self._table, self._survey, self._seed):
+            parts.append(EncodedRows(X[~out], target[~out]))
+            n_rows += len(target)
+            n_bytes += _n_bytes(X)
+            if n_rows >= _MIXED_ROWS or n_bytes >= _MIXED_BYTES:
+                yield concatenate_rows(parts)
+                parts, n_rows, n_bytes = [], 0, 0
+        if parts:
+            yield concatenate_rows(parts)
+
+
+class _Slices:
+    """Rows in memory as blocks, with progress."""
+
+    def __init__(self, rows: EncodedRows, progress: Progress) -> None:
+        self._rows, self._progress = rows, progress
+
+    def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
+        for X, target in self._rows.slices():
+            yield X, target
+            self._progress.advance(len(target))
+
+
+def train(
     settings: Settings,
-    tuned: Tuned,
-    found: Survey,
-    rows: TrainingRows,
-    kept: Any,
+    tuned: TunedSettings,
+    survey: Survey,
+    table: Table,
+    encoded: EncodedTable | None,
     progress: Progress,
 ) -> Any:
-    """The fitted learner, of the kept rows or, without these, of `rows` in several passes."""
-    if kept is not None and len(kept[0][1]) == 0:
+    """Fit a learner to the encoded rows or, if these are None, to the table in several passes."""
+    if encoded is not None and len(encoded.training.target) == 0:
         raise TableError(
             "all rows are held out, and none is left to train on; lower holdout (--holdout)."
         )
@@ -65,63 +225,63 @@ def trained(
         "random_state": settings.seed,
         "n_threads": settings.n_threads,
     }
-    classes = found.reader.classes
+    classes = survey.reader.classes
+    n_rows = survey.n_rows
     if classes is None:
         regressor = KernelRegressor(feature_map, **common)
         regressor._keeps_checkpoint = True
-        progress.start("Training", found.n_rows)
-        rows.progress = progress
-        regressor.fit_blocks(rows if kept is None else _Slices(kept[0][0], kept[0][1], progress))
+        progress.start("Training", n_rows)
+        if encoded is None:
+            regressor.fit_blocks(TrainingRows(table, survey, settings.seed, progress))
+        else:
+            regressor.fit_blocks(_Slices(encoded.training, progress))
         return regressor
-    n_rows = found.n_rows
     epochs = settings.epochs or int(
         np.clip(-(-_ROWS_TO_SEE // n_rows), _FEWEST_EPOCHS, _MOST_EPOCHS)
     )
     classifier = KernelClassifier(feature_map, loss=settings.loss, epochs=epochs, **common)
     classifier._keeps_checkpoint = True
-    share = 1 - found.held_out.share
     passes = 1 if settings.loss == "squared" else epochs
-    progress.start("Training", int(passes * n_rows * share))
+    progress.start("Training", int(passes * n_rows * (1 - survey.held_out.share)))
     classifier._listener = progress.advance
     try:
-        if kept is None:
+        if encoded is None:
+            rows = TrainingRows(table, survey, settings.seed)
             classifier.fit_blocks(rows, classes=np.arange(len(classes)))
         else:
-            classifier.fit(*_all_classes(kept[0], len(classes)))
+            _check_classes(encoded.training.target, len(classes))
+            classifier.fit(*encoded.training)
     finally:
         del classifier._listener
-    # Trained on numbers of classes, which are quicker to look up than texts.
+    # Trained on numbers of classes, which are looked up faster than strings.
     if len(classifier.classes_) == len(classes):
         classifier.classes_ = classes
     return classifier
-
-
-def _all_classes(rows: tuple[Any, NDArray[Any]], n_classes: int) -> tuple[Any, NDArray[Any]]:
-    """The rows; classes of which all rows are held out are told in words."""
-    X, target = rows
-    missing = np.setdiff1d(np.arange(n_classes), target)
-    if len(missing):
-        raise ValueError(
-            f"{len(missing)} of the classes have so few rows that all of them are held out; set "
-            "holdout=0 (--holdout 0), or leave these rows out."
-        )
-    return X, target
-
-
-class _Slices:
-    """Kept rows as blocks, for a learner that takes each once."""
-
-    def __init__(self, X: Any, target: NDArray[Any], progress: Progress) -> None:
-        self._X, self._target, self._progress = X, target, progress
-
-    def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
-        for begin in range(0, len(self._target), SLICE):
-            part = slice(begin, begin + SLICE)
-            yield self._X[part], self._target[part]
-            self._progress.advance(len(self._target[part]))
 
 
 def learning_curve(learner: Any, n_rows: int) -> list[LearningPoint]:
     """The mean loss of each epoch."""
     losses = getattr(learner, "loss_curve_", [])
     return [LearningPoint((place + 1) * n_rows, float(loss)) for place, loss in enumerate(losses)]
+
+
+def _check_classes(target: NDArray[Any], n_classes: int) -> None:
+    n_missing = n_classes - len(np.unique(target))
+    if n_missing:
+        raise ArgumentError(
+            f"all rows of {n_missing} of {n_classes} classes are held out",
+            Remedy("hold out no rows", holdout=0),
+            "remove the rows of these classes",
+        )
+
+
+def concatenate_rows(parts: list[EncodedRows]) -> EncodedRows:
+    """One below the other."""
+    X = joined_rows([part.X for part in parts])
+    return EncodedRows(X, np.concatenate([part.target for part in parts]))
+
+
+def _n_bytes(X: Any) -> int:
+    if isinstance(X, np.ndarray):
+        return X.nbytes
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)

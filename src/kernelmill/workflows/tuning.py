@@ -1,8 +1,8 @@
-"""Length scale and penalty, chosen on a sample of the rows by the error on other rows of it.
+"""Tuning of the length scale and the penalty on a sample of the rows, of which a quarter validates.
 
-Length scales are compared by ridge regression, of the classes' signs for classification: that
-takes a fraction of the time of another loss. A classifier is then refined with its own loss on more
-rows (docs/decisions/014 has the measurements).
+Length scales are compared by ridge regression, for classification on the signs of the classes:
+this takes a fraction of the time of another loss. For a classifier, the search continues with its
+own loss on more rows (docs/decisions/014 has the measurements).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kernelmill.runtime.blas import one_blas_thread
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import TuningPoint
 
-__all__ = ["Tuned", "tuned_settings"]
+__all__ = ["TunedSettings", "tune_settings"]
 
 _TUNING_COMPONENTS = 1024
 _MOST_COARSE_ROWS = 8000
@@ -33,12 +33,12 @@ _FIRST_C = 10.0
 _REFINING_COMPONENTS = 2048
 _ROWS_TO_SEE = 40_000
 _MOST_STEPS = 6
-_WORTH_IT = 0.995  # a penalty is not given up for less than half a percent of the loss
+_WORTH_IT = 0.995  # a penalty is replaced only for at least half a percent of the loss
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """The settings found, and all that were tried."""
+class TunedSettings:
+    """The best settings, and all settings that were tried."""
 
     length_scale: float | None
     alpha: float
@@ -47,7 +47,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows to learn from and rows to judge by."""
+    """Training rows, followed by validation rows."""
 
     X: Any
     Y: NDArray[np.float64]  # signs of classes, or centered values
@@ -56,7 +56,7 @@ class Sample:
 
     @classmethod
     def of(cls, X: Any, target: NDArray[Any], n_classes: int | None) -> Sample:
-        """A quarter of the rows judge."""
+        """A sample of which the last quarter validates."""
         n_train = max(1, (3 * len(target)) // 4)
         if n_classes is None:
             return cls(X, np.asarray(target, np.float64)[:, None], None, n_train)
@@ -64,7 +64,7 @@ class Sample:
         return cls(X, signs[:, 1:] if n_classes == 2 else signs, target, n_train)
 
     def first(self, n_rows: int) -> Sample:
-        """With fewer rows."""
+        """The first training rows and the first validation rows, `n_rows` in all."""
         total = len(self.Y)
         if n_rows >= total:
             return self
@@ -74,7 +74,7 @@ class Sample:
         return Sample(self.X[kept], self.Y[kept], codes, (3 * n_rows) // 4)
 
 
-def tuned_settings(
+def tune_settings(
     make_map: Callable[[float | None, int | None], Any],
     X: Any,
     target: NDArray[Any],
@@ -88,21 +88,21 @@ def tuned_settings(
     n_rows: int,
     seed: int,
     progress: Progress,
-) -> Tuned:
-    """Choose what is not given.
+) -> TunedSettings:
+    """Choose the length scale and the penalty that are not given.
 
     Parameters
     ----------
     make_map : callable
-        A map of a length scale (None where it has none) and a number of components.
+        Returns an unfitted map for a length scale (None if it has none) and a number of features.
     X, target
         The sample, in random order.
     n_classes : int or None
         None for regression.
     length_scale, alpha : float or None
-        Given ones are kept.
+        Given values are kept.
     n_rows : int
-        How many rows the model will be trained on: the penalty of a classifier is per row.
+        The number of rows the model will be trained on: the penalty of a classifier is per row.
     """
     sample = Sample.of(X, target, n_classes)
     points: list[TuningPoint] = []
@@ -117,16 +117,16 @@ def tuned_settings(
         search = _Search(make_map, sample.first(_MOST_RIDGE_ROWS), components, points, progress)
         _, ridge = search.at(length_scale)
     if n_classes is None:
-        return Tuned(length_scale, ridge if alpha is None else alpha, points)
+        return TunedSettings(length_scale, ridge if alpha is None else alpha, points)
     refinement = _Refinement(make_map, sample, n_components, loss, seed, n_rows, points, progress)
     fixed_C = None if alpha is None else 1 / max(alpha * n_rows, 1e-300)
     is_free = has_length_scale and not is_given
     length_scale, C = refinement.best(length_scale, fixed_C, search_length_scale=is_free)
-    return Tuned(length_scale, 1 / (C * n_rows) if alpha is None else alpha, points)
+    return TunedSettings(length_scale, 1 / (C * n_rows) if alpha is None else alpha, points)
 
 
 class _Search:
-    """Tries length scales, from coarse to fine."""
+    """Search over length scales by ridge regression, from coarse to fine."""
 
     def __init__(
         self,
@@ -143,20 +143,20 @@ class _Search:
         self._progress = progress
 
     def best_length_scale(self, *, refine: bool) -> tuple[float, float]:
-        """The best length scale and its ridge; without `refine`, to a factor of two."""
+        """The best length scale and its ridge; to a factor of two unless `refine`."""
         unit = median_distance(self._sample.X[:1000])
         coarse = self._sample.first(_MOST_COARSE_ROWS)
-        found = {step: self.at(unit * 2.0**step, coarse) for step in _COARSE}
-        while True:  # until the best one is not at the border, within reason
-            best = min(found, key=lambda step: found[step][0])
-            beyond = best + (1.0 if best == max(found) else -1.0)
-            if best not in (min(found), max(found)) or abs(beyond) > _FARTHEST:
+        tried = {step: self.at(unit * 2.0**step, coarse) for step in _COARSE}
+        while True:  # until the best one is not at the edge, up to a limit
+            best = min(tried, key=lambda step: tried[step][0])
+            beyond = best + (1.0 if best == max(tried) else -1.0)
+            if best not in (min(tried), max(tried)) or abs(beyond) > _FARTHEST:
                 break
-            found[beyond] = self.at(unit * 2.0**beyond, coarse)
+            tried[beyond] = self.at(unit * 2.0**beyond, coarse)
         if not refine:
-            return unit * 2.0**best, found[best][1]
-        # Around it with all rows: more rows want shorter length scales.
-        fine = found if coarse is self._sample else {}
+            return unit * 2.0**best, tried[best][1]
+        # Around it with all rows: more rows need shorter length scales.
+        fine = tried if coarse is self._sample else {}
         for step in (best - 1, best - 0.5, best, best + 0.5):
             if step not in fine:
                 fine[step] = self.at(unit * 2.0**step)
@@ -164,10 +164,10 @@ class _Search:
         return unit * 2.0**best, fine[best][1]
 
     def at(self, length_scale: float | None, sample: Sample | None = None) -> tuple[float, float]:
-        """The least mean squared error with this length scale, and the ridge that has it."""
+        """The smallest mean squared error with this length scale, and its ridge."""
         sample = self._sample if sample is None else sample
         fitted = self._make_map(length_scale, self._n_components).fit(sample.X[: sample.n_train])
-        # On a busy machine, threads of BLAS wait for each other longer than they work.
+        # On a busy machine, BLAS threads spend more time waiting for each other than working.
         with one_blas_thread():
             errors = _ridge_errors(fitted, sample, _RIDGES)
         best = int(np.argmin(errors))
@@ -179,14 +179,14 @@ class _Search:
 
 
 def _ridge_errors(fitted: Any, sample: Sample, ridges: Sequence[float]) -> list[float]:
-    """Mean squared errors on the judging rows, for each ridge."""
+    """Mean squared errors on the validation rows, for each ridge."""
     Z = np.asarray(fitted.transform(sample.X), np.float64)
     n = sample.n_train
     mean, target_mean = Z[:n].mean(axis=0), sample.Y[:n].mean(axis=0)
     Z -= mean
     gram = Z[:n].T @ Z[:n]
     moments = Z[:n].T @ (sample.Y[:n] - target_mean)
-    judged = sample.Y[n:] - target_mean
+    validation = sample.Y[n:] - target_mean
     diagonal = gram.diagonal().copy()
     errors = []
     for ridge in ridges:
@@ -196,15 +196,15 @@ def _ridge_errors(fitted: Any, sample: Sample, ridges: Sequence[float]) -> list[
         except LinAlgError:
             errors.append(math.inf)
             continue
-        errors.append(float(np.mean((Z[n:] @ weights - judged) ** 2)))
+        errors.append(float(np.mean((Z[n:] @ weights - validation) ** 2)))
     return [error if math.isfinite(error) else math.inf for error in errors]
 
 
 class _Refinement:
-    """Looks around a length scale with the loss and the solver that will be used.
+    """Search around a length scale with the loss and the solver of the model.
 
-    Ridge regression on few rows finds length scales that are right for few rows: more rows, and
-    other penalties, want shorter ones.
+    Ridge regression on few rows finds length scales that suit few rows: more rows, and other
+    penalties, need shorter ones.
     """
 
     def __init__(
@@ -226,15 +226,15 @@ class _Refinement:
         n = sample.n_train
         assert sample.codes is not None
         self._X, self._codes = sample.X[:n], sample.codes[:n]
-        judged = np.flatnonzero(np.isin(sample.codes[n:], self._codes))
-        self._judged_X, self._judged_codes = sample.X[n:][judged], sample.codes[n:][judged]
-        self._known: dict[tuple[float | None, float], float] = {}
+        known = np.flatnonzero(np.isin(sample.codes[n:], self._codes))
+        self._validation_X, self._validation_codes = sample.X[n:][known], sample.codes[n:][known]
+        self._losses: dict[tuple[float | None, float], float] = {}
 
     def best(
         self, length_scale: float | None, fixed_C: float | None, *, search_length_scale: bool
     ) -> tuple[float | None, float]:
-        """The length scale and the C = 1 / (alpha n) with the least loss on the judging rows."""
-        if len(np.unique(self._codes)) < 2 or len(self._judged_codes) == 0:
+        """The length scale and C = 1 / (alpha n) with the smallest loss on the validation rows."""
+        if len(np.unique(self._codes)) < 2 or len(self._validation_codes) == 0:
             return length_scale, fixed_C or _FIRST_C
         C = fixed_C or self._better_C(length_scale, _FIRST_C)
         if length_scale is not None and search_length_scale:
@@ -250,7 +250,7 @@ class _Refinement:
         return length_scale, C
 
     def _better_C(self, length_scale: float | None, C: float) -> float:
-        """The best one that is reached from C by factors of ten."""
+        """The best value that is reached from C by factors of ten."""
         factor = 10.0
         if self._loss_at(length_scale, C * factor) >= self._loss_at(length_scale, C):
             factor = 0.1
@@ -263,7 +263,7 @@ class _Refinement:
         return C
 
     def _loss_at(self, length_scale: float | None, C: float) -> float:
-        if (length_scale, C) not in self._known:
+        if (length_scale, C) not in self._losses:
             n = len(self._codes)
             learner = KernelClassifier(
                 self._make_map(length_scale, self._n_components),
@@ -273,14 +273,14 @@ class _Refinement:
                 random_state=self._seed,
             )
             learner.fit(self._X, self._codes)
-            loss = _held_out_loss(learner, self._judged_X, self._judged_codes)
+            loss = _held_out_loss(learner, self._validation_X, self._validation_codes)
             criterion = "log loss" if self._loss == "log_loss" else "error"
-            # As the penalty of the final model: C is kept, and alpha goes with the rows.
+            # As the penalty of the final model: C is the same, and alpha depends on the rows.
             point = TuningPoint(length_scale or 0.0, 1 / (C * self._n_rows), loss, criterion)
             self._points.append(point)
             self._progress.advance(1)
-            self._known[length_scale, C] = loss
-        return self._known[length_scale, C]
+            self._losses[length_scale, C] = loss
+        return self._losses[length_scale, C]
 
 
 def _held_out_loss(learner: KernelClassifier, X: Any, codes: NDArray[Any]) -> float:
@@ -292,7 +292,7 @@ def _held_out_loss(learner: KernelClassifier, X: Any, codes: NDArray[Any]) -> fl
 
 
 def median_distance(X: Any) -> float:
-    """The median of the distances between different rows of a few."""
+    """The median distance between different rows."""
     rows = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
     rows = rows.astype(np.float64)
     squares = (rows**2).sum(axis=1)
