@@ -291,15 +291,15 @@ class TestOtherFiles:
             (b"", "empty.*save the model again"),
             (pickle.dumps([1, 2, 3]), "pickle"),
             (pickle.dumps(np.ones(100), 2), "pickle"),
-            (b"\x89PNG\r\n\x1a\n" + bytes(1000), "picture"),
+            (b"\x89PNG\r\n\x1a\n" + bytes(1000), "image"),
             (b"PK\x03\x04" + bytes(1000), "ZIP"),
             (b"\x1f\x8b\x08" + bytes(1000), "gzip"),
             (b"age,income\n39,77516\n" * 100, "text file"),
             (b"hi", "text file"),
-            (b"\x93NUMPY" + bytes(100), "numpy"),
+            (b"\x93NUMPY" + bytes(100), "NumPy"),
             (bytes(1000), "not a model file"),
             (bytes(9), "not a model file"),
-            (b"\xff" * 1000, "give the file"),
+            (b"\xff" * 1000, "pass a file"),
             ((2).to_bytes(8, "little") + b"{}", "another program"),
             ((2).to_bytes(8, "little") + b"[]", "not a model file"),
             (safetensors.numpy.save({"w": np.ones(3)}), "safetensors file of another program"),
@@ -318,7 +318,7 @@ class TestOtherFiles:
             monkeypatch.chdir(tmp_path)  # names of sockets are short
             opened.bind("socket")
             refused(tmp_path / "socket", "pipe")
-        with pytest.raises(FileNotFoundError, match="There is no model file"):
+        with pytest.raises(FileNotFoundError, match="there is no model file"):
             read_model_file(tmp_path / "missing")
 
     @pytest.mark.parametrize("version", ["3", "2", "999999999"])
@@ -326,7 +326,7 @@ class TestOtherFiles:
         header, rest = header_and_rest(written.read_bytes())
         header["__metadata__"] = {"kernelmill": version, "something": "else"}
         written.write_bytes(with_header(header, rest + b"more"))
-        refused(written, rf"newer kernelmill \(format {version}\); this one reads up to 1: upgrade")
+        refused(written, rf"newer kernelmill \(format {version}, and .* up to 1\); upgrade")
 
     @pytest.mark.parametrize("version", ["0", "-1", "1.0", "", "01", "x", "1" * 5000, "१"])
     def test_senseless_versions(self, written, version):
@@ -396,7 +396,7 @@ class TestHostileHeaders:
     def test_other_spellings(self, written):
         header, rest = header_and_rest(written.read_bytes())
         written.write_bytes(with_header(json.dumps(header, indent=1).encode(), rest))
-        refused(written, "not as kernelmill writes it")
+        refused(written, "not spelt as kernelmill writes it")
 
     def test_headers_that_are_too_large(self, path):
         path.write_bytes(with_header(b"{" + b" " * (1 << 24) + b"}", b""))

@@ -3,23 +3,27 @@
 Contents
 --------
 write_model_file, read_model_file
-    One file, replaced as a whole or not at all; a checksum over everything in it.
+    One file, written atomically, with a checksum of all its content.
 ModelFile
-    What is in such a file.
+    The content of such a file.
 ModelFileError, errors_of_file
-    What is wrong with one, and messages that name it.
+    What is wrong with a file, and messages that name it.
+fields
+    How classes declare what a file holds of them.
+atomic_file
+    The one way to write files of any kind.
 under_prefix, without_prefix
-    Names of tensors of a record that is a part of a larger one.
+    Names of the tensors of a record inside another record.
 """
 
+from kernelmill.storage.errors import ModelFileError, errors_of_file
+from kernelmill.storage.fields import under_prefix, without_prefix
 from kernelmill.storage.model_file import (
     FORMAT_VERSION,
     ModelFile,
     read_model_file,
     write_model_file,
 )
-from kernelmill.storage.model_file_error import ModelFileError, errors_of_file
-from kernelmill.storage.tensor_names import under_prefix, without_prefix
 
 __all__ = [
     "FORMAT_VERSION",

@@ -1,4 +1,4 @@
-"""Model files: what is written, and the checks before anything of a file is used."""
+"""Model files: writing them, and checking all of a file before any of it is used."""
 
 from __future__ import annotations
 
@@ -16,10 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.errors import KernelmillError, Remedy
 from kernelmill.storage.atomic_file import atomic_write
-from kernelmill.storage.foreign_files import description_of
-from kernelmill.storage.model_file_error import ModelFileError, errors_of_file
-from kernelmill.storage.plain_values import canonical_json, parsed_json
+from kernelmill.storage.errors import (
+    GIVE_ANOTHER,
+    ModelFileError,
+    errors_of_file,
+    foreign_file_error,
+)
+from kernelmill.storage.plain_values import canonical_json, parse_json
 from kernelmill.storage.tensor_layout import (
     MOST_HEADER_BYTES,
     NAME,
@@ -32,18 +37,22 @@ from kernelmill.storage.tensor_layout import (
 __all__ = ["FORMAT_VERSION", "ModelFile", "read_model_file", "write_model_file"]
 
 FORMAT_VERSION = 1
-_MOST_BYTES = 1 << 34  # of tensors: four thousand million weights
+_MOST_BYTES = 1 << 34  # of tensors: 4 * 10**9 weights in float32
 _METADATA = {"kernelmill", "kind", "record", "sha256"}
+
+
+class MissingModelFileError(KernelmillError, FileNotFoundError):
+    """There is no file at the path of a model."""
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What is in a model file.
+    """The content of a model file.
 
     Attributes
     ----------
     kind : str
-        What the record is about, such as "learner".
+        What the file holds, such as "learner".
     format_version : int
     record : dict
         Plain values: dicts, lists, strings, numbers, booleans and None.
@@ -65,8 +74,7 @@ def write_model_file(
 ) -> None:
     """Write a safetensors file with a record and a checksum in its metadata.
 
-    The same content gives the same bytes. An existing file is replaced when the new one is
-    complete, and stays whatever happens before.
+    The same content gives the same bytes. The file is written atomically.
 
     Parameters
     ----------
@@ -95,8 +103,9 @@ def write_model_file(
     places = places_of(tensors)
     if sum(tensor.nbytes for tensor in tensors.values()) > _MOST_BYTES:
         raise ModelFileError(
-            f"The arrays of a model must take at most {_MOST_BYTES >> 30} GiB, got more; take "
-            "fewer components, or weights='float16'"
+            f"the arrays of a model must take at most {_MOST_BYTES >> 30} GiB, got more",
+            Remedy("use fewer components", n_components=...),
+            Remedy("store smaller weights", weights="float16"),
         )
     # Contiguous and little-endian; no copy where they are that already.
     arrays = {
@@ -141,7 +150,7 @@ def _checksum(
 
 
 def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
-    """Read a file that `write_model_file` wrote, after checking all of it. Nothing is executed.
+    """Read and check a file that `write_model_file` wrote. Nothing in it is executed.
 
     Parameters
     ----------
@@ -154,8 +163,7 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
     Raises
     ------
     ModelFileError
-        If it is not a model file, is damaged, was changed or is of a newer version; the message
-        names it and says what to do.
+        It is not a model file, is damaged, was changed, or has a newer version.
 
     Examples
     --------
@@ -168,26 +176,25 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
     ...         read_model_file(path)
     ...     except ValueError as error:
     ...         print(str(error).split(": ", 1)[1])
-    it is a text file; give the file that `save` wrote.
+    it is a text file; pass a file that `save` wrote.
     """
     try:
         with errors_of_file(path):
             mode = Path(path).stat().st_mode
             if stat.S_ISDIR(mode):
-                raise ModelFileError("it is a folder; give the file that `save` wrote")
+                raise ModelFileError("it is a folder", GIVE_ANOTHER)
             if not stat.S_ISREG(mode):
-                raise ModelFileError("it is a device or a pipe; give the file that `save` wrote")
+                raise ModelFileError("it is a device or a pipe", GIVE_ANOTHER)
             with Path(path).open("rb") as file:
                 return _read(file, os.fstat(file.fileno()).st_size)
     except FileNotFoundError:
-        raise FileNotFoundError(
-            f"There is no model file {os.fspath(path)!r}; check the path, or save a model there "
-            "first."
+        raise MissingModelFileError(
+            f"there is no model file {os.fspath(path)!r}", "check the path"
         ) from None
     except MemoryError:
         raise ModelFileError(
-            f"{os.fspath(path)!r} cannot be loaded: its arrays need more memory than there is; "
-            "load it on a larger machine."
+            f"{os.fspath(path)!r} cannot be loaded: its arrays need more memory than is available",
+            "load it on a machine with more memory",
         ) from None
 
 
@@ -196,27 +203,29 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
     length = int.from_bytes(start, "little")
     if size < 10 or not 2 <= length <= min(size - 8, MOST_HEADER_BYTES):
         beginning = start + file.read(56)
-        raise ModelFileError(description_of(beginning, size))
+        raise foreign_file_error(beginning, size)
     text = file.read(length)
     if text[:1] != b"{":
-        raise ModelFileError(description_of(start + text[:56], size))
+        raise foreign_file_error(start + text[:56], size)
     header = _header(text)
     metadata = header.get("__metadata__")
     version = _version(metadata)
     assert isinstance(metadata, dict)
     if set(metadata) != _METADATA or not all(type(v) is str for v in metadata.values()):
-        raise _changed("its metadata are not those of a model file")
+        raise _changed("its metadata does not have the fields of a model file")
     try:
         places = places_in(header, size - 8 - length)
     except ModelFileError as error:
-        raise _changed(str(error)) from None
-    # One spelling alone: there are no two files of one content.
+        raise _changed(error.message.problem) from None
+    # Only the canonical spelling is accepted, so equal content means equal bytes.
     if not all(value.isascii() for value in metadata.values()):
-        raise _changed("its header is not as kernelmill writes it")
+        raise _changed("its header is not spelt as kernelmill writes it")
     if header_of(metadata, places)[8:] != text:
-        raise _changed("its header is not as kernelmill writes it")
+        raise _changed("its header is not spelt as kernelmill writes it")
     if size > _MOST_BYTES:
-        raise ModelFileError(f"it has more than {_MOST_BYTES >> 30} GiB, which no model has")
+        raise ModelFileError(
+            f"it is larger than {_MOST_BYTES >> 30} GiB, the largest size of a model"
+        )
     tensors = _tensors(file, places, size - 8 - length)
     kind, record = metadata["kind"], metadata["record"]
     if _checksum(version, kind, record, places, tensors) != metadata["sha256"]:
@@ -224,11 +233,11 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
     if not NAME.fullmatch(kind):
         raise _changed("its kind is not a name")
     try:
-        values = parsed_json(record)
+        values = parse_json(record)
     except ModelFileError as error:
-        raise _changed(str(error)) from None
+        raise _changed(error.message.problem) from None
     if not isinstance(values, dict) or canonical_json(values) != record:
-        raise _changed("its record is not as kernelmill writes it")
+        raise _changed("its record is not spelt as kernelmill writes it")
     native = {
         name: each.astype(each.dtype.newbyteorder("="), copy=False)
         for name, each in tensors.items()
@@ -238,30 +247,28 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
 
 def _header(text: bytes) -> dict[str, Any]:
     try:
-        header = parsed_json(text.decode("utf-8"))
+        header = parse_json(text.decode("utf-8"))
     except UnicodeDecodeError:
         raise _changed("its header is not text") from None
     except ModelFileError as error:
-        raise _changed(str(error)) from None
+        raise _changed(error.message.problem) from None
     if not isinstance(header, dict):
         raise _changed("its header is not a JSON object")
     return header
 
 
 def _version(metadata: Any) -> int:
-    """The version of the format, which comes before all other checks."""
+    """Return the version of the format, which is checked before everything else."""
     if not isinstance(metadata, dict) or "kernelmill" not in metadata:
-        raise ModelFileError(
-            "it is a safetensors file of another program; give the file that `save` of a "
-            "kernelmill model wrote"
-        )
+        raise ModelFileError("it is a safetensors file of another program", GIVE_ANOTHER)
     version = metadata["kernelmill"]
     if type(version) is not str or not re.fullmatch(r"[1-9][0-9]{0,8}", version):
         raise _changed(f"its format version is {version!r:.80}")
     if int(version) > FORMAT_VERSION:
         raise ModelFileError(
-            f"it was written by a newer kernelmill (format {version}); this one reads up to "
-            f"{FORMAT_VERSION}: upgrade, with `pip install --upgrade kernelmill`"
+            f"it was written by a newer kernelmill (format {version}, and this one reads up to "
+            f"{FORMAT_VERSION})",
+            "upgrade with `pip install --upgrade kernelmill`",
         )
     return int(version)
 
@@ -276,12 +283,12 @@ def _tensors(
     for name, place in places.items():
         part = content[place.begin : place.end]
         if place.code == "BOOL" and part.max(initial=0) > 1:
-            raise _changed(f"tensor {name!r} has other values than 0 and 1")
+            raise _changed(f"tensor {name!r} must hold 0 and 1 only")
         tensors[name] = np.require(part.view(place.dtype).reshape(place.shape), requirements="A")
     return tensors
 
 
 def _changed(reason: str) -> ModelFileError:
     return ModelFileError(
-        f"{reason}; it is damaged or was changed: copy it again, or save the model again"
+        f"{reason} (it is damaged or was changed)", "copy it again", "save the model again"
     )

@@ -1,4 +1,4 @@
-"""Records as JSON: plain values in one spelling, and a reader that takes nothing else."""
+"""Records as JSON: one canonical spelling, and a parser that accepts only plain values."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import json
 import math
 from typing import Any, NoReturn
 
-from kernelmill.storage.model_file_error import ModelFileError
+from kernelmill.storage.errors import ModelFileError
 
-__all__ = ["canonical_json", "parsed_json"]
+__all__ = ["canonical_json", "parse_json"]
 
 _DEEPEST = 32
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1  # the integers of numpy
 
 
 def canonical_json(value: Any, what: str = "record") -> str:
-    r"""The one spelling of a value made of dicts, lists, strings, numbers, booleans and None.
+    r"""Return the canonical JSON of dicts, lists, strings, numbers, booleans and None.
 
-    Keys are sorted, floats have the fewest digits that give the same float again, and all is ASCII.
+    Keys are sorted, floats have the fewest digits that identify them, and all is ASCII.
 
     Parameters
     ----------
     value : object
     what : str, default="record"
-        How messages call it.
+        What the value is, in messages.
 
     Examples
     --------
@@ -35,20 +35,20 @@ def canonical_json(value: Any, what: str = "record") -> str:
     return json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":"))
 
 
-def parsed_json(text: str | bytes) -> Any:
-    """The value of a JSON text; ModelFileError for whatever `canonical_json` does not write.
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text; raise ModelFileError for what `canonical_json` rejects.
 
-    That is: NaN and infinities, numbers too large for 64 bits, a key twice, more than 32 levels.
+    That is: NaN and infinities, integers beyond 64 bits, duplicate keys, more than 32 levels.
 
     Examples
     --------
-    >>> from kernelmill.storage.plain_values import parsed_json
-    >>> parsed_json('{"a": [1, 2.5]}')
+    >>> from kernelmill.storage.plain_values import parse_json
+    >>> parse_json('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
     """
     try:
         value = json.loads(
-            text, object_pairs_hook=_without_repetition, parse_constant=_refused_constant
+            text, object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant
         )
     except ModelFileError:
         raise
@@ -60,21 +60,21 @@ def parsed_json(text: str | bytes) -> Any:
     return value
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ModelFileError("its JSON has a key twice")
-    return found
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise ModelFileError("its JSON has a duplicate key")
+    return values
 
 
-def _refused_constant(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     raise ModelFileError(f"its JSON has {name}, which is not a number")
 
 
 def _check(value: Any, what: str, depth: int) -> None:
-    """Refuse what is not a plain value; `what` says where it is."""
+    """Raise an error about what is not a plain value; `what` says where it is."""
     if depth > _DEEPEST:
-        raise ModelFileError(f"{what} must not be nested more than {_DEEPEST} levels deep")
+        raise ModelFileError(f"{what} must have at most {_DEEPEST} nested levels")
     kind = type(value)
     if kind is dict:
         for name, each in value.items():

@@ -1,4 +1,4 @@
-"""Where the tensors of a safetensors file are: the header, written and checked."""
+"""The header of a safetensors file: where its tensors are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.storage.model_file_error import ModelFileError
+from kernelmill.storage.errors import ModelFileError
 from kernelmill.storage.plain_values import canonical_json
 
 __all__ = ["MOST_HEADER_BYTES", "NAME", "TensorPlace", "header_of", "places_in", "places_of"]
@@ -44,18 +44,18 @@ class TensorPlace:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """In the byte order of the file, which is little-endian."""
+        """The dtype in the byte order of the file, which is little-endian."""
         return np.dtype(_CODES[self.code])
 
 
 def places_of(tensors: Mapping[str, NDArray[Any]]) -> dict[str, TensorPlace]:
-    """Where the tensors go."""
+    """Return where each tensor is written."""
     codes = {name: _check_code(name, tensor) for name, tensor in tensors.items()}
-    return _arranged({name: (codes[name], tensors[name].shape) for name in tensors})
+    return _arrange({name: (codes[name], tensors[name].shape) for name in tensors})
 
 
-def _arranged(kinds: Mapping[str, tuple[str, tuple[int, ...]]]) -> dict[str, TensorPlace]:
-    """Tensors of these codes and shapes, wide numbers first, so that all are aligned."""
+def _arrange(kinds: Mapping[str, tuple[str, tuple[int, ...]]]) -> dict[str, TensorPlace]:
+    """Places for tensors of these codes and shapes: wide numbers first, so that all are aligned."""
     sizes = {name: np.dtype(_CODES[code]).itemsize for name, (code, _) in kinds.items()}
     places = {}
     begin = 0
@@ -70,15 +70,15 @@ def _arranged(kinds: Mapping[str, tuple[str, tuple[int, ...]]]) -> dict[str, Ten
 def _check_code(name: str, tensor: NDArray[Any]) -> str:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ModelFileError(
-            "The name of a tensor must be a letter and then letters, digits and _./- , got "
+            "the name of a tensor must be a letter followed by letters, digits and _./- , got "
             f"{name!r:.80}"
         )
     if not isinstance(tensor, np.ndarray):
-        raise ModelFileError(f"Tensor {name!r} must be an array, got {type(tensor).__name__}")
+        raise ModelFileError(f"tensor {name!r} must be an array, got {type(tensor).__name__}")
     code = _CODE_OF.get(tensor.dtype.newbyteorder("<"))
     if code is None or tensor.ndim > MOST_DIMENSIONS:
         raise ModelFileError(
-            f"Tensor {name!r} must be of one of the dtypes bool, uint8, uint16, int32, int64, "
+            f"tensor {name!r} must be of one of the dtypes bool, uint8, uint16, int32, int64, "
             f"float16, float32 and float64 and have at most {MOST_DIMENSIONS} dimensions, got "
             f"{tensor.dtype} and {tensor.ndim}"
         )
@@ -86,7 +86,7 @@ def _check_code(name: str, tensor: NDArray[Any]) -> str:
 
 
 def header_of(metadata: Mapping[str, str], places: Mapping[str, TensorPlace]) -> bytes:
-    """The header as it is written, with the eight bytes of its length before it."""
+    """Return the header as it is written, after the eight bytes of its length."""
     entries: dict[str, Any] = {
         name: {
             "dtype": place.code,
@@ -99,41 +99,42 @@ def header_of(metadata: Mapping[str, str], places: Mapping[str, TensorPlace]) ->
     text += b" " * (-len(text) % 8)
     if len(text) > MOST_HEADER_BYTES:
         raise ModelFileError(
-            f"The record of a model must take at most {MOST_HEADER_BYTES >> 20} MiB, got "
-            f"{len(text) >> 20} MiB; leave out what is not needed, such as rare categories"
+            f"the record of a model must take at most {MOST_HEADER_BYTES >> 20} MiB, got "
+            f"{len(text) >> 20} MiB",
+            "remove what is not needed, such as rare categories",
         )
     return len(text).to_bytes(8, "little") + text
 
 
 def places_in(header: Mapping[str, Any], n_bytes: int) -> dict[str, TensorPlace]:
-    """Where the tensors of a parsed header are, if they fill the `n_bytes` after it exactly."""
+    """Return the places of a parsed header, which must fill the `n_bytes` after it exactly."""
     places = {name: _place(name, each) for name, each in header.items() if name != "__metadata__"}
     end = max((place.end for place in places.values()), default=0)
     if end < n_bytes:
-        raise ModelFileError(f"{n_bytes - end} bytes too many are at its end")
+        raise ModelFileError(f"it has {n_bytes - end} extra bytes at its end")
     if end > n_bytes:
         raise ModelFileError(f"{end - n_bytes} bytes are missing at its end")
-    arranged = _arranged({name: (place.code, place.shape) for name, place in places.items()})
-    if arranged != places:
-        raise ModelFileError("its tensors are not where kernelmill puts them")
-    return arranged
+    expected = _arrange({name: (place.code, place.shape) for name, place in places.items()})
+    if expected != places:
+        raise ModelFileError("its tensors are not in the order in which kernelmill writes them")
+    return expected
 
 
 def _place(name: str, entry: Any) -> TensorPlace:
     if not NAME.fullmatch(name):
         raise ModelFileError(f"a tensor has the name {name!r:.80}, which is not allowed")
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise ModelFileError(f"tensor {name!r} is not described by dtype, shape and data_offsets")
+        raise ModelFileError(f"tensor {name!r} must have dtype, shape and data_offsets")
     code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if type(code) is not str or code not in _CODES:
         raise ModelFileError(f"tensor {name!r} has the dtype {code!r:.80}, which is not allowed")
     if not (_are_sizes(shape) and len(shape) <= MOST_DIMENSIONS):
-        raise ModelFileError(f"tensor {name!r} has a shape that makes no sense")
+        raise ModelFileError(f"tensor {name!r} has an invalid shape")
     if not (_are_sizes(offsets) and len(offsets) == 2 and offsets[0] <= offsets[1]):
-        raise ModelFileError(f"tensor {name!r} has data_offsets that make no sense")
+        raise ModelFileError(f"tensor {name!r} has invalid data_offsets")
     place = TensorPlace(code, tuple(shape), *offsets)
     if place.end - place.begin != math.prod(shape) * place.dtype.itemsize:
-        raise ModelFileError(f"tensor {name!r} has another number of bytes than its shape needs")
+        raise ModelFileError(f"the number of bytes of tensor {name!r} does not match its shape")
     return place
 
 

@@ -1,0 +1,388 @@
+"""Stored classes: a class declares its fields once; writing, reading and checking follow from it.
+
+A class is stored as a record, a dict of plain JSON values, and as tensors, arrays with names. Each
+field has a kind (`kernelmill.storage.kinds`). A record that is read must have exactly the declared
+fields, and each value must be of its kind, before anything is done with it.
+
+There are two ways to declare fields: a `Fields` object with one kind for each name, or a dataclass
+derived from `Stored`, whose annotations are the kinds. An array that is called ``name`` in a record
+called ``outer`` becomes the tensor ``outer/name``.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Self, Union, get_args, get_origin, get_type_hints
+
+from numpy.typing import NDArray
+
+from kernelmill.storage.errors import ModelFileError
+from kernelmill.storage.kinds import (
+    ABSENT,
+    Array,
+    Choice,
+    Either,
+    Flag,
+    Float,
+    Integer,
+    Kind,
+    ListOf,
+    MappingOf,
+    Mismatch,
+    Null,
+    Place,
+    Tensors,
+    Text,
+)
+
+__all__ = ["Fields", "Nested", "Record", "Stored", "Tagged", "under_prefix", "without_prefix"]
+
+_INSTEAD = "change it, or keep the model with the pickle module or skops"
+
+
+@dataclasses.dataclass(frozen=True)
+class Record(Kind):
+    """A record inside a record; `prefixed` puts its tensors under the name of the field."""
+
+    fields: Fields
+    prefixed: bool = True
+
+    @property
+    def description(self) -> str:
+        return f"an object with the fields {', '.join(self.fields)}"
+
+    def write(self, value: Any, place: Place) -> Any:
+        return self.fields.write_at(value, place.inside(prefixed=self.prefixed))
+
+    def read(self, stored: Any, place: Place) -> Any:
+        return self.fields.read_at(stored, place.inside(prefixed=self.prefixed))
+
+
+class Fields(Mapping[str, Kind]):
+    """The fields of a stored class: a kind for each name, in the order in which they are read.
+
+    Parameters
+    ----------
+    kinds : mapping of str to Kind, optional
+    defaults : mapping of str to value, optional
+        What fields are taken to be that are missing in a file, because it is older than they are.
+    **more : Kind
+        Fields as keyword arguments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.storage.fields import Fields
+    >>> from kernelmill.storage.kinds import Array, Float, Integer
+    >>> fields = Fields(n_columns=Integer(1), scale=Float(above=0), mean=Array(("float64",),
+    ...                 ("n_columns",)))
+    >>> tensors = {}
+    >>> record = fields.write({"n_columns": 2, "scale": 0.5, "mean": np.zeros(2)}, tensors)
+    >>> record, tensors
+    ({'n_columns': 2, 'scale': 0.5}, {'mean': array([0., 0.])})
+    >>> fields.read(record, tensors)
+    {'n_columns': 2, 'scale': 0.5, 'mean': array([0., 0.])}
+    >>> fields.read({"n_columns": 2, "scale": -1.0}, tensors)
+    Traceback (most recent call last):
+        ...
+    kernelmill.storage.errors.ModelFileError: scale must be a number above 0, got -1.0.
+    """
+
+    defaults: dict[str, Any]
+
+    def __init__(
+        self,
+        kinds: Mapping[str, Kind] | None = None,
+        *,
+        defaults: Mapping[str, Any] | None = None,
+        **more: Kind,
+    ) -> None:
+        self._kinds = {**(kinds or {}), **more}
+        self.defaults = {
+            **(kinds.defaults if isinstance(kinds, Fields) else {}),
+            **(defaults or {}),
+        }
+
+    def __getitem__(self, name: str) -> Kind:
+        return self._kinds[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def __or__(self, other: Mapping[str, Kind]) -> Fields:
+        """These fields and others, which replace those of the same name."""
+        more = other.defaults if isinstance(other, Fields) else {}
+        return Fields({**self._kinds, **other}, defaults={**self.defaults, **more})
+
+    def write(self, values: Any, tensors: Tensors | None = None, path: str = "") -> dict[str, Any]:
+        """Return the record of `values`, a mapping or an object with these attributes.
+
+        Parameters
+        ----------
+        values : mapping or object
+        tensors : dict of ndarray, optional
+            Arrays are added to it. Required if there are any.
+        path : str, default=""
+            What the record is, in messages.
+
+        Raises
+        ------
+        ModelFileError
+            A value cannot be stored; the message names the field.
+        """
+        new: Tensors = {}
+        record = self.write_at(values, Place(new, path=path))
+        if tensors is not None:
+            tensors.update(new)
+        elif new:
+            raise ValueError(f"tensors must be a dict for the arrays {', '.join(new)}, got None.")
+        return record
+
+    def read(
+        self, record: Any, tensors: Mapping[str, NDArray[Any]] | None = None, path: str = ""
+    ) -> dict[str, Any]:
+        """Return the values of a record that `write` returned, after checking all of them.
+
+        Raises
+        ------
+        ModelFileError
+            The record has other fields, or a value is not of its kind.
+        """
+        return self.read_at(record, Place(dict(tensors or {}), path=path))
+
+    def write_at(self, values: Any, place: Place) -> dict[str, Any]:
+        """`write` for a record inside another."""
+        record = {}
+        for name, kind in self._kinds.items():
+            value = values[name] if isinstance(values, Mapping) else getattr(values, name)
+            try:
+                stored = kind.write(value, place.at(name))
+            except Mismatch:
+                raise ModelFileError(
+                    f"must be {kind.description} to be saved, got {value!r:.200}",
+                    _INSTEAD,
+                    parameter=name,
+                ) from None
+            if stored is not ABSENT:
+                record[name] = stored
+            if type(stored) is int:
+                place.sizes[name] = stored
+        return record
+
+    def read_at(self, record: Any, place: Place) -> dict[str, Any]:
+        """`read` for a record inside another."""
+        what = place.path or "the record"
+        if type(record) is not dict:
+            raise ModelFileError(f"{what} must be an object, got {record!r:.80}")
+        unknown = sorted(set(record) - set(self._kinds))
+        if unknown:
+            raise ModelFileError(f"{what} has an unknown field {unknown[0]!r:.80}")
+        values = {}
+        for name, kind in self._kinds.items():
+            stored = record.get(name, ABSENT)
+            if stored is ABSENT and name in self.defaults:
+                values[name] = copy.copy(self.defaults[name])
+                continue
+            here = place.at(name)
+            try:
+                values[name] = kind.read(stored, here)
+            except Mismatch:
+                got = _shown(stored, kind, here)
+                raise ModelFileError(f"{here.path} must be {kind.description}, got {got}") from None
+            if type(stored) is int:
+                place.sizes[name] = stored
+        return values
+
+
+def _shown(stored: Any, kind: Kind, place: Place) -> str:
+    """What a file has in the place of a field, for a message."""
+    if isinstance(kind, Array):
+        array = place.tensors.get(kind.tensor_name(place))
+        if array is not None and stored is ABSENT:
+            return f"one of {array.dtype.name} of shape {array.shape}"
+    return f"{stored!r:.80}"
+
+
+class Stored:
+    """A dataclass that declares its stored fields by its annotations.
+
+    An annotation is one of the types below, or ``Annotated[type, kind]`` to be more precise. Fields
+    with a default may be missing in a file.
+
+    =================  ===========================================================
+    annotation         kind
+    =================  ===========================================================
+    str, bool          ``Text()``, ``Flag()``
+    int                ``Integer(-2**63)``
+    float              ``Float(other="null")``: what is not finite is read as NaN
+    list[T]            ``ListOf(T)``
+    dict[str, T]       ``MappingOf(T)``
+    T | None           ``T | Null()``
+    a Stored class     ``Nested(class)``
+    =================  ===========================================================
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from typing import Annotated
+    >>> from kernelmill.storage.fields import Stored
+    >>> from kernelmill.storage.kinds import Float
+    >>> @dataclass(frozen=True)
+    ... class Scaling(Stored):
+    ...     column: str
+    ...     scale: Annotated[float, Float(above=0)] = 1.0
+    >>> Scaling("age", 2.0).to_record()
+    {'column': 'age', 'scale': 2.0}
+    >>> Scaling.from_record({"column": "age"})
+    Scaling(column='age', scale=1.0)
+    """
+
+    @classmethod
+    def stored_fields(cls) -> Fields:
+        """The fields that the annotations declare."""
+        family: Any = cls
+        return _fields_of(family)
+
+    def to_record(self, tensors: Tensors | None = None) -> dict[str, Any]:
+        """The record of this object; arrays are added to `tensors`."""
+        return self.stored_fields().write(self, tensors)
+
+    @classmethod
+    def from_record(
+        cls, record: Any, tensors: Mapping[str, NDArray[Any]] | None = None, path: str = ""
+    ) -> Self:
+        """The object of a record; ModelFileError if it is not one that `to_record` returned."""
+        made: Self = _build(cls, cls.stored_fields().read(record, tensors, path), path)
+        return made
+
+
+@dataclasses.dataclass(frozen=True)
+class Nested(Kind):
+    """An object of a `Stored` class."""
+
+    family: type[Stored]
+
+    @property
+    def description(self) -> str:
+        return f"an object with the fields {', '.join(self.family.stored_fields())}"
+
+    def write(self, value: Any, place: Place) -> Any:
+        if type(value) is not self.family:
+            raise Mismatch
+        return self.family.stored_fields().write_at(value, place.inside())
+
+    def read(self, stored: Any, place: Place) -> Any:
+        if type(stored) is not dict:
+            raise Mismatch
+        values = self.family.stored_fields().read_at(stored, place.inside())
+        return _build(self.family, values, place.path)
+
+
+class Tagged(Kind):
+    """An object of one of several `Stored` classes, which a field of the record tells apart.
+
+    Parameters
+    ----------
+    tag : str
+        The name of that field.
+    families : mapping of str to type
+        The classes, by its value.
+    """
+
+    def __init__(self, tag: str, families: Mapping[str, type[Stored]]) -> None:
+        self.tag = tag
+        self.families = dict(families)
+
+    @property
+    def description(self) -> str:
+        return f"an object whose {self.tag} is {Choice(*self.families).description}"
+
+    def write(self, value: Any, place: Place) -> Any:
+        for name, family in self.families.items():
+            if type(value) is family:
+                return {self.tag: name, **Nested(family).write(value, place)}
+        raise Mismatch
+
+    def read(self, stored: Any, place: Place) -> Any:
+        name = stored.get(self.tag) if type(stored) is dict else None
+        if type(name) is not str or name not in self.families:
+            raise Mismatch
+        rest = {key: value for key, value in stored.items() if key != self.tag}
+        return Nested(self.families[name]).read(rest, place)
+
+
+def _build(family: type[Any], values: Mapping[str, Any], path: str) -> Any:
+    try:
+        return family(**values)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ModelFileError(f"{path or 'the record'} is inconsistent: {error}") from error
+
+
+@cache
+def _fields_of(family: Any) -> Fields:
+    hints = get_type_hints(family, include_extras=True)
+    kinds, defaults = {}, {}
+    for field in dataclasses.fields(family):
+        kinds[field.name] = _kind_of(hints[field.name])
+        if field.default is not dataclasses.MISSING:
+            defaults[field.name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            defaults[field.name] = field.default_factory()
+    return Fields(kinds, defaults=defaults)
+
+
+_KINDS: dict[Any, Kind] = {
+    str: Text(),
+    bool: Flag(),
+    int: Integer(-(2**63)),
+    float: Float(other="null"),
+    NoneType: Null(),
+}
+
+
+def _kind_of(hint: Any) -> Kind:
+    """The kind that an annotation stands for."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return next(each for each in arguments[1:] if isinstance(each, Kind))
+    if hint in _KINDS:
+        return _KINDS[hint]
+    if origin in (Union, UnionType):
+        # What is not finite becomes null, also where null is allowed.
+        ordered = sorted(arguments, key=lambda each: each is not NoneType)
+        return Either(*map(_kind_of, ordered))
+    if origin is list:
+        return ListOf(_kind_of(arguments[0]))
+    if origin is dict and arguments[0] is str:
+        return MappingOf(_kind_of(arguments[1]))
+    if isinstance(hint, type) and issubclass(hint, Stored):
+        return Nested(hint)
+    raise TypeError(f"A stored field must be of a type with a kind, got {hint!r}.")
+
+
+def under_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
+    """The tensors with the prefix and a slash before their names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.storage import under_prefix, without_prefix
+    >>> under_prefix("map", {"center": np.zeros(2)})
+    {'map/center': array([0., 0.])}
+    >>> without_prefix("map", {"map/center": np.zeros(2), "coef": np.ones(3)})
+    {'center': array([0., 0.])}
+    """
+    return {f"{prefix}/{name}": tensor for name, tensor in tensors.items()}
+
+
+def without_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
+    """Those tensors whose names begin with the prefix and a slash, without these."""
+    start = f"{prefix}/"
+    return {n[len(start) :]: tensor for n, tensor in tensors.items() if n.startswith(start)}

@@ -1,0 +1,413 @@
+"""Kinds of stored fields: what values a field takes, and how they are stored.
+
+A value is stored as plain JSON, or as an array (a tensor of the file) with a name. Each kind checks
+what it reads, so that only values of the kind leave it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "ABSENT",
+    "Array",
+    "Choice",
+    "Either",
+    "Flag",
+    "Float",
+    "Integer",
+    "Kind",
+    "ListOf",
+    "MappingOf",
+    "Mismatch",
+    "Null",
+    "Number",
+    "Place",
+    "Tensors",
+    "Text",
+]
+
+Tensors = dict[str, NDArray[Any]]
+
+LARGEST_INTEGER = 2**63 - 1
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+class _Absent:
+    """The value of a field that has no place in the record: its data are a tensor."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+ABSENT: Any = _Absent()
+
+
+class Mismatch(Exception):  # never leaves this package: it becomes a ModelFileError
+    """A value is not of the kind that the field has."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a field is in a file.
+
+    Attributes
+    ----------
+    tensors : dict of ndarray
+        All tensors of the file, by their full names.
+    prefix : str
+        Of the names of the tensors of the record that the field belongs to.
+    name : str
+        Of the field.
+    path : str
+        The field in messages, such as "map.parameters.kernel".
+    sizes : dict of int
+        The integers and array dimensions read so far that other shapes refer to.
+    """
+
+    tensors: Tensors
+    prefix: str = ""
+    name: str = ""
+    path: str = ""
+    sizes: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def tensor(self) -> str:
+        """The name of the field's tensor."""
+        return f"{self.prefix}{self.name}"
+
+    def at(self, name: str) -> Place:
+        """The place of a field of the record at this place."""
+        path = f"{self.path}.{name}" if self.path else name
+        return dataclasses.replace(self, name=name, path=path)
+
+    def inside(self, *, prefixed: bool = True) -> Place:
+        """The place of the record that this field holds, with tensors under the field's name."""
+        prefix = f"{self.tensor}/" if prefixed else self.prefix
+        return dataclasses.replace(self, prefix=prefix, name="", sizes=dict(self.sizes))
+
+
+class Kind(ABC):
+    """What values a field takes, and how they are stored."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What a value must be, to follow "must be"."""
+
+    @abstractmethod
+    def write(self, value: Any, place: Place) -> Any:
+        """Return the JSON value, or ABSENT; put arrays into ``place.tensors``.
+
+        Raises Mismatch if the value is not of this kind.
+        """
+
+    @abstractmethod
+    def read(self, stored: Any, place: Place) -> Any:
+        """Return the value of what `write` returned, after checking it. Raises Mismatch."""
+
+    def __or__(self, other: Kind) -> Either:
+        return Either(self, other)
+
+
+class _Plain(Kind):
+    """A kind whose values are JSON values themselves."""
+
+    @abstractmethod
+    def fits(self, stored: Any) -> bool:
+        """Whether a JSON value is of this kind."""
+
+    def write(self, value: Any, place: Place) -> Any:
+        return self.read(_without_numpy(value), place)
+
+    def read(self, stored: Any, place: Place) -> Any:
+        if not self.fits(stored):
+            raise Mismatch
+        return stored
+
+
+class Null(_Plain):
+    """None."""
+
+    description = "null"
+
+    def fits(self, stored: Any) -> bool:
+        return stored is None
+
+
+class Flag(_Plain):
+    """True or False."""
+
+    description = "true or false"
+
+    def fits(self, stored: Any) -> bool:
+        return type(stored) is bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Integer(_Plain):
+    """An integer from `low` to `high`."""
+
+    low: int = 0
+    high: int = LARGEST_INTEGER
+
+    @property
+    def description(self) -> str:
+        if self.high == LARGEST_INTEGER:
+            return f"an integer of at least {self.low}"
+        return f"an integer from {self.low} to {self.high}"
+
+    def fits(self, stored: Any) -> bool:
+        return type(stored) is int and self.low <= stored <= self.high
+
+
+@dataclasses.dataclass(frozen=True)
+class Number(_Plain):
+    """A finite integer or float, kept as given: for parameters, which check the rest themselves."""
+
+    description = "a finite number"
+
+    def fits(self, stored: Any) -> bool:
+        return type(stored) is int or (type(stored) is float and math.isfinite(stored))
+
+
+@dataclasses.dataclass(frozen=True)
+class Float(Kind):
+    """A float, optionally of at least `low` or greater than `above`.
+
+    With ``other="names"``, values that are not finite are stored as "nan", "inf" and "-inf"; with
+    ``other="null"`` they are stored as null and read as NaN. Otherwise they are errors.
+    """
+
+    low: float = -math.inf
+    above: float = -math.inf
+    other: str | None = None
+
+    @property
+    def description(self) -> str:
+        text = "a number"
+        if self.above > -math.inf:
+            text += f" above {self.above:g}"
+        elif self.low > -math.inf:
+            text += f" of at least {self.low:g}"
+        return (
+            text + {None: "", "null": " or null", "names": ', "nan", "inf" or "-inf"'}[self.other]
+        )
+
+    def write(self, value: Any, place: Place) -> Any:
+        if isinstance(value, (bool, np.bool_, str)):
+            raise Mismatch
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise Mismatch from None
+        if not math.isfinite(number) and self.other is not None:
+            return None if self.other == "null" else str(number)
+        return self.read(number, place)
+
+    def read(self, stored: Any, place: Place) -> float:
+        if stored is None and self.other == "null":
+            return math.nan
+        if self.other == "names" and type(stored) is str and stored in _NOT_FINITE:
+            return _NOT_FINITE[stored]
+        if self.other == "null" and type(stored) is int:
+            stored = float(stored)
+        if type(stored) is not float or not math.isfinite(stored):
+            raise Mismatch
+        if stored < self.low or (stored <= self.above):
+            raise Mismatch
+        return stored
+
+
+@dataclasses.dataclass(frozen=True)
+class Text(_Plain):
+    """A string of at most `longest` characters."""
+
+    longest: int | None = None
+
+    @property
+    def description(self) -> str:
+        return "a string" + (f" of at most {self.longest} characters" if self.longest else "")
+
+    def fits(self, stored: Any) -> bool:
+        return type(stored) is str and (self.longest is None or len(stored) <= self.longest)
+
+
+class Choice(_Plain):
+    """One of a few strings."""
+
+    def __init__(self, *choices: str) -> None:
+        self.choices = choices
+
+    @property
+    def description(self) -> str:
+        return " or ".join(f'"{choice}"' for choice in self.choices)
+
+    def fits(self, stored: Any) -> bool:
+        return type(stored) is str and stored in self.choices
+
+
+class Either(Kind):
+    """A value of one of several kinds, which their JSON types tell apart."""
+
+    def __init__(self, *kinds: Kind) -> None:
+        self.kinds = kinds
+
+    def __or__(self, other: Kind) -> Either:
+        return Either(*self.kinds, other)
+
+    @property
+    def description(self) -> str:
+        return " or ".join(kind.description for kind in self.kinds)
+
+    def write(self, value: Any, place: Place) -> Any:
+        for kind in self.kinds:
+            try:
+                return kind.write(value, place)
+            except Mismatch:
+                continue
+        raise Mismatch
+
+    def read(self, stored: Any, place: Place) -> Any:
+        for kind in self.kinds:
+            try:
+                return kind.read(stored, place)
+            except Mismatch:
+                continue
+        raise Mismatch
+
+
+@dataclasses.dataclass(frozen=True)
+class ListOf(Kind):
+    """A list of values of one kind; `array` makes a float64 array of what is read."""
+
+    kind: Kind
+    shortest: int = 0
+    longest: int | None = None
+    array: bool = False
+
+    @property
+    def description(self) -> str:
+        limits = f" of at least {self.shortest}" if self.shortest else ""
+        return f"a list{limits}, each element {self.kind.description}"
+
+    def write(self, value: Any, place: Place) -> Any:
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        self._check(value, (list, tuple))
+        return [self.kind.write(each, place) for each in value]
+
+    def read(self, stored: Any, place: Place) -> Any:
+        self._check(stored, (list,))
+        values = [self.kind.read(each, place) for each in stored]
+        return np.array(values, dtype=np.float64) if self.array else values
+
+    def _check(self, value: Any, types: tuple[type[Sequence[Any]], ...]) -> None:
+        if not isinstance(value, types):
+            raise Mismatch
+        longest = len(value) if self.longest is None else self.longest
+        if not self.shortest <= len(value) <= longest:
+            raise Mismatch
+
+
+@dataclasses.dataclass(frozen=True)
+class MappingOf(Kind):
+    """A dict from strings to values of one kind."""
+
+    kind: Kind
+
+    @property
+    def description(self) -> str:
+        return f"an object, each value {self.kind.description}"
+
+    def write(self, value: Any, place: Place) -> Any:
+        if not isinstance(value, Mapping):
+            raise Mismatch
+        return {str(key): self.kind.write(each, place) for key, each in value.items()}
+
+    def read(self, stored: Any, place: Place) -> Any:
+        if type(stored) is not dict:
+            raise Mismatch
+        return {key: self.kind.read(each, place) for key, each in stored.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Array(Kind):
+    """An array, stored as a tensor. Floats must be finite.
+
+    Parameters
+    ----------
+    dtypes : tuple of str
+        The dtypes allowed.
+    shape : tuple
+        One element for each dimension: an integer; a name, which is that of an integer field read
+        before or of a dimension of an array, the same wherever it occurs; or None for any length.
+    above : float, optional
+        All elements are greater.
+    optional : bool, default=False
+        Whether None is allowed, without a tensor.
+    tensor : str, optional
+        The name of the tensor, if it is not that of the field.
+    """
+
+    dtypes: tuple[str, ...]
+    shape: tuple[int | str | None, ...]
+    above: float | None = None
+    optional: bool = False
+    tensor: str | None = None
+
+    @property
+    def description(self) -> str:
+        sizes = ", ".join("any" if size is None else str(size) for size in self.shape)
+        comma = "," if len(self.shape) == 1 else ""
+        finite = "finite " if any(np.dtype(each).kind == "f" for each in self.dtypes) else ""
+        text = f"a {finite}array of {' or '.join(self.dtypes)} of shape ({sizes}{comma})"
+        return text + (f" above {self.above:g}" if self.above is not None else "")
+
+    def tensor_name(self, place: Place) -> str:
+        """The full name of the tensor."""
+        return place.tensor if self.tensor is None else f"{place.prefix}{self.tensor}"
+
+    def write(self, value: Any, place: Place) -> Any:
+        if value is None and self.optional:
+            return ABSENT
+        self._check(value, dict(place.sizes))
+        place.tensors[self.tensor_name(place)] = value
+        return ABSENT
+
+    def read(self, stored: Any, place: Place) -> Any:
+        array = place.tensors.get(self.tensor_name(place))
+        if stored is not ABSENT or (array is None and not self.optional):
+            raise Mismatch
+        if array is None:
+            return None
+        self._check(array, place.sizes)
+        return array.copy()  # a view would keep the bytes of the whole file in memory
+
+    def _check(self, array: Any, sizes: dict[str, int]) -> None:
+        if not isinstance(array, np.ndarray) or array.ndim != len(self.shape):
+            raise Mismatch
+        if array.dtype.name not in self.dtypes:
+            raise Mismatch
+        for size, length in zip(self.shape, array.shape, strict=True):
+            wanted = sizes.setdefault(size, length) if isinstance(size, str) else size
+            if wanted is not None and wanted != length:
+                raise Mismatch
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise Mismatch
+        if self.above is not None and not (array > self.above).all():
+            raise Mismatch
+
+
+def _without_numpy(value: Any) -> Any:
+    """Scalars of NumPy, and arrays of one element, as those of Python."""
+    if isinstance(value, (np.generic, np.ndarray)) and value.size == 1:
+        return value.item()
+    return value
