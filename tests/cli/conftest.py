@@ -100,4 +100,4 @@ def revived(kind, values):
 
 def widest(printed):
     """The characters of the longest line, apart from headlines, which terminals may wrap."""
-    return max(len(line) for line in printed.splitlines() if "rows wrong" not in line)
+    return max(len(line) for line in printed.splitlines() if "% interval" not in line)

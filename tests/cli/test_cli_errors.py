@@ -1,15 +1,24 @@
-"""What goes wrong: exit codes, one clear line, the next move, and JSON for machines."""
+"""Errors: exit codes, the problem, the remedy with options, and JSON records."""
 
 import errno
+import inspect
 import json
+from importlib import import_module
 
 import click
 import pytest
 
-from kernelmill.cli.commands import doctor
+from kernelmill.cli.commands import fit
 from kernelmill.cli.program import group
-from kernelmill.cli.program.errors import Interrupted, report_error
-from kernelmill.cli.render.option_words import in_words_of_options
+from kernelmill.cli.program.errors import CommandError, Interrupted, report_error
+from kernelmill.cli.program.options import Command
+from kernelmill.cli.program.terminal import Terminal
+from kernelmill.cli.render.messages import render_message
+from kernelmill.cli.render.progress import ProgressBars
+from kernelmill.errors import ArgumentError, Message, Remedy
+from kernelmill.installation import checks
+from kernelmill.io import open_table
+from kernelmill.workflows import TableModel, compare_table, fit_table
 
 
 @pytest.fixture
@@ -20,13 +29,13 @@ def failing(monkeypatch):
         def raise_it():
             raise error
 
-        monkeypatch.setattr(doctor, "versions", raise_it)
+        monkeypatch.setattr(checks, "list_versions", raise_it)
 
     return fail_with
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message", "move"),
+    ("arguments", "message", "remedy"),
     [
         (["fot"], "there is no command 'fot'", "did you mean fit"),
         (["xyzzy"], "there is no command 'xyzzy'", "kernelmill --help"),
@@ -47,39 +56,40 @@ def failing(monkeypatch):
         (["doctor", "what"], "got unexpected extra argument", "kernelmill doctor --help"),
     ],
 )
-def test_wrong_usage_exits_with_2_and_names_the_move(run, arguments, message, move):
+def test_wrong_usage_exits_with_2_and_a_remedy(run, arguments, message, remedy):
     code, out, err = run(*arguments)
     assert code == 2
     assert out == ""
     first, second = err.splitlines()
     assert first.startswith(f"error: {message}")
-    assert second.startswith(f"try: {move}")
+    assert second.startswith(f"try: {remedy}")
     code, out, _ = run(*arguments, "--json")
     assert code == 2
     error = json.loads(out)["error"]
     assert error["exit_code"] == 2
     assert error["message"].startswith(message)
-    assert error["try"].startswith(move)
+    assert error["try"].startswith(remedy)
 
 
 @pytest.mark.parametrize(
-    ("error", "message", "move"),
+    ("error", "message", "remedy"),
     [
-        (ValueError("alpha must be positive, got -1; raise it."), "--alpha must be", "raise it"),
-        (ValueError("no move here"), "no move here", None),
-        (MemoryError(), "there is not enough memory", "fewer features (--n-components)"),
-        (MemoryError("Unable to allocate 8 GiB."), "Unable to allocate 8 GiB", "fewer features"),
+        (ArgumentError("must be even", "add 1", parameter="n"), "n must be even\n", "add 1"),
+        (ValueError("alpha=1 is bad; sorry."), "alpha=1 is bad; sorry\n", None),
+        (MemoryError(), "there is not enough memory", "close other programs"),
+        (MemoryError("Unable to allocate 8 GiB."), "Unable to allocate 8 GiB", "close"),
         (
             PermissionError(errno.EACCES, "Permission denied", "x.csv"),
             "x.csv: permission",
             "change",
         ),
         (OSError(errno.ENOSPC, "No space left", "x.csv"), "x.csv: no space left", "free some"),
-        (OSError("the library's own words; do this"), "the library's own words", "do this"),
-        (click.ClickException("bad file; mend it"), "bad file", "mend it"),
+        (OSError("another library's words; sorry"), "another library's words; sorry\n", None),
+        (CommandError("bad file", "fix it"), "bad file", "fix it"),
+        (click.ClickException("bad file"), "bad file", None),
     ],
 )
-def test_failed_work_exits_with_1_without_a_traceback(run, failing, error, message, move):
+def test_failed_work_exits_with_1_without_a_traceback(run, failing, error, message, remedy):
     failing(error)
     code, out, err = run("doctor")
     assert code == 1
@@ -87,11 +97,11 @@ def test_failed_work_exits_with_1_without_a_traceback(run, failing, error, messa
     assert err.startswith(f"error: {message}")
     assert "Traceback" not in err
     tries = [line for line in err.splitlines() if line.startswith("try: ")]
-    assert len(tries) == (move is not None)
-    assert all(line.startswith(f"try: {move}") for line in tries)
+    assert len(tries) == (remedy is not None)
+    assert all(line.startswith(f"try: {remedy}") for line in tries)
 
 
-def test_unknown_exceptions_say_how_to_see_the_traceback(run, failing):
+def test_unexpected_exceptions_suggest_debug(run, failing):
     failing(ZeroDivisionError("division by zero"))
     code, _, err = run("doctor", "--quiet")
     assert code == 1
@@ -120,7 +130,7 @@ def test_interrupts_exit_with_130(run, failing):
     code, out, err = run("doctor")
     assert (code, out) == (130, "")
     assert "error: interrupted" in err
-    failing(Interrupted("interrupted: checkpoint kept; run again with --resume"))
+    failing(Interrupted("interrupted: checkpoint kept", "run again with --resume"))
     code, _, err = run("doctor")
     assert code == 130
     assert err.splitlines() == [
@@ -143,72 +153,113 @@ def test_warnings_are_one_line(run, monkeypatch):
             warnings.warn("take care", UserWarning, stacklevel=1)
         return {}
 
-    monkeypatch.setattr(doctor, "versions", warn)
+    monkeypatch.setattr(checks, "list_versions", warn)
     assert run("doctor")[2] == "warning: take care\n"
     assert run("doctor", "--quiet")[2] == ""
 
 
-def test_missing_files_have_near_names(tmp_path):
+def test_similar_names_of_missing_files_are_suggested(tmp_path):
     (tmp_path / "adult.data").touch()
     wanted = str(tmp_path / "adlut.data")
-    problem = report_error(FileNotFoundError(errno.ENOENT, "No such file or directory", wanted))
-    assert problem.message == f"{wanted}: no such file or directory"
-    assert problem.remedy == f"did you mean {tmp_path / 'adult.data'}?"
+    report = report_error(FileNotFoundError(errno.ENOENT, "No such file or directory", wanted))
+    assert report.message == f"{wanted}: no such file or directory"
+    assert report.remedy == f"did you mean {tmp_path / 'adult.data'}?"
     nowhere = str(tmp_path / "no" / "x.csv")
-    problem = report_error(FileNotFoundError(errno.ENOENT, "No such file or directory", nowhere))
-    assert "does not exist either" in problem.remedy
+    report = report_error(FileNotFoundError(errno.ENOENT, "No such file or directory", nowhere))
+    assert "does not exist either" in report.remedy
     other = str(tmp_path / "zzz")
-    problem = report_error(FileNotFoundError(errno.ENOENT, "No such file or directory", other))
-    assert problem.remedy == f"look at what is there: ls {tmp_path}"
+    report = report_error(FileNotFoundError(errno.ENOENT, "No such file or directory", other))
+    assert report.remedy == f"list the folder: ls {tmp_path}"
+
+
+COMMAND = Command(
+    "fit",
+    params=[
+        click.Argument(["source"], metavar="DATA...", nargs=-1),
+        click.Option(["--seed", "random_state"], type=int),
+        click.Option(["--n-components", "-n"], type=int),
+        click.Option(["--header/--no-header"], default=None),
+        click.Option(["--std"], is_flag=True),
+        click.Option(["--drop"], multiple=True),
+        click.Option(["--map-option", "map_options"], multiple=True),
+        next(each for each in fit.command.params if each.name == "delimiter"),
+    ],
+)
 
 
 @pytest.mark.parametrize(
-    ("library", "ours"),
+    ("settings", "rendered"),
     [
-        ("set missing='impute'", "set --missing impute"),
-        ("feature_map must be known", "--map must be known"),
-        ("random_state=3 or n_threads=2", "--seed 3 or --threads 2"),
-        ("header=True, tune=False", "--header, --no-tune"),
-        ("categorical=['age', 'zip code']", "--categorical age --categorical 'zip code'"),
-        ("say task='regression' (--task regression).", "say --task regression."),
-        ("categorical=['age'] / --categorical age)", "--categorical age)"),
-        ("the target 'kernel=x' is text", "the target 'kernel=x' is text"),
-        ("name its format: format=... / --format.", "name its format: --format."),
-        ("Give target (--target), one of: a, b.", "Give --target, one of: a, b."),
-        ("my_alpha=3 is no option", "my_alpha=3 is no option"),
-        ("leave it out: drop=['when'] (--drop when).", "leave it out: --drop when."),
-        ("leave it out (drop=['when'], --drop 'when').", "leave it out (--drop when)."),
-        ("set categorical=['b'] (--categorical b), or", "set --categorical b, or"),
-        ("skip_rows=2 (--skip-rows 2)", "--skip-rows 2"),
-        ("skip_rows=2 (--skip-rows 2) or skip_rows=21", "--skip-rows 2 or --skip-rows 21"),
-        ("drop=['a', 'b c'] (--drop a --drop 'b c')", "--drop a --drop 'b c'"),
-        ("drop=['m (kg)', 'x]'], --drop 'm (kg)' --drop 'x]'", "--drop 'm (kg)' --drop 'x]'"),
-        ("categorical=['zip code'] / --categorical zip code.", "--categorical 'zip code'."),
-        ("drop=['x'] / --drop xylophone", "--drop x / --drop xylophone"),
-        ("drop=[3] (--drop 3)", "--drop 3"),
-        ("delimiter='\\t' (--delimiter tab)", "--delimiter tab"),
-        ("tune=False (--no-tune)", "--no-tune"),
-        ("keep_columns=True (--keep-columns) or std=True", "--keep-columns or --std"),
+        ({"random_state": 3, "n_components": 8}, "--seed 3, --n-components 8"),
+        ({"n_components": ...}, "--n-components"),
+        ({"random_state": None}, "without --seed"),
+        ({"header": True}, "--header"),
+        ({"header": False}, "--no-header"),
+        ({"std": True}, "--std"),
+        ({"std": False}, "without --std"),
+        ({"drop": ["age", "zip code"]}, "--drop age --drop 'zip code'"),
+        (
+            {"drop": ("m (kg)", "it's", "--x]")},
+            """--drop 'm (kg)' --drop 'it'"'"'s' --drop '--x]'""",
+        ),
+        ({"drop": [3]}, "--drop 3"),
+        ({"drop": "kernel=x"}, "--drop kernel=x"),
+        ({"map_options": {"degree": 3}}, "--map-option degree=3"),
+        ({"delimiter": "\t"}, "--delimiter tab"),
+        ({"delimiter": ";"}, "--delimiter ';'"),
+        ({"source": "a b.csv"}, "'a b.csv'"),
+        ({"source": ...}, "DATA"),
+        ({"degree": 3}, "degree: 3"),
+        ({"degree": ...}, "degree"),
+        ({"names": ["a", "b"]}, "names: a, b"),
     ],
 )
-def test_parameters_become_options(library, ours):
-    assert in_words_of_options(library) == ours
+def test_settings_of_remedies_become_options(settings, rendered):
+    message = Message("no", Remedy("do it", **settings))
+    assert render_message(message, COMMAND).remedy == f"do it ({rendered})"
 
 
-def test_the_move_is_after_the_last_semicolon_outside_of_quotes():
-    problem = report_error(ValueError("line 3: 'a; b' has one; too few; use \"x; y\"."))
-    assert problem.message == "line 3: 'a; b' has one; too few"
-    assert problem.remedy == 'use "x; y"'
+@pytest.mark.parametrize(
+    ("parameter", "name"),
+    [("random_state", "--seed"), ("source", "DATA"), ("header", "--header"), ("degree", "degree")],
+)
+def test_parameters_of_problems_become_options(parameter, name):
+    message = Message("must be known", parameter=parameter)
+    assert render_message(message, COMMAND) == (f"{name} must be known", None)
+    assert render_message(message, None) == (f"{parameter} must be known", None)
 
 
-def test_answers_to_questions_are_moves():
-    problem = report_error(ValueError("x.csv: which column? Give target (--target), one of: a, b."))
-    assert problem.message == "x.csv: which column?"
-    assert problem.remedy == "give --target, one of: a, b"
+def test_remedies_are_alternatives():
+    error = ArgumentError("bad; worse", Remedy("skip it", drop=["a"]), "stop")
+    report = report_error(error, COMMAND)
+    assert (report.message, report.remedy) == ("bad; worse", "skip it (--drop a), or stop")
+    assert (report.kind, report.exit_code) == ("ArgumentError", 1)
+
+
+def test_notes_name_options(capsys):
+    terminal = Terminal(command=COMMAND)
+    with ProgressBars(terminal) as progress:
+        progress.note(Message("3 columns are constant", Remedy("leave one out", drop=["a"])))
+        progress.note("as it is")
+    assert capsys.readouterr().err.splitlines() == [
+        "note: 3 columns are constant; leave one out (--drop a).",
+        "note: as it is",
+    ]
+    assert progress.shown_notes[0].endswith("leave one out (drop=['a']).")
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(fit_table, "fit"), (compare_table, "compare"), (TableModel.predict_table, "predict")],
+)
+def test_options_have_the_names_of_the_librarys_parameters(function, name):
+    known = {*inspect.signature(function).parameters, *inspect.signature(open_table).parameters}
+    command = import_module(f"kernelmill.cli.commands.{name}").command
+    names = {parameter.name for parameter in command.params if parameter.expose_value}
+    # `weights` is a parameter of `TableModel.save`.
+    assert names - known <= {"model", "out", "report", "resume", "weights", "help"}
 
 
 def test_every_command_has_a_module():
-    from importlib import import_module
-
-    for name, module in group.COMMANDS.items():
-        assert import_module(module).command.name == name
+    for name in group.COMMANDS:
+        assert import_module(f"kernelmill.cli.commands.{name}").command.name == name

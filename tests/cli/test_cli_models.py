@@ -9,7 +9,8 @@ import pytest
 
 from kernelmill.cli.program.files import FitCheckpoint
 from kernelmill.cli.render.progress import ProgressBars
-from kernelmill.cli.render.results import evaluation_tables
+from kernelmill.cli.render.results import render_evaluation
+from kernelmill.formatting import plain
 from kernelmill.workflows import load
 from kernelmill.workflows.records import Evaluation, FitSummary
 
@@ -22,8 +23,8 @@ def test_fit_with_a_file_and_a_target_only(run, rings, monkeypatch):
     monkeypatch.chdir(rings.parent)
     code, out, err = run("fit", "rings.csv", "--target", "place", "--drop", "radius", *SMALL)
     assert code == 0
-    assert "the model goes to rings.kmill" in err
-    assert "wrong (95 % interval" in out
+    assert "the model will be written to rings.kmill" in err
+    assert "rows (95 % interval" in out
     assert "Next: kernelmill predict rings.kmill NEW.csv --out predictions.csv" in out
     assert "\x1b" not in out + err
     assert widest(out) <= 80
@@ -124,10 +125,10 @@ def test_work_that_cannot_be_done_exits_with_1(run, rings, monkeypatch, argument
     ("arguments", "words"),
     [
         (["--report", "page.pdf"], "must end in .html or .htm"),
-        (["--map-option", "n_components=3"], "use -n N"),
-        (["--map-option", "random-state=3"], "use --seed N"),
-        (["--map-option", "n_threads=3"], "use --threads N"),
-        (["--map-option", "length_scale=3"], "use --length-scale X"),
+        (["--map-option", "n_components=3"], "--n-components"),
+        (["--map-option", "random-state=3"], "--seed"),
+        (["--map-option", "n_threads=3"], "--threads"),
+        (["--map-option", "length_scale=3"], "--length-scale"),
         (["--seed", str(2**63)], "9223372036854775807"),
         (["--threads", "1025"], "1024"),
     ],
@@ -143,7 +144,7 @@ def test_a_tilde_that_no_shell_expanded_is_named(run, rings, monkeypatch):
     monkeypatch.chdir(rings.parent)
     code, _, err = run("fit", rings, "-t", "place", "--out=~/no-such-folder/m.kmill")
     assert code == 1
-    assert "~ was not expanded" in err
+    assert "the shell did not expand ~" in err
 
 
 def test_data_files_are_told_from_models(run, rings, fitted, tmp_path):
@@ -238,7 +239,7 @@ def test_predict_does_not_overwrite_what_it_reads(run, fitted):
     for out in (data, model, fitted / ".." / fitted.name / "rings.csv"):
         code, _, err = run("predict", model, data, "-o", out)
         assert code == 1
-        assert "is an input of this command" in err
+        assert "must not be an input of this command" in err
     assert (data.read_bytes(), model.read_bytes()) == before
 
 
@@ -252,9 +253,9 @@ def test_evaluate(run, fitted, name):
     assert code == 0
     assert widest(out) <= 80
     if name == "rings":
-        assert "Confusion: rows are the true class" in out
+        assert "Confusion matrix: rows are true classes" in out
         assert "Calibration" in out
-        assert f"{100 * evaluation.metrics['error']:.1f} % of 600 rows wrong" in out
+        assert f"error {plain.percent(evaluation.metrics['error'])} on 600 rows" in out
     else:
         assert out.startswith(f"root mean squared error {evaluation.metrics['rmse']:.4g}")
 
@@ -278,16 +279,16 @@ def test_json_has_no_points_of_plots_and_nothing_on_stderr(run, fitted):
 def test_the_headline_has_the_error_of_the_most_frequent_class():
     metrics = {"error": 0.1464, "error_low": 0.135, "error_high": 0.159, "baseline_error": 0.241}
     good = Evaluation("classification", "adult.test", 3256, metrics, 0.1)
-    first, second, *_ = evaluation_tables(good)
+    first, second, *_ = render_evaluation(good)
     assert first == (
-        "14.6 % of 3,256 rows wrong (95 % interval 13.5 % to 15.9 %); "
-        "always the most frequent class: 24.1 %"
+        "error 14.6 % on 3,256 rows (95 % interval 13.5 % to 15.9 %); "
+        "always predicting the most frequent class: 24.1 %"
     )
     assert second == ""
     bad = replace(good, metrics=metrics | {"error": 0.241})
-    note = list(evaluation_tables(bad))[1]
-    assert note == "note: the model is not better than always answering the most frequent class"
-    table = list(evaluation_tables(bad))[3]
+    note = list(render_evaluation(bad))[1]
+    assert note == "note: the model is not better than always predicting the most frequent class"
+    table = list(render_evaluation(bad))[3]
     assert list(table.columns[0].cells) == ["time"]  # the rest is in the headline
 
 
@@ -352,7 +353,7 @@ def test_interrupted_fits_resume(run, rings, tmp_path, monkeypatch):
     whole = load(out).learner.coef_
     out.unlink()
 
-    def interrupt(bars, amount):
+    def interrupt(bars, amount, status=""):
         if checkpoint.exists():
             raise KeyboardInterrupt
 
@@ -365,7 +366,7 @@ def test_interrupted_fits_resume(run, rings, tmp_path, monkeypatch):
     assert not out.exists()
     code, _, err = run(*arguments, "--resume")
     assert code == 0
-    assert f"going on from {checkpoint}" in err
+    assert f"resuming from {checkpoint}" in err
     np.testing.assert_array_equal(load(out).learner.coef_, whole)
     assert not checkpoint.exists()
 
@@ -390,19 +391,19 @@ def test_a_failure_after_training_keeps_the_checkpoint(run, rings, tmp_path, mon
 
 
 @pytest.mark.parametrize("suffix", [".checkpoint", ".checkpoint.old"])
-def test_folders_in_place_of_checkpoints_are_refused_before_training(run, rings, suffix, tmp_path):
+def test_folders_in_place_of_checkpoints_are_rejected_before_training(run, rings, suffix, tmp_path):
     (tmp_path / f"m.kmill{suffix}").mkdir()
     code, out, err = run("fit", rings, "-t", "place", "-o", tmp_path / "m.kmill")
     assert (code, out) == (1, "")
-    assert f"m.kmill{suffix}, got a folder of that name" in err
+    assert f"m.kmill{suffix}, but a folder has that name" in err
     assert not (tmp_path / "m.kmill").exists()
 
 
-def test_the_default_name_is_not_said_where_there_are_no_data(run, tmp_path, monkeypatch):
+def test_the_default_name_is_not_printed_without_data(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, _, err = run("fit", "no.csv", "-t", "place")
     assert code == 1
-    assert "the model goes to" not in err
+    assert "the model will be" not in err
 
 
 def test_resume_without_a_checkpoint_starts_from_the_beginning(run, rings, tmp_path):
@@ -416,22 +417,22 @@ def test_resume_without_a_checkpoint_starts_from_the_beginning(run, rings, tmp_p
 def test_a_forgotten_resume_loses_nothing(tmp_path):
     checkpoint = FitCheckpoint(tmp_path / "m.kmill")
     checkpoint.path.write_text("hours of work")
-    assert "starting anew" in checkpoint.prepare(resume=False)
+    assert "starting from the beginning" in checkpoint.prepare(resume=False)
     assert not checkpoint.path.exists()
-    assert "nothing was written" in checkpoint.after_interrupt()
+    assert "nothing was written" in checkpoint.describe_interrupt()[0]
     assert checkpoint.path.read_text() == "hours of work"
     checkpoint.prepare(resume=False)
-    checkpoint.after_failure()
+    checkpoint.restore()
     assert checkpoint.path.read_text() == "hours of work"
     checkpoint.prepare(resume=False)
     checkpoint.path.write_text("new")
-    assert "checkpoint kept" in checkpoint.after_interrupt()
+    assert "checkpoint kept" in checkpoint.describe_interrupt()[0]
     assert checkpoint.old.read_text() == "hours of work"
     checkpoint.remove()
     assert not list(tmp_path.iterdir())
 
 
-def test_a_checkpoint_of_other_settings_is_refused_with_the_move(run, rings, tmp_path):
+def test_a_checkpoint_of_other_settings_is_rejected_with_a_remedy(run, rings, tmp_path):
     out, checkpoint = tmp_path / "m.kmill", tmp_path / "m.kmill.checkpoint"
     checkpoint.write_bytes(b"not a checkpoint")
     code, _, err = run("fit", rings, "-t", "place", "-o", out, "--no-tune", "--resume", *SMALL)

@@ -84,4 +84,4 @@ def test_demo_prints_each_command_line(run, tmp_path, monkeypatch, fitted):
     assert [line[0] for line in lines] == ["fit", "evaluate", "compare"]
     for name, *arguments in lines:
         program.get_command(None, name).make_context(name, arguments)
-    assert f"The report, for a browser: {(tmp_path / 'report.html').as_uri()}" in out
+    assert f"Open the report in a browser: {(tmp_path / 'report.html').as_uri()}" in out

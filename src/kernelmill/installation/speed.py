@@ -1,6 +1,9 @@
-"""What `kernelmill bench` measures: contenders in turns, each with its answer checked."""
+"""How fast this installation is, compared with scikit-learn and the limits of the machine.
 
-# ruff: noqa: PLC0415 # scikit-learn waits until a contest runs
+The results are checked: a wrong one raises an error.
+"""
+
+# ruff: noqa: PLC0415 # scikit-learn is imported when a benchmark runs
 from __future__ import annotations
 
 import math
@@ -13,58 +16,65 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.errors import KernelmillError
 from kernelmill.random import Stream
 
-__all__ = ["Contender", "Contest", "contests"]
+__all__ = ["Benchmark", "Timing", "WrongResultError", "list_benchmarks"]
+
+
+class WrongResultError(KernelmillError):
+    """A benchmark computed a wrong result."""
 
 
 @dataclass(frozen=True)
-class Contender:
-    """A way to do it, its best time, and how far its answer is off."""
+class Timing:
+    """The best time of one implementation, and the error of its result."""
 
     name: str
     seconds: float
-    answer: float | None = None
+    error: float | None = None
 
 
 @dataclass(frozen=True)
-class Contest:
-    """Contenders at the same work; kernelmill is the first."""
+class Benchmark:
+    """Timings of several implementations on the same problem; kernelmill is the first."""
 
     title: str
     n_rows: int
-    answer_name: str
-    contenders: list[Contender]
+    error_name: str
+    timings: list[Timing]
 
     def as_json(self) -> dict[str, Any]:
-        """The contest, with the ratio of each time to that of kernelmill."""
-        made = asdict(self)
-        for each in made["contenders"]:
-            each["ratio"] = each["seconds"] / self.contenders[0].seconds
-        return made
+        """Return the fields, and the ratio of each time to that of kernelmill."""
+        record = asdict(self)
+        for each in record["timings"]:
+            each["ratio"] = each["seconds"] / self.timings[0].seconds
+        return record
 
 
-def contests(quick: bool) -> list[tuple[str, Callable[[], Contest]]]:
-    """The contests by name, to be run one by one.
+def list_benchmarks(quick: bool) -> list[tuple[str, Callable[[], Benchmark]]]:
+    """Return the names of the benchmarks and the functions that run them.
 
     Examples
     --------
-    >>> [name for name, run in contests(quick=True)]
+    >>> [name for name, run in list_benchmarks(quick=True)]
     ['Fastfood', 'TensorSketch', 'KernelClassifier']
     """
     return [
-        ("Fastfood", partial(_fastfood, quick)),
-        ("TensorSketch", partial(_tensor_sketch, quick)),
-        ("KernelClassifier", partial(_classifier, quick)),
+        ("Fastfood", partial(_time_fastfood, quick)),
+        ("TensorSketch", partial(_time_tensor_sketch, quick)),
+        ("KernelClassifier", partial(_time_classifier, quick)),
     ]
 
 
-def best_times(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The best time of each call in seconds; they take turns, so that slow spells hit them all.
+def measure_times(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Return the best time of each call in seconds.
+
+    The calls take turns, so that slow periods of the machine affect all of them.
 
     Examples
     --------
-    >>> sorted(best_times({"a": int, "b": float}, rounds=2))
+    >>> sorted(measure_times({"a": int, "b": float}, rounds=2))
     ['a', 'b']
     """
     best = dict.fromkeys(calls, math.inf)
@@ -76,7 +86,7 @@ def best_times(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[s
     return best
 
 
-def _fastfood(quick: bool) -> Contest:
+def _time_fastfood(quick: bool) -> Benchmark:
     from sklearn.kernel_approximation import RBFSampler
 
     from kernelmill.maps import Fastfood
@@ -86,7 +96,7 @@ def _fastfood(quick: bool) -> Contest:
     fast = Fastfood(n_components=n_components, gamma=0.5 / d, random_state=0).fit(X)
     peer = RBFSampler(n_components=n_components, gamma=0.5 / d, random_state=0).fit(X)
     out, other = np.empty((2, n, n_components), np.float32)
-    times = best_times(
+    times = measure_times(
         {
             "kernelmill Fastfood": partial(fast.transform, X),
             "scikit-learn RBFSampler": partial(peer.transform, X),
@@ -99,15 +109,15 @@ def _fastfood(quick: bool) -> Contest:
     # RBFSampler's variance is up to 2 / D for each value, Fastfood's half of it: the mean of 1600
     # errors is far below four standard deviations of one.
     bound = 4 * math.sqrt(2 / n_components)
-    answers = {
-        "kernelmill Fastfood": _kernel_error(fast.transform(X[:40]), exact, bound),
-        "scikit-learn RBFSampler": _kernel_error(peer.transform(X[:40]), exact, bound),
+    errors = {
+        "kernelmill Fastfood": _check_error(fast.transform(X[:40]), exact, bound),
+        "scikit-learn RBFSampler": _check_error(peer.transform(X[:40]), exact, bound),
     }
     title = f"Gaussian features of {n:,} rows, {d} -> {n_components}, float32"
-    return _contest(title, n, "kernel error", times, answers)
+    return _make_benchmark(title, n, "kernel error", times, errors)
 
 
-def _tensor_sketch(quick: bool) -> Contest:
+def _time_tensor_sketch(quick: bool) -> Benchmark:
     from sklearn.kernel_approximation import PolynomialCountSketch
 
     from kernelmill.maps import TensorSketch
@@ -123,7 +133,7 @@ def _tensor_sketch(quick: bool) -> Contest:
     }
     fast = TensorSketch(**settings, random_state=0).fit(X)
     peer = PolynomialCountSketch(**settings, random_state=0).fit(X)
-    times = best_times(
+    times = measure_times(
         {
             "kernelmill TensorSketch": partial(fast.transform, X),
             "scikit-learn PolynomialCountSketch": partial(peer.transform, X),
@@ -134,15 +144,15 @@ def _tensor_sketch(quick: bool) -> Contest:
     # The variance for rows of norm 1 and an added constant is at most (3² - 1) k(x, x)² / D
     # = 128 / D (Pham and Pagh); the mean of the errors is below two of its roots.
     bound = 2 * math.sqrt(128 / n_components)
-    answers = {
-        "kernelmill TensorSketch": _kernel_error(fast.transform(X[:40]), exact, bound),
-        "scikit-learn PolynomialCountSketch": _kernel_error(peer.transform(X[:40]), exact, bound),
+    errors = {
+        "kernelmill TensorSketch": _check_error(fast.transform(X[:40]), exact, bound),
+        "scikit-learn PolynomialCountSketch": _check_error(peer.transform(X[:40]), exact, bound),
     }
     title = f"Polynomial features (degree 2) of {n:,} rows, {d} -> {n_components}, float32"
-    return _contest(title, n, "kernel error", times, answers)
+    return _make_benchmark(title, n, "kernel error", times, errors)
 
 
-def _classifier(quick: bool) -> Contest:
+def _time_classifier(quick: bool) -> Benchmark:
     from sklearn.svm import SVC
 
     from kernelmill.learners import KernelClassifier
@@ -151,7 +161,7 @@ def _classifier(quick: bool) -> Contest:
     n, n_test, d = (4000 if quick else 8000), 2000, 8
     stream = Stream.from_seed(2)
     X = stream.substream("rows").normals((n + n_test, d), dtype=np.float32)
-    # A wavy border that no linear model follows, and a tenth of the labels turned.
+    # A wavy border that no linear model can follow, and a tenth of the labels flipped.
     y = (np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0) ^ (
         stream.substream("noise").uniforms(n + n_test) < 0.1
     )
@@ -160,7 +170,7 @@ def _classifier(quick: bool) -> Contest:
     ours = KernelClassifier(features, loss="squared_hinge", random_state=0)
     exact = SVC(gamma=0.5 / length_scale**2)
     train, test = slice(n), slice(n, None)
-    times = best_times(
+    times = measure_times(
         {
             "kernelmill KernelClassifier": partial(ours.fit, X[train], y[train]),
             "scikit-learn SVC, exact kernel": partial(exact.fit, X[train], y[train]),
@@ -174,27 +184,28 @@ def _classifier(quick: bool) -> Contest:
     mine, theirs = errors.values()
     # Four standard deviations of a difference of two shares near 0.15 of 2000 rows.
     if mine > theirs + 4 * math.sqrt(2 * 0.15 * 0.85 / n_test):
-        raise ValueError(
-            f"KernelClassifier should err about as often as SVC ({theirs:.1%}), got {mine:.1%}; "
-            "run kernelmill doctor"
+        raise WrongResultError(
+            f"the error of KernelClassifier must be close to that of SVC, {theirs:.1%}, "
+            f"got {mine:.1%}",
+            "run kernelmill doctor",
         )
     title = f"Training a classifier on {n:,} rows of {d} columns"
-    return _contest(title, n, "test error", times, errors)
+    return _make_benchmark(title, n, "test error", times, errors)
 
 
-def _kernel_error(z: NDArray[Any], exact: NDArray[Any], bound: float) -> float:
-    """The mean error of kernel values; one above the bound is a fault, not chance."""
+def _check_error(z: NDArray[Any], exact: NDArray[Any], bound: float) -> float:
+    """Return the mean error of kernel values; one above the bound is a defect, not chance."""
     error = float(np.abs(z.astype(float) @ z.T.astype(float) - exact).mean())
     if not error < bound:
-        raise ValueError(
-            f"kernel values should be off by less than {bound:.3g} on average, got {error:.3g}; "
-            "run kernelmill doctor"
+        raise WrongResultError(
+            f"the mean error of kernel values must be below {bound:.3g}, got {error:.3g}",
+            "run kernelmill doctor",
         )
     return error
 
 
-def _contest(
-    title: str, n_rows: int, answer_name: str, times: dict[str, float], answers: dict[str, float]
-) -> Contest:
-    contenders = [Contender(name, times[name], answers.get(name)) for name in times]
-    return Contest(title, n_rows, answer_name, contenders)
+def _make_benchmark(
+    title: str, n_rows: int, error_name: str, times: dict[str, float], errors: dict[str, float]
+) -> Benchmark:
+    timings = [Timing(name, times[name], errors.get(name)) for name in times]
+    return Benchmark(title, n_rows, error_name, timings)

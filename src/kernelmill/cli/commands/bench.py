@@ -1,4 +1,4 @@
-"""`kernelmill bench`: speed on this machine, beside scikit-learn and what the machine allows."""
+"""`kernelmill bench`: measure speed here, compared with scikit-learn and the machine's limits."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 import click
 from rich.table import Table
 
-from kernelmill.cli.figures import counted, duration, number, significant
 from kernelmill.cli.program.options import Command, general_options
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.progress import ProgressBars
-from kernelmill.installation.speed import Contest, contests
+from kernelmill.formatting import plain
+from kernelmill.installation.speed import Benchmark, list_benchmarks
 from kernelmill.runtime import get_isa, get_num_threads
 
 __all__ = ["command"]
@@ -20,55 +20,55 @@ __all__ = ["command"]
 @click.command(
     "bench",
     cls=Command,
-    short_help="Measure speed here, beside scikit-learn and the limits.",
+    short_help="Measure speed on this machine, compared with scikit-learn.",
     examples=[
         ("kernelmill bench --quick", "a few seconds"),
-        ("OMP_NUM_THREADS=1 kernelmill bench", "with one thread for everything"),
+        ("OMP_NUM_THREADS=1 kernelmill bench", "one thread for all libraries"),
     ],
 )
-@click.option("--quick", is_flag=True, help="Smaller problems and fewer rounds.")
+@click.option("--quick", is_flag=True, help="Smaller problems and fewer repetitions.")
 @general_options
 @click.pass_context
 def command(context: click.Context, quick: bool) -> None:
     """Measure the speed of kernelmill on this machine.
 
-    Beside it, in turns in the same run: scikit-learn doing the same, and the limits of the
-    machine (filling the output array, copying it). Ratios hold where times do not. Answers are
-    checked: a wrong one is an error, exit code 1. Under 30 seconds.
+    The same run times scikit-learn on the same problem and the limits of the machine (filling the
+    output array, copying it), in turns; compare ratios rather than times. Results are checked: a
+    wrong one is an error (exit code 1). Takes less than 30 seconds.
     """
     terminal = get_terminal(context)
     begin = time.perf_counter()
     with ProgressBars(terminal) as progress:
-        made = []
-        for name, run in contests(quick):
+        benchmarks = []
+        for name, run in list_benchmarks(quick):
             progress.start(name)
-            made.append(run())
+            benchmarks.append(run())
     record = {
         "instruction_set": get_isa(),
         "threads": get_num_threads(),
         "seconds": time.perf_counter() - begin,
-        "contests": [contest.as_json() for contest in made],
+        "benchmarks": [each.as_json() for each in benchmarks],
     }
     threads = get_num_threads()
-    first = f"{get_isa()}, {counted(threads, 'thread')}; best of several rounds in turns"
-    first += "; ratio: time over that of kernelmill"
-    terminal.give(record, first, *(part for contest in made for part in ("", _table(contest))))
+    first = f"{get_isa()}, {plain.count(threads, 'thread')}; best of several rounds; "
+    first += "ratio: time divided by that of kernelmill"
+    terminal.give(record, first, *(part for each in benchmarks for part in ("", _render(each))))
 
 
-def _table(contest: Contest) -> Table:
-    table = Table(title=contest.title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+def _render(benchmark: Benchmark) -> Table:
+    table = Table(title=benchmark.title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     table.add_column("", min_width=34)
     table.add_column("time", justify="right")
     table.add_column("rows/s", justify="right")
     table.add_column("ratio", justify="right")
-    table.add_column(contest.answer_name, justify="right")
-    ours = contest.contenders[0].seconds
-    for each in contest.contenders:
+    table.add_column(benchmark.error_name, justify="right")
+    ours = benchmark.timings[0].seconds
+    for each in benchmark.timings:
         table.add_row(
             each.name,
-            duration(each.seconds),
-            number(contest.n_rows / each.seconds),
+            plain.duration(each.seconds),
+            plain.count(benchmark.n_rows / each.seconds),
             f"{each.seconds / ours:.2g}x",
-            "" if each.answer is None else significant(each.answer, 3),
+            "" if each.error is None else plain.number(each.error, 3),
         )
     return table

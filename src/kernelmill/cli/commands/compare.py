@@ -1,6 +1,6 @@
-"""`kernelmill compare`: what kernels are worth on a data file, and what they cost."""
+"""`kernelmill compare`: error and cost of kernel machines and a linear model on a data file."""
 
-# ruff: noqa: PLC0415 # workflows wait until the command runs
+# ruff: noqa: PLC0415 # workflows are imported when the command runs
 from __future__ import annotations
 
 from typing import Any
@@ -11,22 +11,23 @@ from kernelmill.cli.program.files import check_output
 from kernelmill.cli.program.options import (
     Command,
     Option,
+    data_argument,
     drop_option,
     general_options,
     missing_option,
     report_option,
-    seed_range,
+    seed_option,
     table_options,
     task_option,
-    thread_range,
+    threads_option,
 )
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.progress import ProgressBars
-from kernelmill.cli.render.results import comparison_tables, json_of
+from kernelmill.cli.render.results import build_json, render_comparison
 
 __all__ = ["command"]
 
-_CONTEST = "Comparison"
+_COMPARISON = "Comparison"
 
 
 @click.command(
@@ -36,77 +37,60 @@ _CONTEST = "Comparison"
     examples=[
         ("kernelmill compare wine.csv --target quality", "error, time and memory of each"),
         ("kernelmill compare adult.data -t 14 --missing impute --report c.html", "with plots"),
-        ("kernelmill compare a.csv -t y -n 512 -n 8192", "at these numbers of features"),
+        ("kernelmill compare a.csv -t y -n 512 -n 8192", "with 512 and 8192 features"),
     ],
 )
-@click.argument("data", nargs=-1, required=True)
+@data_argument
 @click.option(
     "--target",
     "-t",
     cls=Option,
-    section=_CONTEST,
+    section=_COMPARISON,
     metavar="COL",
-    help="The column to predict: its name, or its index from 0.",
+    help="Column to predict: its name, or its index from 0.",
 )
-@task_option(_CONTEST)
+@task_option(_COMPARISON)
 @click.option(
     "--n-components",
     "-n",
     cls=Option,
-    section=_CONTEST,
+    section=_COMPARISON,
     type=click.IntRange(min=1),
     multiple=True,
     metavar="N",
-    help="Number of features; repeat for more. 256, 1024 and 4096 by default.",
+    help="Number of features; may be repeated. Default: 256, 1024 and 4096.",
 )
-@missing_option(_CONTEST)
-@drop_option(_CONTEST)
+@missing_option(_COMPARISON)
+@drop_option(_COMPARISON)
 @click.option(
     "--kernel",
     cls=Option,
-    section=_CONTEST,
+    section=_COMPARISON,
     metavar="NAME",
-    help="A shift-invariant kernel: gaussian (the default), matern, cauchy, ...",
+    help="Shift-invariant kernel: gaussian (the default), matern, cauchy, ...",
 )
 @click.option(
     "--rows",
     cls=Option,
-    section=_CONTEST,
+    section=_COMPARISON,
     type=click.IntRange(min=10),
     default=50_000,
     show_default=True,
     metavar="N",
-    help="How many rows to train on at most.",
+    help="Maximum number of training rows.",
 )
 @click.option(
     "--exact-rows",
     cls=Option,
-    section=_CONTEST,
+    section=_COMPARISON,
     type=click.IntRange(min=10),
     default=5_000,
     show_default=True,
     metavar="N",
-    help="How many of them the exact machine gets at most.",
+    help="Maximum number of training rows of the exact kernel machine.",
 )
-@click.option(
-    "--threads",
-    "n_threads",
-    cls=Option,
-    section=_CONTEST,
-    type=thread_range,
-    metavar="N",
-    help="Threads of the native core. All CPUs by default.",
-)
-@click.option(
-    "--seed",
-    cls=Option,
-    section=_CONTEST,
-    type=seed_range,
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Of all random choices.",
-)
+@threads_option(_COMPARISON)
+@seed_option(_COMPARISON)
 @table_options
 @report_option
 @general_options
@@ -114,41 +98,35 @@ _CONTEST = "Comparison"
 def command(
     context: click.Context,
     /,
-    data: tuple[str, ...],
+    source: str | list[str],
     n_components: tuple[int, ...],
-    seed: int,
     report: str | None,
     table: dict[str, Any],
     **settings: Any,
 ) -> None:
     """Train a linear model, kernel machines on random features, and the exact kernel machine.
 
-    On the same rows of DATA; the exact machine, whose cost grows with the square of their number,
-    on a part of them where there are many. Shows test error, time and memory of each.
+    All are trained on the same rows of DATA. The exact machine gets a subset if there are many
+    rows, because its cost grows with the square of their number. Shows test error, time and memory
+    of each model.
     """
     terminal = get_terminal(context)
-    page = None if report is None else check_output("--report", report, data)
+    page = None if report is None else check_output("report", report, source)
     from kernelmill.workflows import compare_table
 
     if n_components:
         settings["n_components"] = n_components
     with ProgressBars(terminal) as progress:
-        comparison = compare_table(
-            list(data) if len(data) > 1 else data[0],
-            **settings,
-            **table,
-            random_state=seed,
-            progress=progress,
-        )
+        comparison = compare_table(source, **settings, **table, progress=progress)
     if page is not None:
         from kernelmill.report import write_report
 
         write_report(page, comparison=comparison)
     terminal.give(
         {
-            "comparison": json_of(comparison),
+            "comparison": build_json(comparison),
             "report": None if page is None else str(page),
         },
-        *comparison_tables(comparison, progress.said),
+        *render_comparison(comparison, progress.shown_notes),
         *([] if page is None else ["", f"Report: {page}"]),
     )

@@ -1,4 +1,4 @@
-"""`kernelmill completion`: the script that completes commands and options in a shell."""
+"""`kernelmill completion`: print a shell script that completes commands and options."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from kernelmill.cli.program.terminal import get_terminal
 
 __all__ = ["command"]
 
-# Where each shell looks, without a change to its start-up files where that is possible.
+# Where each shell looks for completions, if possible without changes to its start-up files.
 PLACES = {
     "bash": "~/.local/share/bash-completion/completions/kernelmill",
     "zsh": "~/.zfunc/_kernelmill",
     "fish": "~/.config/fish/completions/kernelmill.fish",
 }
 HINTS = {
-    "zsh": "Have `fpath+=~/.zfunc; autoload -Uz compinit; compinit` in ~/.zshrc.",
+    "zsh": "Add `fpath+=~/.zfunc; autoload -Uz compinit; compinit` to ~/.zshrc.",
 }
 
 
 @click.command(
     "completion",
     cls=Command,
-    short_help="Print a script that completes commands in a shell.",
+    short_help="Print a completion script for a shell.",
     examples=[
-        ("kernelmill completion bash", "show the script, and where to put it"),
-        (f"kernelmill completion fish > {PLACES['fish']}", "put it there"),
+        ("kernelmill completion bash", "print the script, and where to put it"),
+        (f"kernelmill completion fish > {PLACES['fish']}", "install it"),
     ],
 )
 @click.argument("shell", type=click.Choice(list(PLACES)))
 @general_options
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print the script that completes commands and options in SHELL.
+    """Print a script that completes commands and options in SHELL.
 
-    The script goes to stdout, where to put it to stderr. New shells have the completion.
+    The script is printed on stdout, where to put it on stderr. It works in new shells.
     """
     terminal = get_terminal(context)
     found = get_completion_class(shell)
@@ -49,5 +49,5 @@ def command(context: click.Context, shell: str) -> None:
     terminal.give({"shell": shell, "place": PLACES[shell], "script": script})
     if not terminal.json:
         click.echo(script)
-    place = f"put this into {PLACES[shell]} (make its folder first) and open a new shell"
+    place = f"put this into {PLACES[shell]} (create its folder first) and open a new shell"
     terminal.note(f"{place}. {HINTS[shell]}" if shell in HINTS else f"{place}.")

@@ -1,6 +1,6 @@
-"""`kernelmill demo`: the whole way on handwritten digits, without a network."""
+"""`kernelmill demo`: train, evaluate and compare on handwritten digits, without a network."""
 
-# ruff: noqa: PLC0415 # scikit-learn and workflows wait until the command runs
+# ruff: noqa: PLC0415 # scikit-learn and workflows are imported when the command runs
 from __future__ import annotations
 
 import time
@@ -9,16 +9,16 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.figures import duration, number, size
 from kernelmill.cli.program.options import Command, general_options
 from kernelmill.cli.program.terminal import Terminal, get_terminal
 from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import (
-    comparison_tables,
-    evaluation_tables,
-    json_of,
-    summary_tables,
+    build_json,
+    render_comparison,
+    render_evaluation,
+    render_summary,
 )
+from kernelmill.formatting import plain
 from kernelmill.runtime.blas import one_blas_thread
 
 __all__ = ["command"]
@@ -30,8 +30,8 @@ N_COMPONENTS = (64, 256, 1024)  # a thousand images do not need more
 @click.command(
     "demo",
     cls=Command,
-    short_help="See it work on handwritten digits.",
-    examples=[("kernelmill demo --out digits", "files into the folder digits")],
+    short_help="Take a tour with handwritten digits.",
+    examples=[("kernelmill demo --out digits", "write the files to the folder digits")],
 )
 @click.option(
     "--out",
@@ -39,32 +39,32 @@ N_COMPONENTS = (64, 256, 1024)  # a thousand images do not need more
     metavar="FOLDER",
     default="kernelmill-demo",
     show_default=True,
-    help="Where the files go; made if it is not there.",
+    help="Folder for the files; created if it does not exist.",
 )
 @general_options
 @click.pass_context
 def command(context: click.Context, out: str) -> None:
     """Train, evaluate and compare on handwritten digits, and write a report.
 
-    The images ship with scikit-learn and are written as CSV files first: what follows is what any
-    data file gets. Each step is shown with its command line. Under a minute.
+    The images come with scikit-learn and are written to CSV files first; the rest works the same
+    way with any data file. Each step is shown with its command line. Takes less than a minute.
     """
     terminal = get_terminal(context)
     begin = time.perf_counter()
-    # Products of a thousand rows are too small for two threads of BLAS, which would only wait.
+    # Products of a thousand rows are too small for two BLAS threads, which would only wait.
     with one_blas_thread():
-        record = _shown(terminal, Path(out))
+        record = _run_steps(terminal, Path(out))
     seconds = time.perf_counter() - begin
     page = Path(record["report"]).resolve().as_uri()
     terminal.give(
         {**record, "seconds": seconds},
         "",
-        f"Done in {duration(seconds)}. The report, for a browser: {page}",
+        f"Done in {plain.duration(seconds)}. Open the report in a browser: {page}",
     )
 
 
-def _shown(terminal: Terminal, folder: Path) -> dict[str, Any]:
-    """Run the commands in their order and show each with its result."""
+def _run_steps(terminal: Terminal, folder: Path) -> dict[str, Any]:
+    """Run the commands one after the other and print each with its result."""
     from kernelmill.report import write_report
     from kernelmill.workflows import compare_table, fit_table
 
@@ -73,43 +73,43 @@ def _shown(terminal: Terminal, folder: Path) -> dict[str, Any]:
     path, page = folder / "digits.kmill", folder / "report.html"
     n_train = write_digits(train, test)
     terminal.show(
-        f"Handwritten digits: {number(n_train)} images to train, {number(N_TEST)} to test, "
-        "64 pixels each"
+        f"Handwritten digits: {plain.count(n_train)} images for training, "
+        f"{plain.count(N_TEST)} for testing, 64 pixels each"
     )
     n_components = N_COMPONENTS[-1]
     terminal.show("", f"$ kernelmill fit {train} --target digit -n {n_components} --out {path}")
     with ProgressBars(terminal) as progress:
         model = fit_table(str(train), "digit", n_components=n_components, progress=progress)
         model.save(path)
-    terminal.show(*summary_tables(model.summary, progress.said))
-    terminal.show(f"Model: {path} ({size(path.stat().st_size)})")
+    terminal.show(*render_summary(model.summary, progress.shown_notes))
+    terminal.show(f"Model: {path} ({plain.size(path.stat().st_size)})")
     terminal.show("", f"$ kernelmill evaluate {path} {test}")
     with ProgressBars(terminal) as progress:
         evaluation = model.evaluate_table(str(test), progress=progress)
-    terminal.show(*evaluation_tables(evaluation, progress.said))
+    terminal.show(*render_evaluation(evaluation, progress.shown_notes))
     sizes = " ".join(f"-n {n}" for n in N_COMPONENTS)
     terminal.show("", f"$ kernelmill compare {train} --target digit {sizes}")
     with ProgressBars(terminal) as progress:
         comparison = compare_table(
             str(train), "digit", n_components=N_COMPONENTS, progress=progress
         )
-    terminal.show(*comparison_tables(comparison, progress.said))
+    terminal.show(*render_comparison(comparison, progress.shown_notes))
     terminal.show(
-        "With a thousand rows the exact machine is quick; its cost grows with their square."
+        "With a thousand rows the exact machine is fast; its cost grows with their square."
     )
     write_report(page, fit=model.summary, evaluation=evaluation, comparison=comparison)
     return {
         "folder": str(folder),
         "model": str(path),
         "report": str(page),
-        "summary": json_of(model.summary),
-        "evaluation": json_of(evaluation),
-        "comparison": json_of(comparison),
+        "summary": build_json(model.summary),
+        "evaluation": build_json(evaluation),
+        "comparison": build_json(comparison),
     }
 
 
 def write_digits(train: Path, test: Path) -> int:
-    """Write the images as two CSV files with a header; how many are in the first one."""
+    """Write the images to two CSV files with a header; return the number in the first one."""
     import numpy as np
     from sklearn.datasets import load_digits
 

@@ -1,74 +1,70 @@
-"""`kernelmill doctor`: what this installation runs on, and whether it works."""
+"""`kernelmill doctor`: show what this installation runs on, and test whether it works."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from pathlib import Path
 
 import click
 from rich.table import Table
 
-from kernelmill.cli.figures import size
-from kernelmill.cli.machine import blas_libraries, core, memory, versions
+from kernelmill.cli.program.errors import FAILED
 from kernelmill.cli.program.options import Command, general_options
 from kernelmill.cli.program.terminal import Terminal, get_terminal
-from kernelmill.cli.self_test import Check, self_test
+from kernelmill.cli.render.results import make_pairs_table
+from kernelmill.installation import checks
+from kernelmill.installation.checks import Check
 
 __all__ = ["command"]
-
-OLDEST_PYTHON = (3, 11)
-LEAST_DISK = 100e6  # bytes; models and predictions need some
 
 
 @click.command(
     "doctor",
     cls=Command,
-    short_help="Show versions, instruction set, threads; test that it works.",
-    examples=[("kernelmill doctor --json > doctor.json", "what to attach to a report of a fault")],
+    short_help="Show versions and hardware, and test the installation.",
+    examples=[("kernelmill doctor --json > doctor.json", "attach this to a bug report")],
 )
 @general_options
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Show what this installation runs on, and test that it works.
+    """Show what this installation runs on, and test whether it works.
 
-    Versions, instruction set, threads, BLAS, memory and disk; then a self-test of a few seconds:
-    random bits against stored ones, equal bits on every instruction set, the error of a kernel
-    approximation against its bound, a model saved and loaded. Exit code 1 if something fails.
+    Shows versions, instruction set, threads, BLAS, memory and disk. A self-test of a few seconds
+    compares random bits with stored ones, results across instruction sets, the error of a kernel
+    approximation with its bound, and predictions before and after saving a model. The exit code is
+    1 if a test fails.
     """
     terminal = get_terminal(context)
-    found = versions()
-    parts = {**core(), "BLAS": blas_libraries(), **memory(), "terminal": _screen(terminal)}
-    checks = [_all_there(found), _enough_disk(), *self_test()]
-    record = {
-        "versions": found,
-        "machine": parts,
-        "checks": [vars(check) for check in checks],
-        "good": all(check.good for check in checks),
+    versions = checks.list_versions()
+    machine = {
+        **checks.describe_core(),
+        "BLAS": checks.describe_blas(),
+        **checks.describe_memory(),
+        "terminal": _describe_terminal(terminal),
     }
-    terminal.give(record, _pairs(found), "", _pairs(parts), "", _results(checks), *_advice(checks))
-    if not record["good"]:
+    results = [checks.check_packages(versions), checks.check_disk(), *checks.run_self_test()]
+    record = {
+        "versions": versions,
+        "machine": machine,
+        "checks": [vars(check) for check in results],
+        "passed": all(check.passed for check in results),
+    }
+    terminal.give(
+        record,
+        make_pairs_table(versions),
+        "",
+        make_pairs_table(machine),
+        "",
+        _render_checks(results),
+        *_render_conclusion(results),
+    )
+    if not record["passed"]:
         if terminal.quiet:
-            terminal.err().print(*_advice(checks), sep="\n", soft_wrap=True)
-        context.exit(1)
+            terminal.err().print(*_render_conclusion(results), sep="\n", soft_wrap=True)
+        context.exit(FAILED)
 
 
-def _all_there(found: dict[str, str]) -> Check:
-    missing = [name for name, number in found.items() if number == "missing"]
-    if missing:
-        move = f"pip install {' '.join(missing)}"
-        return Check("packages", False, f"missing: {', '.join(missing)}", move)
-    return Check("packages", True, "all there")
-
-
-def _enough_disk() -> Check:
-    free = shutil.disk_usage(Path.cwd()).free
-    move = "free some space, or work in a folder on another disk"
-    return Check("disk", free >= LEAST_DISK, f"{size(free)} free here", move)
-
-
-def _screen(terminal: Terminal) -> str:
+def _describe_terminal(terminal: Terminal) -> str:
     console = terminal.out()
     kind = "a terminal" if console.is_terminal else "not a terminal"
     colour = console.color_system if console.color_system and not console.no_color else "no colour"
@@ -76,33 +72,24 @@ def _screen(terminal: Terminal) -> str:
     return f"stdout is {kind}, {console.width} columns, {colour}, {sys.stdout.encoding} {name}"
 
 
-def _pairs(values: dict[str, str]) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in values.items():
-        table.add_row(name, value)
-    return table
-
-
-def _results(checks: list[Check]) -> Table:
+def _render_checks(results: list[Check]) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for check in checks:
-        table.add_row("good" if check.good else "FAILED", check.name, check.finding)
+    for check in results:
+        table.add_row("ok" if check.passed else "FAILED", check.name, check.finding)
     return table
 
 
-def _advice(checks: list[Check]) -> list[str]:
-    failed = [check for check in checks if not check.good]
+def _render_conclusion(results: list[Check]) -> list[str]:
+    failed = [check for check in results if not check.passed]
     if not failed:
         return ["", "Everything works."]
-    moves: dict[str, list[str]] = {}
+    names_by_remedy: dict[str, list[str]] = {}
     for check in failed:
-        moves.setdefault(check.move, []).append(check.name)
+        names_by_remedy.setdefault(check.remedy, []).append(check.name)
     lines = [""]
-    for move, names in moves.items():
-        lines += [f"error: failed: {', '.join(names)}", f"try: {move}"]
+    for remedy, names in names_by_remedy.items():
+        lines += [f"error: failed: {', '.join(names)}", f"try: {remedy}"]
     return lines

@@ -1,6 +1,6 @@
 """`kernelmill fit`: from a data file to a model file."""
 
-# ruff: noqa: PLC0415 # workflows wait until the command runs
+# ruff: noqa: PLC0415 # workflows are imported when the command runs
 from __future__ import annotations
 
 import json
@@ -8,24 +8,27 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.figures import size
-from kernelmill.cli.program.errors import Interrupted
+from kernelmill.cli.program.errors import Interrupted, UsageError
 from kernelmill.cli.program.files import FitCheckpoint, check_output, default_model_name
 from kernelmill.cli.program.options import (
     Command,
     Option,
+    data_argument,
     drop_option,
     general_options,
     missing_option,
     report_option,
-    seed_range,
+    seed_option,
     table_options,
     task_option,
-    thread_range,
+    threads_option,
 )
 from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.cli.render.messages import find_parameter
 from kernelmill.cli.render.progress import ProgressBars
-from kernelmill.cli.render.results import json_of, summary_tables
+from kernelmill.cli.render.results import build_json, render_summary
+from kernelmill.errors import KernelmillError, Message, Remedy
+from kernelmill.formatting import plain
 
 __all__ = ["command"]
 
@@ -40,33 +43,33 @@ MAPS = [
     "count_sketch",
 ]
 LOSSES = ["log_loss", "hinge", "squared_hinge", "squared"]
-_OWN_OPTIONS = {
-    "n_components": "-n N",
-    "random_state": "--seed N",
-    "n_threads": "--threads N",
-    "length_scale": "--length-scale X",
-}
 _MODEL = "Model"
 _TRAINING = "Training"
 
 
-def map_options(
-    _: click.Context, __: click.Parameter, given: tuple[str, ...]
+def _parse_map_options(
+    context: click.Context, _: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, Any] | None:
-    """NAME=VALUE as a dict; values are numbers, true, false, null or else texts."""
-    found: dict[str, Any] = {}
+    """Return NAME=VALUE pairs as a dict; values are JSON, or else strings."""
+    options: dict[str, Any] = {}
     for each in given:
         name, sign, value = each.partition("=")
         if not sign or not name:
-            raise click.BadParameter(f"{each!r} should be NAME=VALUE, such as degree=3")
+            raise UsageError(
+                f"must be NAME=VALUE, such as degree=3, got {each!r}", parameter="map_options"
+            )
         name = name.replace("-", "_")
-        if name in _OWN_OPTIONS:
-            raise click.BadParameter(f"{name} has an option of its own; use {_OWN_OPTIONS[name]}")
+        if find_parameter(name, context.command) is not None:
+            raise UsageError(
+                f"must not set {name}",
+                Remedy("use the option for it", **{name: ...}),
+                parameter="map_options",
+            )
         try:
-            found[name] = json.loads(value)
+            options[name] = json.loads(value)
         except ValueError:
-            found[name] = value
-    return found or None
+            options[name] = value
+    return options or None
 
 
 @click.command(
@@ -74,22 +77,31 @@ def map_options(
     cls=Command,
     short_help="Train a model on a data file.",
     examples=[
-        ("kernelmill fit wine.csv --target quality", "a good model with no other setting"),
-        ("kernelmill fit adult.data -t 14 --missing impute -o adult.kmill", "no header: by index"),
-        ("kernelmill fit 'part-*.parquet' -t label --report fit.html", "many files, and a page"),
-        ("kernelmill fit a.csv -t y --map tensor_sketch --map-option degree=3", "polynomials"),
-        ("kernelmill fit big.csv -t y --resume", "go on after Ctrl-C or a crash"),
-        ("kernelmill fit a.csv -t y --json | jq .summary.held_out.metrics", "for programs"),
+        ("kernelmill fit wine.csv --target quality", "all other settings are chosen automatically"),
+        (
+            "kernelmill fit adult.data -t 14 --missing impute -o adult.kmill",
+            "no header: the target by its index",
+        ),
+        (
+            "kernelmill fit 'part-*.parquet' -t label --report fit.html",
+            "many files, a report",
+        ),
+        (
+            "kernelmill fit a.csv -t y --map tensor_sketch --map-option degree=3",
+            "polynomial kernel",
+        ),
+        ("kernelmill fit big.csv -t y --resume", "resume after Ctrl-C or a crash"),
+        ("kernelmill fit a.csv -t y --json | jq .summary.held_out.metrics", "JSON for programs"),
     ],
 )
-@click.argument("data", nargs=-1, required=True)
+@data_argument
 @click.option(
     "--target",
     "-t",
     cls=Option,
     section=_MODEL,
     metavar="COL",
-    help="The column to predict: its name, or its index from 0. Not needed for files that carry "
+    help="Column to predict: its name, or its index from 0. Not needed for files that contain "
     "labels (svmlight, idx, npz with y).",
 )
 @click.option(
@@ -98,7 +110,8 @@ def map_options(
     cls=Option,
     section=_MODEL,
     metavar="MODEL",
-    help="The model file; overwritten if it exists. By default DATA's name with .kmill, here.",
+    help="Model file; overwritten if it exists. Default: the name of DATA with .kmill, in the "
+    "current folder.",
 )
 @task_option(_MODEL)
 @click.option(
@@ -110,14 +123,14 @@ def map_options(
     metavar="MAP",
     default="fastfood",
     show_default=True,
-    help=f"The feature map: {', '.join(MAPS)}.",
+    help=f"Feature map: {', '.join(MAPS)}.",
 )
 @click.option(
     "--kernel",
     cls=Option,
     section=_MODEL,
     metavar="NAME",
-    help="The kernel, for maps that have a choice: gaussian (the default), matern, laplacian (with "
+    help="Kernel, for maps that support several: gaussian (the default), matern, laplacian (with "
     "random_fourier), ...",
 )
 @click.option(
@@ -127,8 +140,8 @@ def map_options(
     section=_MODEL,
     metavar="NAME=VALUE",
     multiple=True,
-    callback=map_options,
-    help="A further parameter of the map, such as degree=3 (tensor_sketch). Repeat for more.",
+    callback=_parse_map_options,
+    help="Another parameter of the map, such as degree=3 (tensor_sketch). May be repeated.",
 )
 @click.option(
     "--n-components",
@@ -137,8 +150,8 @@ def map_options(
     section=_MODEL,
     type=click.IntRange(min=1),
     metavar="N",
-    help="Number of features; more are better and slower. By default 4096 for classes, 2048 for "
-    "numbers.",
+    help="Number of features; more are more accurate and slower. Default: 4096 for "
+    "classification, 2048 for regression.",
 )
 @click.option(
     "--length-scale",
@@ -146,7 +159,7 @@ def map_options(
     section=_MODEL,
     type=float,
     metavar="X",
-    help="Distance of rows over which the kernel falls. Tuned by default.",
+    help="Length scale (bandwidth) of the kernel. Tuned by default.",
 )
 @click.option(
     "--alpha",
@@ -154,7 +167,7 @@ def map_options(
     section=_MODEL,
     type=float,
     metavar="X",
-    help="Penalty of large weights. Tuned by default.",
+    help="Strength of the L2 penalty. Tuned by default.",
 )
 @click.option(
     "--loss",
@@ -162,7 +175,7 @@ def map_options(
     section=_MODEL,
     type=click.Choice(LOSSES),
     metavar="LOSS",
-    help=f"Loss of classifiers: {', '.join(LOSSES)}. log_loss has probabilities.",
+    help=f"Loss for classification: {', '.join(LOSSES)}. Only log_loss gives probabilities.",
 )
 @click.option(
     "--weights",
@@ -171,15 +184,15 @@ def map_options(
     type=click.Choice(["float16", "float32", "float64"]),
     default="float32",
     show_default=True,
-    help="Weights in the file; float16 halves it, float64 keeps every bit.",
+    help="Precision of the weights in the file: float16 halves its size, float64 is lossless.",
 )
 @click.option(
     "--tune/--no-tune",
     cls=Option,
     section=_TRAINING,
     default=True,
-    help="Search length scale and alpha on a part of the rows. On by default; without it fits are "
-    "quicker, and often much worse.",
+    help="Tune length scale and alpha on a sample of the rows. On by default; without it, fits are "
+    "faster and often much less accurate.",
 )
 @missing_option(_TRAINING)
 @drop_option(_TRAINING)
@@ -189,8 +202,8 @@ def map_options(
     section=_TRAINING,
     type=click.FloatRange(min=0, max=0.9),
     metavar="SHARE",
-    help="Share of the rows that are kept out of training to measure the error. By default a "
-    "tenth, at most 10,000 rows.",
+    help="Share of the rows to hold out from training to measure the error. Default: 0.1, at most "
+    "10,000 rows.",
 )
 @click.option(
     "--epochs",
@@ -198,33 +211,17 @@ def map_options(
     section=_TRAINING,
     type=click.IntRange(min=1),
     metavar="N",
-    help="Passes over the rows (classes). By default at least 4.",
+    help="Passes over the rows (classification). Default: at least 4.",
 )
-@click.option(
-    "--seed",
-    cls=Option,
-    section=_TRAINING,
-    type=seed_range,
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Of all random choices: the same seed, the same model.",
-)
-@click.option(
-    "--threads",
-    cls=Option,
-    section=_TRAINING,
-    type=thread_range,
-    metavar="N",
-    help="Threads of the native core. All CPUs by default.",
-)
+@seed_option(_TRAINING)
+@threads_option(_TRAINING)
 @click.option(
     "--resume",
     cls=Option,
     section=_TRAINING,
     is_flag=True,
-    help="Go on from MODEL.checkpoint, which training writes now and then and removes when it is "
-    "done. Without this option training starts anew; an earlier checkpoint is kept as "
+    help="Resume from MODEL.checkpoint, which training writes regularly and removes at the end. "
+    "Without this option training starts from the beginning; an earlier checkpoint is kept as "
     "MODEL.checkpoint.old until the new model is written.",
 )
 @click.option(
@@ -235,7 +232,7 @@ def map_options(
     default=60.0,
     show_default=True,
     metavar="S",
-    help="How often the checkpoint is written.",
+    help="Seconds between two checkpoints.",
 )
 @table_options
 @report_option
@@ -244,12 +241,10 @@ def map_options(
 def command(
     context: click.Context,
     /,
-    data: tuple[str, ...],
+    source: str | list[str],
     *,
     out: str | None,
     weights: str,
-    seed: int,
-    threads: int | None,
     resume: bool,
     report: str | None,
     table: dict[str, Any],
@@ -257,69 +252,65 @@ def command(
 ) -> None:
     """Train a kernel machine on DATA and write it to a model file.
 
-    DATA is CSV or other delimited text (also .gz), Parquet, Arrow, NPY, NPZ, idx or svmlight;
-    several files, or a pattern in quotes, are one table. Columns of text become categories, numbers
-    are standardized, and the model file remembers how.
+    DATA is CSV or other delimited text (also compressed), Parquet, Arrow, NPY, NPZ, idx or
+    svmlight. Several files, or a pattern in quotes, are read as one table. Strings become
+    categories and numbers are standardized; the model file stores how.
     """
     terminal = get_terminal(context)
+    first = source if isinstance(source, str) else source[0]
     opening = None
     if out is None:
-        out = default_model_name(data[0])
-        opening = f"the model goes to {out} (--out MODEL for another name)"
-    path = check_output("--out", out, data)
-    page = None if report is None else check_output("--report", report, [*data, out])
+        out = default_model_name(first)
+        opening = f"the model will be written to {out} (--out MODEL for another name)"
+    path = check_output("out", out, source)
+    page = None if report is None else check_output("report", report, source, out)
     from kernelmill.workflows import fit_table
 
     checkpoint = FitCheckpoint(path)
-    said = checkpoint.prepare(resume)
-    if said:
-        terminal.note(said)
+    if (note := checkpoint.prepare(resume)) is not None:
+        terminal.note(note)
     try:
         with ProgressBars(terminal, opening) as progress:
             model = fit_table(
-                list(data) if len(data) > 1 else data[0],
-                **settings,
-                **table,
-                random_state=seed,
-                n_threads=threads,
-                checkpoint=checkpoint.path,
-                progress=progress,
+                source, **settings, **table, checkpoint=checkpoint.path, progress=progress
             )
         model.save(path, weights=weights)
     except KeyboardInterrupt:
-        raise Interrupted(checkpoint.after_interrupt()) from None
-    except BaseException:
-        kept = checkpoint.after_failure()
-        if kept:
-            terminal.note(kept)
+        raise Interrupted(*checkpoint.describe_interrupt()) from None
+    except BaseException as error:
+        if (note := checkpoint.restore()) is not None:
+            terminal.note(note)
+        if isinstance(error, KernelmillError) and type(error).__name__ == "CheckpointError":
+            remedy = "run again without --resume to start from the beginning"
+            error.message = Message(error.message.problem, remedy)
         raise
     checkpoint.remove()
     if page is not None:
         from kernelmill.report import write_report
 
         write_report(page, fit=model.summary, model=str(path))
-    record = {
-        "model": str(path),
-        "bytes": path.stat().st_size,
-        "report": None if page is None else str(page),
-        "summary": json_of(model.summary),
-    }
+    n_bytes = path.stat().st_size
     terminal.give(
-        record,
-        *summary_tables(model.summary, progress.said),
+        {
+            "model": str(path),
+            "bytes": n_bytes,
+            "report": None if page is None else str(page),
+            "summary": build_json(model.summary),
+        },
+        *render_summary(model.summary, progress.shown_notes),
         "",
-        f"Model: {path} ({size(path.stat().st_size)})",
+        f"Model: {path} ({plain.size(n_bytes)})",
         *([] if page is None else [f"Report: {page}"]),
-        f"Next: kernelmill predict {path} {_new_name(data[0], table)} --out predictions.csv",
+        f"Next: kernelmill predict {path} {_suggest_name(first, table)} --out predictions.csv",
     )
 
 
-def _new_name(data: str, table: dict[str, Any]) -> str:
-    """What a file of new rows might be called; text files go by many names."""
+def _suggest_name(data: str, table: dict[str, Any]) -> str:
+    """Return a name for a file of new rows; text files have many suffixes."""
     from kernelmill.io.sources import detect_format, source_files
 
     try:
         is_text = detect_format(source_files(data)[0], table.get("format")) == "text"
-    except OSError:  # gone while the model was trained
+    except OSError:  # the file was removed during training
         is_text = False
     return "NEW.csv" if is_text else "NEW"

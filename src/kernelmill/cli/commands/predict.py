@@ -1,4 +1,4 @@
-"""`kernelmill predict`: predictions of a model for the rows of a table, in a file."""
+"""`kernelmill predict`: write the predictions for the rows of a table to a file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.figures import counted, duration, number
 from kernelmill.cli.program.errors import Interrupted
 from kernelmill.cli.program.files import check_output, load_table_model
-from kernelmill.cli.program.options import Command, Option, general_options, new_table_options
+from kernelmill.cli.program.options import (
+    Command,
+    Option,
+    data_argument,
+    general_options,
+    new_table_options,
+)
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.progress import ProgressBars
+from kernelmill.formatting import plain
 
 __all__ = ["command"]
 
@@ -24,13 +30,19 @@ _RESULT = "Predictions"
     cls=Command,
     short_help="Predict the target of new rows.",
     examples=[
-        ("kernelmill predict adult.kmill new.csv --out answers.csv", "the predicted classes"),
-        ("kernelmill predict adult.kmill new.csv -o p.parquet --probabilities", "and how sure"),
-        ("kernelmill predict wine.kmill new.csv -o w.csv --std --keep-columns", "beside the data"),
+        ("kernelmill predict adult.kmill new.csv --out predictions.csv", "predicted classes"),
+        (
+            "kernelmill predict adult.kmill new.csv -o p.parquet --probabilities",
+            "probabilities",
+        ),
+        (
+            "kernelmill predict wine.kmill new.csv -o w.csv --std --keep-columns",
+            "beside the data",
+        ),
     ],
 )
 @click.argument("model")
-@click.argument("data", nargs=-1, required=True)
+@data_argument
 @click.option(
     "--out",
     "-o",
@@ -45,21 +57,21 @@ _RESULT = "Predictions"
     cls=Option,
     section=_RESULT,
     is_flag=True,
-    help="Add a column for each class (models of log_loss).",
+    help="Add a column with the probability of each class (models with log_loss).",
 )
 @click.option(
     "--std",
     cls=Option,
     section=_RESULT,
     is_flag=True,
-    help="Add standard deviations of new observations (regression).",
+    help="Add the predictive standard deviation (regression).",
 )
 @click.option(
     "--keep-columns",
     cls=Option,
     section=_RESULT,
     is_flag=True,
-    help="Put the columns of DATA in front.",
+    help="Include the columns of DATA, before the predictions.",
 )
 @new_table_options
 @general_options
@@ -67,7 +79,7 @@ _RESULT = "Predictions"
 def command(
     context: click.Context,
     model: str,
-    data: tuple[str, ...],
+    source: str | list[str],
     out: str,
     probabilities: bool,
     std: bool,
@@ -76,17 +88,17 @@ def command(
 ) -> None:
     """Predict the target of every row of DATA with MODEL, in the order of the rows.
 
-    DATA needs the columns that the model was trained on, by name, in any order; others, the target
-    included, are ignored.
+    DATA must have the columns that the model was trained on, by name, in any order. Other columns,
+    including the target, are ignored.
     """
     terminal = get_terminal(context)
-    path = check_output("--out", out, [model, *data])
+    path = check_output("out", out, model, source)
     loaded = load_table_model(model)
     begin = time.perf_counter()
     try:
         with ProgressBars(terminal) as progress:
             n_rows = loaded.predict_table(
-                list(data) if len(data) > 1 else data[0],
+                source,
                 out=path,
                 probabilities=probabilities,
                 std=std,
@@ -97,8 +109,8 @@ def command(
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted: {path} was not written") from None
     seconds = time.perf_counter() - begin
-    rate = number(n_rows / max(seconds, 1e-9))
+    rate = plain.count(n_rows / max(seconds, 1e-9))
     terminal.give(
         {"rows": n_rows, "out": str(path), "seconds": seconds},
-        f"{counted(n_rows, 'prediction')} in {path} ({duration(seconds)}, {rate} rows/s)",
+        f"{plain.count(n_rows, 'prediction')} in {path} ({plain.duration(seconds)}, {rate} rows/s)",
     )

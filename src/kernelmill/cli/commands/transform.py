@@ -1,4 +1,4 @@
-"""`kernelmill transform`: the random features of the rows of a table, in a file."""
+"""`kernelmill transform`: write the random features of the rows of a table to a file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.figures import counted, duration, size
 from kernelmill.cli.program.errors import Interrupted
 from kernelmill.cli.program.files import check_output, load_table_model
-from kernelmill.cli.program.options import Command, Option, general_options, new_table_options
+from kernelmill.cli.program.options import (
+    Command,
+    Option,
+    data_argument,
+    general_options,
+    new_table_options,
+)
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.progress import ProgressBars
+from kernelmill.formatting import plain
 
 __all__ = ["command"]
 
@@ -20,13 +26,13 @@ __all__ = ["command"]
 @click.command(
     "transform",
     cls=Command,
-    short_help="Write the features of rows, for other programs.",
+    short_help="Write the random features of rows to a file.",
     examples=[
-        ("kernelmill transform adult.kmill new.csv --out features.npy", "a row for each row"),
+        ("kernelmill transform adult.kmill new.csv --out features.npy", "for numpy.load"),
     ],
 )
 @click.argument("model")
-@click.argument("data", nargs=-1, required=True)
+@data_argument
 @click.option(
     "--out",
     "-o",
@@ -34,29 +40,27 @@ __all__ = ["command"]
     section="Features",
     metavar="FILE",
     required=True,
-    help="An .npy file of float32, for numpy.load, or a .parquet, .arrow, .feather, .csv or .tsv "
-    "file with a column for each feature; overwritten if it exists.",
+    help="An .npy file with a float32 array, or a .parquet, .arrow, .feather, .csv or .tsv file "
+    "with a column for each feature; overwritten if it exists.",
 )
 @new_table_options
 @general_options
 @click.pass_context
 def command(
-    context: click.Context, model: str, data: tuple[str, ...], out: str, table: dict[str, Any]
+    context: click.Context, model: str, source: str | list[str], out: str, table: dict[str, Any]
 ) -> None:
-    """Write the features that MODEL computes of every row of DATA.
+    """Write the random features that MODEL computes for every row of DATA.
 
-    Inner products of the features of two rows are about the value of the kernel: any linear
-    method on them is a kernel method. The columns are encoded as in training.
+    The inner product of the features of two rows approximates the kernel, so a linear method on
+    the features is a kernel method. The columns are encoded as in training.
     """
     terminal = get_terminal(context)
-    path = check_output("--out", out, [model, *data])
+    path = check_output("out", out, model, source)
     loaded = load_table_model(model)
     begin = time.perf_counter()
     try:
         with ProgressBars(terminal) as progress:
-            n_rows = loaded.transform_table(
-                list(data) if len(data) > 1 else data[0], out=path, progress=progress, **table
-            )
+            n_rows = loaded.transform_table(source, out=path, progress=progress, **table)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted: {path} was not written") from None
     seconds = time.perf_counter() - begin
@@ -70,6 +74,6 @@ def command(
             "bytes": n_bytes,
             "seconds": seconds,
         },
-        f"{counted(n_rows, 'row')} of {counted(n_components, 'feature')} in {path} "
-        f"({size(n_bytes)}, {duration(seconds)})",
+        f"{plain.count(n_rows, 'row')} of {plain.count(n_components, 'feature')} in {path} "
+        f"({plain.size(n_bytes)}, {plain.duration(seconds)})",
     )

@@ -1,10 +1,14 @@
-"""From exceptions to what a person reads: one line that says what is wrong, one with the move."""
+"""From exceptions to exit codes and to what is printed: the problem, and what to try.
+
+Errors of kernelmill carry both as data and are rendered with the options of the running command.
+Errors of other libraries are printed as they are.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
-import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -13,9 +17,18 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.render.option_words import in_words_of_options
+from kernelmill.cli.render.messages import find_parameter, name_parameter, render_message
+from kernelmill.errors import KernelmillError, Message, Remedy
 
-__all__ = ["BROKEN_PIPE", "FAILED", "INTERRUPTED", "ErrorReport", "Interrupted", "report_error"]
+__all__ = [
+    "BROKEN_PIPE",
+    "FAILED",
+    "CommandError",
+    "ErrorReport",
+    "Interrupted",
+    "UsageError",
+    "report_error",
+]
 
 FAILED = 1
 WRONG_USAGE = 2
@@ -23,15 +36,27 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141  # what shells report for programs that end by SIGPIPE
 
 
-class Interrupted(click.ClickException):
-    """Ctrl-C, with what became of the work."""
+class CommandError(KernelmillError):
+    """A command cannot do its work."""
+
+    exit_code = FAILED
+
+
+class UsageError(CommandError):
+    """The command line is wrong."""
+
+    exit_code = WRONG_USAGE
+
+
+class Interrupted(CommandError):
+    """Ctrl-C, with what was kept."""
 
     exit_code = INTERRUPTED
 
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """What went wrong, as the user is told."""
+    """An error as it is printed."""
 
     kind: str
     message: str
@@ -39,7 +64,7 @@ class ErrorReport:
     exit_code: int
 
     def as_json(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """Return the record that ``--json`` prints."""
         return {
             "error": {
                 "kind": self.kind,
@@ -50,112 +75,100 @@ class ErrorReport:
         }
 
 
-def report_error(error: BaseException, arguments: Sequence[str] = ()) -> ErrorReport:
-    """What to tell about an exception.
+def report_error(
+    error: BaseException,
+    command: click.Command | None = None,
+    arguments: Sequence[str] = (),
+) -> ErrorReport:
+    """Return what to print about an exception.
 
     Parameters
     ----------
     error : BaseException
+    command : click.Command, optional
+        The command that raised it, whose options messages are rendered with.
     arguments : sequence of str
-        Those of the program, to tell how to run it again.
+        The arguments of the program, to suggest how to run it again.
 
     Examples
     --------
-    >>> report = report_error(ValueError("alpha must be positive, got -1; set alpha=1e-4."))
-    >>> report.message
+    >>> from kernelmill.errors import ArgumentError
+    >>> command = click.Command("fit", params=[click.Option(["--alpha"])])
+    >>> error = ArgumentError("must be positive, got -1", parameter="alpha")
+    >>> report_error(error, command).message
     '--alpha must be positive, got -1'
-    >>> report.remedy
-    'set --alpha 1e-4'
     """
+    if isinstance(error, KernelmillError):
+        exit_code = error.exit_code if isinstance(error, CommandError) else FAILED
+        rendered = render_message(error.message, command)
+        return ErrorReport(type(error).__name__, *rendered, exit_code)
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return ErrorReport("Interrupted", "interrupted: nothing was written", None, INTERRUPTED)
-    kind = type(error).__name__
     if isinstance(error, click.UsageError):
-        return ErrorReport("UsageError", *_usage(error), WRONG_USAGE)
-    if isinstance(error, click.ClickException):
-        message, move = _parted(error.format_message())
-        return ErrorReport(kind, message, move, error.exit_code)
-    return ErrorReport(kind, *_of_work(error, arguments), FAILED)
-
-
-def _of_work(error: BaseException, arguments: Sequence[str]) -> tuple[str, str | None]:
+        return ErrorReport("UsageError", *_describe_usage(error), WRONG_USAGE)
     if isinstance(error, OSError):
-        return _of_files(error)
-    if isinstance(error, MemoryError):
-        message = str(error).rstrip(".") or "there is not enough memory"
-        return message, "fewer features (--n-components), or end other programs"
-    if isinstance(error, ValueError) and str(error):
-        return _parted(in_words_of_options(str(error)))
-    text = f"{type(error).__name__}: {error}".removesuffix(": ")
-    again = " ".join(["kernelmill", *map(_quoted, arguments), "--debug"])
-    return f"unexpected: {text}", f"{again}  (shows the traceback)"
+        described = _describe_file_error(error)
+    elif isinstance(error, MemoryError):
+        described = _describe_memory_error(error, command)
+    elif isinstance(error, ValueError | click.ClickException) and str(error):
+        described = str(error).removesuffix("."), None
+    else:
+        problem = f"unexpected: {type(error).__name__}: {error}".removesuffix(": ")
+        again = shlex.join(["kernelmill", *arguments, "--debug"])
+        described = problem, f"{again}  (shows the traceback)"
+    return ErrorReport(type(error).__name__, *described, FAILED)
 
 
-def near_files(path: str) -> list[str]:
-    """Names of files beside `path` that are much like it."""
-    wanted = Path(path)
-    try:
-        names = [beside.name for beside in wanted.parent.iterdir()]
-    except OSError:
-        return []
-    return [str(wanted.parent / name) for name in get_close_matches(wanted.name, names, n=3)]
-
-
-def _parted(text: str) -> tuple[str, str | None]:
-    """The message and the move after its last semicolon, where one is outside of quotes."""
-    text = text.strip()
-    inside = re.sub(r"'[^'\n]*'|\"[^\"\n]*\"", lambda match: "_" * len(match[0]), text)
-    place = inside.rfind("; ")
-    if "\n" in text:
-        return text, None
-    if place < 0 and "? " in inside:  # "Which column? Give --target."
-        place = inside.index("? ") + 1
-        return text[:place], text[place + 1].lower() + text[place + 2 :].removesuffix(".")
-    if place < 0:
-        return text.removesuffix("."), None
-    move = text[place + 2 :].removesuffix(".")
-    return text[:place], re.sub(r"^near names are (.*[^?])$", r"did you mean \1?", move)
-
-
-def _usage(error: click.UsageError) -> tuple[str, str | None]:
+def _describe_usage(error: click.UsageError) -> tuple[str, str]:
     command = error.ctx.command_path if error.ctx is not None else "kernelmill"
-    move = f"{command} --help"
+    remedy = f"{command} --help"
     if isinstance(error, click.NoSuchOption):
         if error.possibilities:
-            move = f"did you mean {' or '.join(error.possibilities)}?"
-        return f"there is no option {error.option_name}", move
-    if isinstance(error, click.MissingParameter) and error.param is not None:
-        name = error.param.human_readable_name if error.param.param_type_name == "argument" else ""
-        return f"{name or error.param.opts[0]} is missing", move
-    message, own_move = _parted(error.format_message())
-    return message[:1].lower() + message[1:], own_move or move
+            remedy = f"did you mean {' or '.join(error.possibilities)}?"
+        return f"there is no option {error.option_name}", remedy
+    if isinstance(error, click.MissingParameter) and error.param is not None and error.ctx:
+        name = name_parameter(error.param.name or "", error.ctx.command)
+        return f"{name} is missing", remedy
+    problem = error.format_message().removesuffix(".")
+    return problem[:1].lower() + problem[1:], remedy
 
 
-def _of_files(error: OSError) -> tuple[str, str | None]:
-    if error.errno is None or error.filename is None:
-        # The library's own words, or a system's without a file.
-        return _parted(in_words_of_options(str(error)) or type(error).__name__)
-    name = os.fspath(error.filename)
-    name = os.fsdecode(name) if isinstance(name, bytes) else str(name)
+def _describe_memory_error(
+    error: MemoryError, command: click.Command | None
+) -> tuple[str, str | None]:
+    remedies: list[Remedy | str] = ["close other programs"]
+    if find_parameter("n_components", command) is not None:
+        remedies.insert(0, Remedy("use fewer features", n_components=...))
+    problem = str(error).removesuffix(".") or "there is not enough memory"
+    return render_message(Message(problem, *remedies), command)
+
+
+def _describe_file_error(error: OSError) -> tuple[str, str | None]:
+    if error.errno is None or error.filename is None:  # another library's words, or no file
+        return str(error).removesuffix(".") or type(error).__name__, None
+    name = os.fsdecode(error.filename) if not isinstance(error.filename, int) else "a file"
     reason = (error.strerror or type(error).__name__).lower()
-    moves = {
+    remedies = {
         errno.EACCES: "change its permissions (chmod), or choose another file",
-        errno.ENOSPC: "free some space on the disk, or write to another one",
-        errno.EISDIR: "give a file; many files: 'FOLDER/*.csv' in quotes",
+        errno.ENOSPC: "free some disk space, or write to another disk",
+        errno.EISDIR: "give a file; for many files a pattern in quotes: 'FOLDER/*.csv'",
         errno.EROFS: "write to another folder",
     }
-    move = moves.get(error.errno)
     if error.errno == errno.ENOENT:
-        near = near_files(name)
-        folder = Path(name).parent
-        if near:
-            move = f"did you mean {' or '.join(near)}?"
-        elif not folder.is_dir():
-            move = f"the folder {str(folder)!r} does not exist either: check the path"
-        else:
-            move = f"look at what is there: ls {_quoted(str(folder))}"
-    return f"{name}: {reason}", move
+        return f"{name}: {reason}", _suggest_files(name)
+    return f"{name}: {reason}", remedies.get(error.errno)
 
 
-def _quoted(text: str) -> str:
-    return text if re.fullmatch(r"[\w./%+,:@=-]+", text) else "'" + text.replace("'", "'\\''") + "'"
+def _suggest_files(path: str) -> str:
+    """Return what to try instead of a file that does not exist."""
+    folder = Path(path).parent
+    try:
+        names = [each.name for each in folder.iterdir()]
+    except OSError:
+        names = []
+    similar = get_close_matches(Path(path).name, names, n=3)
+    if similar:
+        return f"did you mean {' or '.join(str(folder / name) for name in similar)}?"
+    if not folder.is_dir():
+        return f"check the path: the folder {str(folder)!r} does not exist either"
+    return f"list the folder: ls {shlex.quote(str(folder))}"

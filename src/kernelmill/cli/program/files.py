@@ -1,18 +1,18 @@
-"""Files that a command is to write, looked at before the work begins."""
+"""Files of the commands: outputs, checked before the work begins, models, and checkpoints."""
 
 # ruff: noqa: PLC0415 # workflows are imported when a command runs
 from __future__ import annotations
 
-import contextlib
 import glob
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
+from kernelmill.cli.program.errors import CommandError
+from kernelmill.errors import Remedy
 
 if TYPE_CHECKING:
     from kernelmill.workflows import TableModel
@@ -26,55 +26,63 @@ __all__ = [
 ]
 
 
-def check_output(option: str, path: str, inputs: Sequence[str]) -> Path:
-    """The path, if it can be written: hours of training should not end at a folder that is not.
+def check_output(parameter: str, path: str, *inputs: str | list[str]) -> Path:
+    """Return the path if it can be written, so that no work is lost at the end.
 
-    A file that exists is overwritten, as compilers do; an input is not.
+    An existing file is overwritten, as compilers do; an input is not.
 
     Parameters
     ----------
-    option : str
-        Such as ``"--out"``, for messages.
+    parameter : str
+        The name of the parameter, such as ``"out"``, for messages.
     path : str
-    inputs : sequence of str
+    *inputs : str or list of str
         Files or patterns that the command reads.
 
     Examples
     --------
-    >>> check_output("--out", "model.kmill", ["data.csv"]).name
+    >>> check_output("out", "model.kmill", "data.csv").name
     'model.kmill'
     """
     out = Path(path)
     if out.is_dir():
-        raise click.ClickException(
-            f"{option} must be a file, got the folder {path!r}; add a name: {option} {out / 'NAME'}"
-        )
-    if not out.parent.is_dir() and path.startswith("~"):
-        raise click.ClickException(
-            f"{option} must lie in an existing folder, got {path!r}: ~ was not expanded; set a "
-            f"blank before it, without quotes: {option} {path}"
+        raise CommandError(
+            f"must be a file, got the folder {path!r}",
+            Remedy("add a file name", **{parameter: str(out / "NAME")}),
+            parameter=parameter,
         )
     if not out.parent.is_dir():
-        raise click.ClickException(
-            f"{option} must lie in an existing folder, got {path!r}; mkdir -p {out.parent}"
-        )
+        problem = f"must be in an existing folder, got {path!r}"
+        if path.startswith("~"):
+            raise CommandError(
+                f"{problem}: the shell did not expand ~",
+                f"write a space before it and no quotes: --{parameter} {path}",
+                parameter=parameter,
+            )
+        remedy = f"create the folder: mkdir -p {shlex.quote(str(out.parent))}"
+        raise CommandError(problem, remedy, parameter=parameter)
     if not os.access(out.parent, os.W_OK):
-        raise click.ClickException(
-            f"{option} must lie in a folder that you may write to, got {path!r}; choose another one"
+        raise CommandError(
+            f"must be in a folder that you may write to, got {path!r}",
+            Remedy("choose another folder", **{parameter: ...}),
+            parameter=parameter,
         )
     for given in inputs:
-        # Patterns may have wildcards in folders, which Path.glob does not take as a whole.
-        for name in glob.glob(given) or [given]:  # noqa: PTH207
-            if out.exists() and Path(name).exists() and out.samefile(name):
-                raise click.ClickException(
-                    f"{option} {path!r} is an input of this command and would be overwritten; "
-                    "choose another name"
-                )
+        for pattern in [given] if isinstance(given, str) else given:
+            # Patterns may have wildcards in folders, which Path.glob does not take as a whole.
+            for name in glob.glob(pattern) or [pattern]:  # noqa: PTH207
+                if out.exists() and Path(name).exists() and out.samefile(name):
+                    raise CommandError(
+                        f"must not be an input of this command, got {path!r}: it would be "
+                        "overwritten",
+                        Remedy("choose another name", **{parameter: ...}),
+                        parameter=parameter,
+                    )
     return out
 
 
 def default_model_name(data: str) -> str:
-    """What the model of a data file is called, in the current folder.
+    """Return the file name of the model of a data file, in the current folder.
 
     Examples
     --------
@@ -89,22 +97,24 @@ def default_model_name(data: str) -> str:
 
 
 def load_table_model(path: str) -> TableModel:
-    """The model of a file that `kernelmill fit` wrote; others cannot read tables."""
+    """Return the model in a file that `kernelmill fit` wrote; other models cannot read tables."""
     from kernelmill.workflows import TableModel, load
 
     with explain_wrong_file(path):
         model = load(path)
     if not isinstance(model, TableModel):
-        raise click.ClickException(
-            f"{path} holds a {type(model).__name__} that was saved in Python and knows no columns; "
-            f'use kernelmill.load("{path}").predict(X) in Python, or make one by kernelmill fit'
+        raise CommandError(
+            f"{path} holds a {type(model).__name__} that was saved in Python and does not know the "
+            "columns of tables",
+            f'use kernelmill.load("{path}").predict(X) in Python',
+            "train a model with kernelmill fit",
         )
     return model
 
 
 @contextmanager
 def explain_wrong_file(path: str) -> Iterator[None]:
-    """Name `kernelmill fit` where the file that is read inside is no model at all."""
+    """Suggest `kernelmill fit` if the file that is read inside is not a model file at all."""
     from kernelmill.storage import ModelFileError
 
     try:
@@ -114,19 +124,19 @@ def explain_wrong_file(path: str) -> Iterator[None]:
             raise
         with Path(path).open("rb") as file:
             start = file.read(9)
-        if start[8:] == b"{":  # where the header of a model begins: one that is damaged or foreign
+        if start[8:] == b"{":  # the header of a model begins here: a damaged or third-party file
             raise
-        raise click.ClickException(
-            f"{path} is not a model; to make one of a data file: kernelmill fit "
-            f"{shlex.quote(path)} --target COLUMN"
+        raise CommandError(
+            f"{path} is not a model",
+            f"train one on a data file: kernelmill fit {shlex.quote(path)} --target COLUMN",
         ) from None
 
 
 class FitCheckpoint:
-    """MODEL.checkpoint, and MODEL.checkpoint.old for one that a new training did not want.
+    """MODEL.checkpoint, and MODEL.checkpoint.old for one that a new training run does not use.
 
-    Hours of work hang on a forgotten ``--resume``: an earlier checkpoint is moved aside instead of
-    removed, until the new training has come to its end.
+    A forgotten ``--resume`` must not lose hours of work: an earlier checkpoint is moved aside
+    until the new training run has finished.
 
     Parameters
     ----------
@@ -136,49 +146,50 @@ class FitCheckpoint:
     def __init__(self, model: Path) -> None:
         self.path = model.with_name(f"{model.name}.checkpoint")
         self.old = model.with_name(f"{model.name}.checkpoint.old")
-        self._before = self._state()
+        self._before = self._stamp()
 
     def prepare(self, resume: bool) -> str | None:
-        """Move an earlier checkpoint aside unless it is wanted; what the user should know."""
+        """Move an earlier checkpoint aside unless the run resumes; return what to print."""
         for path in (self.path, self.old):
             if path.is_dir():
-                raise click.ClickException(
-                    f"training writes the file {path}, got a folder of that name; rename it, or "
-                    "choose another model file (--out)"
+                raise CommandError(
+                    f"training writes the file {path}, but a folder has that name",
+                    "rename the folder",
+                    Remedy("choose another model file", out=...),
                 )
         if resume:
             if self.path.exists():
-                return f"going on from {self.path}"
+                return f"resuming from {self.path}"
             return f"there is no checkpoint {self.path}: starting from the beginning"
         if not self.path.exists():
             return None
         self.path.replace(self.old)
         self._before = None
         return (
-            f"starting anew: the checkpoint of an earlier fit is now {self.old}, until this one is "
-            f"done (to go on from it: Ctrl-C, mv {self.old} {self.path}, and --resume)"
+            f"starting from the beginning: the checkpoint of an earlier run is kept as {self.old} "
+            f"until this run is done (to resume it: Ctrl-C, mv {self.old} {self.path}, --resume)"
         )
 
-    def after_interrupt(self) -> str:
-        """What was kept."""
+    def describe_interrupt(self) -> tuple[str, ...]:
+        """Return the problem and the remedies to print after Ctrl-C."""
         if self.path.exists():
-            return f"interrupted: no model was written, {self._kept()}"
-        self.after_failure()
-        return "interrupted before the first checkpoint: nothing was written"
+            problem = f"interrupted: no model was written, checkpoint kept in {self.path}"
+            return problem, "run again with --resume"
+        self.restore()
+        return ("interrupted before the first checkpoint: nothing was written",)
 
-    def after_failure(self) -> str | None:
-        """Give an earlier checkpoint its name back if this training wrote none; what was kept."""
+    def restore(self) -> str | None:
+        """Rename an earlier checkpoint back if this run wrote none; return what to print."""
         if self.old.exists() and not self.path.exists():
             self.old.replace(self.path)
             return None
-        # One that was not written by this training may be what it failed at.
-        return self._kept() if self._state() not in (None, self._before) else None
-
-    def _kept(self) -> str:
+        # A checkpoint that this run did not write may be the reason why it failed.
+        if self._stamp() in (None, self._before):
+            return None
         return f"checkpoint kept in {self.path}; run again with --resume"
 
-    def _state(self) -> tuple[int, int] | None:
-        """Differs if the file was written."""
+    def _stamp(self) -> tuple[int, int] | None:
+        """Return a value that differs if the file was written."""
         try:
             found = self.path.stat()
         except OSError:
@@ -186,7 +197,6 @@ class FitCheckpoint:
         return found.st_mtime_ns, found.st_ino
 
     def remove(self) -> None:
-        """The model is written: nothing to go on from."""
+        """Remove both files: the model has been written."""
         for path in (self.path, self.old):
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
+            path.unlink(missing_ok=True)

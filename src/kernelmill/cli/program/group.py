@@ -1,4 +1,4 @@
-"""The program `kernelmill`: finds the command, runs it, and turns what goes wrong into words."""
+"""The program `kernelmill`: find the command, run it, print errors, return the exit code."""
 
 from __future__ import annotations
 
@@ -15,33 +15,31 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.program.errors import BROKEN_PIPE, FAILED, ErrorReport, report_error
+from kernelmill.cli.program.errors import (
+    BROKEN_PIPE,
+    FAILED,
+    ErrorReport,
+    UsageError,
+    report_error,
+)
 from kernelmill.cli.program.options import general_options, write_examples
 from kernelmill.cli.program.signals import unwind_on_termination
 from kernelmill.cli.program.terminal import Terminal, discard_stdout, prepare_streams
 
-__all__ = ["program", "run"]
+__all__ = ["COMMANDS", "program", "run"]
 
-# The modules of the commands are imported when they are needed, and themselves import what takes
-# long (scikit-learn, pyarrow) when they run: help and completion stay quick.
-COMMANDS = {
-    "fit": "kernelmill.cli.commands.fit",
-    "predict": "kernelmill.cli.commands.predict",
-    "evaluate": "kernelmill.cli.commands.evaluate",
-    "inspect": "kernelmill.cli.commands.inspect",
-    "compare": "kernelmill.cli.commands.compare",
-    "transform": "kernelmill.cli.commands.transform",
-    "bench": "kernelmill.cli.commands.bench",
-    "demo": "kernelmill.cli.commands.demo",
-    "doctor": "kernelmill.cli.commands.doctor",
-    "completion": "kernelmill.cli.commands.completion",
-}
+# The module of a command is imported when the command is needed, and imports what takes long
+# (scikit-learn, pyarrow) when the command runs: help and completion stay fast.
+COMMANDS = (
+    *("fit", "predict", "evaluate", "inspect", "compare", "transform"),
+    *("bench", "demo", "doctor", "completion"),
+)
 
 EXAMPLES = (
-    ("kernelmill demo", "see it work on handwritten digits"),
-    ("kernelmill fit adult.data --target 14 --missing impute", "train, and write adult.kmill"),
-    ("kernelmill evaluate adult.kmill adult-test.csv", "how good it is on rows it has not seen"),
-    ("kernelmill predict adult.kmill new.csv --out answers.csv", "use it"),
+    ("kernelmill demo", "a tour with handwritten digits"),
+    ("kernelmill fit adult.data --target 14 --missing impute", "train; writes adult.kmill"),
+    ("kernelmill evaluate adult.kmill adult-test.csv", "measure the error on new rows"),
+    ("kernelmill predict adult.kmill new.csv --out predictions.csv", "predict"),
 )
 
 
@@ -52,7 +50,7 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(COMMANDS[cmd_name]).command
+        command: click.Command = import_module(f"kernelmill.cli.commands.{cmd_name}").command
         return command
 
     def resolve_command(
@@ -60,9 +58,9 @@ class _Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            near = get_close_matches(name, COMMANDS, n=2)
-            move = f"did you mean {' or '.join(near)}?" if near else "kernelmill --help"
-            raise click.UsageError(f"there is no command {name!r}; {move}", ctx)
+            similar = get_close_matches(name, COMMANDS, n=2)
+            remedy = f"did you mean {' or '.join(similar)}?" if similar else "kernelmill --help"
+            raise UsageError(f"there is no command {name!r}", remedy)
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -72,8 +70,8 @@ class _Group(click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         formatter.write_text(
-            "kernelmill COMMAND --help has the options and examples of a command. Exit codes: 0 "
-            "good, 1 the work failed, 2 wrong usage, 130 interrupted."
+            "kernelmill COMMAND --help shows the options and examples of a command. Exit codes: "
+            "0 success, 1 failure, 2 wrong usage, 130 interrupted."
         )
 
 
@@ -100,18 +98,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for terminals that know ASCII only
     try:
-        with _show_warnings_as_notes(terminal), unwind_on_termination():
+        with _print_warnings_as_notes(terminal), unwind_on_termination():
             code = program.main(given, prog_name="kernelmill", standalone_mode=False, obj=terminal)
         sys.stdout.flush()
     except BrokenPipeError:
         discard_stdout()
         return BROKEN_PIPE
-    except (Exception, KeyboardInterrupt) as error:  # every one becomes a message and a code
-        # A wrong option is found before the general ones are taken.
+    except (Exception, KeyboardInterrupt) as error:  # each becomes a message and an exit code
+        # A wrong option is detected before the general options have been processed.
         terminal.json |= "--json" in given
         terminal.debug |= "--debug" in given
         try:
-            return _print_error(report_error(error, given), error, terminal)
+            return _print_error(report_error(error, terminal.command, given), error, terminal)
         except BrokenPipeError:
             discard_stdout()
             return BROKEN_PIPE
@@ -131,14 +129,14 @@ def _print_error(report: ErrorReport, error: BaseException, terminal: Terminal) 
 
 
 @contextmanager
-def _show_warnings_as_notes(terminal: Terminal) -> Iterator[None]:
-    """Warnings without the lines of code that they come from, unless these are asked for."""
+def _print_warnings_as_notes(terminal: Terminal) -> Iterator[None]:
+    """Print warnings without the source line they come from, unless ``--debug`` is given."""
     with warnings.catch_warnings():
-        in_full = warnings.showwarning
+        show_in_full = warnings.showwarning
 
         def show(message: Warning | str, *args: Any, **settings: Any) -> None:
             if terminal.debug:
-                in_full(message, *args, **settings)
+                show_in_full(message, *args, **settings)
             else:
                 terminal.note(f"warning: {message}")
 

@@ -1,4 +1,8 @@
-"""Options that several commands share: what to print, and how to read a table."""
+"""Click commands and options: help with examples and sections, and options that commands share.
+
+The Python name of a click parameter is that of the library's parameter (``--seed`` is
+``random_state``): messages of the library find the option by it.
+"""
 
 from __future__ import annotations
 
@@ -8,35 +12,35 @@ from typing import Any, TypeVar
 
 import click
 
+from kernelmill.cli.program.errors import UsageError
 from kernelmill.cli.program.terminal import get_terminal
 
 __all__ = [
     "Command",
     "Option",
+    "data_argument",
     "drop_option",
     "general_options",
     "missing_option",
     "new_table_options",
     "report_option",
-    "seed_range",
+    "seed_option",
     "table_options",
     "task_option",
-    "thread_range",
+    "threads_option",
     "write_examples",
 ]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 GENERAL = "Output"
-_TABLE = "Reading tables"
 MISSING = ["error", "impute"]
-
-seed_range = click.IntRange(min=0, max=2**63 - 1)
-thread_range = click.IntRange(min=1, max=1024)
+_TABLE = "Reading tables"
+_FORMATS = ["csv", "parquet", "arrow", "npy", "npz", "idx", "svmlight"]
 
 
 class Option(click.Option):
-    """An option that knows under which heading of the help it belongs."""
+    """An option that is listed in a section of the help."""
 
     def __init__(self, *args: Any, section: str = "Options", **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -44,7 +48,7 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help has examples, and its options under headings.
+    """A command whose help has examples, and its options in sections.
 
     Parameters
     ----------
@@ -57,6 +61,11 @@ class Command(click.Command):
     ) -> None:
         super().__init__(*args, **settings)
         self.examples = tuple(examples)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; from here on, messages are rendered with this command's options."""
+        get_terminal(ctx).command = self
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples and the options, the general ones last."""
@@ -75,13 +84,63 @@ class Command(click.Command):
 def write_examples(
     examples: Sequence[tuple[str, str]], formatter: click.HelpFormatter, title: str = "Examples"
 ) -> None:
-    """Write command lines, each under what it does."""
+    """Write command lines, each under a comment that says what it does."""
     if not examples:
         return
     with formatter.section(title):
         for line, purpose in examples:
             indent = " " * formatter.current_indent
             formatter.write(f"{indent}# {purpose}\n{indent}{line}\n")
+
+
+class _Delimiter(click.ParamType):  # type: ignore[type-arg] # generic in new versions only
+    """A character; those that are hard to type in a shell have names."""
+
+    name = "char"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        names = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+        return names.get(value.lower(), value)
+
+    def spell(self, value: str) -> str:
+        """Return the name to type for the character, if it is invisible."""
+        return {"\t": "tab", " ": "space"}.get(value, value)
+
+
+def general_options(function: Decorated) -> Decorated:
+    """Add ``--quiet``, ``--json``, ``--debug`` and ``--no-color``, before or after the command."""
+    for option, attribute, value, text in (
+        ("--no-color", "color", False, "No colours; the variable NO_COLOR does the same."),
+        ("--debug", "debug", True, "Show the traceback of an error."),
+        ("--json", "json", True, "Print one JSON object on stdout, for programs."),
+        ("--quiet", "quiet", True, "Print errors only."),
+    ):
+        function = click.option(
+            option,
+            cls=Option,
+            section=GENERAL,
+            is_flag=True,
+            expose_value=False,
+            help=text,
+            callback=functools.partial(_set_output, attribute, value),
+        )(function)
+    return function
+
+
+def _set_output(
+    attribute: str, value: bool, context: click.Context, _: click.Parameter, given: bool
+) -> None:
+    if given:
+        setattr(get_terminal(context), attribute, value)
+
+
+def _take_source(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | list[str]:
+    return list(given) if len(given) > 1 else given[0]
+
+
+data_argument = click.argument(
+    "source", metavar="DATA...", nargs=-1, required=True, callback=_take_source
+)
 
 
 def task_option(section: str) -> Callable[..., Any]:
@@ -93,7 +152,7 @@ def task_option(section: str) -> Callable[..., Any]:
         type=click.Choice(["auto", "classification", "regression"]),
         default="auto",
         show_default=True,
-        help="What to predict.",
+        help="What to predict: classes or numbers.",
     )
 
 
@@ -106,8 +165,8 @@ def missing_option(section: str) -> Callable[..., Any]:
         type=click.Choice(MISSING),
         default="error",
         show_default=True,
-        help="What a missing value does: stop, or be filled in and marked; with impute, rows "
-        "without a target are left out.",
+        help="Missing values: stop with an error, or impute them and add an indicator column. With "
+        "impute, rows without a target are left out.",
     )
 
 
@@ -119,63 +178,82 @@ def drop_option(section: str) -> Callable[..., Any]:
         section=section,
         metavar="COL",
         multiple=True,
-        help="A column to leave out, such as an identifier. Repeat for more.",
+        help="A column to leave out, such as an identifier. May be repeated.",
     )
 
 
-def general_options(function: Decorated) -> Decorated:
-    """Add ``--quiet``, ``--json``, ``--debug`` and ``--no-color``, before or after the command."""
-    for option, attribute, value, text in (
-        ("--no-color", "color", False, "No colours (so does the variable NO_COLOR)."),
-        ("--debug", "debug", True, "Show the traceback of an error."),
-        ("--json", "json", True, "One JSON object on stdout, for programs."),
-        ("--quiet", "quiet", True, "Print errors only."),
-    ):
-        function = click.option(
-            option,
-            cls=Option,
-            section=GENERAL,
-            is_flag=True,
-            expose_value=False,
-            help=text,
-            callback=functools.partial(_setting, attribute, value),
-        )(function)
-    return function
+def seed_option(section: str) -> Callable[..., Any]:
+    """``--seed``, in this section of the help."""
+    return click.option(
+        "--seed",
+        "random_state",
+        cls=Option,
+        section=section,
+        type=click.IntRange(min=0, max=2**63 - 1),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Random seed. The same seed gives the same result.",
+    )
 
 
-def _setting(
-    attribute: str, value: bool, context: click.Context, _: click.Parameter, given: bool
-) -> None:
-    if given:
-        setattr(get_terminal(context), attribute, value)
+def threads_option(section: str) -> Callable[..., Any]:
+    """``--threads``, in this section of the help."""
+    return click.option(
+        "--threads",
+        "n_threads",
+        cls=Option,
+        section=section,
+        type=click.IntRange(min=1, max=1024),
+        metavar="N",
+        help="Number of threads of the C++ core. Default: all CPUs.",
+    )
+
+
+def _check_page(context: click.Context, _: click.Parameter, given: str | None) -> str | None:
+    if given is not None and not given.lower().endswith((".html", ".htm")):
+        raise UsageError(
+            f"must end in .html or .htm, got {given!r}",
+            "write HTML; browsers can print it to PDF",
+            parameter="report",
+        )
+    return given
+
+
+report_option = click.option(
+    "--report",
+    callback=_check_page,
+    cls=Option,
+    section=GENERAL,
+    metavar="FILE.html",
+    help="Also write an HTML page with plots.",
+)
 
 
 def table_options(function: Decorated) -> Decorated:
     """Add the options of tables to train on, which `function` gets as one dict `table`.
 
-    Only those that were given are in it: what is left out is found out from the file.
+    The dict has those that were given; the others are detected from the file.
     """
-    return _with_table(function, [*_FILE_OPTIONS, *_KIND_OPTIONS])
+    return _add_table_options(function, [*_FILE_OPTIONS, *_KIND_OPTIONS])
 
 
 def new_table_options(function: Decorated) -> Decorated:
     """Add the options of tables for a model, which knows the kinds of the columns."""
-    return _with_table(function, _FILE_OPTIONS)
+    return _add_table_options(function, _FILE_OPTIONS)
 
 
-def _with_table(function: Decorated, options: list[Callable[..., Any]]) -> Decorated:
+def _add_table_options(function: Decorated, options: list[Callable[..., Any]]) -> Decorated:
     @functools.wraps(function)
     def with_table(*args: Any, **settings: Any) -> Any:
         taken = {name: settings.pop(name) for name in _TABLE_SETTINGS if name in settings}
-        given = {name: value for name, value in taken.items() if value not in (None, (), 0)}
-        # `header=False` is a setting, though it equals 0.
-        if taken["header"] is not None:
-            given["header"] = taken["header"]
-        if "delimiter" in given:
-            given["delimiter"] = _delimiter(given["delimiter"])
-        if "table_format" in given:
-            given["format"] = given.pop("table_format")
-        return function(*args, table=given, **settings)
+        # Not `value not in (None, (), 0)`: `header=False` is a setting, though it equals 0.
+        table = {
+            name: value
+            for name, value in taken.items()
+            if value is False or value not in (None, (), 0)
+        }
+        return function(*args, table=table, **settings)
 
     for option in reversed(options):
         with_table = option(with_table)
@@ -183,40 +261,39 @@ def _with_table(function: Decorated, options: list[Callable[..., Any]]) -> Decor
 
 
 _TABLE_SETTINGS = (
-    *("table_format", "delimiter", "decimal", "header", "skip_rows"),
+    *("format", "delimiter", "decimal", "header", "skip_rows"),
     *("categorical", "numeric"),
 )
-_FORMATS = ["csv", "parquet", "arrow", "npy", "npz", "idx", "svmlight"]
 
 _FILE_OPTIONS = [
     click.option(
         "--format",
-        "table_format",
         cls=Option,
         section=_TABLE,
         type=click.Choice(_FORMATS),
-        help="Format of DATA, if its name does not tell.",
+        help="Format of DATA. Default: by file name and content.",
     ),
     click.option(
         "--delimiter",
         cls=Option,
         section=_TABLE,
+        type=_Delimiter(),
         metavar="CHAR",
-        help="Between values, such as ';' or tab. Found out by default.",
+        help="Character between values, such as ';' or tab. Detected by default.",
     ),
     click.option(
         "--decimal",
         cls=Option,
         section=_TABLE,
         type=click.Choice([",", "."]),
-        help="The decimal point of numbers in text. Found out by default.",
+        help="Decimal separator of numbers in text files. Detected by default.",
     ),
     click.option(
         "--header/--no-header",
         cls=Option,
         section=_TABLE,
         default=None,
-        help="Whether the first line has the names of the columns. Found out by default.",
+        help="Whether the first line has the column names. Detected by default.",
     ),
     click.option(
         "--skip-rows",
@@ -225,7 +302,7 @@ _FILE_OPTIONS = [
         type=click.IntRange(min=0),
         default=0,
         metavar="N",
-        help="Lines to leave out at the start of each file.",
+        help="Number of lines to skip at the start of each file.",
     ),
 ]
 
@@ -236,7 +313,7 @@ _KIND_OPTIONS = [
         section=_TABLE,
         metavar="COL",
         multiple=True,
-        help="A column of categories, though it looks like numbers. Repeat for more.",
+        help="Treat a column as categories even if it has numbers. May be repeated.",
     ),
     click.option(
         "--numeric",
@@ -244,31 +321,6 @@ _KIND_OPTIONS = [
         section=_TABLE,
         metavar="COL",
         multiple=True,
-        help="A column of numbers, though it looks like text. Repeat for more.",
+        help="Treat a column as numbers even if it looks like strings. May be repeated.",
     ),
 ]
-
-
-def _page(_: click.Context, __: click.Parameter, given: str | None) -> str | None:
-    if given is not None and not given.lower().endswith((".html", ".htm")):
-        raise click.BadParameter(
-            f"the page must end in .html or .htm, got {given!r}; browsers print pages as PDF"
-        )
-    return given
-
-
-report_option = click.option(
-    "--report",
-    callback=_page,
-    cls=Option,
-    section=GENERAL,
-    metavar="FILE.html",
-    help="Also write an HTML page with plots.",
-)
-
-
-def _delimiter(given: str) -> str:
-    """The character; shells make it hard to type a tab."""
-    return {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}.get(
-        given.lower(), given
-    )

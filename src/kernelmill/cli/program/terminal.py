@@ -44,6 +44,8 @@ class Terminal:
     color : bool
         Whether colours may be used. They are not if the output is not a terminal or ``NO_COLOR``
         is set.
+    command : click.Command or None
+        The command that runs; messages name its options.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Terminal:
     json: bool = False
     debug: bool = False
     color: bool = True
+    command: click.Command | None = None
 
     @property
     def shows_notes(self) -> bool:

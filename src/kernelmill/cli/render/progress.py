@@ -1,4 +1,4 @@
-"""Bars on stderr for work that takes long: how far it is, rows a second, time left."""
+"""Progress bars on stderr: the share that is done, rows per second, the time left."""
 
 from __future__ import annotations
 
@@ -18,51 +18,50 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from kernelmill.cli.figures import duration, number, significant
 from kernelmill.cli.program.terminal import Terminal
-from kernelmill.cli.render.option_words import in_words_of_options
+from kernelmill.cli.render.messages import render_note
 from kernelmill.errors import Message
+from kernelmill.formatting import plain
 
 __all__ = ["ProgressBars"]
 
 
 class _Rate(ProgressColumn):
-    """Such as "12,400 rows/s"; empty until there is a rate."""
+    """The rate, such as "12,400 rows/s"; empty until it is known."""
 
     def render(self, task: Task) -> Text:
         if not task.speed:
             return Text("")
-        rate = number(task.speed) if task.speed > 9.95 else significant(task.speed, 2)
+        rate = plain.count(task.speed) if task.speed > 9.95 else plain.number(task.speed, 2)
         return Text(f"{rate} {task.fields['unit']}/s")
 
 
 class _Done(ProgressColumn):
-    """The share that is done, or the amount where the whole is not known."""
+    """The share that is done, or the amount if the total is not known."""
 
     def render(self, task: Task) -> Text:
         if task.total is None:
-            return Text(f"{number(task.completed)} {task.fields['unit']}")
+            return Text(f"{plain.count(task.completed)} {task.fields['unit']}")
         return Text(f"{task.percentage:3.0f} %")
 
 
 class ProgressBars:
-    """Shows the stages of a workflow: a bar for the one that runs, a line for each that is done.
+    """Shows the stages of a workflow: a bar for the current one, a line for each finished one.
 
-    Bars are drawn in terminals only. Findings are said on any stderr, and nothing with ``--quiet``
-    or ``--json``.
-    It is what :class:`kernelmill.runtime.progress.Progress` describes; use it in a ``with``
-    statement, which leaves the terminal as it was.
+    Bars are drawn in terminals only, notes are printed on any stderr; with ``--quiet`` or
+    ``--json`` neither is. It implements :class:`kernelmill.runtime.progress.Progress`. Use it in a
+    ``with`` statement, which restores the terminal.
 
     Parameters
     ----------
     terminal : Terminal
     opening : str, optional
-        Said when the first stage begins: by then the data were found and opened.
+        Printed when the first stage begins: the data have been found and opened by then.
 
     Attributes
     ----------
-    said : list of str
-        The findings so far.
+    shown_notes : list of str
+        The notes so far, as Python renders them; results need not repeat them.
 
     Examples
     --------
@@ -86,7 +85,7 @@ class ProgressBars:
             transient=True,
             disable=not self._drawn,
         )
-        self.said: list[str] = []  # not to be repeated with the results
+        self.shown_notes: list[str] = []
         self._task: TaskID | None = None
         self._stage = ""
         self._unit = "rows"
@@ -107,7 +106,7 @@ class ProgressBars:
         self._bars.stop()
 
     def start(self, stage: str, total: int | None = None, unit: str = "rows") -> None:
-        """A stage begins, and the one before it ends."""
+        """End the current stage and begin another."""
         self._end_stage(finished=True)
         if self._opening is not None:
             self._terminal.note(self._opening)
@@ -117,19 +116,20 @@ class ProgressBars:
         self._task = self._bars.add_task(stage, total=total, unit=unit)
 
     def advance(self, amount: int, status: str = "") -> None:
-        """So much more of the stage is done."""
+        """Add to the amount of work done in this stage."""
         self._amount += amount
         if self._task is not None:
             self._bars.advance(self._task, amount)
 
     def end_pass(self, summary: str) -> None:
-        """Show nothing: the bar of the stage goes on."""
+        """Show nothing: the bar of the stage continues."""
 
     def note(self, message: Message | str) -> None:
-        """Show a finding above the bars, in the words of the command line."""
-        self.said.append(str(message))
+        """Print a note above the bars, with the options of the command."""
+        self.shown_notes.append(str(message))
         if self._terminal.shows_notes:
-            self._console.print(f"note: {in_words_of_options(str(message))}", soft_wrap=True)
+            note = render_note(message, self._terminal.command)
+            self._console.print(f"note: {note}", soft_wrap=True)
 
     def _end_stage(self, finished: bool) -> None:
         if self._task is None:
@@ -137,6 +137,6 @@ class ProgressBars:
         self._bars.remove_task(self._task)
         self._task = None
         if finished and self._drawn:
-            amount = f"{number(self._amount)} {self._unit}, " if self._amount else ""
-            seconds = duration(time.monotonic() - self._begin)
+            amount = f"{plain.count(self._amount)} {self._unit}, " if self._amount else ""
+            seconds = plain.duration(time.monotonic() - self._begin)
             self._console.print(f"{self._stage}: {amount}{seconds}", style="dim")

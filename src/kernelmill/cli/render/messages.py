@@ -1,0 +1,100 @@
+"""Messages of the library in the terms of the running command: options, not keyword arguments.
+
+A parameter of the library and the click parameter that sets it have the same Python name, so the
+option is looked up among the parameters of the command; there is no table of names.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from kernelmill.errors import Message, Rendered
+
+__all__ = ["find_parameter", "name_parameter", "render_message", "render_note"]
+
+
+def render_message(message: Message, command: click.Command | None) -> Rendered:
+    """Return the problem and the remedy as text, with the options of `command`.
+
+    A parameter that the command does not have keeps its name. Its value follows a colon:
+    "use a larger degree (degree: 3)".
+
+    Examples
+    --------
+    >>> from kernelmill.errors import Message, Remedy
+    >>> drop = click.Option(["--drop"], multiple=True)
+    >>> tune = click.Option(["--tune/--no-tune"])
+    >>> command = click.Command("fit", params=[drop, tune])
+    >>> message = Message("2 columns are constant", Remedy("leave them out", drop=["a", "b c"]))
+    >>> render_message(message, command).remedy
+    "leave them out (--drop a --drop 'b c')"
+    >>> message = Message("must be True", Remedy("skip it", tune=False), parameter="tune")
+    >>> render_message(message, command)
+    Rendered(problem='--tune must be True', remedy='skip it (--no-tune)')
+    """
+    return message.render(
+        lambda name: name_parameter(name, command),
+        lambda name, value: _render_setting(name, value, command),
+    )
+
+
+def render_note(message: Message | str, command: click.Command | None) -> str:
+    """Return a note as one line.
+
+    Examples
+    --------
+    >>> from kernelmill.errors import Message, Remedy
+    >>> target = click.Option(["--target"])
+    >>> message = Message("no header", Remedy("name the target by its index", target=...))
+    >>> render_note(message, click.Command("fit", params=[target]))
+    'no header; name the target by its index (--target).'
+    """
+    if isinstance(message, str):
+        return message
+    problem, remedy = render_message(message, command)
+    return f"{problem}; {remedy}." if remedy else f"{problem}."
+
+
+def find_parameter(name: str, command: click.Command | None) -> click.Parameter | None:
+    """Return the parameter of the command that has this Python name, if there is one."""
+    parameters: list[click.Parameter] = [] if command is None else command.params
+    return next((each for each in parameters if each.name == name), None)
+
+
+def name_parameter(name: str, command: click.Command | None) -> str:
+    """Return the long form of an option, the metavar of an argument, or else the name itself."""
+    parameter = find_parameter(name, command)
+    if parameter is None:
+        return name
+    if isinstance(parameter, click.Argument):
+        return parameter.human_readable_name.removesuffix("...")
+    return max(parameter.opts, key=len)
+
+
+def _render_setting(name: str, value: Any, command: click.Command | None) -> str:
+    parameter = find_parameter(name, command)
+    shown = name_parameter(name, command)
+    if value is ...:
+        return shown
+    if parameter is None:
+        return f"{shown}: {', '.join(map(str, _list_values(value)))}"
+    if isinstance(parameter, click.Option) and parameter.is_flag and value:
+        return shown
+    if value is None or value is False:
+        return parameter.secondary_opts[0] if parameter.secondary_opts else f"without {shown}"
+    # Types whose values are hard to type in a shell have a `spell` method.
+    spell = getattr(parameter.type, "spell", str)
+    values = [shlex.quote(spell(each)) for each in _list_values(value)]
+    if isinstance(parameter, click.Argument):
+        return " ".join(values)
+    return " ".join(f"{shown} {each}" for each in values)
+
+
+def _list_values(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return [f"{name}={each}" for name, each in value.items()]
+    return value if isinstance(value, list | tuple) else [value]
