@@ -1,5 +1,5 @@
-# On a fresh machine with Python >= 3.11 and a C++20 compiler, `make demo` and `make test` are all the
-# set-up there is: each creates .venv, builds the core and installs kernelmill into it.
+# On a new machine with Python >= 3.11 and a C++20 compiler, `make demo` and `make test` need no set-up:
+# each creates .venv, compiles the C++ core and installs kernelmill into it.
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,16 +8,23 @@ BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard cmake/*) \
 	$(shell find native bindings -name '*.cpp' -o -name '*.hpp')
 NATIVE_SOURCES := $(shell find native bindings -name '*.cpp' -o -name '*.hpp')
 CMAKE := $(BIN)/cmake
+# Each process starts with half of the tests, in order; the first to finish takes over some of the rest.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 CHECKED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1"
 NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELMILL_EMULATED_512=ON
 
-.PHONY: demo test lint format bench native-test sanitize cross clean
+.PHONY: demo check test lint format bench native-test sanitize cross clean
 
 demo: $(VENV)/installed
 	$(BIN)/kernelmill demo --out build/demo
 
+# Some tests of every layer, for the time while a change is being written: under a minute.
+check: lint
+	$(PYTEST) -m representative tests
+
+# Everything that a change must pass.
 test: lint native-test
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST) --durations=25
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -50,13 +57,13 @@ sanitize: $(VENV)/installed
 	$(CMAKE) --build build/tsan
 	TSAN_OPTIONS="halt_on_error=1 die_after_fork=0" build/tsan/native/tests/native_tests threads
 
-# The core for AArch64, and its tests in an emulator where there is one.
+# The C++ core for AArch64, and its tests in an emulator if there is one.
 cross: $(VENV)/installed
 	sh tools/cross_aarch64.sh $(CMAKE)
 
 $(VENV)/installed: $(BUILD_INPUTS)
 	@$(PYTHON) tools/check_prerequisites.py
-	@echo "Setting up .venv and compiling the core: a few minutes the first time."
+	@echo "Setting up .venv and compiling the C++ core: a few minutes the first time."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --group build --group test --group lint

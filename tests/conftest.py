@@ -7,6 +7,13 @@ import pytest
 from kernelmill import runtime
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Skip files without representative tests in `make check`: importing them takes longer."""
+    if config.option.markexpr == "representative" and collection_path.match("test_*.py"):
+        return "mark.representative" not in collection_path.read_text() or None
+    return None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def sigint_raises_keyboard_interrupt():
     """Handle SIGINT as an interactive Python does, here and in child processes.

@@ -191,7 +191,12 @@ def test_all_programs_are_run():
     assert there == set(PROGRAMS), "give each program a line in PROGRAMS"
 
 
-@pytest.mark.parametrize("path", PROGRAMS)
+REPRESENTATIVE = pytest.param("fastfood_by_hand.py", marks=pytest.mark.representative)
+
+
+@pytest.mark.parametrize(
+    "path", [REPRESENTATIVE, *sorted(PROGRAMS.keys() - set(REPRESENTATIVE.values))]
+)
 def test_runs_and_draws_its_picture(path, tmp_path):
     program = PROGRAMS[path]
     program.check(run(path, tmp_path))

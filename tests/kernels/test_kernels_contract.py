@@ -24,6 +24,8 @@ from kernelmill.kernels import (
 )
 from kernelmill.random import Stream
 
+pytestmark = pytest.mark.representative
+
 STREAM = Stream.from_seed(0)
 
 

@@ -152,6 +152,7 @@ class TestSparse:
         same_bits(fitted.transform(sp.csr_array((3, 6))), fitted.transform(np.zeros((3, 6))))
 
 
+@pytest.mark.representative
 @pytest.mark.skipif(len(runtime.available_isas()) < 2, reason="only one instruction set here")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_instruction_sets_agree(feature_map, points, dtype):

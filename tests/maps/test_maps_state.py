@@ -81,6 +81,7 @@ def digest(feature_map, dim=11):
     return state.hexdigest()[:32]
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("name", golden_maps())
 def test_golden_coefficients(isa, name):
     assert digest(golden_maps()[name]) == GOLDEN[name]

@@ -5,8 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import kernelmill
 from kernelmill import _native
+
+pytestmark = pytest.mark.representative
 
 HEAVY = {"matplotlib", "pandas", "pyarrow", "dask", "sklearn", "IPython"}
 

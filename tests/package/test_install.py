@@ -1,38 +1,23 @@
-"""`pip install .` from a clean copy of the sources, and what it says without a compiler."""
+"""The source distribution, the wheel, and the error message without a compiler.
+
+The wheel is built in the build tree of the editable installation: what is compiled there is not
+compiled again.
+"""
 
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PARTS = [
-    "CMakeLists.txt",
-    "LICENSE",
-    "README.md",
-    "bindings",
-    "cmake",
-    "native",
-    "pyproject.toml",
-    "src",
-]
-
-
-@pytest.fixture
-def sources(tmp_path):
-    """A copy of what a source distribution holds, with no trace of earlier builds."""
-    copy = tmp_path / "kernelmill"
-    copy.mkdir()
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            ignore = shutil.ignore_patterns("__pycache__", "*.so")
-            shutil.copytree(ROOT / part, copy / part, ignore=ignore)
-        else:
-            shutil.copy(ROOT / part, copy / part)
-    return copy
+FILES = ["CMakeLists.txt", "LICENSE", "README.md", "pyproject.toml"]
+FOLDERS = ["bindings", "cmake", "native", "src"]
+SOURCES = {".cmake", ".cpp", ".css", ".hpp", ".jinja", ".py", ".pyi", ".txt", ".typed"}
 
 
 def pip(*arguments, environment=None):
@@ -43,24 +28,31 @@ def pip(*arguments, environment=None):
     )
 
 
-def test_installs_and_runs_elsewhere(sources, tmp_path):
+def test_source_distribution_holds_all_sources(tmp_path):
+    code = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, timeout=60)
+    (archive,) = tmp_path.glob("kernelmill-*.tar.gz")
+    with tarfile.open(archive) as sdist:
+        packed = {Path(*Path(name).parts[1:]).as_posix() for name in sdist.getnames()}
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    sources = {p.relative_to(ROOT).as_posix() for p in paths if p.suffix in SOURCES}
+    assert packed >= sources | set(FILES)
+    assert not {name.split("/")[0] for name in packed} & {"benchmarks", "build", "tests"}
+    assert not [name for name in packed if name.endswith((".so", ".pyc"))]
+
+
+def test_wheel_runs_elsewhere(tmp_path):
     site = tmp_path / "site"
-    result = pip(
-        "install", "--no-build-isolation", "--no-deps", "--target", str(site), str(sources)
-    )
+    result = pip("install", "--no-build-isolation", "--no-deps", "--target", str(site), str(ROOT))
     assert result.returncode == 0, result.stdout + result.stderr
     code = (
         "import kernelmill, numpy; print(kernelmill.__file__); "
         "print(kernelmill.fwht(numpy.arange(4.0)), kernelmill.random.Stream.from_seed(0).signs(2))"
     )
+    # -S and explicit paths: otherwise the editable installation would be imported.
+    paths = [str(site), str(Path(np.__file__).parents[1])]
     run = subprocess.run(
-        # -S and the paths by hand: an editable installation must not step in.
-        [
-            sys.executable,
-            "-S",
-            "-c",
-            f"import sys; sys.path[:0] = {[str(site), *paths()]!r}; {code}",
-        ],
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {paths!r}; {code}"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -76,11 +68,17 @@ def test_installs_and_runs_elsewhere(sources, tmp_path):
     assert (site / "bin" / "kernelmill").exists()
 
 
-def paths():
-    """The directories that hold numpy and the other dependencies."""
-    import numpy as np
-
-    return [str(Path(np.__file__).parents[1])]
+@pytest.fixture
+def sources(tmp_path):
+    """A copy of the sources without anything built."""
+    copy = tmp_path / "kernelmill"
+    copy.mkdir()
+    for file in FILES:
+        shutil.copy(ROOT / file, copy / file)
+    for folder in FOLDERS:
+        ignore = shutil.ignore_patterns("__pycache__", "*.so")
+        shutil.copytree(ROOT / folder, copy / folder, ignore=ignore)
+    return copy
 
 
 @pytest.mark.parametrize(
@@ -90,7 +88,7 @@ def paths():
         (None, "found no C++ compiler"),
     ],
 )
-def test_says_what_is_missing_without_a_compiler(sources, tmp_path, compiler, message):
+def test_without_a_compiler_the_error_names_it(sources, tmp_path, compiler, message):
     tools = tmp_path / "bin"
     tools.mkdir()
     ninja = shutil.which("ninja", path=str(Path(sys.executable).parent)) or shutil.which("ninja")
@@ -98,7 +96,7 @@ def test_says_what_is_missing_without_a_compiler(sources, tmp_path, compiler, me
     for tool in (ninja, cmake, sys.executable):
         (tools / Path(tool).name).symlink_to(tool)
     environment = {k: v for k, v in os.environ.items() if k not in ("CXX", "CC", "CXXFLAGS")}
-    environment["PATH"] = str(tools)  # nothing but what the build needs: no c++, no g++
+    environment["PATH"] = str(tools)  # the tools of the build alone: no c++, no g++
     if compiler:
         environment["CXX"] = compiler
     result = pip(

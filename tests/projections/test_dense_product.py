@@ -43,6 +43,7 @@ def test_layout(dtype):
     assert not panels[1, :, 2:].any()
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     "sizes", [(1, 1, 1), (7, 30, 50), (200, 784, 130), (0, 3, 4), (3, 0, 4), (3, 4, 0)]

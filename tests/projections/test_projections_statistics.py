@@ -171,6 +171,7 @@ def test_every_number_of_rows_gives_the_product_of_the_factors(isa, n_rows):
     check_against_matrix("hadamard", True, (20, 301, n_rows), np.float32)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [*SIZES[:4], (101, 500, 3)])
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ import pytest
 
 from kernelmill.random import Stream, normal_quantile
 
+pytestmark = pytest.mark.representative
+
 GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text())
 # Elements under a digest; more than one piece of work.
 DIGEST_SIZE = 20_011

@@ -7,6 +7,8 @@ import pytest
 
 from kernelmill.runtime.interrupts import interrupts_deferred
 
+pytestmark = pytest.mark.representative
+
 
 def test_the_block_is_finished_first():
     done = []

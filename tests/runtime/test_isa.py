@@ -8,6 +8,8 @@ import pytest
 
 from kernelmill import _native, runtime
 
+pytestmark = pytest.mark.representative
+
 SHOW = "import kernelmill; print(kernelmill.runtime.get_isa())"
 
 

@@ -33,6 +33,7 @@ def sample(shape, dtype, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("log2_n", range(12))
 def test_is_multiplication_by_the_hadamard_matrix(isa, log2_n, dtype):
@@ -281,6 +282,7 @@ def test_law_rows_chunks_and_threads_do_not_matter(isa, x, cut, n_threads):
     np.testing.assert_array_equal(whole, parts)
 
 
+@pytest.mark.representative
 @settings(deadline=None)
 @given(
     x=hnp.arrays(
