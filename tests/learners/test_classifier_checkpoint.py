@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from kernelmill import Fastfood, KernelClassifier
-from kernelmill.learners.checkpoint import Checkpoint
 
 PROGRAM = """
 import sys, time
@@ -151,7 +150,7 @@ def test_other_parameters_or_data_are_refused(tmp_path, data):
         (training(path), (X, ~y)),
         (training(path), (X[:-1], y[:-1])),
     ]:
-        with pytest.raises(ValueError, match="another training"):
+        with pytest.raises(ValueError, match="another training run"):
             classifier.fit(*rows)
     assert training(path, verbose=0, n_threads=1).fit(X, y).n_iter_ == 5
 
@@ -192,18 +191,3 @@ def test_needs_a_folder_and_repeatable_blocks(tmp_path, data):
             iter([data]), classes=[False, True]
         )
     assert list(tmp_path.iterdir()) == []
-
-
-def test_replaces_the_file_as_a_whole(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "state.npz", 0.0, {"what": "this"})
-    checkpoint.save({"numbers": np.arange(3)})
-    with pytest.raises(ValueError, match="pickle"):
-        checkpoint.save({"numbers": np.array([object()])})
-    assert [file.name for file in tmp_path.iterdir()] == ["state.npz"]
-    np.testing.assert_array_equal(checkpoint.load()["numbers"], np.arange(3))
-
-
-def test_writes_no_more_often_than_asked(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "state.npz", 3600.0, {})
-    assert not checkpoint.due()
-    assert Checkpoint(tmp_path / "state.npz", 0.0, {}).due()

@@ -1,7 +1,5 @@
 """Input that once went wrong silently: buffers used again, mixed weights, odd maps, odd files."""
 
-import json
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -10,7 +8,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from kernelmill import Fastfood, KernelClassifier, KernelRegressor, TensorSketch, two_sample_test
-from kernelmill.learners.checkpoint import Checkpoint
 
 SMALL = Fastfood(n_components=64, length_scale=1.0, random_state=0)
 
@@ -163,34 +160,3 @@ def test_no_rows_to_predict():
     for feature_map in (StandardScaler(), SMALL):
         with pytest.raises(ValueError, match=r"at least one row|0 sample"):
             KernelClassifier(feature_map).fit(X, X[:, 0] > 0).predict(X[:0])
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"header": np.array(3 * 10**9)},
-        {"header": np.zeros(10, np.uint8)},
-        {"header": np.frombuffer(json.dumps({"format": 1, "identity": 2}).encode(), np.uint8)},
-        {},
-    ],
-    ids=["number", "zeros", "odd", "none"],
-)
-def test_checkpoints_of_odd_content_are_refused(content, tmp_path):
-    np.savez(tmp_path / "state.npz", **content)
-    with pytest.raises(ValueError, match="delete it"):
-        Checkpoint(tmp_path / "state.npz", 0.0, {}).load()
-
-
-def test_compressed_checkpoints_are_refused(tmp_path):
-    """A small file could become large in memory."""
-    header = json.dumps({"format": "kernelmill checkpoint 1", "identity": {}}).encode()
-    np.savez_compressed(
-        tmp_path / "state.npz", header=np.frombuffer(header, np.uint8), many=np.zeros(10**6)
-    )
-    with pytest.raises(ValueError, match="delete it"):
-        Checkpoint(tmp_path / "state.npz", 0.0, {}).load()
-
-
-def test_a_folder_is_no_checkpoint(tmp_path):
-    with pytest.raises(IsADirectoryError, match="path of a file"):
-        Checkpoint(tmp_path, 0.0, {})

@@ -14,6 +14,7 @@ import scipy.sparse
 from sklearn.kernel_approximation import RBFSampler
 
 from kernelmill import Fastfood, KernelClassifier
+from kernelmill.learners import CheckpointError
 from kernelmill.learners import statistics as statistics_module
 from kernelmill.learners.digests import digest_of_block
 from kernelmill.learners.passed_blocks import PassedBlocks
@@ -230,10 +231,10 @@ def test_other_parameters_or_data_are_refused(tmp_path, data, solver):
     ]:
         model = training(path, **{"solver": solver, **parameters})
         before = pickle.dumps(model)
-        with pytest.raises(ValueError, match="another training"):
+        with pytest.raises(CheckpointError, match="another training run"):
             model.fit(*rows)
         assert pickle.dumps(model) == before
-    with pytest.raises(ValueError, match="another training"):
+    with pytest.raises(CheckpointError, match="another training run"):
         KernelClassifier(checkpoint=path).fit(X, y > 0)
     assert path.read_bytes() == written
     training(path, solver=solver, n_threads=1).fit(X, y)
@@ -252,7 +253,7 @@ def test_other_blocks_are_refused(tmp_path, data, solver):
     shorter = blocks[:3]
     rearranged = [blocks[0], blocks[2], blocks[1], *blocks[3:]]
     for wrong in (other, shorter, rearranged):
-        with pytest.raises(ValueError, match="blocks must be the same"):
+        with pytest.raises(CheckpointError, match="blocks must be the same"):
             training(path, solver=solver).fit_blocks(wrong)
     assert path.read_bytes() == written
     training(path, solver=solver).fit_blocks(blocks)
@@ -277,7 +278,7 @@ def test_a_map_that_is_not_repeatable_is_refused(tmp_path, data):
     path = tmp_path / "state.npz"
     model = KernelRegressor(Drifting(), checkpoint=path, checkpoint_seconds=0.0)
     stopped(6, lambda: model.fit(*data))
-    with pytest.raises(ValueError, match="feature_map must give the features"):
+    with pytest.raises(ValueError, match="feature_map computes other features"):
         model.fit(*data)
     assert path.exists()
 
@@ -317,7 +318,7 @@ def test_damaged_files_are_refused(tmp_path, data, solver, damage):
     damaged = path.read_bytes()
     model = training(path, solver=solver)
     before = pickle.dumps(model)
-    with pytest.raises(ValueError, match=r"delete (it|the checkpoint)|integer random_state"):
+    with pytest.raises(CheckpointError, match="delete it"):
         model.fit(*data)
     assert path.read_bytes() == damaged
     assert pickle.dumps(model) == before

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
-from kernelmill.learners.checkpoint import Checkpoint
 from kernelmill.learners.feature_map import NAMED_MAPS, unfitted_feature_map
 from kernelmill.learners.mapped_rows import (
     features_of,
@@ -22,10 +20,11 @@ from kernelmill.learners.mapped_rows import (
     rows_per_block,
     take_rows,
 )
-from kernelmill.learners.training_state import stream_from_arrays
+from kernelmill.learners.run import Run
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.validation import check_data
 from kernelmill.random import Stream
+from kernelmill.runtime.progress import StderrProgress
 from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["KernelMachine"]
@@ -42,8 +41,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     n_threads: int | None
     checkpoint: Any
     checkpoint_seconds: float
-
-    _keeps_checkpoint = False  # whoever writes the model removes the file when that is done
+    verbose: int
 
     feature_map_: Any
     stream_: Stream
@@ -64,6 +62,26 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             self.__dict__ = before
             raise
 
+    @contextmanager
+    def _running(self, run: Run | None) -> Iterator[Run]:
+        """Yield the run, or one made from the parameters, which is finished at the end."""
+        with self._unchanged_on_failure():
+            current = self._make_run() if run is None else run
+            yield current
+            if run is None:
+                current.finish()
+
+    def _make_run(self) -> Run:
+        return Run(
+            self.checkpoint,
+            checkpoint_seconds=self.checkpoint_seconds,
+            progress=StderrProgress() if self.verbose else None,
+        )
+
+    def _verbose_run(self) -> Run:
+        """A run without a checkpoint."""
+        return Run(progress=StderrProgress() if self.verbose else None)
+
     def _start(self, X: Any, stream: Stream | None = None, y: Any = None) -> Any:
         """Check X, draw the stream, fit the map on X; returns the checked rows.
 
@@ -82,18 +100,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             self.feature_map_ = feature_map.fit(X, y)  # some learn from targets
         return X
 
-    def _opened_checkpoint(
-        self, data: str
-    ) -> tuple[Checkpoint | None, Mapping[str, NDArray[Any]] | None]:
-        """The checkpoint of a training on data of this digest, and the state found in it."""
-        if self.checkpoint is None:
-            return None, None
-        seconds = self.checkpoint_seconds
-        if not isinstance(seconds, Real) or not float(seconds) >= 0:
-            raise ValueError(
-                f"checkpoint_seconds must be a number and not negative, got {seconds!r}; 0 writes "
-                "as often as possible."
-            )
+    def _open_run(self, run: Run, data: str) -> Stream | None:
+        """Open the checkpoint of a run on data of this digest; return the stream to use, if any."""
         parameters = self.get_params(deep=False)
         for name in ("checkpoint", "checkpoint_seconds", "n_threads", "verbose"):
             del parameters[name]
@@ -101,17 +109,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             # Its text is an address, and what was drawn from it is in the file.
             parameters["random_state"] = type(parameters["random_state"]).__name__
         identity = {name: repr(value) for name, value in parameters.items()}
-        identity["the data"] = data
-        checkpoint = Checkpoint(self.checkpoint, float(seconds), identity)
-        return checkpoint, checkpoint.load()
-
-    def _repeatable_stream(self, saved: Mapping[str, NDArray[Any]] | None) -> Stream | None:
-        """With a checkpoint, a stream for everything random, the map included."""
-        if self.checkpoint is None:
-            return None
-        if saved is not None:
-            return stream_from_arrays(saved)
-        return Stream.from_random_state(self.random_state)
+        run.open({**identity, "the data": data})
+        return run.draw_stream(self.random_state)
 
     def _check_rows(self, X: Any, *, reset: bool, feature_map: Any = None) -> Any:
         """X as kernelmill's maps take it; other transformers get it as it was given."""

@@ -27,6 +27,7 @@ from kernelmill.learners.labels import (
 from kernelmill.learners.learner_values import learner_record
 from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.problem import LabelledRows, RowSource, codes_of_scores
+from kernelmill.learners.run import Run
 from kernelmill.storage import write_model_file
 
 __all__ = ["KernelClassifier"]
@@ -185,7 +186,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, run: Run | None = None) -> Self:
         """Learn to tell the classes apart.
 
         Parameters
@@ -194,16 +195,18 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         y : array_like of shape (n_samples,)
             Labels: numbers or strings.
         sample_weight : array_like of shape (n_samples,), default=None
+        run : Run, default=None
+            Checkpoint and progress of the training run, in place of those that the parameters
+            `checkpoint`, `checkpoint_seconds` and `verbose` describe. The caller finishes it.
 
         Returns
         -------
         self
             If anything is wrong, it stays as it was before the call.
         """
-        with self._unchanged_on_failure():
+        with self._running(run) as current:
             self._check_parameters()
-            checkpoint, saved = self._checkpoint(X, y, sample_weight)
-            X = self._start(X, self._repeatable_stream(saved), y)
+            X = self._start(X, self._open_checkpoint(current, X, y, sample_weight), y)
             labels = check_labels(y, X, type(self).__name__)
             self.classes_ = check_classes(labels)
             codes = codes_of(labels, self.classes_)
@@ -212,10 +215,10 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
             factors = class_factors(self.class_weight, self.classes_, totals)
             rows = LabelledRows(X, codes, row_weights(sample_weight, X, codes, factors))
             source = RowSource(lambda: [rows], len(codes), one_block=True)
-            self._learn(source, self._probe(X), checkpoint, saved)
+            self._learn(source, self._probe(X), current)
         return self
 
-    def fit_blocks(self, blocks: Any, *, classes: Any = None) -> Self:
+    def fit_blocks(self, blocks: Any, *, classes: Any = None, run: Run | None = None) -> Self:
         """Learn from blocks of rows, of which only one has to be in memory.
 
         Parameters
@@ -226,6 +229,8 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
             block, and rows are shuffled only within blocks: they should not be sorted by class.
         classes : array_like, default=None
             All labels. Without them there is a pass to collect them, which a generator cannot do.
+        run : Run, default=None
+            As in `fit`.
 
         Returns
         -------
@@ -246,7 +251,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         >>> classifier.predict([[0, 0], [2, 0]])
         array(['inside', 'outside'], dtype='<U7')
         """
-        with self._unchanged_on_failure():
+        with self._running(run) as current:
             self._check_parameters()
             source = BlockSource(blocks)
             if not source.repeatable and self.epochs is not None and self.epochs > 1:
@@ -255,13 +260,12 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
                     "generator gives one pass; leave epochs out, or give a list or an object whose "
                     "__iter__ starts anew."
                 )
-            if self.checkpoint is not None and not source.repeatable:
+            if current.path is not None and not source.repeatable:
                 raise ValueError(
                     "A checkpoint needs blocks that can be passed over again, and a generator "
                     "cannot; give a list or an object whose __iter__ starts anew."
                 )
-            checkpoint, saved = self._checkpoint(*source.first)
-            stream = self._repeatable_stream(saved)
+            stream = self._open_checkpoint(current, *source.first)
             probe = self._probe(self._start(source.first[0], stream, source.first[1]))
             n_rows, totals = None, None
             if classes is None or isinstance(self.class_weight, str):
@@ -274,7 +278,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
                     yield self._labelled(X, y, weight, factors)
 
             checked = RowSource(check_blocks, n_rows, repeatable=source.repeatable)
-            self._learn(checked, probe, checkpoint, saved)
+            self._learn(checked, probe, current)
         return self
 
     @available_if(_takes_parts)  # type: ignore[untyped-decorator]

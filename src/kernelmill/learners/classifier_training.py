@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.base import KernelMachine
-from kernelmill.learners.checkpoint import Checkpoint
 from kernelmill.learners.digests import digest_of_block
 from kernelmill.learners.lbfgs import minimize
 from kernelmill.learners.losses import LOSSES, signs_of
 from kernelmill.learners.mapped_rows import take_rows
 from kernelmill.learners.problem import Blocks, LabelledRows, Problem, RowSource
-from kernelmill.learners.progress import Progress
+from kernelmill.learners.run import Run
 from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.learners.training import PLAIN_EPOCHS, Training
 from kernelmill.learners.training_state import TrainingState, state_from_arrays
+from kernelmill.random import Stream
 
-__all__ = ["TrainedClassifier"]
+__all__ = ["DEFAULT_C", "TrainedClassifier", "default_alpha", "default_epochs"]
 
 _MOST_EXACT_FEATURES = 8192  # their moments take half a gigabyte
 _ROWS_TO_SEE = 100_000
 _FEWEST_EPOCHS, _MOST_EPOCHS = 4, 500
-_DEFAULT_C, _DEFAULT_ALPHA = 10.0, 1e-6
+DEFAULT_C = 10.0
+_DEFAULT_ALPHA = 1e-6
 _LBFGS_ITERATIONS = 1000
 _EXACT_ROWS = 2048
+
+
+def default_epochs(n_rows: int | None) -> int:
+    """Return the number of passes in which 100,000 rows are seen, from 4 to 500."""
+    if n_rows is None:
+        return _FEWEST_EPOCHS
+    return int(np.clip(-(-_ROWS_TO_SEE // n_rows), _FEWEST_EPOCHS, _MOST_EPOCHS))
+
+
+def default_alpha(n_rows: int | None) -> float:
+    """Return the penalty that stands for C = 10, or 1e-6 for an unknown number of rows."""
+    return _DEFAULT_ALPHA if n_rows is None else 1 / (DEFAULT_C * n_rows)
 
 
 class TrainedClassifier(KernelMachine):
@@ -53,7 +67,6 @@ class TrainedClassifier(KernelMachine):
     loss_curve_: list[float]
     validation_curve_: list[float]
     n_iter_: int
-    _listener: Callable[[int], None] | None = None  # of whoever shows the progress of `fit`
     _training: TrainingState | None
     _statistics: RidgeStatistics | None
 
@@ -71,19 +84,18 @@ class TrainedClassifier(KernelMachine):
         if self.alpha is not None:
             self.alpha_ = float(self.alpha)
         else:
-            self.alpha_ = _DEFAULT_ALPHA if n_rows is None else 1 / (_DEFAULT_C * n_rows)
+            self.alpha_ = default_alpha(n_rows)
 
-    def _checkpoint(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Checkpoint | None, Mapping[str, NDArray[Any]] | None]:
-        """The checkpoint of a training on data that begin so, and the state found in it."""
-        if self.checkpoint is None:
-            return None, None
+    def _open_checkpoint(self, run: Run, X: Any, y: Any, sample_weight: Any) -> Stream | None:
+        if run.path is None:
+            return None
         if self.solver in ("lbfgs", "exact"):
-            raise ValueError(
-                f"A checkpoint needs solver='sgd', got solver={self.solver!r}; set checkpoint=None."
+            raise ArgumentError(
+                f"needs solver='sgd', got solver={self.solver!r}",
+                Remedy("do without a checkpoint", checkpoint=None),
+                parameter="checkpoint",
             )
-        return self._opened_checkpoint(digest_of_block(X, y, sample_weight))
+        return self._open_run(run, digest_of_block(X, y, sample_weight))
 
     def _problem(self) -> Problem:
         return Problem(self._features, LOSSES[self.loss], self.alpha_, n_classes=len(self.classes_))
@@ -92,10 +104,10 @@ class TrainedClassifier(KernelMachine):
         self,
         source: RowSource,
         probe: NDArray[Any],
-        checkpoint: Checkpoint | None,
-        saved: Mapping[str, NDArray[Any]] | None,
+        run: Run,
     ) -> None:
         """Train from the beginning, or from a saved state; `probe` are the features of a row."""
+        run.set_origin(self.stream_, probe)
         self._training = self._statistics = None
         self._set_solver(probe.shape[1])
         self._set_alpha(source.n_rows)
@@ -108,60 +120,42 @@ class TrainedClassifier(KernelMachine):
                 "list or an object whose __iter__ starts anew."
             )
         elif self.solver_ == "lbfgs":
-            self._minimize(source.blocks, probe)
+            self._minimize(source.blocks, probe, run)
         else:
-            self._descend(source, probe, checkpoint, saved)
+            self._descend(source, probe, run)
 
-    def _n_epochs(self, n_rows: int | None) -> int:
+    def _descend(self, source: RowSource, probe: NDArray[Any], run: Run) -> None:
+        n_epochs = 1
         if self.epochs is not None:
-            return int(self.epochs)
-        if self.solver_ == "plain_sgd":
-            return PLAIN_EPOCHS
-        if n_rows is None:
-            return _FEWEST_EPOCHS
-        return int(np.clip(-(-_ROWS_TO_SEE // n_rows), _FEWEST_EPOCHS, _MOST_EPOCHS))
-
-    def _descend(
-        self,
-        source: RowSource,
-        probe: NDArray[Any],
-        checkpoint: Checkpoint | None,
-        saved: Mapping[str, NDArray[Any]] | None,
-    ) -> None:
-        n_epochs = self._n_epochs(source.n_rows) if source.repeatable else 1
+            n_epochs = int(self.epochs)
+        elif source.repeatable:
+            plain = self.solver_ == "plain_sgd"
+            n_epochs = PLAIN_EPOCHS if plain else default_epochs(source.n_rows)
         state = TrainingState(self.stream_)
-        if saved is not None:
+        if run.saved is not None:
             n_outputs = self._problem().n_outputs
-            state = state_from_arrays(saved, probe.shape[1], n_outputs, probe.dtype)
-        progress = Progress(self.verbose, n_epochs, source.n_rows or 0, self._listener)
-        training = self._training_with(
-            progress, probe.shape[1], checkpoint, one_block=source.one_block
-        )
+            state = state_from_arrays(
+                run.saved, self.stream_, probe.shape[1], n_outputs, probe.dtype
+            )
+        run.begin(None if source.n_rows is None else n_epochs * source.n_rows)
+        training = self._training_with(run, probe.shape[1], one_block=source.one_block)
         training.run(source.blocks, n_epochs, state)
         self._take_weights(state)
         self._training = state.without_spectrum()
-        if checkpoint is not None and not self._keeps_checkpoint:
-            checkpoint.remove()
 
     def _descend_further(self, rows: LabelledRows) -> None:
         if self._training is None:
             state = TrainingState(self.stream_)
         else:
             state = self._training.for_more_rows()
-        progress = Progress(self.verbose, 1, len(rows.codes))
+        run = self._verbose_run()
+        run.begin(len(rows.codes))
         n_features = self._probe(rows.X).shape[1]
-        self._training_with(progress, n_features).run(lambda: [rows], 1, state)
+        self._training_with(run, n_features).run(lambda: [rows], 1, state)
         self._take_weights(state)
         self._training = state
 
-    def _training_with(
-        self,
-        progress: Progress,
-        n_features: int,
-        checkpoint: Checkpoint | None = None,
-        *,
-        one_block: bool = False,
-    ) -> Training:
+    def _training_with(self, run: Run, n_features: int, *, one_block: bool = False) -> Training:
         return Training(
             self._problem(),
             n_features=n_features,
@@ -170,8 +164,7 @@ class TrainedClassifier(KernelMachine):
             one_block=one_block,
             validation_fraction=self.validation_fraction or 0.0,
             patience=self.patience,
-            progress=progress,
-            checkpoint=checkpoint,
+            current=run,
         )
 
     def _take_weights(self, state: TrainingState) -> None:
@@ -184,17 +177,21 @@ class TrainedClassifier(KernelMachine):
         self.validation_curve_ = state.validation_curve
         self.n_iter_ = len(state.loss_curve)
 
-    def _minimize(self, blocks: Blocks, probe: NDArray[Any]) -> None:
+    def _minimize(self, blocks: Blocks, probe: NDArray[Any], run: Run) -> None:
         problem = self._problem()
         n_iterations = self.epochs or _LBFGS_ITERATIONS
-        progress = Progress(self.verbose, n_iterations)
+        run.begin()
+
+        def report(number: int, value: float) -> None:
+            run.progress.end_pass(f"pass {number + 1}/{n_iterations}  objective {value:.6g}")
+
         found = minimize(
             problem,
             blocks,
             self.stream_,
             max_iter=n_iterations,
             tol=float(self.tol),
-            callback=lambda number, value: progress.end_of_pass(number, f"objective {value:.6g}"),
+            callback=report,
         )
         if not found.converged:
             warnings.warn(

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.learners.checkpoint import taken_array
 from kernelmill.learners.conjugate_gradients import Iteration, Means
 from kernelmill.learners.digests import DIGEST_BYTES
+from kernelmill.learners.run import SavedState
 from kernelmill.learners.statistics import RidgeStatistics
-from kernelmill.random import Stream
 
 __all__ = [
     "PassedRows",
     "iteration_from_arrays",
     "iteration_to_arrays",
-    "origin_to_arrays",
-    "refuse_other_map",
     "rows_from_arrays",
     "rows_to_arrays",
 ]
-
-_Arrays = Mapping[str, NDArray[Any]]
-_KEY_BYTES = 16
-_MAP_TOLERANCE = 1e-3  # other instruction sets round differently; another map differs by its size
-_AGAIN = "delete the checkpoint to start from the beginning, or give another path"
 
 
 @dataclass(frozen=True)
@@ -49,25 +40,6 @@ class PassedRows:
     digest: bytes
 
 
-def origin_to_arrays(stream: Stream, probe: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """What every state has: the stream of the training, and features of a row."""
-    return {
-        "stream": np.frombuffer(stream.key.to_bytes(_KEY_BYTES, "little"), np.uint8),
-        "probe": probe,
-    }
-
-
-def refuse_other_map(arrays: _Arrays, probe: NDArray[Any]) -> None:
-    """ValueError if the row that the state has features of has other ones now."""
-    before = taken_array(arrays, "probe", probe.shape, probe.dtype)
-    bound = _MAP_TOLERANCE * float(np.abs(probe).max())
-    if not (np.abs(before - probe) <= bound).all():
-        raise ValueError(
-            "feature_map must give the features that it gave before the checkpoint was written, "
-            f"got others; give it an integer random_state, or {_AGAIN}."
-        )
-
-
 def rows_to_arrays(passed: PassedRows) -> dict[str, NDArray[Any]]:
     """The arrays that `rows_from_arrays` makes the same of again, bit for bit."""
     statistics = passed.statistics
@@ -83,29 +55,26 @@ def rows_to_arrays(passed: PassedRows) -> dict[str, NDArray[Any]]:
     }
 
 
-def rows_from_arrays(arrays: _Arrays, n_features: int, n_targets: int) -> PassedRows:
+def rows_from_arrays(saved: SavedState, n_features: int, n_targets: int) -> PassedRows:
     """The rows that were saved; ValueError if something does not fit the model."""
-    n_passed, n_rows = _counts(arrays, 2)
-    weight, log_weight = taken_array(arrays, "weights", (2,), np.float64).tolist()
+    n_passed, n_rows = saved.counts("counts", 2)
+    weight, log_weight = saved.array("weights", (2,), np.float64).tolist()
     if n_rows > n_passed or not weight >= 0 or not np.isfinite(weight):
-        raise ValueError(
-            f"A checkpoint must have weights of its rows, got {n_rows} of {n_passed} rows with a "
-            f"weight of {weight}; {_AGAIN}."
-        )
-    moments = taken_array(arrays, "moments", (n_features, n_features), np.float64)
+        raise saved.error(f"in it {n_rows} of {n_passed} rows have a weight of {weight}")
+    moments = saved.array("moments", (n_features, n_features), np.float64)
     statistics = RidgeStatistics.__new__(RidgeStatistics)  # without a matrix of zeros
     vars(statistics).update(
         n_rows=n_rows,
         weight=weight,
         log_weight=log_weight,
-        feature_mean=taken_array(arrays, "feature_mean", (n_features,), np.float64),
-        target_mean=taken_array(arrays, "target_mean", (n_targets,), np.float64),
+        feature_mean=saved.array("feature_mean", (n_features,), np.float64),
+        target_mean=saved.array("target_mean", (n_targets,), np.float64),
         moments=np.require(moments, requirements=["F", "A", "W"]),
-        cross=taken_array(arrays, "cross", (n_features, n_targets), np.float64),
-        target_moments=taken_array(arrays, "target_moments", (n_targets,), np.float64),
+        cross=saved.array("cross", (n_features, n_targets), np.float64),
+        target_moments=saved.array("target_moments", (n_targets,), np.float64),
         _scratch=None,
     )
-    digest = taken_array(arrays, "digest", (DIGEST_BYTES,), np.uint8)
+    digest = saved.array("digest", (DIGEST_BYTES,), np.uint8)
     return PassedRows(statistics, n_passed, digest.tobytes())
 
 
@@ -130,35 +99,28 @@ def iteration_to_arrays(iteration: Iteration, digest: bytes) -> dict[str, NDArra
 
 
 def iteration_from_arrays(
-    arrays: _Arrays, n_features: int, n_targets: int
+    saved: SavedState, n_features: int, n_targets: int
 ) -> tuple[Iteration, bytes]:
     """The iteration that was saved, and the digest of all blocks; ValueError if it cannot be."""
-    n_seen, n_rows, n_iter = _counts(arrays, 3)
+    n_seen, n_rows, n_iter = saved.counts("counts", 3)
     matrix, row = (n_features, n_targets), (n_targets,)
-    eigenvalues = taken_array(arrays, "eigenvalues", (None,), np.float64)
+    eigenvalues = saved.array("eigenvalues", (None,), np.float64)
     iteration = Iteration(
         means=Means(
             n_seen,
             n_rows,
-            float(taken_array(arrays, "weights", (1,), np.float64)[0]),
-            taken_array(arrays, "feature_mean", (n_features,), np.float64),
-            taken_array(arrays, "target_mean", row, np.float64),
+            float(saved.array("weights", (1,), np.float64)[0]),
+            saved.array("feature_mean", (n_features,), np.float64),
+            saved.array("target_mean", row, np.float64),
         ),
-        cross=taken_array(arrays, "cross", matrix, np.float64),
-        target_moments=taken_array(arrays, "target_moments", row, np.float64),
+        cross=saved.array("cross", matrix, np.float64),
+        target_moments=saved.array("target_moments", row, np.float64),
         eigenvalues=eigenvalues,
-        vectors=taken_array(arrays, "vectors", (len(eigenvalues), n_features), np.float64),
-        solution=taken_array(arrays, "solution", matrix, np.float64),
-        residuals=taken_array(arrays, "residuals", matrix, np.float64),
-        directions=taken_array(arrays, "directions", matrix, np.float64),
-        energy=taken_array(arrays, "energy", row, np.float64),
+        vectors=saved.array("vectors", (len(eigenvalues), n_features), np.float64),
+        solution=saved.array("solution", matrix, np.float64),
+        residuals=saved.array("residuals", matrix, np.float64),
+        directions=saved.array("directions", matrix, np.float64),
+        energy=saved.array("energy", row, np.float64),
         n_iter=n_iter,
     )
-    return iteration, taken_array(arrays, "digest", (DIGEST_BYTES,), np.uint8).tobytes()
-
-
-def _counts(arrays: _Arrays, length: int) -> list[int]:
-    counts: list[int] = taken_array(arrays, "counts", (length,), np.int64).tolist()
-    if min(counts) < 0:
-        raise ValueError(f"Counts in a checkpoint must not be negative, got {counts}; {_AGAIN}.")
-    return counts
+    return iteration, saved.array("digest", (DIGEST_BYTES,), np.uint8).tobytes()

@@ -19,6 +19,7 @@ from kernelmill.learners.penalty import penalties
 from kernelmill.learners.regression_rows import feature_blocks
 from kernelmill.learners.regressor_prediction import PredictingRegressor
 from kernelmill.learners.resumable_blocks import ResumableBlocks
+from kernelmill.learners.run import Run
 from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
 from kernelmill.random import Stream
 from kernelmill.storage import write_model_file
@@ -172,7 +173,7 @@ class KernelRegressor(
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, run: Run | None = None) -> Self:
         """Fit the map and the weights.
 
         Parameters
@@ -182,18 +183,21 @@ class KernelRegressor(
         sample_weight : array_like of shape (n_samples,), optional
             Not negative. A row of weight zero is as if it were absent, except that a length scale
             that the map takes from the data counts all rows.
+        run : Run, optional
+            Checkpoint and progress of the training run, in place of those that the parameters
+            `checkpoint`, `checkpoint_seconds` and `verbose` describe. The caller finishes it.
 
         Returns
         -------
         self
             If anything is raised, an interrupt included, it stays as it was before the call.
         """
-        with self._unchanged_on_failure(), self._threads():
+        with self._running(run) as current, self._threads():
             self._check_parameters()
-            self._fit_anew([(X, y, sample_weight)])
+            self._fit_anew([(X, y, sample_weight)], current)
         return self
 
-    def fit_blocks(self, blocks: Iterable[Any]) -> Self:
+    def fit_blocks(self, blocks: Iterable[Any], *, run: Run | None = None) -> Self:
         """Fit to rows that come in blocks; the map is fitted, and tuned, on the first of them.
 
         Parameters
@@ -201,6 +205,8 @@ class KernelRegressor(
         blocks : iterable of (X, y) or (X, y, sample_weight)
             Of any sizes; at most one is held at a time. The exact solver takes each once; "cg"
             needs something that can be passed over again, such as a list.
+        run : Run, optional
+            As in `fit`.
 
         Returns
         -------
@@ -209,9 +215,9 @@ class KernelRegressor(
             stays as it was before the call.
         """
         self._refuse_leave_one_out()
-        with self._unchanged_on_failure(), self._threads():
+        with self._running(run) as current, self._threads():
             self._check_parameters()
-            self._fit_anew(blocks)
+            self._fit_anew(blocks, current)
         return self
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
@@ -247,7 +253,7 @@ class KernelRegressor(
         with self._unchanged_on_failure(), self._threads():
             self._check_parameters()
             if not hasattr(self, "coef_"):
-                self._fit_anew([(X, y, sample_weight)], adding=True)
+                self._fit_anew([(X, y, sample_weight)], self._verbose_run(), adding=True)
                 return self
             rows = rows_per_update(self.coef_.shape[1])
             statistics = RidgeStatistics(*self.coef_.shape[::-1])
@@ -320,7 +326,7 @@ class KernelRegressor(
                     "tune must be False for statistics, got True: machines would tune their maps "
                     "apart; tune on some rows with fit, and give the fitted map, feature_map_."
                 )
-            source = ResumableBlocks(collector, blocks, with_checkpoint=False)
+            source = ResumableBlocks(collector, blocks, Run())
             probe = collector._features(take_rows(source.first_rows()[0], slice(0, 1)))
             collector._solver_for(probe.shape[1], adding=True)
             statistics = MappedStatistics(
@@ -331,7 +337,7 @@ class KernelRegressor(
                 feature_names_in=getattr(collector, "feature_names_in_", None),
                 targets_ndim=collector._targets_ndim,
             )
-            collector._collected(source, statistics)
+            collector._collected(source, statistics, Run())
         return statistics
 
     def fit_statistics(self, statistics: MappedStatistics) -> Self:

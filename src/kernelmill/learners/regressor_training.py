@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -36,6 +35,7 @@ from kernelmill.learners.regression_state import (
 from kernelmill.learners.resumable_blocks import ResumableBlocks, Rows
 from kernelmill.learners.ridge import check_alpha
 from kernelmill.learners.ridge_fit import RidgeFit, ridge_fit
+from kernelmill.learners.run import Run
 from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
 from kernelmill.learners.tuning import tuned_map
 from kernelmill.random import Stream
@@ -75,27 +75,24 @@ class TrainedRegressor(KernelMachine):
     _targets_ndim: int
     _n_outputs: int
 
-    def _fit_anew(self, blocks: Iterable[Any], *, adding: bool = False) -> None:
+    def _fit_anew(self, blocks: Iterable[Any], run: Run, *, adding: bool = False) -> None:
         """Fit the map on the first block and the weights on all; `adding` if more rows follow."""
         self._forget_fit()
-        source = ResumableBlocks(
-            self, blocks, with_checkpoint=self.checkpoint is not None and not adding
-        )
-        tuned = self._tune(*source.first_rows()) if self.tune else None
+        source = ResumableBlocks(self, blocks, run)
+        tuned = self._tune(*source.first_rows(), run) if self.tune else None
         probe = self._features(take_rows(source.first_rows()[0], slice(0, 1)))
-        source.compare_map(probe)
+        run.set_origin(self.stream_, probe)
+        run.begin()
         if self._solver_for(probe.shape[1], adding=adding) == "exact":
             statistics = RidgeStatistics(probe.shape[1], self._n_outputs)
-            statistics = self._collected(source, statistics)
+            statistics = self._collected(source, statistics, run)
             again = None
             if self.scoring == "loo" and source.is_all:
                 rows = rows_per_update(probe.shape[1])
                 again = feature_blocks(self.feature_map_, *source.first_rows(), rows)
             self._solve(statistics, tuned, again)
         else:
-            self._iterate(source, probe.shape[1], tuned)
-        if source.checkpoint is not None and not self._keeps_checkpoint:
-            source.checkpoint.remove()
+            self._iterate(source, probe.shape[1], tuned, run)
 
     def _forget_fit(self) -> None:
         for name in _OF_ONE_FIT:
@@ -114,13 +111,15 @@ class TrainedRegressor(KernelMachine):
             return self.solver
         return "exact" if fits else "cg"
 
-    def _collected(self, source: ResumableBlocks, statistics: RidgeStatistics) -> RidgeStatistics:
+    def _collected(
+        self, source: ResumableBlocks, statistics: RidgeStatistics, run: Run
+    ) -> RidgeStatistics:
         """The statistics, or those in the checkpoint, with the rows of the blocks."""
         n_features = statistics.n_features
         done = PassedRows(statistics, 0, b"")
-        if source.saved is not None:
-            done = rows_from_arrays(source.saved, n_features, statistics.n_targets)
-            source.saved, statistics = None, done.statistics
+        if run.saved is not None:
+            done = rows_from_arrays(run.saved, n_features, statistics.n_targets)
+            run.saved, statistics = None, done.statistics
         passed = PassedBlocks()
         rows = rows_per_update(n_features)
         # Small ones, whose memory is used again and not asked of the system each time.
@@ -145,8 +144,9 @@ class TrainedRegressor(KernelMachine):
             statistics.update(*block)
             n_passed += len(block[1])
             digest = passed.digest(n_passed)
-            if source.is_due():
-                source.save(rows_to_arrays(PassedRows(statistics, n_passed, digest)))
+            run.progress.advance(len(block[1]))
+            if run.is_due():
+                run.save(rows_to_arrays(PassedRows(statistics, n_passed, digest)))
         return statistics
 
     def _solve(
@@ -168,7 +168,9 @@ class TrainedRegressor(KernelMachine):
         self.statistics_ = statistics
         self.n_iter_ = 1
 
-    def _iterate(self, source: ResumableBlocks, n_features: int, tuned: float | None) -> None:
+    def _iterate(
+        self, source: ResumableBlocks, n_features: int, tuned: float | None, run: Run
+    ) -> None:
         """Set what conjugate gradients find."""
         if not source.repeatable:
             raise ValueError(
@@ -183,9 +185,9 @@ class TrainedRegressor(KernelMachine):
             )
         saved: Iteration | None = None
         digest: bytes | None = None
-        if source.saved is not None:
-            saved, digest = iteration_from_arrays(source.saved, n_features, self._n_outputs)
-            source.saved = None
+        if run.saved is not None:
+            saved, digest = iteration_from_arrays(run.saved, n_features, self._n_outputs)
+            run.saved = None
         rows = rows_per_update(n_features)
 
         def one_pass() -> Iterator[Block]:
@@ -193,7 +195,9 @@ class TrainedRegressor(KernelMachine):
             passed = PassedBlocks()
             found = b""
             for checked in source.again(passed):
-                yield from feature_blocks(self.feature_map_, *checked, rows)
+                for block in feature_blocks(self.feature_map_, *checked, rows):
+                    yield block
+                    run.progress.advance(len(block[1]))
                 found = passed.digest(passed.n_rows)
                 del checked
             if digest is not None:
@@ -201,9 +205,9 @@ class TrainedRegressor(KernelMachine):
             digest = found
 
         def keep(iteration: Iteration) -> None:
-            if source.is_due():
+            if run.is_due():
                 assert digest is not None  # there was a pass before
-                source.save(iteration_to_arrays(iteration, digest))
+                run.save(iteration_to_arrays(iteration, digest))
 
         solution = ridge_by_conjugate_gradients(
             one_pass,
@@ -212,7 +216,7 @@ class TrainedRegressor(KernelMachine):
             tol=self.tol,
             max_iter=self.max_iter,
             stream=self.stream_,
-            report=self._report,
+            report=run.progress.end_pass,
             saved=saved,
             keep=keep,
         )
@@ -232,7 +236,7 @@ class TrainedRegressor(KernelMachine):
         )
         self.n_iter_ = max(1, solution.n_iter)
 
-    def _tune(self, X: Any, Y: _Array, weights: _Array | None) -> float:
+    def _tune(self, X: Any, Y: _Array, weights: _Array | None, run: Run) -> float:
         tuned = tuned_map(
             unfitted_feature_map(self.feature_map, self.stream_, self.n_threads),
             self.feature_map_,
@@ -244,7 +248,7 @@ class TrainedRegressor(KernelMachine):
             fit_intercept=self.fit_intercept,
             budget=self.tune_budget,
             stream=self.stream_,
-            report=self._report,
+            report=run.progress.end_pass,
         )
         self.feature_map_ = tuned.feature_map.fit(X)
         self.tuning_ = tuned.table
@@ -280,7 +284,3 @@ class TrainedRegressor(KernelMachine):
             return nullcontext()
         limits: AbstractContextManager[Any] = threadpool_limits(self.n_threads, user_api="blas")
         return limits
-
-    def _report(self, line: str) -> None:
-        if self.verbose:
-            sys.stderr.write(f"{type(self).__name__}: {line}\n")

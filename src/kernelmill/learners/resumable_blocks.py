@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.learners.block_parts import unpacked
-from kernelmill.learners.checkpoint import Checkpoint
 from kernelmill.learners.digests import digest_of_block
 from kernelmill.learners.mapped_rows import n_rows_of
 from kernelmill.learners.passed_blocks import PassedBlocks
-from kernelmill.learners.regression_state import origin_to_arrays, refuse_other_map
+from kernelmill.learners.run import CheckpointError, Run
 
 __all__ = ["ResumableBlocks", "Rows"]
 
@@ -29,7 +28,7 @@ class ResumableBlocks:
     regressor : TrainedRegressor
         Checks the blocks; its map is fitted on the first one.
     blocks : iterable of (X, y) or (X, y, sample_weight)
-    with_checkpoint : bool
+    run : Run
 
     Attributes
     ----------
@@ -37,12 +36,9 @@ class ResumableBlocks:
         Whether the blocks can be passed over again.
     is_all : bool
         Whether there is one block, which stays in memory.
-    checkpoint : Checkpoint, or None
-    saved : mapping of arrays, or None
-        The state in the checkpoint, until somebody takes it.
     """
 
-    def __init__(self, regressor: Any, blocks: Iterable[Any], *, with_checkpoint: bool) -> None:
+    def __init__(self, regressor: Any, blocks: Iterable[Any], run: Run) -> None:
         try:
             iterator = iter(blocks)
         except TypeError:
@@ -51,7 +47,7 @@ class ResumableBlocks:
             ) from None
         # Some objects always give the same iterator: those are passed over once, too.
         self.repeatable = iterator is not blocks and iter(blocks) is not iterator
-        if with_checkpoint and not self.repeatable:
+        if run.path is not None and not self.repeatable:
             raise ValueError(
                 "blocks must be something to pass over repeatedly for a checkpoint, such as a "
                 "list, got an iterator; or set checkpoint=None."
@@ -64,16 +60,13 @@ class ResumableBlocks:
         if first is None:
             raise ValueError("blocks must have at least one block of rows, got none.")
         parts = unpacked(first[1], 0)
-        self.checkpoint: Checkpoint | None = None
-        self.saved: Mapping[str, NDArray[Any]] | None = None
+        self._path = run.path
         self._digest, stream = "", None
-        if with_checkpoint:
+        if run.path is not None:
             self._digest = digest_of_block(*parts)
-            self.checkpoint, self.saved = regressor._opened_checkpoint(self._digest)
-            stream = regressor._repeatable_stream(self.saved)
+            stream = regressor._open_run(run, self._digest)
         first_rows: Rows = regressor._check_block(*parts, reset=True, stream=stream)
         self._first = [first_rows]
-        self._probe: NDArray[Any] | None = None
 
     def first_rows(self) -> Rows:
         """The first block; only before the others, unless it is all there is."""
@@ -103,33 +96,18 @@ class ResumableBlocks:
     def _checked(self, number: int, block: Any, passed: PassedBlocks) -> Rows:
         parts = unpacked(block, number)
         checked: Rows = self._regressor._check_block(*parts, reset=False)
-        digest = "" if self.checkpoint is None else digest_of_block(*parts)
+        digest = "" if self._path is None else digest_of_block(*parts)
         passed.enter(n_rows_of(checked[0]), digest)
         return checked
 
-    def compare_map(self, probe: NDArray[Any]) -> None:
-        """Take the features of a row; refuse a checkpoint that knows others."""
-        self._probe = probe
-        if self.saved is not None:
-            refuse_other_map(self.saved, probe)
-
     def compare_rows(self, passed: PassedBlocks, n_rows: int, digest: bytes) -> None:
         """Refuse blocks that are not those of before, up to a row."""
-        if self.checkpoint is None or n_rows == 0:
+        if self._path is None or n_rows == 0:
             return
         if passed.n_rows < n_rows or passed.digest(n_rows) != digest:
-            raise ValueError(
+            raise CheckpointError(
+                self._path,
                 "blocks must be the same in each pass and after a restart, got others within the "
-                f"first {n_rows} rows; give the same blocks, or delete the checkpoint "
-                f"{str(self.checkpoint.path)!r} to start from the beginning."
+                f"first {n_rows} rows",
+                "give the same blocks",
             )
-
-    def is_due(self) -> bool:
-        """Whether it is time to save a state."""
-        return self.checkpoint is not None and self.checkpoint.due()
-
-    def save(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Write a state to the checkpoint."""
-        assert self.checkpoint is not None
-        assert self._probe is not None
-        self.checkpoint.save({**origin_to_arrays(self._regressor.stream_, self._probe), **state})

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.learners.checkpoint import Checkpoint
 from kernelmill.learners.mapped_rows import n_rows_of, row_blocks, rows_per_block, take_rows
 from kernelmill.learners.problem import Blocks, LabelledRows, Problem, codes_of_scores
-from kernelmill.learners.progress import Progress
 from kernelmill.learners.row_order import held_out_rows, visiting_order
+from kernelmill.learners.run import Run
 from kernelmill.learners.sgd import Descent, Weights
 from kernelmill.learners.spectrum import MOST_DIRECTIONS, TopSpectrum, rows_to_sample
 from kernelmill.learners.training_state import TrainingState, state_to_arrays
@@ -47,8 +46,7 @@ class Training:
     validation_fraction : float
     patience : int
         Stop after so many epochs without a better score on the rows held out.
-    progress : Progress
-    checkpoint : Checkpoint, default=None
+    current : Run
     """
 
     problem: Problem
@@ -58,8 +56,7 @@ class Training:
     one_block: bool
     validation_fraction: float
     patience: int
-    progress: Progress
-    checkpoint: Checkpoint | None = None
+    current: Run
 
     def run(self, blocks: Blocks, n_epochs: int, state: TrainingState) -> None:
         """Pass over the blocks until `n_epochs` are done or the scores get no better.
@@ -76,25 +73,28 @@ class Training:
             for index, rows in enumerate(blocks()):
                 if index < state.block:
                     continue
-                for _ in self._steps(rows, index, state):
-                    if self.checkpoint is not None and self.checkpoint.due():
-                        self.checkpoint.save(state_to_arrays(state))
+                for n_rows in self._steps(rows, index, state):
+                    mean = state.loss_sum / state.loss_rows
+                    status = f"pass {state.epoch + 1}/{n_epochs}  loss {mean:.4g}"
+                    self.current.progress.advance(n_rows, status)
+                    if self.current.is_due():
+                        self.current.save(state_to_arrays(state))
                 state.block, state.batch = index + 1, 0
             if state.loss_rows == 0:
                 raise ValueError("All weights are zero: there are no rows to train on.")
             state.loss_curve.append(state.loss_sum / state.loss_rows)
             state.loss_sum, state.loss_rows = 0.0, 0
-            text = f"loss {state.loss_curve[-1]:.5g}"
+            text = f"pass {state.epoch + 1}/{n_epochs}  loss {state.loss_curve[-1]:.5g}"
             if self.validation_fraction:
                 self._validate(blocks(), state)
                 text += f"  held-out accuracy {state.validation_curve[-1]:.5g}"
-            self.progress.end_of_pass(state.epoch, text)
+            self.current.progress.end_pass(text)
             state.epoch, state.block = state.epoch + 1, 0
             if self.validation_fraction and state.n_stale >= self.patience:
                 break
 
-    def _steps(self, rows: LabelledRows, index: int, state: TrainingState) -> Iterator[None]:
-        """Visit the rows of a block in random order; a pause after each batch."""
+    def _steps(self, rows: LabelledRows, index: int, state: TrainingState) -> Iterator[int]:
+        """Visit the rows of a block in random order; yields the number of rows of each batch."""
         out = held_out_rows(rows.codes, self.validation_fraction, state.stream, index)
         chosen = np.flatnonzero(~out)
         weights = None if rows.weights is None else rows.weights[chosen]
@@ -137,8 +137,7 @@ class Training:
                 state.loss_sum += loss
                 state.loss_rows += len(codes)
                 state.batch += 1
-                self.progress.rows(len(codes), state.epoch, state.loss_sum / state.loss_rows)
-                yield
+                yield len(codes)
 
     def _descent(self, spectrum: TopSpectrum, decay_rows: int) -> Descent:
         problem = self.problem

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.learners.checkpoint import taken_array
+from kernelmill.learners.run import SavedState
 from kernelmill.learners.sgd import Weights
 from kernelmill.learners.spectrum import TopSpectrum
 from kernelmill.random import Stream
 
-__all__ = ["TrainingState", "state_from_arrays", "state_to_arrays", "stream_from_arrays"]
+__all__ = ["TrainingState", "state_from_arrays", "state_to_arrays"]
 
 _INTEGERS = ("decay_rows", "epoch", "block", "batch", "loss_rows", "weight_rows", "n_stale")
 _FLOATS = ("loss_sum", "weight_sum")
 _SCALARS = ("largest_left", "longest_left", "constant", "longest", "mean_square")
-_KEY_BYTES = 16
 
 
 @dataclass
@@ -90,7 +88,6 @@ def state_to_arrays(state: TrainingState) -> dict[str, NDArray[Any]]:
     assert state.spectrum is not None
     weights, spectrum = state.weights, state.spectrum
     arrays: dict[str, NDArray[Any]] = {
-        "stream": np.frombuffer(state.stream.key.to_bytes(_KEY_BYTES, "little"), np.uint8),
         "integers": np.array([getattr(state, name) for name in _INTEGERS], np.int64),
         "floats": np.array([getattr(state, name) for name in _FLOATS], np.float64),
         "loss_curve": np.array(state.loss_curve, np.float64),
@@ -110,49 +107,40 @@ def state_to_arrays(state: TrainingState) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def stream_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Stream:
-    """The stream of a saved training: needed before its map can be fitted."""
-    return Stream(
-        int.from_bytes(taken_array(arrays, "stream", (_KEY_BYTES,), np.uint8).tobytes(), "little")
-    )
-
-
 def state_from_arrays(
-    arrays: Mapping[str, NDArray[Any]], n_features: int, n_outputs: int, dtype: Any
+    saved: SavedState, stream: Stream, n_features: int, n_outputs: int, dtype: Any
 ) -> TrainingState:
     """The state that was saved; ValueError if something in it does not fit the model."""
     shape = (n_features + 1, n_outputs)
-    damping = taken_array(arrays, "damping", (None,), np.float64)
-    n_steps, n_rows = map(int, taken_array(arrays, "counts", (2,), np.int64))
-    scalars = taken_array(arrays, "scalars", (len(_SCALARS),), np.float64).tolist()
-    last = taken_array(arrays, "last", shape, dtype)
-    average = taken_array(arrays, "average", shape, dtype)
+    damping = saved.array("damping", (None,), np.float64)
+    n_steps, n_rows = map(int, saved.array("counts", (2,), np.int64))
+    scalars = saved.array("scalars", (len(_SCALARS),), np.float64).tolist()
+    last = saved.array("last", shape, dtype)
+    average = saved.array("average", shape, dtype)
     sample = best = None
-    if "sample" in arrays:
-        sample = taken_array(arrays, "sample", (None, n_features), dtype)
-    if "best" in arrays:
-        best = taken_array(arrays, "best", shape, dtype)
+    if "sample" in saved:
+        sample = saved.array("sample", (None, n_features), dtype)
+    if "best" in saved:
+        best = saved.array("best", shape, dtype)
     state = TrainingState(
-        stream=stream_from_arrays(arrays),
+        stream=stream,
         weights=Weights(last, average, n_steps, n_rows),
         spectrum=TopSpectrum(
-            taken_array(arrays, "vectors", (n_features + 1, len(damping)), dtype),
+            saved.array("vectors", (n_features + 1, len(damping)), dtype),
             damping,
             **dict(zip(_SCALARS, scalars, strict=True)),
-            n_rows=int(taken_array(arrays, "sample_rows", (1,), np.int64)[0]),
+            n_rows=int(saved.array("sample_rows", (1,), np.int64)[0]),
         ),
         sample=sample,
         constant=scalars[_SCALARS.index("constant")],
         best=best,
-        loss_curve=taken_array(arrays, "loss_curve", (None,), np.float64).tolist(),
-        validation_curve=taken_array(arrays, "validation_curve", (None,), np.float64).tolist(),
+        loss_curve=saved.array("loss_curve", (None,), np.float64).tolist(),
+        validation_curve=saved.array("validation_curve", (None,), np.float64).tolist(),
     )
-    integers = taken_array(arrays, "integers", (len(_INTEGERS),), np.int64)
+    integers = saved.counts("integers", len(_INTEGERS))
     for name, integer in zip(_INTEGERS, integers, strict=True):
-        if integer < 0:
-            raise ValueError(f"{name} in the checkpoint is {integer}; delete it to start again.")
-        setattr(state, name, int(integer))
-    floats = taken_array(arrays, "floats", (len(_FLOATS),), np.float64)
+        setattr(state, name, integer)
+    floats = saved.array("floats", (len(_FLOATS),), np.float64)
     for name, number in zip(_FLOATS, floats, strict=True):
         setattr(state, name, float(number))
     return state

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import Protocol
 
 from kernelmill.errors import Message
 
-__all__ = ["Progress", "SilentProgress"]
+__all__ = ["Progress", "SilentProgress", "StderrProgress"]
+
+_SECONDS_BETWEEN_LINES = 0.2
+_LINE_WIDTH = 78
 
 
 class Progress(Protocol):
@@ -39,3 +44,59 @@ class SilentProgress:
 
     def note(self, message: Message | str) -> None:
         """Show nothing."""
+
+
+class StderrProgress:
+    """Writes to stderr: one line that is rewritten in a terminal, one line per pass elsewhere.
+
+    Examples
+    --------
+    >>> import contextlib, io
+    >>> from kernelmill.runtime.progress import StderrProgress
+    >>> with contextlib.redirect_stderr(io.StringIO()) as text:
+    ...     progress = StderrProgress()
+    ...     progress.start("Training", total=200)
+    ...     progress.advance(100, "pass 1/2  loss 0.31")
+    ...     progress.end_pass("pass 1/2  loss 0.31")
+    >>> text.getvalue().startswith("pass 1/2  loss 0.31  0.")
+    True
+    """
+
+    def __init__(self) -> None:
+        self._in_terminal = sys.stderr.isatty()
+        self._begin = self._shown = time.monotonic()
+        self._total: int | None = None
+        self._unit = "rows"
+        self._done = 0
+
+    def start(self, stage: str, total: int | None = None, unit: str = "rows") -> None:
+        """Begin to count and to measure the time."""
+        self._begin = self._shown = time.monotonic()
+        self._total, self._unit, self._done = total, unit, 0
+
+    def advance(self, amount: int, status: str = "") -> None:
+        """In a terminal, rewrite the line: status, rate, time left."""
+        self._done += amount
+        now = time.monotonic()
+        if not self._in_terminal or now - self._shown < _SECONDS_BETWEEN_LINES:
+            return
+        self._shown = now
+        rate = self._done / max(now - self._begin, 1e-9)
+        text = f"{status}  {rate:,.0f} {self._unit}/s"
+        if self._total is not None:
+            text += f"  {max(self._total - self._done, 0) / max(rate, 1e-9):.0f} s left"
+        sys.stderr.write(f"\r{text:<{_LINE_WIDTH}}")
+        sys.stderr.flush()
+
+    def end_pass(self, summary: str) -> None:
+        """Write a line with the time since the start."""
+        self._write_line(f"{summary}  {time.monotonic() - self._begin:.1f} s")
+
+    def note(self, message: Message | str) -> None:
+        """Write a line."""
+        self._write_line(f"note: {message}")
+
+    def _write_line(self, text: str) -> None:
+        start = "\r" if self._in_terminal else ""
+        sys.stderr.write(f"{start}{text:<{_LINE_WIDTH}}\n")
+        sys.stderr.flush()

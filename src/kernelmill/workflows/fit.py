@@ -20,6 +20,7 @@ from kernelmill.encoding.encoder import MISSING
 from kernelmill.encoding.inputs import chosen_inputs
 from kernelmill.errors import ArgumentError
 from kernelmill.io import Table
+from kernelmill.learners import default_alpha
 from kernelmill.learners.losses import LOSSES
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress
@@ -280,7 +281,7 @@ def _choose_settings(
     target = survey.sample_target
     if not is_tuned or len(target) < 20 or len(np.unique(target)) < 2:
         if alpha is None:
-            alpha = 1.0 if survey.n_classes is None else 1 / (10.0 * survey.n_rows)
+            alpha = 1.0 if survey.n_classes is None else default_alpha(survey.n_rows)
         if length_scale is None and has_length_scale:
             # From the sample: the first rows may be unlike the others.
             fitted = settings.make_map(None, 16).fit(survey.sample)

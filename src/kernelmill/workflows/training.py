@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.io import Table, TableError
 from kernelmill.io.row_sample import joined_rows
-from kernelmill.learners import KernelClassifier, KernelRegressor
+from kernelmill.learners import KernelClassifier, KernelRegressor, Run, default_epochs
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import LearningPoint
@@ -34,7 +34,6 @@ __all__ = [
     "train",
 ]
 
-_ROWS_TO_SEE, _FEWEST_EPOCHS, _MOST_EPOCHS = 100_000, 4, 500
 _SLICE = 1 << 14  # rows of a block, of rows in memory
 _MIXED_ROWS = 1 << 15
 _MIXED_BYTES = 32 << 20
@@ -159,24 +158,17 @@ class TrainingRows:
     survey : Survey
     seed : int
         Of the order.
-    progress : Progress, optional
-        Receives the number of rows of each block.
     """
 
-    def __init__(
-        self, table: Table, survey: Survey, seed: int, progress: Progress | None = None
-    ) -> None:
+    def __init__(self, table: Table, survey: Survey, seed: int) -> None:
         self._table = table
         self._survey = survey
         self._seed = seed
-        self._progress = progress
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
         for rows in self._mixed():
             if len(rows.target):
                 yield rows.X, rows.target
-                if self._progress is not None:
-                    self._progress.advance(len(rows.target))
 
     def _mixed(self) -> Iterator[EncodedRows]:
         parts: list[EncodedRows] = []
@@ -193,15 +185,13 @@ class TrainingRows:
 
 
 class _Slices:
-    """Rows in memory as blocks, with progress."""
+    """Rows in memory as blocks, in every pass."""
 
-    def __init__(self, rows: EncodedRows, progress: Progress) -> None:
-        self._rows, self._progress = rows, progress
+    def __init__(self, rows: EncodedRows) -> None:
+        self._rows = rows
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
-        for X, target in self._rows.slices():
-            yield X, target
-            self._progress.advance(len(target))
+        yield from self._rows.slices()
 
 
 def train(
@@ -218,41 +208,31 @@ def train(
             "all rows are held out, and none is left to train on; lower holdout (--holdout)."
         )
     feature_map = settings.make_map(tuned.length_scale)
-    common = {
+    common: dict[str, Any] = {
         "alpha": tuned.alpha,
-        "checkpoint": settings.checkpoint,
         "checkpoint_seconds": settings.checkpoint_seconds,
         "random_state": settings.seed,
         "n_threads": settings.n_threads,
     }
-    classes = survey.reader.classes
-    n_rows = survey.n_rows
-    if classes is None:
-        regressor = KernelRegressor(feature_map, **common)
-        regressor._keeps_checkpoint = True
-        progress.start("Training", n_rows)
-        if encoded is None:
-            regressor.fit_blocks(TrainingRows(table, survey, settings.seed, progress))
-        else:
-            regressor.fit_blocks(_Slices(encoded.training, progress))
-        return regressor
-    epochs = settings.epochs or int(
-        np.clip(-(-_ROWS_TO_SEE // n_rows), _FEWEST_EPOCHS, _MOST_EPOCHS)
+    # Not finished here: the checkpoint is needed until the model is saved.
+    run = Run(
+        settings.checkpoint, checkpoint_seconds=settings.checkpoint_seconds, progress=progress
     )
+    rows = TrainingRows(table, survey, settings.seed)
+    n_training = int(survey.n_rows * (1 - survey.held_out.share))
+    classes = survey.reader.classes
+    if classes is None:
+        run.begin(n_training)
+        blocks = rows if encoded is None else _Slices(encoded.training)
+        return KernelRegressor(feature_map, **common).fit_blocks(blocks, run=run)
+    epochs = settings.epochs or default_epochs(survey.n_rows)
     classifier = KernelClassifier(feature_map, loss=settings.loss, epochs=epochs, **common)
-    classifier._keeps_checkpoint = True
-    passes = 1 if settings.loss == "squared" else epochs
-    progress.start("Training", int(passes * n_rows * (1 - survey.held_out.share)))
-    classifier._listener = progress.advance
-    try:
-        if encoded is None:
-            rows = TrainingRows(table, survey, settings.seed)
-            classifier.fit_blocks(rows, classes=np.arange(len(classes)))
-        else:
-            _check_classes(encoded.training.target, len(classes))
-            classifier.fit(*encoded.training)
-    finally:
-        del classifier._listener
+    run.begin(n_training if settings.loss == "squared" else epochs * n_training)
+    if encoded is None:
+        classifier.fit_blocks(rows, classes=np.arange(len(classes)), run=run)
+    else:
+        _check_classes(encoded.training.target, len(classes))
+        classifier.fit(*encoded.training, run=run)
     # Trained on numbers of classes, which are looked up faster than strings.
     if len(classifier.classes_) == len(classes):
         classifier.classes_ = classes

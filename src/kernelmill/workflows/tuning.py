@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from kernelmill.learners import KernelClassifier
+from kernelmill.learners import DEFAULT_C, KernelClassifier
 from kernelmill.runtime.blas import one_blas_thread
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import TuningPoint
@@ -29,7 +29,6 @@ _MOST_RIDGE_ROWS = 20_000
 _COARSE = (-2.0, -1.0, 0.0, 1.0, 2.0)  # binary logarithms of length scale / median distance
 _FARTHEST = 4
 _RIDGES = tuple((10.0 ** np.arange(-5.0, 2.5, 0.5)).tolist())
-_FIRST_C = 10.0
 _REFINING_COMPONENTS = 2048
 _ROWS_TO_SEE = 40_000
 _MOST_STEPS = 6
@@ -235,8 +234,8 @@ class _Refinement:
     ) -> tuple[float | None, float]:
         """The length scale and C = 1 / (alpha n) with the smallest loss on the validation rows."""
         if len(np.unique(self._codes)) < 2 or len(self._validation_codes) == 0:
-            return length_scale, fixed_C or _FIRST_C
-        C = fixed_C or self._better_C(length_scale, _FIRST_C)
+            return length_scale, fixed_C or DEFAULT_C
+        C = fixed_C or self._better_C(length_scale, DEFAULT_C)
         if length_scale is not None and search_length_scale:
             step = 2**-0.5
             if self._loss_at(length_scale * step, C) >= self._loss_at(length_scale, C):

@@ -1,0 +1,264 @@
+"""One training run: its checkpoint, and who is told about its progress."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zipfile
+from collections.abc import Mapping
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.errors import ArgumentError, KernelmillError, Remedy
+from kernelmill.random import Stream
+from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.storage.atomic_file import atomic_file, check_target
+
+__all__ = ["CheckpointError", "Run", "SavedState"]
+
+_FORMAT = "kernelmill checkpoint 2"
+_KEY_BYTES = 16
+_MAP_TOLERANCE = 1e-3  # other instruction sets round differently; another map differs by its size
+
+
+class CheckpointError(KernelmillError, ValueError):
+    """A checkpoint file exists, but the run cannot resume from it.
+
+    Parameters
+    ----------
+    path : str or path
+    reason : str
+        What is wrong with the file, as a clause: "it is damaged".
+    *remedies : Remedy or str
+        What to do other than to delete the file.
+
+    Attributes
+    ----------
+    path : str
+        The file. Interfaces that have their own way to start from the beginning offer that.
+
+    Examples
+    --------
+    >>> from kernelmill.learners.run import CheckpointError
+    >>> print(CheckpointError("state.npz", "it is damaged"))
+    checkpoint 'state.npz' cannot be used: it is damaged; delete it to start from the beginning.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], reason: str, *remedies: Remedy | str) -> None:
+        self.path = os.fspath(path)
+        super().__init__(
+            f"{self.path!r} cannot be used: {reason}",
+            *remedies,
+            "delete it to start from the beginning",
+            parameter="checkpoint",
+        )
+        self.args = (self.path, reason, *remedies)
+
+
+class SavedState:
+    """The arrays of a checkpoint, each checked when it is taken."""
+
+    def __init__(self, path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._path = path
+        self._arrays = arrays
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._arrays
+
+    def array(self, name: str, shape: tuple[int | None, ...], dtype: Any) -> NDArray[Any]:
+        """Return a finite array of this shape and dtype; None in `shape` is any length."""
+        if name not in self._arrays:
+            raise self.error(f"it has no {name!r}")
+        array = self._arrays[name]
+        fits = array.ndim == len(shape) and all(
+            size in (None, there) for size, there in zip(shape, array.shape, strict=True)
+        )
+        if not fits or array.dtype != dtype:
+            raise self.error(
+                f"{name!r} in it must have shape {shape} and dtype {np.dtype(dtype)}, got "
+                f"{array.shape} and {array.dtype}"
+            )
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise self.error(f"{name!r} in it must be finite, got NaN or infinity")
+        return array
+
+    def counts(self, name: str, length: int) -> list[int]:
+        """Return integers, none of which is negative."""
+        counts: list[int] = self.array(name, (length,), np.int64).tolist()
+        if min(counts) < 0:
+            raise self.error(f"{name!r} in it must not be negative, got {counts}")
+        return counts
+
+    def error(self, reason: str, *remedies: Remedy | str) -> CheckpointError:
+        """Return an error about this checkpoint."""
+        return CheckpointError(self._path, reason, *remedies)
+
+
+class Run:
+    """One training run: a checkpoint to resume from, and a receiver of its progress.
+
+    An estimator makes one from its own parameters, or is given one by a caller that shows the
+    progress itself or decides when the checkpoint is no longer needed. The maker calls `finish`.
+    After an error or Ctrl-C, the newest state that was written stays in the file.
+
+    Parameters
+    ----------
+    checkpoint : str or path, optional
+        The file, which is written atomically. Nothing in it is executed when it is read.
+    checkpoint_seconds : float, default=60.0
+        The least time between two states that are written.
+    progress : Progress, optional
+        Receives the progress.
+
+    Attributes
+    ----------
+    path : Path or None
+    progress : Progress
+    saved : SavedState or None
+        The state to resume from, after `open`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from kernelmill import KernelRegressor
+    >>> from kernelmill.learners import Run
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = Run(pathlib.Path(folder, "state.npz"), checkpoint_seconds=0)
+    ...     model = KernelRegressor(random_state=0).fit(X, X[:, 0], run=run)
+    ...     kept = run.path.exists()
+    ...     run.finish()  # when the model is where it is needed
+    >>> kept, run.path.exists()
+    (True, False)
+    """
+
+    def __init__(
+        self,
+        checkpoint: str | os.PathLike[str] | None = None,
+        *,
+        checkpoint_seconds: float = 60.0,
+        progress: Progress | None = None,
+    ) -> None:
+        self.path: Path | None = None
+        self.progress: Progress = SilentProgress() if progress is None else progress
+        self.saved: SavedState | None = None
+        self._has_begun = False
+        self._seconds, self._last = 0.0, time.monotonic()
+        self._header = b""
+        self._origin: dict[str, NDArray[Any]] = {}
+        if checkpoint is None:
+            return
+        if not isinstance(checkpoint_seconds, Real) or not float(checkpoint_seconds) >= 0:
+            raise ArgumentError(
+                f"must be a number that is not negative, got {checkpoint_seconds!r}",
+                Remedy("write as often as possible", checkpoint_seconds=0),
+                parameter="checkpoint_seconds",
+            )
+        check_target(checkpoint, parameter="checkpoint")
+        self.path = Path(checkpoint)
+        self._seconds = float(checkpoint_seconds)
+
+    def begin(self, total: int | None = None) -> None:
+        """Start the stage "Training" of the progress, with the number of rows of all passes.
+
+        Only the first call counts: the maker of the run may know the total better.
+        """
+        if not self._has_begun:
+            self._has_begun = True
+            self.progress.start("Training", total)
+
+    def open(self, identity: Mapping[str, str]) -> None:
+        """Read the checkpoint if there is one; it must be of a run of the same identity.
+
+        Parameters
+        ----------
+        identity : mapping of str to str
+            Parameters and data of the run.
+        """
+        if self.path is None:
+            return
+        header = {"format": _FORMAT, "identity": dict(identity)}
+        self._header = json.dumps(header).encode()
+        self.saved = _read(self.path, identity) if self.path.exists() else None
+
+    def draw_stream(self, random_state: Any) -> Stream | None:
+        """Return the stream for everything random, which a resumed run has to repeat.
+
+        None without a checkpoint: seeds may then stay open.
+        """
+        if self.path is None:
+            return None
+        if self.saved is None:
+            return Stream.from_random_state(random_state)
+        key = self.saved.array("stream", (_KEY_BYTES,), np.uint8)
+        return Stream(int.from_bytes(key.tobytes(), "little"))
+
+    def set_origin(self, stream: Stream, probe: NDArray[Any]) -> None:
+        """Take the stream and the features of one row, which every state is saved with.
+
+        A checkpoint in which that row has other features is an error.
+        """
+        key = np.frombuffer(stream.key.to_bytes(_KEY_BYTES, "little"), np.uint8)
+        self._origin = {"stream": key, "probe": probe}
+        if self.saved is None:
+            return
+        before = self.saved.array("probe", probe.shape, probe.dtype)
+        bound = _MAP_TOLERANCE * float(np.abs(probe).max())
+        if not (np.abs(before - probe) <= bound).all():
+            raise self.saved.error(
+                "feature_map computes other features than before it was written",
+                "give feature_map an integer random_state",
+            )
+
+    def is_due(self) -> bool:
+        """Whether it is time to save a state."""
+        return self.path is not None and time.monotonic() - self._last >= self._seconds
+
+    def save(self, arrays: Mapping[str, Any]) -> None:
+        """Write a state to the checkpoint, atomically."""
+        assert self.path is not None
+        header = np.frombuffer(self._header, np.uint8)
+        with atomic_file(self.path, parameter="checkpoint") as file:
+            np.savez(file, allow_pickle=False, header=header, **{**self._origin, **arrays})
+        self._last = time.monotonic()
+
+    def finish(self) -> None:
+        """Delete the checkpoint: the result of the run is safe."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def _read(path: Path, identity: Mapping[str, str]) -> SavedState:
+    try:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            _reject_oversized(file.zip, path.stat().st_size)
+            header = json.loads(file["header"].astype(np.uint8, casting="no").tobytes())
+            written, found = str(header["format"]), dict(header["identity"])
+            arrays = {name: file[name] for name in file.files if name != "header"}
+    except Exception as error:  # damaged files raise nearly anything
+        raise CheckpointError(path, "it is damaged or not a checkpoint") from error
+    if written != _FORMAT:
+        raise CheckpointError(path, f"its format is {written!r}, not {_FORMAT!r}")
+    for name, value in identity.items():
+        if found.get(name) != value:
+            raise CheckpointError(
+                path,
+                f"it belongs to another training run, in which {name} was {found.get(name)} "
+                f"instead of {value}",
+            )
+    return SavedState(path, arrays)
+
+
+def _reject_oversized(file: zipfile.ZipFile, n_bytes: int) -> None:
+    """Raise if the arrays would take more memory than the file has bytes."""
+    infos = file.infolist()
+    if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
+        raise ValueError("compressed")
+    if sum(info.file_size for info in infos) > n_bytes:
+        raise ValueError("larger inside than outside")
