@@ -1,26 +1,9 @@
-"""Runs of the command line, in this process and in processes of their own."""
-
-import os
-import subprocess
-import sys
+"""The command line in this process, and data and models for it."""
 
 import numpy as np
 import pytest
 
 from kernelmill.cli import main
-
-COMMAND = [sys.executable, "-m", "kernelmill.cli"]
-
-
-def environment(**changes):
-    """That of this process, with one thread and none of the variables that change the output."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "PYTHONWARNINGS")
-    }
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TERM": "xterm"}
-    return kept | threads | changes
 
 
 @pytest.fixture
@@ -35,24 +18,6 @@ def run(capfd, monkeypatch):
         code = main([str(argument) for argument in arguments])
         out, err = capfd.readouterr()
         return code, out, err
-
-    return call
-
-
-@pytest.fixture
-def run_process(tmp_path):
-    """Run the program in a process of its own, in an empty folder."""
-
-    def call(*arguments, timeout=60, **changes):
-        return subprocess.run(
-            [*COMMAND, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            cwd=tmp_path,
-            env=environment(**changes),
-        )
 
     return call
 

@@ -1,5 +1,6 @@
 """The program as shells and other programs meet it: signals, pipes, terminals."""
 
+import io
 import json
 import os
 import pty
@@ -11,6 +12,8 @@ import sys
 import time
 
 import pytest
+
+from kernelmill.cli import main
 
 COMMAND = [sys.executable, "-m", "kernelmill.cli"]
 LONG = ["-t", "place", "--no-tune", "--n-components", "256", "--epochs", "1000000"]
@@ -72,17 +75,19 @@ def test_ctrl_c_keeps_the_checkpoint_and_no_half_written_file(start, rings):
     ]
 
 
-def test_json_leaves_terminals_alone(start, rings, tmp_path):
+def test_json_leaves_terminals_alone(run, rings, tmp_path, monkeypatch):
     master, slave = pty.openpty()
-    process = start(
-        *("fit", rings, "-t", "place", "-n", "64", "--no-tune", "--json"), stderr=slave, stdin=slave
-    )
-    os.close(slave)
+    with os.fdopen(slave, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        code, out, _ = run(
+            *("fit", rings, "-t", "place", "-o", tmp_path / "m.kmill"),
+            *("-n", "64", "--no-tune", "--json"),
+        )
+        monkeypatch.undo()
     assert read(master) == b""
     os.close(master)
-    summary = json.loads(process.stdout.read())["summary"]
-    assert process.wait(timeout=60) == 0
-    assert summary["held_out"]["metrics"]["error"] < 0.5
+    assert code == 0
+    assert json.loads(out)["summary"]["held_out"]["metrics"]["error"] < 0.5
 
 
 def read(terminal):
@@ -116,46 +121,54 @@ def test_readers_that_go_away_are_no_error(start, fitted):
     assert process.stderr.read() == b""
 
 
-def test_without_a_terminal_there_are_no_bars_or_escapes(run_process, rings):
+def test_without_a_terminal_there_are_no_bars_or_escapes(rings, monkeypatch):
     """Nor characters that its encoding does not have."""
-    rings.rename(rings.parent / "rings·.csv")
-    done = run_process(
-        *("fit", "rings·.csv", "-t", "place", "-o", "m.kmill", "--n-components", "64", "--no-tune"),
-        PYTHONIOENCODING="ascii",
-    )
-    assert done.returncode == 0, done.stderr
-    assert "\x1b" not in done.stdout + done.stderr
-    assert "\r" not in done.stderr
-    assert "rows/s" not in done.stderr
-    assert "rings?.csv" in done.stdout
-    assert done.stdout.splitlines()[-2].startswith("Model: m.kmill (")
+    monkeypatch.chdir(rings.parent)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    rings.rename("rings·.csv")
+    for name in ("stdout", "stderr"):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="backslashreplace")
+        monkeypatch.setattr(sys, name, stream)
+    code = main(["fit", "rings·.csv", "-t", "place", "-o", "m.kmill", "-n", "64", "--no-tune"])
+    streams = sys.stdout, sys.stderr
+    monkeypatch.undo()
+    out, err = (stream.buffer.getvalue().decode("ascii") for stream in streams)
+    assert code == 0, err
+    assert "\x1b" not in out + err
+    assert "\r" not in err
+    assert "rows/s" not in err
+    assert "rings?.csv" in out
+    assert out.splitlines()[-2].startswith("Model: m.kmill (")
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["doctor", "--json"], ["fit", "no.csv"]])
-def test_a_closed_stdout_is_said_before_any_work(tmp_path, arguments):
-    line = shlex.join([*COMMAND, *arguments])
-    done = subprocess.run(
-        ["sh", "-c", f"{line} >&-"], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
-    assert done.returncode == 1
-    first, second = done.stderr.splitlines()
-    assert first.startswith("error: stdout is closed")
-    assert second.startswith("try: ")
-    both = subprocess.run(
-        ["sh", "-c", f"{line} >&- 2>&-"], capture_output=True, cwd=tmp_path, check=False
-    )
-    assert (both.returncode, both.stdout, both.stderr) == (1, b"", b"")
+def test_a_closed_stdout_is_reported_before_any_work(tmp_path):
+    for closed in (">&-", ">&- 2>&-"):
+        done = subprocess.run(
+            ["sh", "-c", f"{shlex.join([*COMMAND, 'fit', 'no.csv'])} {closed}"],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (1, "")
+        if closed == ">&-":
+            first, second = done.stderr.splitlines()
+            assert first.startswith("error: stdout is closed")
+            assert second.startswith("try: ")
+        else:
+            assert done.stderr == ""
 
 
-def test_quiet_work_needs_no_stdout(fitted, tmp_path):
-    line = shlex.join(
-        [*COMMAND, "predict", "--quiet", str(fitted / "rings.kmill"), str(fitted / "rings.csv")]
+def test_quiet_work_needs_no_stdout(fitted, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", None)
+    out = tmp_path / "p.csv"
+    code = main(
+        ["predict", "--quiet", *map(str, (fitted / "rings.kmill", fitted / "rings.csv", "-o", out))]
     )
-    done = subprocess.run(
-        ["sh", "-c", f"{line} --out p.csv >&-"], capture_output=True, cwd=tmp_path, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert len((tmp_path / "p.csv").read_text().splitlines()) == 601
+    with sys.stdout:  # the null device, which the program opened in its place
+        monkeypatch.undo()
+    assert (code, capsys.readouterr().err) == (0, "")
+    assert len(out.read_text().splitlines()) == 601
 
 
 def test_ctrl_c_during_imports_is_one_line():

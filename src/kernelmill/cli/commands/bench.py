@@ -32,8 +32,8 @@ __all__ = ["command"]
 def command(context: click.Context, quick: bool) -> None:
     """Measure the speed of kernelmill on this machine.
 
-    The same run times scikit-learn on the same problem and the limits of the machine (filling the
-    output array, copying it), in turns; compare ratios rather than times. Results are checked: a
+    For comparison, scikit-learn and the limits of the machine (filling and copying the output
+    array) are timed in the same run; ratios are more reliable than times. Results are checked: a
     wrong one is an error (exit code 1). Takes less than 30 seconds.
     """
     terminal = get_terminal(context)

@@ -33,10 +33,13 @@ _COMPARISON = "Comparison"
 @click.command(
     "compare",
     cls=Command,
-    short_help="Compare a linear model, the maps and the exact kernel.",
+    short_help="Compare a linear model, random features and the exact kernel.",
     examples=[
         ("kernelmill compare wine.csv --target quality", "error, time and memory of each"),
-        ("kernelmill compare adult.data -t 14 --missing impute --report c.html", "with plots"),
+        (
+            "kernelmill compare adult.data -t 14 --missing impute --report c.html",
+            "also an HTML report",
+        ),
         ("kernelmill compare a.csv -t y -n 512 -n 8192", "with 512 and 8192 features"),
     ],
 )

@@ -67,9 +67,9 @@ def command(context: click.Context) -> None:
 def _describe_terminal(terminal: Terminal) -> str:
     console = terminal.out()
     kind = "a terminal" if console.is_terminal else "not a terminal"
-    colour = console.color_system if console.color_system and not console.no_color else "no colour"
+    color = console.color_system if console.color_system and not console.no_color else "no color"
     name = os.environ.get("TERM", "")
-    return f"stdout is {kind}, {console.width} columns, {colour}, {sys.stdout.encoding} {name}"
+    return f"stdout is {kind}, {console.width} columns, {color}, {sys.stdout.encoding} {name}"
 
 
 def _render_checks(results: list[Check]) -> Table:

@@ -50,7 +50,7 @@ def command(
 ) -> None:
     """Predict the rows of DATA with MODEL and compare with their targets.
 
-    Use rows that the model was not trained on. Classification: error with a 95 % interval,
+    Use rows that the model was not trained on. Classification: error with a 95% interval,
     confusion matrix with the recall of each class, calibration of the probabilities. Regression:
     root mean squared error, R², coverage of the prediction intervals.
     """

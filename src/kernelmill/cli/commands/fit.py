@@ -84,7 +84,7 @@ def _parse_map_options(
         ),
         (
             "kernelmill fit 'part-*.parquet' -t label --report fit.html",
-            "many files, a report",
+            "many files as one table, and an HTML report",
         ),
         (
             "kernelmill fit a.csv -t y --map tensor_sketch --map-option degree=3",
@@ -150,7 +150,7 @@ def _parse_map_options(
     section=_MODEL,
     type=click.IntRange(min=1),
     metavar="N",
-    help="Number of features; more are more accurate and slower. Default: 4096 for "
+    help="Number of features: more are slower and more accurate. Default: 4096 for "
     "classification, 2048 for regression.",
 )
 @click.option(
@@ -201,9 +201,9 @@ def _parse_map_options(
     cls=Option,
     section=_TRAINING,
     type=click.FloatRange(min=0, max=0.9),
-    metavar="SHARE",
-    help="Share of the rows to hold out from training to measure the error. Default: 0.1, at most "
-    "10,000 rows.",
+    metavar="FRACTION",
+    help="Fraction of the rows to hold out from training to measure the error. Default: 0.1, at "
+    "most 10,000 rows.",
 )
 @click.option(
     "--epochs",

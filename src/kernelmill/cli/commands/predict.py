@@ -33,11 +33,11 @@ _RESULT = "Predictions"
         ("kernelmill predict adult.kmill new.csv --out predictions.csv", "predicted classes"),
         (
             "kernelmill predict adult.kmill new.csv -o p.parquet --probabilities",
-            "probabilities",
+            "with class probabilities",
         ),
         (
             "kernelmill predict wine.kmill new.csv -o w.csv --std --keep-columns",
-            "beside the data",
+            "standard deviations, next to the input columns",
         ),
     ],
 )

@@ -110,7 +110,7 @@ class _Delimiter(click.ParamType):  # type: ignore[type-arg] # generic in new ve
 def general_options(function: Decorated) -> Decorated:
     """Add ``--quiet``, ``--json``, ``--debug`` and ``--no-color``, before or after the command."""
     for option, attribute, value, text in (
-        ("--no-color", "color", False, "No colours; the variable NO_COLOR does the same."),
+        ("--no-color", "color", False, "Print without color, as with the variable NO_COLOR."),
         ("--debug", "debug", True, "Show the traceback of an error."),
         ("--json", "json", True, "Print one JSON object on stdout, for programs."),
         ("--quiet", "quiet", True, "Print errors only."),
@@ -271,7 +271,7 @@ _FILE_OPTIONS = [
         cls=Option,
         section=_TABLE,
         type=click.Choice(_FORMATS),
-        help="Format of DATA. Default: by file name and content.",
+        help="Format of DATA. Detected by default.",
     ),
     click.option(
         "--delimiter",
@@ -313,7 +313,7 @@ _KIND_OPTIONS = [
         section=_TABLE,
         metavar="COL",
         multiple=True,
-        help="Treat a column as categories even if it has numbers. May be repeated.",
+        help="Treat a column of numbers as categories. May be repeated.",
     ),
     click.option(
         "--numeric",
@@ -321,6 +321,6 @@ _KIND_OPTIONS = [
         section=_TABLE,
         metavar="COL",
         multiple=True,
-        help="Treat a column as numbers even if it looks like strings. May be repeated.",
+        help="Treat a column as numbers although it seems to hold strings. May be repeated.",
     ),
 ]
