@@ -1,12 +1,18 @@
-"""The sentences and figures that sum a record up."""
+"""The sentences and numbers that summarize a record."""
 
 import shlex
 from dataclasses import replace
 
 import pytest
 
-from kernelmill.report.findings import comparison_finding, evaluation_finding, fit_finding
-from kernelmill.report.tiles import comparison_tiles, evaluation_tiles, fit_tiles
+from kernelmill.report.findings import (
+    comparison_finding,
+    comparison_tiles,
+    evaluation_finding,
+    evaluation_tiles,
+    fit_finding,
+    fit_tiles,
+)
 from kernelmill.report.usage import fitting_lines, using_lines
 from kernelmill.workflows.records import Evaluation
 
@@ -29,45 +35,43 @@ def adult():
 
 def test_classification():
     assert plain(evaluation_finding(adult(), "held-out rows")) == (
-        "The model gets 14.6 % of 3,256 held-out rows wrong (13.5–15.8 %); "  # noqa: RUF001
-        "always answering ‘<=50K’ would get 24.1 % wrong."  # noqa: RUF001
+        "The model misclassifies 14.6 % of 3,256 held-out rows (13.5–15.8 %); "  # noqa: RUF001
+        "always predicting ‘<=50K’ would misclassify 24.1 %."  # noqa: RUF001
     )
 
 
 def test_classification_without_confusion_or_interval():
     evaluation = replace(adult(), metrics={"error": 0.00123}, confusion=None)
-    assert plain(evaluation_finding(evaluation)) == "The model gets 0.12 % of 3,256 rows wrong."
+    assert plain(evaluation_finding(evaluation)) == "The model misclassifies 0.12 % of 3,256 rows."
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("value", [None, float("nan")])
 def test_unknown_error(task, value):
     evaluation = Evaluation(task, "a.csv", 7, {"error": value, "rmse": value}, 0.1)
-    assert (
-        evaluation_finding(evaluation) == "The model was tried on 7 rows; its error is not known."
-    )
+    assert evaluation_finding(evaluation) == "The error of the model on 7 rows is not known."
     assert evaluation_tiles(evaluation)[0].value == "\N{EN DASH}"
 
 
 @pytest.mark.parametrize("metrics", [{"r2": 0.75}, {"target_std": 1.2}])
-def test_regression_has_the_mean_as_its_rival(metrics):
+def test_regression_is_compared_with_the_mean(metrics):
     evaluation = Evaluation("regression", "a.csv", 50, {"rmse": 0.6} | metrics, 0.1)
     assert evaluation_finding(evaluation) == (
-        "Predictions for 50 rows are off by 0.6 (root mean square); "
-        "always answering the mean would be off by 1.2."
+        "The root mean squared error on 50 rows is 0.6; always predicting the mean would give 1.2."
     )
     assert [tile.value for tile in evaluation_tiles(evaluation)][:2] == ["0.6", "1.2"]
 
 
 def test_comparison(samples):
     assert plain(comparison_finding(samples["comparison"]["comparison"])) == (
-        "On 800 rows, fastfood with 4,096 features gets 7.0 % wrong, the linear model gets 15.2 % "
-        "wrong and the exact kernel (fitted to 2,000 of 4,000 rows) gets 6.7 % wrong."
+        "The error on 800 rows is 7.0 % for fastfood with 4,096 features, 15.2 % for the linear "
+        "model and 6.7 % for the exact kernel (fitted to 2,000 of 4,000 rows)."
     )
-    told = comparison_finding(samples["comparison_rmse"]["comparison"])
-    assert "the linear model is off by 0.152 and" in told
-    told = comparison_finding(samples["unknown"]["comparison"])
-    assert told == "No contender of the comparison has an error that is known."
+    finding = comparison_finding(samples["comparison_rmse"]["comparison"])
+    assert "root mean squared error" in finding
+    assert "0.152 for the linear model and" in finding
+    finding = comparison_finding(samples["unknown"]["comparison"])
+    assert finding == "No model of the comparison has a known error."
     assert comparison_tiles(samples["unknown"]["comparison"]) == []
 
 
@@ -79,7 +83,7 @@ def test_fit(samples):
     )
     assert [plain(tile.value) for tile in fit_tiles(fit)] == ["29,305", "4,096", "19 s", "432 MB"]
     names = [tile.name for tile in fit_tiles(fit)]
-    assert names == ["Trained on", "Features", "Training time", "Training memory"]
+    assert names == ["Training set", "Features", "Training time", "Training memory"]
     assert len(fit_tiles(samples["bare"]["fit"])) == 2
 
 
@@ -136,4 +140,4 @@ def test_lines_carry_the_settings_of_the_comparison(samples):
 
 def test_one_row_is_singular(samples):
     one = replace(samples["two_classes"]["evaluation"], n_rows=1)
-    assert " of 1 held-out row wrong" in evaluation_finding(one, "held-out rows")
+    assert " of 1 held-out row (" in evaluation_finding(one, "held-out rows")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kernelmill.report import render
-from kernelmill.report.palette import COLOURS
+from kernelmill.report.drawing import COLOURS
 
 PAGES = ("hostile", "ten_classes", "regression", "forty_classes")
 

@@ -11,7 +11,7 @@ import matplotlib as mpl
 import pytest
 
 from kernelmill.report import render, write_report
-from kernelmill.report.palette import COLOURS
+from kernelmill.report.drawing import COLOURS
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 
@@ -197,16 +197,16 @@ def test_the_stage_of_tuning_that_decides_rings_the_chosen_setting(samples):
     worst = max((p for p in fit.tuning if p.criterion == "log loss"), key=lambda p: p.error)
     chosen = replace(fit, length_scale=worst.length_scale, alpha=worst.alpha)
     first, second = (
-        figure for figure in captions(render(fit=chosen)) if "rows held out for tuning" in figure
+        figure for figure in captions(render(fit=chosen)) if "on validation rows" in figure
     )
-    assert "The least, ringed" in first
+    assert "The smallest, ringed" in first
     assert "first of two stages" in first
-    assert f"The chosen one, ringed, is at length scale {worst.length_scale:g}" in second
-    assert "second of two stages, the one that decides" in second
+    assert f"The chosen setting, ringed, is at length scale {worst.length_scale:g}" in second
+    assert "second of two stages" in second
     (only,) = (
         figure
         for figure in captions(render(**samples["regression"]))
-        if "rows held out for tuning" in figure
+        if "on validation rows" in figure
     )
     assert "stages" not in only
 

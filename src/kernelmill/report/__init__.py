@@ -1,50 +1,50 @@
-"""Pages about models that people read: one HTML file with plots, and the plots themselves.
+"""Reports about models: a self-contained HTML page, and its plots.
 
 Contents
 --------
 write_report, render
-    A page about how a model was made, how good it is and how it does beside others.
-calibration_figure, confusion_figure, coverage_figure, predicted_figure, residuals_figure
-    How good predictions are.
-error_by_features_figure, error_by_time_figure, memory_figure
-    Models beside each other.
-kernel_check_figure
+    A page about the fit of a model, its evaluation and its comparison with others.
+calibration_plot, confusion_plot, coverage_plot, predicted_plot, residuals_plot
+    Evaluations.
+error_by_features_plot, error_by_time_plot, memory_plot
+    Comparisons of models.
+kernel_check_plot
     Estimated against exact kernel values.
-learning_curve_figure, time_figure, tuning_figure
-    How a model was made.
+learning_curve_plot, time_plot, tuning_plot
+    The fit of a model.
 
-Figures are matplotlib figures that no window shows: `figure.savefig("plot.png")` writes one.
+Plots are matplotlib figures without a window: `kernel_check_plot(...).savefig("plot.png")`.
 """
 
-from kernelmill.report.comparison_figures import (
-    error_by_features_figure,
-    error_by_time_figure,
-    memory_figure,
+from kernelmill.report.comparison_plots import (
+    error_by_features_plot,
+    error_by_time_plot,
+    memory_plot,
 )
-from kernelmill.report.confusion_figure import confusion_figure
-from kernelmill.report.evaluation_figures import (
-    calibration_figure,
-    coverage_figure,
-    predicted_figure,
-    residuals_figure,
+from kernelmill.report.evaluation_plots import (
+    calibration_plot,
+    confusion_plot,
+    coverage_plot,
+    predicted_plot,
+    residuals_plot,
 )
-from kernelmill.report.kernel_check_figure import kernel_check_figure
+from kernelmill.report.fit_plots import learning_curve_plot, time_plot, tuning_plot
+from kernelmill.report.kernel_plots import kernel_check_plot
 from kernelmill.report.page import render, write_report
-from kernelmill.report.training_figures import learning_curve_figure, time_figure, tuning_figure
 
 __all__ = [
-    "calibration_figure",
-    "confusion_figure",
-    "coverage_figure",
-    "error_by_features_figure",
-    "error_by_time_figure",
-    "kernel_check_figure",
-    "learning_curve_figure",
-    "memory_figure",
-    "predicted_figure",
+    "calibration_plot",
+    "confusion_plot",
+    "coverage_plot",
+    "error_by_features_plot",
+    "error_by_time_plot",
+    "kernel_check_plot",
+    "learning_curve_plot",
+    "memory_plot",
+    "predicted_plot",
     "render",
-    "residuals_figure",
-    "time_figure",
-    "tuning_figure",
+    "residuals_plot",
+    "time_plot",
+    "tuning_plot",
     "write_report",
 ]

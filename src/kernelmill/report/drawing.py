@@ -1,4 +1,8 @@
-"""How all figures are drawn: size, type, colours, ticks on logarithmic axes, labels of lines."""
+"""How plots are drawn: colours, size, type, ticks of logarithmic axes, labels of lines.
+
+Plots are drawn in the light colours. Each colour has one purpose, so that the SVG text of a plot
+can refer to the CSS variable of that purpose, whose value depends on the reader's colour scheme.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +16,64 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from kernelmill.formatting import html, shorten
-from kernelmill.report.palette import SERIES, light
+from kernelmill.errors import ArgumentError
+from kernelmill.formatting import html, is_number, shorten
 
 __all__ = [
+    "COLOURS",
     "MARKERS",
-    "WIDTH",
+    "SERIES",
+    "css_variables",
+    "draw_against",
+    "draw_points",
     "drawing_style",
+    "finite_pairs",
     "format_axis",
     "label_ends",
     "legend_below",
+    "light",
     "log_axis",
     "log_ticks",
     "new_figure",
     "series_colour",
-    "thinned",
+    "thin_ticks",
     "tick_percent",
 ]
 
-WIDTH = 380  # points; the page scales figures to the width of their column
+# purpose: (light, dark). Text has a contrast of at least 4.5 to the surfaces, lines at least 3.
+COLOURS = {
+    "page": ("#f5f6f8", "#101418"),
+    "card": ("#ffffff", "#191f25"),
+    "sunken": ("#eef1f4", "#222a32"),
+    "ink": ("#1b232c", "#e7ebf0"),
+    "muted": ("#55606c", "#a3afbb"),
+    "line": ("#d9dee4", "#343e48"),
+    "grid": ("#e3e7ec", "#2c353e"),
+    "accent": ("#0f5c9e", "#7cc0f5"),
+    "blue": ("#1a66a8", "#6cb4ee"),
+    "orange": ("#b3470e", "#f0975e"),
+    "green": ("#0b7459", "#52c69d"),
+    "purple": ("#86478f", "#d19bdb"),
+    "olive": ("#7a6200", "#d6b945"),
+    "rose": ("#b02a5b", "#f28fb2"),
+}
+
+# The colours of lines, in order.
+SERIES = ("blue", "orange", "green", "purple", "olive", "rose")
+
+
+def light(purpose: str) -> str:
+    """The colour for this purpose, in the light scheme."""
+    return COLOURS[purpose][0]
+
+
+def css_variables(*, dark: bool) -> str:
+    """The CSS declarations of all colours, for one of the two schemes."""
+    return " ".join(f"--{name}: {pair[dark]};" for name, pair in COLOURS.items())
+
+
+WIDTH = 380  # points; the page scales plots to the width of their column
+MAX_POINTS = 2000  # of a scatter plot
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 
 _STYLE: dict[str, Any] = {
@@ -57,7 +100,7 @@ _STYLE: dict[str, Any] = {
     "lines.markeredgewidth": 0,
     "path.simplify": False,
     "savefig.facecolor": "none",
-    "svg.fonttype": "none",  # the page's own font, and text that can be selected
+    "svg.fonttype": "none",  # the font of the page, and text that can be selected
     "svg.hashsalt": "kernelmill",  # the same record gives the same bytes
     "text.color": light("ink"),
     "text.parse_math": False,  # names of columns and classes may hold dollar signs
@@ -72,13 +115,13 @@ _STYLE: dict[str, Any] = {
 
 @contextmanager
 def drawing_style() -> Iterator[None]:
-    """The settings of matplotlib in which figures are made and written; also a decorator."""
+    """The matplotlib settings in which plots are drawn and written; also a decorator."""
     with matplotlib.style.context(["default", _STYLE]):
         yield
 
 
 def new_figure(height: float = 250, width: float = WIDTH) -> Figure:
-    """An empty figure of so many points."""
+    """An empty figure of this size, in points."""
     figure = Figure(figsize=(width / 72, height / 72), dpi=72, layout="constrained")
     engine: Any = figure.get_layout_engine()
     engine.set(w_pad=0.03, h_pad=0.03)
@@ -86,23 +129,23 @@ def new_figure(height: float = 250, width: float = WIDTH) -> Figure:
 
 
 def series_colour(index: int) -> str:
-    """The colour of the so-many-th line."""
+    """The colour of the line with this index."""
     return light(SERIES[index % len(SERIES)])
 
 
 def format_axis(axis: Any, form: Callable[[float], str]) -> None:
-    """Write the ticks of an axis, such as `axes.xaxis`, in this form."""
+    """Format the ticks of an axis, such as `axes.xaxis`, by a function."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: form(value)))
 
 
 def tick_percent(share: float) -> str:
-    """A share on an axis whose label says that it is in percent."""
+    """A fraction on an axis whose label has the percent sign."""
     text = html.percent(share, sign=False)
     return text[:-2] if text.endswith(".0") else text
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Two to six round values from `low` to `high`; those two themselves where there are fewer."""
+    """Two to six round values from `low` to `high`; if there are fewer, also these two."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
         ticks = [step * 10.0**decade for decade in decades for step in steps]
@@ -110,13 +153,13 @@ def log_ticks(low: float, high: float) -> list[float]:
         if len(ticks) <= 6:
             break
     ticks = ticks[:: math.ceil(len(ticks) / 6)] if ticks else []
-    return ticks if len(ticks) >= 2 else thinned(sorted({low, *ticks, high}), 0.25)
+    return ticks if len(ticks) >= 2 else thin_ticks(sorted({low, *ticks, high}), 0.25)
 
 
-def thinned(values: Sequence[float], share: float = 0.13) -> list[float]:
-    """Those of the ascending `values` whose labels do not touch on a logarithmic axis.
+def thin_ticks(values: Sequence[float], share: float = 0.13) -> list[float]:
+    """The ascending `values` without those whose labels would overlap on a logarithmic axis.
 
-    Neighbours that are kept are `share` of the whole length apart; the last one is always kept.
+    Neighbours are at least the fraction `share` of the axis apart; the last one is always kept.
     """
     span = math.log(values[-1] / values[0]) or 1.0
     kept = [values[-1]]
@@ -132,7 +175,7 @@ def log_axis(
     form: Callable[[float], str] = lambda value: html.number(value, 3),
     ticks: Sequence[float] | None = None,
 ) -> None:
-    """Make x logarithmic, from the smallest to the largest of `values` and a little beyond."""
+    """Make the x-axis logarithmic, with limits a little beyond `values`."""
     low, high = min(values), max(values)
     margin = (high / low) ** 0.05 if high > low else 1.5
     axes.set_xscale("log")
@@ -143,7 +186,7 @@ def log_axis(
 
 
 def label_ends(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
-    """Write (y, text, colour) beside the right end of the lines, moved apart where they touch."""
+    """Write labels (y, text, colour) beside the right ends of lines, without overlaps."""
     low, high = axes.get_ylim()
     apart = 0.075
     heights: list[float] = []
@@ -168,7 +211,7 @@ def label_ends(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
 
 
 def legend_below(figure: Figure, axes: Axes) -> None:
-    """A legend under the plot, which covers nothing."""
+    """Put a legend below the plot."""
     handles, labels = axes.get_legend_handles_labels()
     labels = [shorten(label, 40) for label in labels]
     if not labels:
@@ -187,3 +230,39 @@ def legend_below(figure: Figure, axes: Axes) -> None:
         columnspacing=1.2,
         labelcolor=light("ink"),
     )
+
+
+def finite_pairs(x: Sequence[float], y: Sequence[float]) -> list[tuple[float, float]]:
+    """The pairs in which both are finite numbers."""
+    return [(a, b) for a, b in zip(x, y, strict=False) if is_number(a) and is_number(b)]
+
+
+def draw_points(axes: Axes, pairs: Sequence[tuple[float, float]]) -> None:
+    """Draw a point for each pair, or 2000 evenly chosen ones of more."""
+    pairs = pairs[:: -(-len(pairs) // MAX_POINTS)]
+    axes.plot(
+        *zip(*pairs, strict=True),
+        linestyle="",
+        marker="o",
+        markersize=3.4,
+        color=light("blue"),
+        alpha=0.75 if len(pairs) <= 100 else 0.4,
+    )
+    axes.locator_params(nbins=6)
+
+
+def draw_against(pairs: Sequence[tuple[float, float]], x_label: str, y_label: str) -> Figure:
+    """Scatter plot around the diagonal, with the same limits on both axes."""
+    if not pairs:
+        raise ArgumentError("the record must hold at least one pair of numbers to draw, got none")
+    values = [value for pair in pairs[:: -(-len(pairs) // MAX_POINTS)] for value in pair]
+    low, high = min(values), max(values)
+    margin = 0.04 * (high - low) or 0.5
+    ends = (low - margin, high + margin)
+    figure = new_figure(height=310)
+    axes = figure.subplots()
+    axes.plot(ends, ends, color=light("ink"), linewidth=1, dashes=(4, 3), zorder=3)
+    draw_points(axes, pairs)
+    axes.set(xlim=ends, ylim=ends, xlabel=x_label, ylabel=y_label)
+    axes.set_aspect("equal")
+    return figure

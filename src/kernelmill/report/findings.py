@@ -1,35 +1,40 @@
-"""What was found, in a sentence that needs no other."""
+"""Findings in sentences, and the key numbers at the top of the page."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 
 from kernelmill.formatting import clean_text, html, is_number, join_words
-from kernelmill.report.confusion_figure import usable_confusion
+from kernelmill.report.evaluation_plots import is_confusion_matrix
 from kernelmill.workflows.records import ComparedModel, Comparison, Evaluation, FitSummary
 
 __all__ = [
+    "Tile",
     "comparison_finding",
+    "comparison_tiles",
     "evaluation_finding",
+    "evaluation_tiles",
     "file_name",
     "fit_finding",
+    "fit_tiles",
     "kernel_name",
-    "majority_error",
-    "mean_rmse",
+    "metric_rows",
 ]
 
 
 def file_name(source: str) -> str:
-    """The last part of a path, as a name in a sentence; several files keep their list."""
+    """The last part of a path, for a sentence; a list of files stays as it is."""
     source = clean_text(source)
     return source if "," in source else PurePath(source).name or source
 
 
 def majority_error(evaluation: Evaluation) -> tuple[str, float] | None:
-    """The most frequent class of the rows, and the error of answering nothing else."""
+    """The most frequent class, and the error of always predicting it."""
     classes, confusion = evaluation.classes, evaluation.confusion
-    if not classes or not confusion or not usable_confusion(classes, confusion):
+    if not classes or not confusion or not is_confusion_matrix(classes, confusion):
         return None
     totals = [sum(row) for row in confusion]
     most = max(range(len(totals)), key=lambda k: totals[k])
@@ -37,7 +42,7 @@ def majority_error(evaluation: Evaluation) -> tuple[str, float] | None:
 
 
 def mean_rmse(evaluation: Evaluation) -> float | None:
-    """The root mean squared error of always answering the mean of these targets."""
+    """The root mean squared error of always predicting the mean of these targets."""
     spread = evaluation.metrics.get("target_std")
     if is_number(spread):
         return spread
@@ -48,14 +53,14 @@ def mean_rmse(evaluation: Evaluation) -> float | None:
 
 
 def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
-    """The error on these rows, and that of an answer that looks at nothing.
+    """The error on these rows, and that of a constant prediction.
 
     Parameters
     ----------
     evaluation : Evaluation
         Of a classification or a regression.
     rows : str
-        What they are, such as "held-out rows".
+        What the rows are, such as "held-out rows".
     """
     metrics = evaluation.metrics
     some = f"{html.count(evaluation.n_rows)} {rows}"
@@ -64,27 +69,29 @@ def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
     if evaluation.task == "classification":
         error = metrics.get("error")
         if not is_number(error):
-            return f"The model was tried on {some}; its error is not known."
+            return f"The error of the model on {some} is not known."
         sure = html.percent_range(metrics.get("error_low"), metrics.get("error_high"))
         sure = f" ({sure})" if sure else ""
-        text = f"The model gets {html.percent(error)} of {some} wrong{sure}"
+        text = f"The model misclassifies {html.percent(error)} of {some}{sure}"
         baseline = majority_error(evaluation)
         if baseline:
             name, other = baseline
-            text += f"; always answering {html.quote(name)} would get {html.percent(other)} wrong"
+            text += (
+                f"; always predicting {html.quote(name)} would misclassify {html.percent(other)}"
+            )
         return text + "."
     rmse = metrics.get("rmse")
     if not is_number(rmse):
-        return f"The model was tried on {some}; its error is not known."
-    text = f"Predictions for {some} are off by {html.number(rmse, 3)} (root mean square)"
+        return f"The error of the model on {some} is not known."
+    text = f"The root mean squared error on {some} is {html.number(rmse, 3)}"
     other_rmse = mean_rmse(evaluation)
     if other_rmse is not None:
-        text += f"; always answering the mean would be off by {html.number(other_rmse, 3)}"
+        text += f"; always predicting the mean would give {html.number(other_rmse, 3)}"
     return text + "."
 
 
 def fit_finding(fit: FitSummary) -> str:
-    """What was fitted, and how long it took."""
+    """What was fitted, and the time it took."""
     times = [time for time in fit.seconds.values() if is_number(time)]
     took = f" in {html.duration(sum(times))}" if times else ""
     return (
@@ -95,21 +102,17 @@ def fit_finding(fit: FitSummary) -> str:
 
 
 def kernel_name(fit: FitSummary) -> str:
-    """The kernel without the empty brackets of its constructor: "Gaussian", "Matern(nu=2.5)"."""
+    """The kernel without empty parentheses: "Gaussian", "Matern(nu=2.5)"."""
     return clean_text(fit.kernel).removesuffix("()")
 
 
 def comparison_finding(comparison: Comparison) -> str:
-    """The best model on features beside the linear and the exact one."""
+    """The errors of the best model on features, the linear and the exact one."""
     known = [model for model in comparison.models if is_number(model.error)]
     if not known:
-        return "No contender of the comparison has an error that is known."
+        return "No model of the comparison has a known error."
 
-    def told(model: ComparedModel, verb: str) -> str:
-        if comparison.error_name == "error":
-            return f"{verb} {html.percent(model.error)} wrong"
-        verb = verb.replace("gets", "is").replace("get", "be")
-        return f"{verb} off by {html.number(model.error, 3)}"
+    form = html.percent if comparison.error_name == "error" else partial(html.number, digits=3)
 
     def best(family: str) -> ComparedModel | None:
         members = [model for model in known if model.family == family]
@@ -121,17 +124,129 @@ def comparison_finding(comparison: Comparison) -> str:
         name = (
             f"{clean_text(features.name)} with {html.count(features.n_components or 0, 'feature')}"
         )
-        clauses.append(f"{name} {told(features, 'gets')}")
+        clauses.append(f"{form(features.error)} for {name}")
     if linear:
-        clauses.append(f"the linear model {told(linear, 'gets')}")
+        clauses.append(f"{form(linear.error)} for the linear model")
     if exact:
         subset = ""
         if exact.n_train < comparison.n_train:
             subset = (
                 f" (fitted to {html.count(exact.n_train)} of {html.count(comparison.n_train)} rows)"
             )
-        clauses.append(f"the exact kernel{subset} {told(exact, 'gets')}")
+        clauses.append(f"{form(exact.error)} for the exact kernel{subset}")
     if not clauses:
         least = min(known, key=lambda model: model.error)
-        clauses.append(f"{clean_text(least.name)} {told(least, 'gets')}")
-    return f"On {html.count(comparison.n_test, 'row')}, {join_words(clauses)}."
+        clauses.append(f"{form(least.error)} for {clean_text(least.name)}")
+    name = "error" if comparison.error_name == "error" else "root mean squared error"
+    return f"The {name} on {html.count(comparison.n_test, 'row')} is {join_words(clauses)}."
+
+
+_NAMES = {
+    "error": "error",
+    "error_low": "error, lower limit (95 %)",
+    "error_high": "error, upper limit (95 %)",
+    "baseline_error": "error of the most frequent class",
+    "balanced_error": "balanced error",
+    "log_loss": "log loss",
+    "auc": "area under the ROC curve",
+    "rmse": "root mean squared error",
+    "mae": "mean absolute error",
+    "r2": "R²",
+    "target_std": "standard deviation of the targets",
+}
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number, its name, and a note to compare it with."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+def metric_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """The names and values of all metrics."""
+    return [
+        (
+            _NAMES.get(name, clean_text(name).replace("_", " ")),
+            (html.percent if "error" in name else html.number)(value),
+        )
+        for name, value in evaluation.metrics.items()
+    ]
+
+
+def evaluation_tiles(evaluation: Evaluation) -> list[Tile]:
+    """The error, that of a constant prediction, and other metrics."""
+    metrics = evaluation.metrics
+    tiles = []
+    if evaluation.task == "classification":
+        sure = html.percent_range(metrics.get("error_low"), metrics.get("error_high"))
+        sure = f"{sure} (95\N{NO-BREAK SPACE}%)" if sure else ""
+        tiles.append(Tile("Error", html.percent(metrics.get("error")), sure))
+        baseline = majority_error(evaluation)
+        if baseline:
+            tiles.append(Tile("Without a model", html.percent(baseline[1]), "most frequent class"))
+        tiles += [
+            Tile(name, form(metrics[key]), note)
+            for key, name, form, note in (
+                ("balanced_error", "Balanced error", html.percent, "mean over the classes"),
+                ("auc", "AUC", html.number, "0.5 is chance, 1 is perfect"),
+                ("log_loss", "Log loss", html.number, "of the probabilities"),
+            )
+            if is_number(metrics.get(key))
+        ]
+        return tiles
+    tiles.append(Tile("RMSE", html.number(metrics.get("rmse"), 3), "root mean squared error"))
+    other = mean_rmse(evaluation)
+    if other is not None:
+        tiles.append(Tile("Without a model", html.number(other, 3), "predicting the mean"))
+    tiles += [
+        Tile(name, html.number(metrics[key], 3), note)
+        for key, name, note in (
+            ("mae", "Mean absolute error", ""),
+            ("r2", "R²", "fraction of variance explained"),
+        )
+        if is_number(metrics.get(key))
+    ]
+    return tiles
+
+
+def fit_tiles(fit: FitSummary) -> list[Tile]:
+    """The size, time and memory of the fit."""
+    times = [time for time in fit.seconds.values() if is_number(time)]
+    rows = "row" if fit.n_rows == 1 else "rows"
+    held_out = f"{html.count(fit.n_held_out)} held out" if fit.n_held_out else "none held out"
+    tiles = [
+        Tile("Training set", html.count(fit.n_rows), f"{rows}, {held_out}"),
+        Tile(
+            "Features",
+            html.count(fit.n_components),
+            f"of {html.count(fit.n_inputs, 'input')}",
+        ),
+    ]
+    if times:
+        tiles.append(
+            Tile("Training time", html.duration(sum(times)), "including reading and tuning")
+        )
+    if fit.peak_memory is not None:
+        tiles.append(Tile("Training memory", html.size(fit.peak_memory), "peak of the process"))
+    return tiles
+
+
+def comparison_tiles(comparison: Comparison) -> list[Tile]:
+    """The best of each family."""
+    form = html.percent if comparison.error_name == "error" else html.number
+    tiles = []
+    for family, name in (
+        ("features", "Features"),
+        ("linear", "Linear model"),
+        ("exact", "Exact kernel"),
+    ):
+        members = [m for m in comparison.models if m.family == family and is_number(m.error)]
+        if members:
+            best = min(members, key=lambda model: model.error)
+            with_features = f"{html.count(best.n_components)}, " if family == "features" else ""
+            note = f"{with_features}fitted in {html.duration(best.fit_seconds)}"
+            tiles.append(Tile(f"{name}: {comparison.error_name}", form(best.error), note))
+    return tiles

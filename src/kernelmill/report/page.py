@@ -10,36 +10,38 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from kernelmill.errors import ArgumentError
 from kernelmill.formatting import clean_text, html
-from kernelmill.report.comparison_panels import comparison_panels, comparison_table
-from kernelmill.report.evaluation_panels import class_table, evaluation_panels
+from kernelmill.report.comparison_plots import comparison_panels, comparison_table
+from kernelmill.report.drawing import css_variables
+from kernelmill.report.evaluation_plots import class_table, evaluation_panels
 from kernelmill.report.findings import (
+    Tile,
     comparison_finding,
+    comparison_tiles,
     evaluation_finding,
+    evaluation_tiles,
     file_name,
     fit_finding,
-    kernel_name,
-)
-from kernelmill.report.fit_panels import fit_panels
-from kernelmill.report.palette import css_variables
-from kernelmill.report.panel import Panel, Table
-from kernelmill.report.tiles import (
-    Tile,
-    comparison_tiles,
-    evaluation_tiles,
     fit_tiles,
+    kernel_name,
     metric_rows,
 )
+from kernelmill.report.fit_plots import fit_panels
+from kernelmill.report.panel import Panel, Table
 from kernelmill.report.usage import fitting_lines, using_lines
 from kernelmill.storage.atomic_file import atomic_write
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
-__all__ = ["render", "write_report"]
+__all__ = [
+    "render",
+    "write_report",
+]
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: what was found, plots, tables, what to bear in mind."""
+    """A section of the page."""
 
     title: str
     finding: str = ""
@@ -66,13 +68,13 @@ def render(
     >>> from kernelmill.report import render
     >>> from kernelmill.workflows.records import Evaluation
     >>> evaluation = Evaluation("classification", "new.csv", 50, {"error": 0.1}, 0.2)
-    >>> "of 50 rows of new.csv wrong." in render(evaluation=evaluation)
+    >>> "of 50 rows of new.csv." in render(evaluation=evaluation)
     True
     """
     if fit is None and evaluation is None and comparison is None:
-        raise ValueError(
-            "a report must be about something, got neither fit, evaluation nor comparison; "
-            "pass at least one of them."
+        raise ArgumentError(
+            "a report needs a fit, an evaluation or a comparison, got none of them",
+            "pass at least one of them",
         )
     task = next(each.task for each in (fit, evaluation, comparison) if each is not None)
     has_model = fit is not None or evaluation is not None
@@ -96,7 +98,7 @@ def render(
         else fitting_lines(comparison, model)
     )
     using = "Using the model" if has_model else "Fitting a model"
-    sections.append(Section(using, code=[("In a shell", shell), ("In Python", python)]))
+    sections.append(Section(using, code=[("Command line", shell), ("Python", python)]))
     findings = [section.finding for section in sections if section.finding]
     return _template().render(
         title=clean_text(title or _title(fit, evaluation, comparison)),
@@ -120,27 +122,27 @@ def write_report(
     title: str | None = None,
     model: str = "model.kmill",
 ) -> Path:
-    """Write one HTML file with everything in it: no network, no scripts.
+    """Write a self-contained HTML file, without network access and scripts.
 
     Parameters
     ----------
     path : str or path-like
-        Where the file is to be. It appears there when it is complete.
+        The file, which is written atomically.
     fit : FitSummary, optional
-        How the model was made.
+        How the model was fitted.
     evaluation : Evaluation, optional
-        How good its predictions are.
+        The scores of its predictions.
     comparison : Comparison, optional
-        How it does beside others. At least one of the three is needed.
+        The comparison with other models. At least one of the three is required.
     title : str, optional
-        The heading; by default it names the task.
+        The heading; by default it names the target.
     model : str
-        The model's file, as the lines that show how to use it name it.
+        The model's file in the lines of code that use the model.
 
     Returns
     -------
     pathlib.Path
-        Where the file is. The same records give the same bytes.
+        The file. The same records give the same bytes.
 
     Examples
     --------
@@ -176,12 +178,12 @@ def _title(
     fit: FitSummary | None, evaluation: Evaluation | None, comparison: Comparison | None
 ) -> str:
     if fit:
-        return f"A model of {html.quote_column(fit.target)}" if fit.target else "A model"
+        return f"Model of {html.quote_column(fit.target)}" if fit.target else "Model"
     if evaluation:
-        return f"A model on {file_name(evaluation.source)}"
+        return f"Model evaluated on {file_name(evaluation.source)}"
     if comparison and comparison.target:
-        return f"Models of {html.quote_column(comparison.target)} compared"
-    return "Models compared"
+        return f"Comparison of models of {html.quote_column(comparison.target)}"
+    return "Comparison of models"
 
 
 def _subtitle(
@@ -201,11 +203,11 @@ def _evaluation_section(key: str, evaluation: Evaluation, *, held_out: bool = Fa
     classes = class_table(evaluation)
     metrics = Table(
         ["metric", "value"],
-        [*metric_rows(evaluation), ("time to predict", html.duration(evaluation.seconds))],
+        [*metric_rows(evaluation), ("prediction time", html.duration(evaluation.seconds))],
         "All metrics",
     )
     return Section(
-        "On held-out rows" if held_out else f"On {source}",
+        "Held-out rows" if held_out else f"Evaluation on {source}",
         evaluation_finding(evaluation, rows),
         evaluation_panels(key, evaluation),
         [metrics, classes] if classes else [metrics],
@@ -215,7 +217,7 @@ def _evaluation_section(key: str, evaluation: Evaluation, *, held_out: bool = Fa
 
 def _comparison_section(comparison: Comparison) -> Section:
     return Section(
-        "Beside other models",
+        "Comparison with other models",
         comparison_finding(comparison),
         comparison_panels(comparison),
         tables=[comparison_table(comparison)],
@@ -225,7 +227,7 @@ def _comparison_section(comparison: Comparison) -> Section:
 
 def _fit_section(fit: FitSummary) -> Section:
     return Section(
-        "How the model was made",
+        "Training",
         fit_finding(fit),
         fit_panels(fit),
         notes=[clean_text(note) for note in fit.notes],
@@ -234,7 +236,7 @@ def _fit_section(fit: FitSummary) -> Section:
 
 def _inputs_section(fit: FitSummary) -> Section:
     table = Table(
-        ["column", "kind", "what became of it", "missing", "inputs"],
+        ["column", "kind", "encoding", "missing", "inputs"],
         [
             [
                 clean_text(column.name),
@@ -245,7 +247,7 @@ def _inputs_section(fit: FitSummary) -> Section:
             ]
             for column in fit.columns
         ],
-        f"The columns, which make {html.count(fit.n_inputs, 'input')} of the map",
+        f"The columns, encoded as {html.count(fit.n_inputs, 'input')} of the map",
         3,
         prose=(2,),
     )
@@ -265,7 +267,7 @@ def _settings_section(fit: FitSummary) -> Section:
         ("loss", fit.loss.replace("_", " ")),
         ("seed", str(fit.seed)),
         ("kernelmill", fit.version),
-        ("made", _date(fit.created)),
+        ("created", _date(fit.created)),
     ]
     if fit.classes:
         shown = ", ".join(fit.classes[:12])
@@ -275,7 +277,7 @@ def _settings_section(fit: FitSummary) -> Section:
 
 
 def _date(created: str) -> str:
-    """An ISO 8601 date as people write it; what is none stays as it is."""
+    """An ISO 8601 date in a readable form; other strings stay as they are."""
     created = clean_text(created)
     if len(created) >= 16 and created[10] == "T":
         utc = " UTC" if created.endswith(("Z", "+00:00")) else ""

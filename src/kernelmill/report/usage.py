@@ -1,4 +1,4 @@
-"""The lines that use a model, to be copied."""
+"""Code to copy: commands and Python programs that use or fit a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import shlex
 from kernelmill.formatting import clean_text
 from kernelmill.workflows.records import Comparison, FitSummary
 
-__all__ = ["fitting_lines", "using_lines"]
+__all__ = [
+    "fitting_lines",
+    "using_lines",
+]
 
 
 def using_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str]:
@@ -39,7 +42,7 @@ def using_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str
 
 
 def fitting_lines(comparison: Comparison, model: str) -> tuple[str, str]:
-    """The shell command and the Python program that fit a model to what was compared."""
+    """The shell command and the Python program that fit a model to the table of a comparison."""
     source, target = clean_text(comparison.source), clean_text(comparison.target)
     model = clean_text(model)
     has_target = bool(target)

@@ -9,9 +9,8 @@ import pytest
 from matplotlib.path import Path
 
 from kernelmill import report
-from kernelmill.report.confusion_figure import MAX_OPACITY, most_confused
-from kernelmill.report.drawing import label_ends, log_ticks, new_figure, thinned
-from kernelmill.report.palette import COLOURS, SERIES
+from kernelmill.report.drawing import COLOURS, SERIES, label_ends, log_ticks, new_figure, thin_ticks
+from kernelmill.report.evaluation_plots import MAX_OPACITY, most_confused
 from kernelmill.workflows.records import (
     Calibration,
     Coverage,
@@ -30,20 +29,20 @@ def lines_of(axes):
 
 def test_kernel_check_draws_pairs_that_are_numbers():
     check = KernelCheck([0.1, NAN, 0.9, 0.5], [0.2, 0.5, NAN, 0.4], 0.1, 64)
-    (axes,) = report.kernel_check_figure(check).axes
+    (axes,) = report.kernel_check_plot(check).axes
     assert lines_of(axes)[1] == [[0.1, 0.5], [0.2, 0.4]]
     assert axes.get_xlim() == axes.get_ylim()
 
 
-def test_many_points_are_thinned():
+def test_many_points_are_thin_ticks():
     values = [k / 9999 for k in range(9999)]
-    (axes,) = report.kernel_check_figure(KernelCheck(values, values, 0.0, 64)).axes
+    (axes,) = report.kernel_check_plot(KernelCheck(values, values, 0.0, 64)).axes
     assert 1000 <= len(lines_of(axes)[1][0]) <= 2000
 
 
 def test_error_by_features(samples):
     comparison = samples["comparison"]["comparison"]
-    (axes,) = report.error_by_features_figure(comparison).axes
+    (axes,) = report.error_by_features_plot(comparison).axes
     drawn = lines_of(axes)
     assert [line[0] for line in drawn[:3]] == [[256.0, 1024.0, 4096.0]] * 3
     assert drawn[0][1] == [m.error for m in comparison.models if m.name == "fastfood"]
@@ -55,7 +54,7 @@ def test_error_by_features(samples):
 def test_one_size_of_features_can_be_drawn(samples):
     comparison = samples["comparison"]["comparison"]
     models = [m for m in comparison.models if m.n_components in (None, 1024)]
-    (axes,) = report.error_by_features_figure(replace(comparison, models=models)).axes
+    (axes,) = report.error_by_features_plot(replace(comparison, models=models)).axes
     assert lines_of(axes)[0][0] == [1024.0]
     low, high = axes.get_xlim()
     assert low < 1024 < high
@@ -63,28 +62,28 @@ def test_one_size_of_features_can_be_drawn(samples):
 
 def test_tuning_draws_the_best_penalties():
     points = [TuningPoint(s, 10.0**-a, 0.1 * a + 0.01 * s) for a in range(9) for s in (1, 2)]
-    (axes,) = report.tuning_figure([*points, TuningPoint(3.0, 1.0, NAN)]).axes
+    (axes,) = report.tuning_plot([*points, TuningPoint(3.0, 1.0, NAN)]).axes
     assert len(lines_of(axes)) == 6 + 1
     assert lines_of(axes)[-1] == [[1.0], [0.01]]  # the ring around the least
-    (axes,) = report.tuning_figure(points, chosen=(2.0, 1e-8)).axes
+    (axes,) = report.tuning_plot(points, chosen=(2.0, 1e-8)).axes
     assert lines_of(axes)[-1] == [[2.0], [0.1 * 8 + 0.01 * 2]]  # though it is the worst
     assert len(lines_of(axes)) == 6 + 1
-    (axes,) = report.tuning_figure(points, chosen=(2.5, 1e-8)).axes  # not one of them
+    (axes,) = report.tuning_plot(points, chosen=(2.5, 1e-8)).axes  # not one of them
     assert lines_of(axes)[-1] == [[1.0], [0.01]]
     with pytest.raises(ValueError, match="one criterion"):
-        report.tuning_figure([*points, TuningPoint(3.0, 1.0, 0.5, "log loss")])
+        report.tuning_plot([*points, TuningPoint(3.0, 1.0, 0.5, "log loss")])
 
 
 def test_learning_curve_leaves_out_what_is_not_known():
     points = [LearningPoint(10, 0.5), LearningPoint(20, NAN, 0.2), LearningPoint(30, 0.3, None)]
-    above, below = report.learning_curve_figure(points).axes
+    above, below = report.learning_curve_plot(points).axes
     assert lines_of(above) == [[[10.0, 30.0], [0.5, 0.3]]]
     assert lines_of(below) == [[[20.0], [0.2]]]
-    assert len(report.learning_curve_figure(points[:1]).axes) == 1
+    assert len(report.learning_curve_plot(points[:1]).axes) == 1
 
 
 def test_time_is_one_bar_of_all_stages(samples):
-    (axes,) = report.time_figure(samples["regression"]["fit"]).axes
+    (axes,) = report.time_plot(samples["regression"]["fit"]).axes
     bars = [(round(p.get_x(), 6), round(p.get_width(), 6)) for p in axes.patches]
     assert bars == [(0, 0.9), (0.9, 11.2), (12.1, 6.4), (18.5, 0.5)]
 
@@ -92,7 +91,7 @@ def test_time_is_one_bar_of_all_stages(samples):
 def test_memory_has_a_bar_for_each_that_is_known(samples):
     comparison = samples["comparison"]["comparison"]
     models = [replace(comparison.models[0], peak_memory=None), *comparison.models[1:]]
-    (axes,) = report.memory_figure(replace(comparison, models=models)).axes
+    (axes,) = report.memory_plot(replace(comparison, models=models)).axes
     assert len(axes.patches) == len(models) - 1
 
 
@@ -100,7 +99,7 @@ def test_confusion_of_many_classes_shows_the_most_confused():
     n = 70
     matrix = [[10 * (i == j) + (i < 60 and j == (i + 1) % 60) for j in range(n)] for i in range(n)]
     assert most_confused(matrix) == list(range(60))
-    (axes,) = report.confusion_figure([str(k) for k in range(n)], matrix).axes
+    (axes,) = report.confusion_plot([str(k) for k in range(n)], matrix).axes
     squares = [list(patch.get_path().codes).count(Path.MOVETO) for patch in axes.patches]
     assert squares == [60, 60]
     assert not axes.texts
@@ -109,24 +108,24 @@ def test_confusion_of_many_classes_shows_the_most_confused():
 @pytest.mark.parametrize("matrix", [[[1]], [[0, 0], [0, 0]], [[1, 2], [3]]])
 def test_confusion_of_another_shape_is_refused(matrix):
     with pytest.raises(ValueError, match="square matrix"):
-        report.confusion_figure(["a", "b"], matrix)
+        report.confusion_plot(["a", "b"], matrix)
 
 
 def test_nothing_to_draw_is_refused(samples):
     lost = samples["unknown"]["comparison"]
     nothing = Evaluation("regression", "a.csv", 0, {}, 0.0)
     for draw, record in (
-        (report.kernel_check_figure, KernelCheck([], [], NAN, 8)),
-        (report.calibration_figure, Calibration([NAN], [0.5], [1])),
-        (report.coverage_figure, Coverage([], [])),
-        (report.predicted_figure, nothing),
-        (report.residuals_figure, nothing),
-        (report.tuning_figure, []),
-        (report.learning_curve_figure, [LearningPoint(5)]),
-        (report.time_figure, samples["bare"]["fit"]),
-        (report.error_by_features_figure, lost),
-        (report.error_by_time_figure, lost),
-        (report.memory_figure, lost),
+        (report.kernel_check_plot, KernelCheck([], [], NAN, 8)),
+        (report.calibration_plot, Calibration([NAN], [0.5], [1])),
+        (report.coverage_plot, Coverage([], [])),
+        (report.predicted_plot, nothing),
+        (report.residuals_plot, nothing),
+        (report.tuning_plot, []),
+        (report.learning_curve_plot, [LearningPoint(5)]),
+        (report.time_plot, samples["bare"]["fit"]),
+        (report.error_by_features_plot, lost),
+        (report.error_by_time_plot, lost),
+        (report.memory_plot, lost),
     ):
         with pytest.raises(ValueError, match="must hold"):
             draw(record)
@@ -140,9 +139,9 @@ def test_log_ticks_are_few_and_inside(ends):
     assert all(ends[0] * 0.999 <= tick <= ends[1] * 1.001 for tick in ticks)
 
 
-def test_thinned_keeps_the_last_and_no_neighbours():
-    assert thinned([1000, 1024, 4096, 16384, 16400]) == [1024, 4096, 16400]
-    assert thinned([7]) == [7]
+def test_thin_ticks_keeps_the_last_and_no_neighbours():
+    assert thin_ticks([1000, 1024, 4096, 16384, 16400]) == [1024, 4096, 16400]
+    assert thin_ticks([7]) == [7]
 
 
 def test_labels_of_lines_do_not_touch():

@@ -1,0 +1,363 @@
+"""Plots of how a model was fitted: learning curve, tuning, time."""
+
+from __future__ import annotations
+
+import math
+
+from matplotlib.figure import Figure
+
+from kernelmill.errors import ArgumentError
+from kernelmill.formatting import clean_text, html, is_number
+from kernelmill.report.drawing import (
+    MARKERS,
+    drawing_style,
+    format_axis,
+    legend_below,
+    light,
+    log_axis,
+    new_figure,
+    series_colour,
+    tick_percent,
+)
+from kernelmill.report.kernel_plots import kernel_check_panel
+from kernelmill.report.panel import Panel, Table
+from kernelmill.workflows.records import FitSummary, LearningPoint, TuningPoint
+
+__all__ = [
+    "fit_panels",
+    "learning_curve_plot",
+    "time_plot",
+    "tuning_plot",
+]
+
+MAX_PENALTIES = 6
+
+
+def error_label(task: str) -> str:
+    """The label of an axis with the error of a task."""
+    return "error, %" if task == "classification" else "RMSE"
+
+
+def finite_tuning(points: list[TuningPoint]) -> list[TuningPoint]:
+    """The settings that can be drawn: finite errors, and positive length scales."""
+    return [
+        point
+        for point in points
+        if is_number(point.error) and is_number(point.length_scale) and point.length_scale > 0
+    ]
+
+
+def ringed_point(
+    points: list[TuningPoint], chosen: tuple[float | None, float] | None
+) -> tuple[TuningPoint, bool]:
+    """The chosen setting and True; if it is not one of these, the smallest error and False."""
+    if chosen is not None and chosen[0] is not None:
+        for point in points:
+            if math.isclose(point.length_scale, chosen[0], rel_tol=1e-6) and math.isclose(
+                point.alpha, chosen[1], rel_tol=1e-6
+            ):
+                return point, True
+    return min(points, key=lambda point: point.error), False
+
+
+def best_penalties(points: list[TuningPoint], ringed: TuningPoint) -> list[float]:
+    """The penalty of the ringed setting and those with the smallest errors, at most six."""
+    least: dict[float, float] = {}
+    for point in points:
+        least[point.alpha] = min(point.error, least.get(point.alpha, point.error))
+    in_order = sorted(least, key=lambda alpha: (alpha != ringed.alpha, least[alpha]))
+    return sorted(in_order[:MAX_PENALTIES])
+
+
+@drawing_style()
+def tuning_plot(
+    points: list[TuningPoint], chosen: tuple[float | None, float] | None = None
+) -> Figure:
+    """Plot the error against the length scale, with a line for each of the six best penalties.
+
+    Parameters
+    ----------
+    points : list of TuningPoint
+        The settings that were tried, all with the same criterion.
+    chosen : (length scale, penalty), optional
+        The setting to ring; if it is not one of the points, the smallest error is ringed.
+
+    Examples
+    --------
+    >>> from kernelmill.report import tuning_plot
+    >>> from kernelmill.workflows.records import TuningPoint
+    >>> figure = tuning_plot([TuningPoint(2.0, 1e-4, 0.21), TuningPoint(4.0, 1e-4, 0.18)])
+    >>> figure.axes[0].get_ylabel()
+    'squared error'
+    """
+    points = finite_tuning(points)
+    if not points:
+        raise ArgumentError("must hold at least one finite error, got none", parameter="points")
+    criterion = points[0].criterion
+    if any(point.criterion != criterion for point in points):
+        raise ArgumentError(
+            f"must hold one criterion, got {criterion!r} and others",
+            "draw a plot for each criterion",
+            parameter="points",
+        )
+    ringed, is_chosen = ringed_point(points, chosen)
+    figure = new_figure(height=270)
+    axes = figure.subplots()
+    for index, alpha in enumerate(best_penalties(points, ringed)):
+        line = sorted((p.length_scale, p.error) for p in points if p.alpha == alpha)
+        axes.plot(
+            *zip(*line, strict=True),
+            color=series_colour(index),
+            marker=MARKERS[index],
+            label=f"penalty {html.number(alpha, 2)}",
+        )
+    axes.plot(
+        [ringed.length_scale],
+        [ringed.error],
+        marker="o",
+        markersize=13,
+        markerfacecolor="none",
+        markeredgecolor=light("ink"),
+        markeredgewidth=1.2,
+        linestyle="",
+        label="chosen" if is_chosen else "smallest",
+    )
+    log_axis(axes, [point.length_scale for point in points])
+    is_share = criterion == "error"
+    axes.set(xlabel="length scale", ylabel="error, %" if is_share else clean_text(criterion))
+    format_axis(axes.yaxis, tick_percent if is_share else html.number)
+    legend_below(figure, axes)
+    return figure
+
+
+@drawing_style()
+def learning_curve_plot(points: list[LearningPoint], task: str = "classification") -> Figure:
+    """Plot the training loss and the held-out error against the number of rows seen.
+
+    Parameters
+    ----------
+    points : list of LearningPoint
+        At least one with a loss or an error.
+    task : {"classification", "regression"}
+        Whether errors are fractions or root mean squared errors.
+
+    Examples
+    --------
+    >>> from kernelmill.report import learning_curve_plot
+    >>> from kernelmill.workflows.records import LearningPoint
+    >>> figure = learning_curve_plot([LearningPoint(1000, 0.6), LearningPoint(2000, 0.4, 0.1)])
+    >>> [axes.get_ylabel() for axes in figure.axes]
+    ['training loss', 'held-out error, %']
+    """
+    losses = [(p.rows, p.loss) for p in points if p.loss is not None and is_number(p.loss)]
+    errors = [(p.rows, p.error) for p in points if p.error is not None and is_number(p.error)]
+    lines = [
+        ("training loss", losses, "blue", html.number),
+        (
+            f"held-out {error_label(task)}",
+            errors,
+            "orange",
+            tick_percent if task == "classification" else html.number,
+        ),
+    ]
+    lines = [line for line in lines if line[1]]
+    if not lines:
+        raise ArgumentError("must hold at least one loss or error, got none", parameter="points")
+    figure = new_figure(height=330 if len(lines) == 2 else 250)
+    panels = figure.subplots(len(lines), sharex=True, squeeze=False)[:, 0]
+    for axes, (label, values, colour, form) in zip(panels, lines, strict=True):
+        few = len(values) <= 40
+        axes.plot(*zip(*values, strict=True), color=light(colour), marker="o" if few else "")
+        axes.set_ylabel(label)
+        axes.locator_params(axis="y", nbins=5)
+        format_axis(axes.yaxis, form)
+    panels[-1].set_xlabel("rows seen")
+    panels[-1].locator_params(axis="x", nbins=5)
+    format_axis(panels[-1].xaxis, html.compact)
+    figure.align_ylabels(panels)
+    return figure
+
+
+def timed_stages(fit: FitSummary) -> list[tuple[str, float]]:
+    """The stages with a positive duration."""
+    return [(stage, time) for stage, time in fit.seconds.items() if is_number(time) and time > 0]
+
+
+@drawing_style()
+def time_plot(fit: FitSummary) -> Figure:
+    """Plot the duration of each stage of a fit as a part of one bar.
+
+    Examples
+    --------
+    >>> from kernelmill.report import time_plot
+    >>> from kernelmill.workflows.records import FitSummary
+    >>> fit = FitSummary(
+    ...     task="regression", source="a.csv", target="y", n_rows=9, n_held_out=0, columns=[],
+    ...     n_inputs=1, map_name="fastfood", kernel="gaussian", n_components=8, length_scale=1.0,
+    ...     alpha=0.1, loss="squared", seed=0, seconds={"read": 1.0, "train": 3.0},
+    ...     peak_memory=None)
+    >>> time_plot(fit).axes[0].get_xlabel()
+    'seconds'
+    """
+    stages = timed_stages(fit)
+    if not stages:
+        raise ArgumentError("must hold at least one positive duration, got none", parameter="fit")
+    figure = new_figure(height=150)
+    axes = figure.subplots()
+    start = 0.0
+    for index, (stage, time) in enumerate(stages):
+        axes.barh(
+            [0],
+            [time],
+            left=start,
+            height=0.6,
+            color=series_colour(index),
+            edgecolor=light("card"),
+            linewidth=1.5,
+            label=f"{stage} {html.duration(time)}",
+        )
+        start += time
+    axes.set(xlim=(0, start), ylim=(-0.5, 0.5), yticks=[], xlabel="seconds")
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+    axes.locator_params(axis="x", nbins=6)
+    format_axis(axes.xaxis, html.number)
+    legend_below(figure, axes)
+    return figure
+
+
+def fit_panels(fit: FitSummary) -> list[Panel]:
+    """The plots that the record has numbers for."""
+    panels = [
+        _learning_curve(fit),
+        *_tuning(fit),
+        kernel_check_panel("fit-kernel", fit.kernel_check),
+        _time(fit),
+    ]
+    return [panel for panel in panels if panel]
+
+
+def _learning_curve(fit: FitSummary) -> Panel | None:
+    points = [p for p in fit.learning_curve if is_number(p.loss) or is_number(p.error)]
+    if not points:
+        return None
+    form = html.percent if fit.task == "classification" else html.number
+    has_loss = any(is_number(p.loss) for p in points)
+    has_error = any(is_number(p.error) for p in points)
+    last = points[-1]
+    ends = [f"loss {html.number(last.loss, 3)}"] if is_number(last.loss) else []
+    ends += [f"held-out error {form(last.error)}"] if is_number(last.error) else []
+    reading = "Rows are counted again in every epoch."
+    if has_loss:
+        reading += " If the loss still falls at the right end, more epochs would help."
+    if has_error:
+        reading += " If the held-out error rises again, the model overfits."
+    step = -(-len(points) // 60)
+    # Backwards, so that the last point is in the table for any step.
+    rows = [[html.count(p.rows), html.number(p.loss), form(p.error)] for p in points[::-1][::step]][
+        ::-1
+    ]
+    shown = "" if step == 1 else f", one of {step} points"
+    return Panel(
+        "fit-learning",
+        "Learning curve",
+        learning_curve_plot(points, fit.task),
+        f"Line plot of training over {html.count(last.rows, 'row')}, ending at "
+        f"{' and '.join(ends)}.",
+        reading,
+        Table(["rows seen", "loss", "held-out error"], rows, f"Training{shown}", 0),
+    )
+
+
+def _tuning(fit: FitSummary) -> list[Panel]:
+    """A plot for each criterion, in the order in which they were used."""
+    points = finite_tuning(fit.tuning)
+    criteria = dict.fromkeys(point.criterion for point in points)
+    return [
+        _tuning_by(
+            criterion,
+            [p for p in points if p.criterion == criterion],
+            (fit.length_scale, fit.alpha),
+            stage=index + 1,
+            n_stages=len(criteria),
+        )
+        for index, criterion in enumerate(criteria)
+    ]
+
+
+_STAGES = (
+    " This is the first of two stages: ridge regression finds a region, in which the loss of the "
+    "model then decides.",
+    " This is the second of two stages: in the region found by ridge regression, the loss of the "
+    "model decides.",
+)
+
+
+def _tuning_by(
+    criterion: str,
+    points: list[TuningPoint],
+    chosen: tuple[float | None, float],
+    *,
+    stage: int,
+    n_stages: int,
+) -> Panel:
+    form = html.percent if criterion == "error" else html.number
+    name = clean_text(criterion)
+    # The penalties of ridge regressions have another scale than those of other losses.
+    decides = stage == n_stages
+    ringed, is_chosen = ringed_point(points, chosen if decides else None)
+    n_penalties = len({point.alpha for point in points})
+    n_drawn = len(best_penalties(points, ringed))
+    lines = "One line per penalty" if n_penalties > 1 else f"Penalty {html.number(ringed.alpha, 2)}"
+    lines += "" if n_drawn == n_penalties else f" ({n_drawn} of {n_penalties})"
+    of_what = " of a ridge regression" if criterion == "squared error" else ""
+    found = (
+        f"length scale {html.number(ringed.length_scale, 3)} and penalty "
+        f"{html.number(ringed.alpha, 2)}: {form(ringed.error)}"
+    )
+    scales = [point.length_scale for point in points]
+    at_edge = decides and len(set(scales)) > 2 and ringed.length_scale in (min(scales), max(scales))
+    which = "chosen setting" if is_chosen else "smallest"
+    of_two = _STAGES[stage - 1] if n_stages == 2 else ""
+    wider = " This is at the edge of the search: a wider one may be better."
+    return Panel(
+        f"fit-tuning-{stage}",
+        f"Tuning by {name}",
+        tuning_plot(points, chosen if decides else None),
+        f"Line plot of the {name} against the length scale for "
+        f"{html.count(n_drawn, 'penalty', 'penalties')}; the {which} of "
+        f"{html.count(len(points), 'setting')} is at {found}.",
+        f"{lines}: the {name}{of_what} on validation rows. The {which}, ringed, is at "
+        f"{found}.{wider if at_edge else ''}{of_two}",
+        Table(
+            ["length scale", "penalty", name],
+            [
+                [html.number(p.length_scale), html.number(p.alpha, 3), form(p.error)]
+                for p in sorted(points, key=lambda p: p.error)
+            ],
+            "All settings, smallest first",
+            0,
+        ),
+    )
+
+
+def _time(fit: FitSummary) -> Panel | None:
+    stages = timed_stages(fit)
+    if not stages:
+        return None
+    total = sum(time for _, time in stages)
+    longest, most = max(stages, key=lambda stage: stage[1])
+    return Panel(
+        "fit-time",
+        "Time by stage",
+        time_plot(fit),
+        f"Stacked bar of {html.duration(total)}: "
+        + ", ".join(f"{stage} {html.duration(time)}" for stage, time in stages)
+        + ".",
+        f"The longest of {html.duration(total)}: {longest}, {html.percent(most / total)}.",
+        Table(
+            ["stage", "time", "share"],
+            [[stage, html.duration(time), html.percent(time / total)] for stage, time in stages],
+            "Stages in order",
+        ),
+    )
