@@ -27,11 +27,13 @@ from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.messages import find_parameter
 from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, render_summary
-from kernelmill.errors import KernelmillError, Message, Remedy
+from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
 
 __all__ = ["command"]
 
+# Not imported from the library, which takes a second: help and completion stay fast. Tests compare
+# these lists with those of the library.
 MAPS = [
     "fastfood",
     "random_fourier",
@@ -264,6 +266,7 @@ def command(
         opening = f"the model will be written to {out} (--out MODEL for another name)"
     path = check_output("out", out, source)
     page = None if report is None else check_output("report", report, source, out)
+    from kernelmill.learners.run import CheckpointError
     from kernelmill.workflows import fit_table
 
     checkpoint = FitCheckpoint(path)
@@ -280,11 +283,11 @@ def command(
     except BaseException as error:
         if (note := checkpoint.restore()) is not None:
             terminal.note(note)
-        if isinstance(error, KernelmillError) and type(error).__name__ == "CheckpointError":
+        if isinstance(error, CheckpointError):
             remedy = "run again without --resume to start from the beginning"
-            error.message = Message(error.message.problem, remedy)
+            error.message = Message(error.message.problem, remedy, parameter="checkpoint")
         raise
-    checkpoint.remove()
+    checkpoint.discard_old()
     if page is not None:
         from kernelmill.report import write_report
 

@@ -196,7 +196,6 @@ class FitCheckpoint:
             return None
         return found.st_mtime_ns, found.st_ino
 
-    def remove(self) -> None:
-        """Remove both files: the model has been written."""
-        for path in (self.path, self.old):
-            path.unlink(missing_ok=True)
+    def discard_old(self) -> None:
+        """Remove an earlier checkpoint; the model's `save` has removed that of this run."""
+        self.old.unlink(missing_ok=True)
