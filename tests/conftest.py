@@ -1,8 +1,10 @@
 """Fixtures that several test files share."""
 
+import os
 import signal
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from kernelmill import runtime
 
@@ -24,6 +26,17 @@ def sigint_raises_keyboard_interrupt():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_blas_thread():
+    """Use one BLAS thread, here and in child processes.
+
+    Test processes run side by side, and the threads of small products mostly wait for each other.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 @pytest.fixture(params=runtime.available_isas())

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from kernelmill import (
     CountSketch,
@@ -121,9 +120,3 @@ def maps():
 @pytest.fixture(params=MAPS)
 def fitted_map(request, maps):
     return maps[request.param]
-
-
-@pytest.fixture(autouse=True, scope="session")
-def one_blas_thread():
-    with threadpool_limits(1, user_api="blas"):
-        yield

@@ -2,14 +2,6 @@
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _one_blas_thread():
-    """Products this small are slower on several threads, and tests run side by side."""
-    with threadpool_limits(1, user_api="blas"):
-        yield
 
 
 def rings(n_rows, seed=0):
