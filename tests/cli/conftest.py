@@ -60,7 +60,7 @@ def revived(kind, values):
         assert check["exact"] is None
         assert check["estimated"] is None
         values = {**values, "kernel_check": {**check, "exact": [], "estimated": []}}
-    return kind.from_json(values)
+    return kind.from_record(values)
 
 
 def widest(printed):

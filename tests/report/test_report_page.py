@@ -146,7 +146,7 @@ def test_same_records_same_bytes_whatever_the_settings_of_matplotlib(samples, re
 
 def test_records_that_were_stored_give_the_same_page(samples, rendered):
     stored = {
-        name: type(record).from_json(record.as_json())
+        name: type(record).from_record(record.to_record())
         for name, record in samples["two_classes"].items()
     }
     assert render(**stored) == rendered("two_classes")

@@ -32,7 +32,7 @@ def test_classification(folder, rings_csv):
     assert 0.2 < found.n_test / 1500 < 0.3
     assert all(m.fit_seconds > 0 and m.predict_seconds > 0 for m in found.models)
     assert found.settings == {}
-    again = Comparison.from_json(json.loads(json.dumps(found.as_json(), allow_nan=False)))
+    again = Comparison.from_record(json.loads(json.dumps(found.to_record(), allow_nan=False)))
     assert again == found
 
 

@@ -13,6 +13,7 @@ from sklearn.datasets import dump_svmlight_file, load_digits
 
 from kernelmill import Fastfood, TensorSketch, fit_table
 from kernelmill.io import TableError
+from kernelmill.runtime.progress import SilentProgress
 
 from .conftest import rings, write_rings, write_waves
 
@@ -187,7 +188,7 @@ def test_missing_values(folder):
     model = fit_table(path, "place", missing="impute", n_components=64, tune=False)
     assert model.summary.n_rows + model.summary.n_held_out == 399
     assert model.summary.columns[0].missing == 1
-    assert "1 row without a target left out." in model.summary.notes
+    assert "Left out 1 row without a target." in model.summary.notes
     path.write_text("a,b,place\n" + "\n".join(rows).replace("?", "0"))
     with pytest.raises(TableError, match="row 10 has no value of the target 'place'"):
         fit_table(path, "place")
@@ -256,7 +257,7 @@ def test_few_rows(folder):
 
 
 def test_progress_is_told_of_every_row(rings_csv):
-    class Watch:
+    class Watch(SilentProgress):
         def __init__(self):
             self.stages, self.rows = [], {}
 
@@ -268,7 +269,7 @@ def test_progress_is_told_of_every_row(rings_csv):
             self.rows[name] = self.rows.get(name, 0) + amount
 
         def note(self, message):
-            assert message.endswith(".")
+            assert str(message).endswith(".")
 
     watch = Watch()
     model = fit_table(rings_csv, "place", n_components=64, epochs=3, tune=False, progress=watch)
@@ -282,7 +283,7 @@ def test_a_killed_training_goes_on(folder, rings_csv):
     class Killed(BaseException):
         pass
 
-    class Killer:
+    class Killer(SilentProgress):
         def start(self, stage, total=None, unit="rows"):
             self.training, self.rows = stage == "Training", 0
 
@@ -290,9 +291,6 @@ def test_a_killed_training_goes_on(folder, rings_csv):
             self.rows += amount
             if self.training and self.rows > 8000:
                 raise Killed
-
-        def note(self, message):
-            pass
 
     options = {"n_components": 64, "length_scale": 1.0, "alpha": 1e-5, "epochs": 12}
     path = folder / "rings.checkpoint"
@@ -310,23 +308,17 @@ def test_a_killed_training_goes_on(folder, rings_csv):
 
 def test_summary_is_json(classifier, regressor):
     for model in (classifier, regressor):
-        text = json.dumps(model.summary.as_json(), allow_nan=False)
-        again = type(model.summary).from_json(json.loads(text))
+        text = json.dumps(model.summary.to_record(), allow_nan=False)
+        again = type(model.summary).from_record(json.loads(text))
         assert again == model.summary
 
 
 def test_a_file_that_changes_after_the_first_pass_is_refused(folder):
     path = write_rings(folder / "growing.data", 300, header=False)
 
-    class Writer:
-        def start(self, stage, total=None, unit="rows"):
-            pass
-
-        def advance(self, amount, status=""):
-            pass
-
+    class Writer(SilentProgress):
         def note(self, message):
-            """What was found in the first pass is said after it."""
+            """Notes about the first pass are reported at its end."""
             with path.open("a") as file:
                 file.write("0.5,red,0.5,in\n")
 

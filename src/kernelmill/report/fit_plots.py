@@ -354,7 +354,8 @@ def _time(fit: FitSummary) -> Panel | None:
         f"Stacked bar of {html.duration(total)}: "
         + ", ".join(f"{stage} {html.duration(time)}" for stage, time in stages)
         + ".",
-        f"The longest of {html.duration(total)}: {longest}, {html.percent(most / total)}.",
+        f"The longest stage is {html.quote(longest)}: {html.percent(most / total)} of "
+        f"{html.duration(total)}.",
         Table(
             ["stage", "time", "share"],
             [[stage, html.duration(time), html.percent(time / total)] for stage, time in stages],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.errors import NotANumberError
+from kernelmill.learners import Run
 from kernelmill.learners.model_record import learner_from_record, learner_record
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.storage import (
@@ -151,12 +151,11 @@ class TableModel:
             "encoder": encoder,
             "inputs": self.inputs.to_json(),
             "target": self.reader.to_json(),
-            "summary": self.summary.as_json(),
+            "summary": self.summary.to_record(),
         }
         both = under_prefix("learner", tensors) | under_prefix("encoder", arrays)
         write_model_file(path, kind=TABLE_MODEL, record=record, tensors=both)
-        if self.checkpoint is not None:
-            Path(self.checkpoint).unlink(missing_ok=True)
+        Run(self.checkpoint).finish()
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Self:
@@ -171,7 +170,7 @@ class TableModel:
                 encoder = MatrixEncoder.from_record(record["encoder"], arrays)
             inputs = Inputs.from_json(record["inputs"])
             reader = TargetReader.from_json(record["target"])
-            summary = FitSummary.from_json(record["summary"])
+            summary = FitSummary.from_record(record["summary"])
             _check_parts(learner, encoder, inputs, reader)
         except ModelFileError:
             raise
@@ -290,7 +289,7 @@ class TableModel:
             progress.advance(block.n_rows)
         notes = list(table.notes)
         if missing:
-            notes.append(f"{plain.count(missing, 'row')} without a target left out.")
+            notes.append(f"Left out {plain.count(missing, 'row')} without a target.")
         if scores.n_rows == 0:
             raise TableError(f"{describe_source(source)} has no rows with a target.")
         return scores.finish(describe_source(source), notes)

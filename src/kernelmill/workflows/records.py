@@ -1,15 +1,15 @@
 """The results of the workflows as plain values: for terminals, pages, model files and JSON.
 
-A record consists of numbers, strings, lists, dicts and other records. The `json` module can write
-what `as_json` returns, and `from_json` of the record's class restores it.
+Each class declares its fields once. The `json` module can write what `to_record` returns, in which
+NaN and infinities are None, and `from_record` restores the object.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, fields, is_dataclass
-from types import UnionType
-from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from kernelmill.storage.fields import Stored
 
 __all__ = [
     "Calibration",
@@ -25,12 +25,11 @@ __all__ = [
     "describe_source",
 ]
 
-
 _SHOWN = 6  # elements of lists
 
 
-class Record:
-    """A dataclass with a JSON form, in which NaN and infinities become None."""
+class Result(Stored):
+    """A dataclass whose fields are stored in model files and written as JSON."""
 
     def __repr__(self) -> str:
         """The fields, with long lists abbreviated."""
@@ -41,25 +40,12 @@ class Record:
             parts.append(f"{each.name}={f'<list of {len(value)}>' if long else repr(value)}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def as_json(self) -> dict[str, Any]:
-        """The record as dicts, lists, numbers and strings."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
-        """The record of which `as_json` returned these values; unknown names raise ValueError."""
-        hints = get_type_hints(cls)
-        unknown = sorted(set(values) - set(hints))
-        if unknown:
-            raise ValueError(f"{cls.__name__} has no {unknown[0]!r}.")
-        return cls(**{name: _restore(hints[name], value) for name, value in values.items()})
-
 
 STAGES = ("read", "tune", "train", "evaluate")
 
 
 @dataclass(frozen=True, repr=False)
-class InputColumn(Record):
+class InputColumn(Result):
     """A column of the table and its encoding."""
 
     name: str
@@ -70,7 +56,7 @@ class InputColumn(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class TuningPoint(Record):
+class TuningPoint(Result):
     """Settings that were tried, and their error on validation rows."""
 
     length_scale: float
@@ -80,7 +66,7 @@ class TuningPoint(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class LearningPoint(Record):
+class LearningPoint(Result):
     """The state of training after a number of rows (counted again in each epoch)."""
 
     rows: int
@@ -89,7 +75,7 @@ class LearningPoint(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class KernelCheck(Record):
+class KernelCheck(Result):
     """Estimated and exact kernel values of pairs of rows, as in Sivertsen (2014), Figure 4.1."""
 
     exact: list[float]
@@ -99,7 +85,7 @@ class KernelCheck(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class Calibration(Record):
+class Calibration(Result):
     """Probabilities of the predicted class, in bins, and how often it was correct."""
 
     predicted: list[float]  # the mean probability in each non-empty bin
@@ -108,7 +94,7 @@ class Calibration(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class Coverage(Record):
+class Coverage(Result):
     """The fraction of targets within mean ± z std, for intervals of a nominal coverage."""
 
     nominal: list[float]
@@ -116,7 +102,7 @@ class Coverage(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Record):
+class Evaluation(Result):
     """The scores of the predictions for rows whose targets are known."""
 
     task: str  # "classification" or "regression"
@@ -137,7 +123,7 @@ class Evaluation(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class FitSummary(Record):
+class FitSummary(Result):
     """How a model was fitted."""
 
     task: str
@@ -172,7 +158,7 @@ class FitSummary(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class ComparedModel(Record):
+class ComparedModel(Result):
     """One model of a comparison."""
 
     name: str  # "linear", "fastfood", "exact kernel", ...
@@ -187,7 +173,7 @@ class ComparedModel(Record):
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Record):
+class Comparison(Result):
     """Models trained and tested on the same rows."""
 
     task: str
@@ -207,34 +193,3 @@ def describe_source(source: Any) -> str:
     if isinstance(source, (list, tuple)):
         return ", ".join(str(each) for each in source)
     return str(source)
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and isinstance(value, Record):
-        return value.as_json()
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def _restore(hint: Any, value: Any) -> Any:
-    """`value` as the annotated type, with records restored; other types raise ValueError."""
-    if get_origin(hint) in (Union, UnionType):
-        if value is None and type(None) in get_args(hint):
-            return None
-        hint = next(each for each in get_args(hint) if each is not type(None))
-    if get_origin(hint) is list and isinstance(value, list):
-        return [_restore(get_args(hint)[0], each) for each in value]
-    if get_origin(hint) is dict and isinstance(value, dict):
-        return {str(name): _restore(get_args(hint)[1], each) for name, each in value.items()}
-    if isinstance(hint, type) and issubclass(hint, Record) and isinstance(value, dict):
-        return hint.from_json(value)
-    if hint is float and (value is None or (type(value) in (int, float))):
-        return float("nan") if value is None else float(value)
-    if isinstance(hint, type) and type(value) is hint:
-        return value
-    raise ValueError(f"a record should hold {hint}, got {value!r}.")

@@ -149,7 +149,7 @@ def survey_table(
     encoder, columns, column_notes = learner.finish()
     notes: list[Message | str] = [*table.notes, *target_notes, *column_notes]
     if target.missing:
-        notes.append(f"{plain.count(target.missing, 'row')} without a target left out.")
+        notes.append(f"Left out {plain.count(target.missing, 'row')} without a target.")
     if holdout is None and n_rows < _FEWEST_ROWS:
         notes.append(f"No rows are held out to measure the error: fewer than {_FEWEST_ROWS} rows.")
     for note in notes:

@@ -381,7 +381,7 @@ def build_json(record: FitSummary | Evaluation | Comparison) -> dict[str, Any]:
     >>> values["metrics"], values["actual"], values["predicted"]
     ({'rmse': 0.5}, None, None)
     """
-    values: dict[str, Any] = _remove_points(record.as_json())
+    values: dict[str, Any] = _remove_points(record.to_record())
     return values
 
 
