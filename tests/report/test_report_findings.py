@@ -113,11 +113,11 @@ def test_target_is_an_index_or_a_name(samples):
 
 def test_lines_carry_the_settings_of_the_comparison(samples):
     settings = {
-        "task": ["regression"],
+        "task": "regression",
         "drop": ["z", "my col"],
-        "delimiter": ["\t"],
-        "header": ["False"],
-        "skip_rows": ["2"],
+        "delimiter": "\t",
+        "header": False,
+        "skip_rows": 2,
     }
     comparison = replace(samples["comparison"]["comparison"], settings=settings)
     shell, python = fitting_lines(comparison, "m.kmill")

@@ -54,7 +54,7 @@ def test_all_contenders_are_fair(folder):
     path.write_text("a,b,y\n" + "\n".join(rows))
     found = compare_table(path, "y", task="regression", drop=(), n_components=[128])
     assert all(model.error < 0.3 for model in found.models), found.models
-    assert found.settings == {"task": ["regression"]}
+    assert found.settings == {"task": "regression"}
 
 
 def test_bad_requests(folder, rings_csv):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from kernelmill.formatting import clean_text
-from kernelmill.workflows.records import Comparison, FitSummary
+from kernelmill.workflows.records import Comparison, FitSummary, Setting
 
 __all__ = [
     "fitting_lines",
@@ -50,9 +50,10 @@ def fitting_lines(comparison: Comparison, model: str) -> tuple[str, str]:
     python_target = f", target={int(target) if target.isdecimal() else target!r}"
     shell = f"kernelmill fit {shlex.quote(source)}"
     shell += f" --target {shlex.quote(target)}" if has_target else ""
-    shell += "".join(f" {option}" for option in _options(comparison.settings))
+    settings = comparison.settings.items()
+    shell += "".join(f" {_shell_option(name, value)}" for name, value in settings)
     shell += f" --out {shlex.quote(model)}"
-    given = "".join(f", {setting}" for setting in _keywords(comparison.settings))
+    given = "".join(f", {clean_text(f'{name}={value!r}')}" for name, value in settings)
     python = "\n".join(
         [
             "import kernelmill",
@@ -64,33 +65,14 @@ def fitting_lines(comparison: Comparison, model: str) -> tuple[str, str]:
     return shell, python
 
 
-_LISTS = ("drop", "categorical", "numeric")  # of columns, in Python
-_WORDS = {"\t": "tab", " ": "space"}  # delimiters that are hard to type in a shell
+_DELIMITERS = {"\t": "tab", " ": "space"}  # those that are hard to type in a shell
 
 
-def _options(settings: dict[str, list[str]]) -> list[str]:
-    """The settings for a shell; those of lists are repeated."""
-    options = []
-    for name, values in settings.items():
-        option = "--" + clean_text(name).replace("_", "-")
-        for value in values:
-            if value in ("True", "False"):
-                options.append(option if value == "True" else "--no-" + option[2:])
-            else:
-                text = _WORDS.get(value, value) if name == "delimiter" else value
-                options.append(f"{option} {shlex.quote(clean_text(text))}")
-    return options
-
-
-def _keywords(settings: dict[str, list[str]]) -> list[str]:
-    """The settings for a call in Python."""
-    keywords = []
-    for name, values in settings.items():
-        if name in _LISTS:
-            text = repr(values)
-        elif values[0] in ("True", "False") or (name == "skip_rows" and values[0].isdecimal()):
-            text = values[0]
-        else:
-            text = repr(values[0])
-        keywords.append(clean_text(f"{name}={text}"))
-    return keywords
+def _shell_option(name: str, value: Setting) -> str:
+    option = "--" + clean_text(name).replace("_", "-")
+    if isinstance(value, bool):
+        return option if value else "--no-" + option[2:]
+    if isinstance(value, list):
+        return " ".join(_shell_option(name, each) for each in value)
+    text = _DELIMITERS.get(str(value), str(value)) if name == "delimiter" else str(value)
+    return f"{option} {shlex.quote(clean_text(text))}"

@@ -6,7 +6,7 @@ import ctypes
 import gc
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -165,21 +165,20 @@ def compare_table(
 
 def _given_settings(
     task: str, missing: str, kernel: Any, drop: Any, options: dict[str, Any]
-) -> dict[str, list[str]]:
+) -> dict[str, Any]:
     """The settings that differ from the defaults and that a fit to the same table needs."""
-    given: dict[str, Any] = {"drop": drop, **options}
+    given: dict[str, Any] = {"drop": [drop] if isinstance(drop, (str, int)) else drop, **options}
     if task != "auto":
         given["task"] = task
     if missing != "error":
         given["missing"] = missing
     if isinstance(kernel, str):
         given["kernel"] = kernel
-    lists = {
-        name: list(value) if isinstance(value, (list, tuple)) else [value]
+    settings = {
+        name: list(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
         for name, value in given.items()
-        if value is not None
     }
-    return {name: [str(each) for each in value] for name, value in lists.items() if value}
+    return {name: value for name, value in settings.items() if value is not None and value != []}
 
 
 @dataclass(frozen=True)

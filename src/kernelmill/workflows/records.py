@@ -41,6 +41,8 @@ class Result(Stored):
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
+Setting = bool | int | float | str | list[str | int]
+
 STAGES = ("read", "tune", "train", "evaluate")
 
 
@@ -185,7 +187,8 @@ class Comparison(Result):
     models: list[ComparedModel]
     kernel_check: KernelCheck | None = None
     notes: list[str] = field(default_factory=list)
-    settings: dict[str, list[str]] = field(default_factory=dict)  # given ones
+    # Keyword arguments other than the defaults, for a fit to the same table.
+    settings: dict[str, Setting] = field(default_factory=dict)
 
 
 def describe_source(source: Any) -> str:
