@@ -130,9 +130,9 @@ def test_choices_are_those_of_the_library():
     from kernelmill.cli.commands.fit import LOSSES, MAPS
     from kernelmill.cli.program.options import MISSING
     from kernelmill.encoding.encoder import MISSING as KNOWN_POLICIES
-    from kernelmill.learners.feature_map import NAMED_MAPS
     from kernelmill.learners.losses import LOSSES as KNOWN_LOSSES
+    from kernelmill.maps.registry import MAPS as KNOWN_MAPS
 
-    assert list(NAMED_MAPS) == MAPS
+    assert list(KNOWN_MAPS) == MAPS
     assert list(KNOWN_POLICIES) == MISSING
     assert set(KNOWN_LOSSES) == set(LOSSES)

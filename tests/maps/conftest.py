@@ -115,3 +115,9 @@ def same_bits():
         assert actual.tobytes() == expected.tobytes()
 
     return check
+
+
+@pytest.fixture
+def every_map():
+    """The maps of the table, not fitted."""
+    return list(MAPS.values())

@@ -31,7 +31,7 @@ __all__ = [
 
 _EPS = float(np.finfo(np.float64).eps)
 _DEFAULT_DEGREE_OF_ZONAL = 32
-_MOST_DEGREES = 4096
+MOST_DEGREES = 4096
 # A coefficient found by quadrature within this many roundings of 0 cannot be told from it.
 _ROUNDINGS = 64
 _LONGEST_SERIES = 1 << 11
@@ -229,7 +229,7 @@ def spherical_expansion(
     """
     d, radius = check_dim(dim), check_positive("radius", radius)
     if max_degree is not None:
-        max_degree = check_integer("max_degree", max_degree, 0, _MOST_DEGREES)
+        max_degree = check_integer("max_degree", max_degree, 0, MOST_DEGREES)
     if isinstance(kernel, DotProductKernel):
         return _of_dot_product(kernel, d, max_degree, radius)
     if isinstance(kernel, SpherePower):

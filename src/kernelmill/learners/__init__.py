@@ -22,8 +22,8 @@ DEFAULT_C, default_alpha, default_epochs
 
 from kernelmill.learners.classifier import KernelClassifier
 from kernelmill.learners.classifier_training import DEFAULT_C, default_alpha, default_epochs
+from kernelmill.learners.loading import load_learner
 from kernelmill.learners.mapped_statistics import MappedStatistics
-from kernelmill.learners.model_record import load_learner
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.learners.run import CheckpointError, Run
 from kernelmill.learners.statistics import RidgeStatistics

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
-from kernelmill.learners.feature_map import NAMED_MAPS, unfitted_feature_map
+from kernelmill.learners.feature_map import unfitted_feature_map
 from kernelmill.learners.mapped_rows import (
     features_of,
     n_rows_of,
@@ -22,6 +22,7 @@ from kernelmill.learners.mapped_rows import (
 )
 from kernelmill.learners.run import Run
 from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.registry import MAPS
 from kernelmill.maps.validation import check_data
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import StderrProgress
@@ -159,7 +160,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        is_named = isinstance(self.feature_map, str) and self.feature_map in NAMED_MAPS
+        is_named = isinstance(self.feature_map, str) and self.feature_map in MAPS
         if is_named or isinstance(self.feature_map, FeatureMap):
             tags.input_tags.sparse = True
         elif not isinstance(self.feature_map, type) and hasattr(

@@ -24,10 +24,10 @@ from kernelmill.learners.labels import (
     codes_of,
     row_weights,
 )
-from kernelmill.learners.learner_values import learner_record
 from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.problem import LabelledRows, RowSource, codes_of_scores
 from kernelmill.learners.run import Run
+from kernelmill.learners.stored import learner_record
 from kernelmill.storage import write_model_file
 
 __all__ = ["KernelClassifier"]

@@ -6,33 +6,12 @@ from typing import Any
 
 from sklearn.base import clone
 
-from kernelmill.maps import (
-    CountSketch,
-    DotProductFastfood,
-    Fastfood,
-    GaussianTemplates,
-    RandomFourier,
-    RandomMaclaurin,
-    TaylorSketch,
-    TensorSketch,
-)
-from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.registry import MAPS
 from kernelmill.random import Stream
 
-__all__ = ["NAMED_MAPS", "unfitted_feature_map"]
+__all__ = ["unfitted_feature_map"]
 
-NAMED_MAPS: dict[str, type[FeatureMap]] = {
-    "fastfood": Fastfood,
-    "random_fourier": RandomFourier,
-    "taylor_sketch": TaylorSketch,
-    "gaussian_templates": GaussianTemplates,
-    "tensor_sketch": TensorSketch,
-    "dot_product_fastfood": DotProductFastfood,
-    "random_maclaurin": RandomMaclaurin,
-    "count_sketch": CountSketch,
-}
-
-COMPONENTS_OF_NAMED_MAPS = 2048
+COMPONENTS_OF_MAPS = 2048
 
 
 def unfitted_feature_map(feature_map: Any, stream: Stream | None, n_threads: int | None) -> Any:
@@ -42,13 +21,13 @@ def unfitted_feature_map(feature_map: Any, stream: Stream | None, n_threads: int
     one seed makes the whole learner repeatable; `n_threads` likewise.
     """
     if isinstance(feature_map, str):
-        if feature_map not in NAMED_MAPS:
-            known = ", ".join(map(repr, NAMED_MAPS))
+        if feature_map not in MAPS:
+            known = ", ".join(map(repr, MAPS))
             raise ValueError(
                 f"feature_map must be one of {known}, or a transformer such as "
                 f"Fastfood(n_components=4096), got {feature_map!r}."
             )
-        copy: Any = NAMED_MAPS[feature_map](n_components=COMPONENTS_OF_NAMED_MAPS)
+        copy: Any = MAPS[feature_map](n_components=COMPONENTS_OF_MAPS)
     elif isinstance(feature_map, type) or not (
         hasattr(feature_map, "fit") and hasattr(feature_map, "transform")
     ):

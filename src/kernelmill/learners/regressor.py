@@ -12,7 +12,6 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
-from kernelmill.learners.learner_values import learner_record
 from kernelmill.learners.mapped_rows import take_rows
 from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.penalty import penalties
@@ -21,6 +20,7 @@ from kernelmill.learners.regressor_prediction import PredictingRegressor
 from kernelmill.learners.resumable_blocks import ResumableBlocks
 from kernelmill.learners.run import Run
 from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
+from kernelmill.learners.stored import learner_record
 from kernelmill.random import Stream
 from kernelmill.storage import write_model_file
 

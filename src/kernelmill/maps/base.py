@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.arguments import check_integer
+from kernelmill.maps.fields import SeedKind
 from kernelmill.maps.validation import REAL, check_data
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
+from kernelmill.storage.fields import Fields
+from kernelmill.storage.kinds import Integer, Null
 
 __all__ = ["FeatureMap"]
 
@@ -29,9 +32,17 @@ class FeatureMap(
 ):
     """A transformer whose features have inner products that estimate a kernel.
 
-    A subclass says what `fit` draws, how rows become features, and what the kernel is. Whatever
-    `fit` raises, the map stays as it was before.
+    A subclass says what `fit` draws, how rows become features, what the kernel is, and which
+    parameters and fitted attributes a model file holds. If `fit` raises an error, the map stays as
+    it was before.
     """
+
+    _stored_parameters: ClassVar[Fields] = Fields(
+        n_components=Integer(1, MOST_COMPONENTS),
+        random_state=SeedKind(),
+        n_threads=Integer(1, 1 << 16) | Null(),
+    )
+    _stored_attributes: ClassVar[Fields] = Fields()
 
     n_components: int
     random_state: Any
@@ -106,11 +117,15 @@ class FeatureMap(
         resolve_threads(self.n_threads)
         self._check_parameters()
         self.__dict__.update(learnt)
+        self._check_attributes()
         self.n_features_in_ = dim
         self.stream_ = stream
         self._build(dim, n_components)
         self._remember_parameters()
         return self
+
+    def _check_attributes(self) -> None:
+        """Raise an error if fitted attributes that were read from a file contradict parameters."""
 
     @abstractmethod
     def _features(self, X: Any) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kernelmill.arrays.rows import blocks_of_rows
 from kernelmill.projections.row_products import row_products
 
-__all__ = ["column_means", "distances_from", "minus_center"]
+__all__ = ["check_center", "column_means", "distances_from", "minus_center"]
 
 _BLOCK_ELEMENTS = 1 << 20
 
@@ -32,6 +32,13 @@ def column_means(X: Any) -> NDArray[np.float64]:
             # numpy would add a single column pairwise
             sums = np.add.accumulate(block)[-1] if dim == 1 else np.add.reduce(block, axis=0)
     return np.asarray(sums / n_rows)
+
+
+def check_center(fitted_map: Any) -> None:
+    """Raise an error unless ``center_`` is there exactly if the parameter asks for it."""
+    if (fitted_map.center is None) != (fitted_map.center_ is None):
+        present = "absent" if fitted_map.center_ is None else "present"
+        raise ValueError(f"center_ must match center={fitted_map.center!r}, and is {present}.")
 
 
 def minus_center(rows: Any, center: NDArray[np.float64] | None) -> Any:

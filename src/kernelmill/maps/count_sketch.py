@@ -11,6 +11,7 @@ from kernelmill.arguments import check_choice
 from kernelmill.kernels import Polynomial
 from kernelmill.maps.base import FeatureMap
 from kernelmill.sketches import HASHINGS, PolynomialSketch
+from kernelmill.storage.kinds import Choice
 
 __all__ = ["CountSketch"]
 
@@ -69,6 +70,8 @@ class CountSketch(FeatureMap):
     >>> bool(np.allclose(Z @ Z.T, X @ X.T, rtol=0.2))
     True
     """
+
+    _stored_parameters = FeatureMap._stored_parameters | {"hashing": Choice(*HASHINGS)}
 
     def __init__(
         self,

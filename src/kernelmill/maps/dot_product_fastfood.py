@@ -25,6 +25,7 @@ from kernelmill.kernels.gegenbauer import power_in_legendre_polynomials
 from kernelmill.kernels.points import check_pair
 from kernelmill.kernels.sphere_power import mean_power_coefficients
 from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.fields import MOST_DEGREES, POSITIVE, RADIUS, KernelKind
 from kernelmill.maps.radius import resolve_radius
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.projections.fastfood import padded_size
@@ -37,12 +38,13 @@ from kernelmill.projections.zonal import (
     shared_columns,
 )
 from kernelmill.random import Stream
+from kernelmill.storage.fields import Fields
+from kernelmill.storage.kinds import Choice, Float, Integer, Null
 
 __all__ = ["DotProductFastfood"]
 
 _BLOCKS = ("stratified", "independent")
 _DEGREE_OF_ZONAL = 128
-_MOST_DEGREES = 4096
 _SHORTEST = 1e-100  # radius: squares and their inverses are finite
 _MOST_EXACT_DIMENSIONS = 1024
 _REACH = 2.0  # radii: as far out infinite series are complete
@@ -143,6 +145,14 @@ class DotProductFastfood(FeatureMap):
     True
     """
 
+    _stored_parameters = FeatureMap._stored_parameters | {
+        "kernel": KernelKind(),
+        "radius": RADIUS,
+        "max_degree": Integer(0, MOST_DEGREES) | Null(),
+        "blocks": Choice(*_BLOCKS),
+    }
+    _stored_attributes = Fields(radius_=POSITIVE, remainder_=Float(low=0))
+
     def __init__(
         self,
         kernel: Any = "polynomial",
@@ -166,7 +176,7 @@ class DotProductFastfood(FeatureMap):
         _resolve(self.kernel)
         check_choice("blocks", self.blocks, _BLOCKS)
         if self.max_degree is not None:
-            check_integer("max_degree", self.max_degree, 0, _MOST_DEGREES)
+            check_integer("max_degree", self.max_degree, 0, MOST_DEGREES)
         if not isinstance(self.radius, str):
             check_positive("radius", self.radius)
 

@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_choice, check_integer
 from kernelmill.kernels import Kernel, RadialKernel
+from kernelmill.maps.fields import FactorsKind
 from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap
 from kernelmill.projections import FourierProjection, HadamardProjection
 from kernelmill.projections.given import GivenFactors, GivenProjection
 from kernelmill.random import Stream
+from kernelmill.storage.kinds import Choice
 
 __all__ = ["Fastfood"]
 
@@ -114,6 +116,12 @@ class Fastfood(ShiftInvariantMap):
     >>> bool(np.abs(Z @ Z.T - features.exact_kernel(X)).max() < 0.1)
     True
     """
+
+    _stored_parameters = ShiftInvariantMap._stored_parameters | {
+        "structure": Choice(*_STRUCTURES),
+        "blocks": Choice(*_BLOCKS),
+        "factors": FactorsKind(),
+    }
 
     def __init__(
         self,

@@ -17,13 +17,17 @@ from kernelmill.arrays.rows import blocks_of_rows, rows_in_cache
 from kernelmill.kernels import Gaussian, Radial
 from kernelmill.maps.bandwidth import resolve_length_scale
 from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.centering import column_means, distances_from, minus_center
+from kernelmill.maps.centering import check_center, column_means, distances_from, minus_center
+from kernelmill.maps.fields import CENTER, GAMMA, LENGTH_SCALE, POSITIVE
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
+from kernelmill.storage.fields import Fields
+from kernelmill.storage.kinds import Choice, Flag, Null, Number
 
 __all__ = ["GaussianTemplates"]
 
+_WEIGHTINGS = ("gaussian", "student")
 _SHORTEST = 1e-100  # length scale: squares and their inverses are finite
 _ZERO_BELOW = -750.0  # the exponential function is 0 in float64
 _LARGEST_Q = 1 - 1e-6  # templates as narrow as float64 can tell from the limit
@@ -142,6 +146,17 @@ class GaussianTemplates(FeatureMap):
     True
     """
 
+    _stored_parameters = FeatureMap._stored_parameters | {
+        "length_scale": LENGTH_SCALE,
+        "gamma": GAMMA,
+        "spread": Number() | Choice("scale"),
+        "weighting": Choice(*_WEIGHTINGS),
+        "df": Number(),
+        "proper": Flag(),
+        "center": Choice("mean") | Null(),
+    }
+    _stored_attributes = Fields(length_scale_=POSITIVE, spread_=POSITIVE, center_=CENTER)
+
     def __init__(
         self,
         *,
@@ -169,7 +184,7 @@ class GaussianTemplates(FeatureMap):
 
     def _check_parameters(self) -> None:
         if not callable(self.weighting):
-            check_choice("weighting", self.weighting, ("gaussian", "student"))
+            check_choice("weighting", self.weighting, _WEIGHTINGS)
         if not (isinstance(self.spread, str) and self.spread == "scale"):
             if isinstance(self.spread, str):
                 raise ValueError(
@@ -194,6 +209,9 @@ class GaussianTemplates(FeatureMap):
         self.length_scale_ = resolve_length_scale(Gaussian(), self.length_scale, self.gamma, X)
         self.center_ = None if self.center is None else column_means(X)
         self.spread_ = self._resolve_spread(X)
+
+    def _check_attributes(self) -> None:
+        check_center(self)
 
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = Gaussian()

@@ -12,6 +12,7 @@ from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.projections import DenseProjection
 from kernelmill.projections.dense import SAMPLINGS
 from kernelmill.random import Stream
+from kernelmill.storage.kinds import Choice, Flag
 
 __all__ = ["RandomFourier"]
 
@@ -89,6 +90,11 @@ class RandomFourier(ShiftInvariantMap):
     >>> bool(np.abs(Z @ Z.T - features.exact_kernel(X)).max() < 0.1)
     True
     """
+
+    _stored_parameters = ShiftInvariantMap._stored_parameters | {
+        "sampling": Choice(*SAMPLINGS),
+        "store_matrix": Flag(),
+    }
 
     def __init__(
         self,

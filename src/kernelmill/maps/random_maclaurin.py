@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from kernelmill.arguments import check_choice
 from kernelmill.kernels import DotProductKernel, resolve_dot_product
 from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.fields import POSITIVE, RADIUS, KernelKind
 from kernelmill.maps.radius import resolve_radius
 from kernelmill.sketches.degrees import DEGREE_LAWS, degree_terms
 from kernelmill.sketches.maclaurin import MaclaurinSketch
+from kernelmill.storage.fields import Fields
+from kernelmill.storage.kinds import Choice, Flag, Integer
 
 __all__ = ["RandomMaclaurin"]
 
@@ -110,6 +113,16 @@ class RandomMaclaurin(FeatureMap):
     >>> bool(np.allclose(Z @ Z.T, features.exact_kernel(X), rtol=0.2))
     True
     """
+
+    _stored_parameters = FeatureMap._stored_parameters | {
+        "kernel": KernelKind(),
+        "n_components": Integer(1, 1 << 24),  # the degrees of the columns are drawn at once
+        "h01": Flag(),
+        "degrees": Choice(*DEGREE_LAWS),
+        "radius": RADIUS,
+        "store_matrix": Flag(),
+    }
+    _stored_attributes = Fields(radius_=POSITIVE)
 
     def __init__(
         self,

@@ -12,8 +12,11 @@ from kernelmill.arguments import check_choice
 from kernelmill.kernels import Kernel, resolve
 from kernelmill.maps.bandwidth import resolve_length_scale
 from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.fields import GAMMA, LENGTH_SCALE, POSITIVE, KernelKind
 from kernelmill.projections.layout import KINDS, FeatureLayout
 from kernelmill.random import Stream
+from kernelmill.storage.fields import Fields
+from kernelmill.storage.kinds import Choice
 
 __all__ = ["ShiftInvariantMap"]
 
@@ -40,6 +43,14 @@ class ShiftInvariantMap(FeatureMap):
 
     A subclass names its parameters and says which projection they stand for.
     """
+
+    _stored_parameters = FeatureMap._stored_parameters | {
+        "kernel": KernelKind(),
+        "length_scale": LENGTH_SCALE,
+        "gamma": GAMMA,
+        "features": Choice(*KINDS),
+    }
+    _stored_attributes = Fields(length_scale_=POSITIVE)
 
     kernel: Any
     length_scale: Any

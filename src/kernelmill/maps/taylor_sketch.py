@@ -12,11 +12,14 @@ from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.arrays.rows import blocks_of_rows
 from kernelmill.kernels import Gaussian
 from kernelmill.maps.bandwidth import resolve_length_scale
-from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.centering import column_means, distances_from, minus_center
+from kernelmill.maps.base import MOST_COMPONENTS, FeatureMap
+from kernelmill.maps.centering import check_center, column_means, distances_from, minus_center
+from kernelmill.maps.fields import CENTER, GAMMA, LENGTH_SCALE, MOST_DEGREES, POSITIVE, RADIUS
 from kernelmill.projections.row_products import row_products
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 from kernelmill.sketches.taylor import columns_of_degrees
+from kernelmill.storage.fields import Fields
+from kernelmill.storage.kinds import Choice, Flag, Integer, ListOf, Null
 
 __all__ = ["TaylorSketch"]
 
@@ -105,6 +108,22 @@ class TaylorSketch(FeatureMap):
     0.0142
     """
 
+    _stored_parameters = FeatureMap._stored_parameters | {
+        "length_scale": LENGTH_SCALE,
+        "gamma": GAMMA,
+        "degree": Integer(1, MOST_DEGREES) | Null(),
+        "center": Choice("mean") | Null(),
+        "radius": RADIUS,
+        "normalize": Flag(),
+        "hashing": Choice(*HASHINGS),
+    }
+    _stored_attributes = Fields(
+        length_scale_=POSITIVE,
+        radius_=POSITIVE,
+        center_=CENTER,
+        columns_of_degrees_=ListOf(Integer(1, MOST_COMPONENTS), 1, MOST_DEGREES + 1),
+    )
+
     def __init__(
         self,
         n_components: int = 100,
@@ -157,6 +176,15 @@ class TaylorSketch(FeatureMap):
         self.columns_of_degrees_ = columns_of_degrees(
             ratio**2, X.shape[1], int(self.n_components), self.degree
         )
+
+    def _check_attributes(self) -> None:
+        counts = self.columns_of_degrees_
+        if counts[0] != 1 or sum(counts) != self.n_components:
+            raise ValueError(
+                f"columns_of_degrees_ must begin with 1 and add up to {self.n_components}, got "
+                f"{counts}"
+            )
+        check_center(self)
 
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = Gaussian()

@@ -12,7 +12,10 @@ from kernelmill.arguments import check_choice
 from kernelmill.kernels import Polynomial
 from kernelmill.maps.bandwidth import resolve_gamma
 from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.fields import MOST_DEGREES, POSITIVE
 from kernelmill.sketches import HASHINGS, PolynomialSketch
+from kernelmill.storage.fields import Fields
+from kernelmill.storage.kinds import Choice, Integer, Number
 
 __all__ = ["TensorSketch"]
 
@@ -91,6 +94,14 @@ class TensorSketch(FeatureMap):
     >>> bool(np.allclose(Z @ Z.T, features.exact_kernel(X), rtol=0.1))
     True
     """
+
+    _stored_parameters = FeatureMap._stored_parameters | {
+        "degree": Integer(1, MOST_DEGREES),
+        "gamma": Number() | Choice("scale"),
+        "coef0": Number(),
+        "hashing": Choice(*HASHINGS),
+    }
+    _stored_attributes = Fields(gamma_=POSITIVE)
 
     def __init__(
         self,

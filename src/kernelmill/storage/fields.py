@@ -59,6 +59,8 @@ class Record(Kind):
         return self.fields.write_at(value, place.inside(prefixed=self.prefixed))
 
     def read(self, stored: Any, place: Place) -> Any:
+        if type(stored) is not dict:
+            raise Mismatch
         return self.fields.read_at(stored, place.inside(prefixed=self.prefixed))
 
 

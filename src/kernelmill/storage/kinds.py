@@ -90,7 +90,7 @@ class Place:
 
     def inside(self, *, prefixed: bool = True) -> Place:
         """The place of the record that this field holds, with tensors under the field's name."""
-        prefix = f"{self.tensor}/" if prefixed else self.prefix
+        prefix = f"{self.tensor}/" if prefixed and self.tensor else self.prefix
         return dataclasses.replace(self, prefix=prefix, name="", sizes=dict(self.sizes))
 
 
@@ -355,6 +355,8 @@ class Array(Kind):
         Whether None is allowed, without a tensor.
     tensor : str, optional
         The name of the tensor, if it is not that of the field.
+    copy : bool, default=True
+        Whether what is read is a copy. A view keeps the bytes of the whole file in memory.
     """
 
     dtypes: tuple[str, ...]
@@ -362,6 +364,7 @@ class Array(Kind):
     above: float | None = None
     optional: bool = False
     tensor: str | None = None
+    copy: bool = True
 
     @property
     def description(self) -> str:
@@ -389,7 +392,7 @@ class Array(Kind):
         if array is None:
             return None
         self._check(array, place.sizes)
-        return array.copy()  # a view would keep the bytes of the whole file in memory
+        return array.copy() if self.copy else array
 
     def _check(self, array: Any, sizes: dict[str, int]) -> None:
         if not isinstance(array, np.ndarray) or array.ndim != len(self.shape):

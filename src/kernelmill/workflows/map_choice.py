@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from inspect import signature
 from typing import Any
 
 from sklearn.base import clone
 
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.learners.feature_map import NAMED_MAPS
 from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.registry import MAPS, map_name, map_parameters
 
 __all__ = ["MapChoice"]
 
@@ -46,8 +45,8 @@ class MapChoice:
                     "set the parameters of the map",
                 )
             return
-        if self.feature_map not in NAMED_MAPS:
-            known = ", ".join(NAMED_MAPS)
+        if self.feature_map not in MAPS:
+            known = ", ".join(MAPS)
             raise ArgumentError(
                 f"must be one of {known}, or one of kernelmill's maps, got {self.feature_map!r}",
                 parameter="feature_map",
@@ -66,8 +65,7 @@ class MapChoice:
         """The map's name."""
         if isinstance(self.feature_map, str):
             return self.feature_map
-        kinds = {kind: name for name, kind in NAMED_MAPS.items()}
-        return kinds.get(type(self.feature_map), type(self.feature_map).__name__)
+        return map_name(self.feature_map) or type(self.feature_map).__name__
 
     @property
     def has_length_scale(self) -> bool:
@@ -101,7 +99,7 @@ class MapChoice:
             options: dict[str, Any] = {**_DEFAULT_OPTIONS.get(self.feature_map, {}), **self.options}
             if self.kernel is not None:
                 options["kernel"] = self.kernel
-            made = NAMED_MAPS[self.feature_map](
+            made = MAPS[self.feature_map](
                 n_components=n_components, random_state=seed, n_threads=n_threads, **options
             )
         if length_scale is not None and "length_scale" in made.get_params(deep=False):
@@ -109,4 +107,4 @@ class MapChoice:
         return made
 
     def _parameters(self) -> set[str]:
-        return set(signature(NAMED_MAPS[self.feature_map].__init__).parameters) - {"self"}
+        return set(map_parameters(self.feature_map))

@@ -18,7 +18,8 @@ from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.errors import NotANumberError
 from kernelmill.learners import Run
-from kernelmill.learners.model_record import learner_from_record, learner_record
+from kernelmill.learners.loading import learner_from_record
+from kernelmill.learners.stored import learner_record
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.storage import (
     ModelFileError,

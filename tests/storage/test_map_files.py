@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from kernelmill import Fastfood, GaussianTemplates, RandomFourier, RandomMaclaurin, TensorSketch
 from kernelmill.kernels import Maclaurin, Polynomial, Radial, Spectrum, Zonal
-from kernelmill.maps.specification import map_from_specification, map_specification
+from kernelmill.maps.stored import map_from_record, map_record
 from kernelmill.storage import ModelFileError, read_model_file, write_model_file
 
 
@@ -25,8 +25,8 @@ def through_json(values):
 
 
 def restored(fitted_map):
-    values, tensors = map_specification(fitted_map)
-    return map_from_specification(through_json(values), tensors)
+    values, tensors = map_record(fitted_map)
+    return map_from_record(through_json(values), tensors)
 
 
 def same_bits(actual, expected):
@@ -46,18 +46,18 @@ class TestBits:
 
     def test_in_a_fresh_process(self, maps, rows, tmp_path):
         for number, each in enumerate(maps.values()):
-            values, tensors = map_specification(each)
+            values, tensors = map_record(each)
             path = tmp_path / f"{number}.kmill"
             write_model_file(path, kind="map", record=values, tensors=tensors)
         code = (
             "import sys, numpy as np\n"
-            "from kernelmill.maps.specification import map_from_specification\n"
+            "from kernelmill.maps.stored import map_from_record\n"
             "from kernelmill.storage import read_model_file\n"
             "folder, n = sys.argv[1], int(sys.argv[2])\n"
             "rows = np.load(folder + '/rows.npy')\n"
             "for i in range(n):\n"
             "    file = read_model_file(f'{folder}/{i}.kmill')\n"
-            "    Z = map_from_specification(file.record, file.tensors).transform(rows)\n"
+            "    Z = map_from_record(file.record, file.tensors).transform(rows)\n"
             "    np.save(f'{folder}/{i}.npy', Z)\n"
         )
         np.save(tmp_path / "rows.npy", rows)
@@ -112,10 +112,10 @@ class TestState:
         same_bits(clone(again).fit(rows).transform(rows), again.fit(rows).transform(rows))
 
     def test_pickled_and_described_again(self, fitted_map, rows):
-        values, tensors = map_specification(fitted_map)
-        again = map_from_specification(through_json(values), tensors)
+        values, tensors = map_record(fitted_map)
+        again = map_from_record(through_json(values), tensors)
         same_bits(pickle.loads(pickle.dumps(again)).transform(rows), again.transform(rows))
-        values_again, tensors_again = map_specification(again)
+        values_again, tensors_again = map_record(again)
         assert {**values_again, "parameters": 0} == {**values, "parameters": 0}
         assert list(tensors_again) == list(tensors)
         for name in tensors:
@@ -132,11 +132,11 @@ class TestState:
     def test_large_maps_are_small_files(self, tmp_path, rows):
         path = tmp_path / "map.kmill"
         for made in (Fastfood, RandomFourier, TensorSketch, RandomMaclaurin):
-            values, tensors = map_specification(made(n_components=100_000).fit(rows))
+            values, tensors = map_record(made(n_components=100_000).fit(rows))
             write_model_file(path, kind="map", record=values, tensors=tensors)
             assert path.stat().st_size < 1500
             file = read_model_file(path)
-            assert map_from_specification(file.record, file.tensors).n_components == 100_000
+            assert map_from_record(file.record, file.tensors).n_components == 100_000
 
 
 class _Doubled(TransformerMixin, BaseEstimator):
@@ -174,7 +174,7 @@ def _lengths(stream, n, dim):
 )
 def test_what_no_file_can_hold(made, named, rows):
     with pytest.raises(ModelFileError, match=rf"^{named}.*(pickle|numbers)"):
-        map_specification(made.fit(rows))
+        map_record(made.fit(rows))
 
 
 def test_zonal_kernels_of_the_user(rows):
@@ -182,7 +182,7 @@ def test_zonal_kernels_of_the_user(rows):
 
     fitted = DotProductFastfood(Zonal(lambda t: (1 + t) / 2), max_degree=3).fit(rows)
     with pytest.raises(ModelFileError, match="kernel must be made of numbers"):
-        map_specification(fitted)
+        map_record(fitted)
 
 
 ONE_OF_EACH = [
@@ -211,7 +211,7 @@ class TestHostile:
 
     @pytest.mark.parametrize("name", ONE_OF_EACH)
     def test_every_field(self, maps, name):
-        values, tensors = map_specification(maps[name])
+        values, tensors = map_record(maps[name])
         n_refused = 0
         tracemalloc.start()
         for place in self.places(values):
@@ -222,7 +222,7 @@ class TestHostile:
                     inner = inner[key]
                 inner[place[-1]] = bad
                 try:
-                    map_from_specification(changed, tensors)
+                    map_from_record(changed, tensors)
                 except ModelFileError:
                     n_refused += 1
             changed = through_json(values)
@@ -231,10 +231,10 @@ class TestHostile:
                 inner = inner[key]
             del inner[place[-1]]
             with pytest.raises(ModelFileError):
-                map_from_specification(changed, tensors)
+                map_from_record(changed, tensors)
             inner["os.system"] = "echo"
             with pytest.raises(ModelFileError):
-                map_from_specification(changed, tensors)
+                map_from_record(changed, tensors)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert n_refused > 60
@@ -242,20 +242,20 @@ class TestHostile:
 
     @pytest.mark.parametrize("n", [10**18, 2**31, -5, 0, "100", 1e3, None])
     def test_numbers_of_components(self, fitted_map, n):
-        values, tensors = map_specification(fitted_map)
+        values, tensors = map_record(fitted_map)
         changed = through_json(values)
         changed["parameters"]["n_components"] = n
         with pytest.raises(ModelFileError):
-            map_from_specification(changed, tensors)
+            map_from_record(changed, tensors)
 
     @pytest.mark.parametrize("bad", [None, [], "fastfood", 5, {}])
     def test_no_specification_at_all(self, bad):
         with pytest.raises(ModelFileError):
-            map_from_specification(bad, {})
+            map_from_record(bad, {})
 
     def test_missing_and_wrong_tensors(self, maps):
         for fitted in maps.values():
-            values, tensors = map_specification(fitted)
+            values, tensors = map_record(fitted)
             for name, tensor in tensors.items():
                 wrong = [
                     {k: v for k, v in tensors.items() if k != name},
@@ -265,4 +265,4 @@ class TestHostile:
                 ]
                 for each in wrong:
                     with pytest.raises(ModelFileError):
-                        map_from_specification(through_json(values), each)
+                        map_from_record(through_json(values), each)

@@ -1,0 +1,53 @@
+"""The feature maps by name: learners, model files, the command line and tests look them up here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.count_sketch import CountSketch
+from kernelmill.maps.dot_product_fastfood import DotProductFastfood
+from kernelmill.maps.fastfood import Fastfood
+from kernelmill.maps.gaussian_templates import GaussianTemplates
+from kernelmill.maps.random_fourier import RandomFourier
+from kernelmill.maps.random_maclaurin import RandomMaclaurin
+from kernelmill.maps.taylor_sketch import TaylorSketch
+from kernelmill.maps.tensor_sketch import TensorSketch
+
+__all__ = ["MAPS", "map_name", "map_parameters"]
+
+MAPS: dict[str, type[FeatureMap]] = {
+    "fastfood": Fastfood,
+    "random_fourier": RandomFourier,
+    "taylor_sketch": TaylorSketch,
+    "gaussian_templates": GaussianTemplates,
+    "tensor_sketch": TensorSketch,
+    "dot_product_fastfood": DotProductFastfood,
+    "random_maclaurin": RandomMaclaurin,
+    "count_sketch": CountSketch,
+}
+
+
+def map_name(feature_map: Any) -> str | None:
+    """The name of a map's class; None for subclasses and other objects.
+
+    Examples
+    --------
+    >>> from kernelmill import Fastfood
+    >>> from kernelmill.maps.registry import map_name
+    >>> map_name(Fastfood(n_components=10))
+    'fastfood'
+    """
+    return next((name for name, family in MAPS.items() if type(feature_map) is family), None)
+
+
+def map_parameters(name: str) -> tuple[str, ...]:
+    """The names of the parameters of a map.
+
+    Examples
+    --------
+    >>> from kernelmill.maps.registry import map_parameters
+    >>> map_parameters("count_sketch")
+    ('hashing', 'n_components', 'n_threads', 'random_state')
+    """
+    return tuple(MAPS[name]._get_param_names())

@@ -1,0 +1,242 @@
+"""Fitted maps in model files: their parameters, their seed and their fitted attributes.
+
+Random coefficients are functions of the seed and are not stored, so a map takes a few hundred bytes
+whatever its number of features. What is stored of each map is declared in its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import NoneType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from kernelmill.kernels import Kernel, RotationInvariantKernel, resolve_dot_product
+from kernelmill.maps.base import MOST_COMPONENTS, FeatureMap
+from kernelmill.maps.fields import StreamKind, stored_random_state
+from kernelmill.maps.registry import MAPS, map_name
+from kernelmill.random import Stream
+from kernelmill.runtime.threads import resolve_threads
+from kernelmill.storage import ModelFileError
+from kernelmill.storage.fields import Fields, Record
+from kernelmill.storage.kinds import Choice, Integer, Kind, Mismatch, Place, Tensors
+
+__all__ = ["FittedMapKind", "NamesKind", "UnfittedMapKind", "map_from_record", "map_record"]
+
+
+class NamesKind(Kind):
+    """The names of the input columns, as many as ``n_features_in``, or None."""
+
+    description = "a list with a string for each input column, or null"
+
+    def write(self, value: Any, place: Place) -> Any:
+        return None if value is None else [str(each) for each in value]
+
+    def read(self, stored: Any, place: Place) -> NDArray[np.object_] | None:
+        if stored is None:
+            return None
+        if type(stored) is not list or len(stored) != place.sizes["n_features_in"]:
+            raise Mismatch
+        if not all(type(name) is str for name in stored):
+            raise Mismatch
+        return np.asarray(stored, dtype=object)
+
+
+class UnfittedMapKind(Kind):
+    """A map that need not be fitted: its name and its parameters.
+
+    What is written is a pair: the map, and a stream that replaces a seed without a plain value.
+    """
+
+    description = "an object with the name of a map and its parameters"
+
+    def write(self, value: Any, place: Place) -> Any:
+        feature_map, stream = value
+        name = _storable_name(feature_map)
+        parameters = feature_map.get_params(deep=False)
+        kernel = parameters.get("kernel")
+        if not isinstance(kernel, (str, Kernel, RotationInvariantKernel, NoneType)):
+            kernel = resolve_dot_product(kernel)
+        values = {"map": name, "parameters": _storable(parameters, kernel, stream)}
+        return _unfitted_fields(type(feature_map)).write_at(values, place.inside())
+
+    def read(self, stored: Any, place: Place) -> FeatureMap:
+        family = _family(stored, place)
+        with _consistent(place.path):
+            values = _unfitted_fields(family).read_at(stored, place.inside())
+        return family(**values["parameters"])
+
+
+class FittedMapKind(Kind):
+    """A fitted map. Its coefficients are drawn when rows are first transformed.
+
+    If the size ``features`` is known, that of the weights, the map must have as many features.
+    """
+
+    description = "an object that describes a fitted map"
+
+    def write(self, value: Any, place: Place) -> Any:
+        name = _storable_name(value)
+        check_is_fitted(value)
+        resolve_threads(value.n_threads)  # it may have been set after `fit`
+        parameters = {**value.get_params(deep=False), **value._fitted_parameters}
+        kernel = getattr(value, "kernel_", None)
+        values = {
+            "map": name,
+            "parameters": _storable(parameters, kernel, value.stream_),
+            "key": value.stream_,
+            "n_features_in": value.n_features_in_,
+            "feature_names_in": getattr(value, "feature_names_in_", None),
+            "learnt": value,
+        }
+        return _fitted_fields(type(value)).write_at(values, place.inside())
+
+    def read(self, stored: Any, place: Place) -> FeatureMap:
+        family = _family(stored, place)
+        with _consistent(place.path):
+            values = _fitted_fields(family).read_at(stored, place.inside())
+            parameters = values["parameters"]
+            n_features = parameters["n_components"]
+            if parameters.get("features") == "complex":
+                n_features *= 2
+            if place.sizes.get("features", n_features) != n_features:
+                raise ModelFileError(
+                    f"{place.path} must have a feature for each of {place.sizes['features']} "
+                    f"weights, got {n_features}"
+                )
+            feature_map = family(**parameters)
+            feature_map._restore(values["n_features_in"], values["key"], values["learnt"])
+        if values["feature_names_in"] is not None:
+            feature_map.feature_names_in_ = values["feature_names_in"]
+        return feature_map
+
+
+def _unfitted_fields(family: type[FeatureMap]) -> Fields:
+    return Fields(map=Choice(*MAPS), parameters=Record(family._stored_parameters, prefixed=False))
+
+
+def _fitted_fields(family: type[FeatureMap]) -> Fields:
+    return _unfitted_fields(family) | Fields(
+        key=StreamKind(),
+        n_features_in=Integer(1, MOST_COMPONENTS),
+        feature_names_in=NamesKind(),
+        learnt=Record(family._stored_attributes, prefixed=False),
+    )
+
+
+def _family(stored: Any, place: Place) -> type[FeatureMap]:
+    """The class of a stored map: only those of the registry are built."""
+    if type(stored) is not dict:
+        raise Mismatch
+    name = stored.get("map")
+    if type(name) is not str or name not in MAPS:
+        raise ModelFileError(
+            f"{place.path}.map must be {Choice(*MAPS).description}, got {name!r:.80}"
+        )
+    return MAPS[name]
+
+
+def _storable_name(feature_map: Any) -> str:
+    """The name of a map; an error about maps that are not in the registry."""
+    name = map_name(feature_map)
+    if name is None:
+        known = ", ".join(family.__name__ for family in MAPS.values())
+        raise ModelFileError(
+            f"must be one of kernelmill's maps to be saved ({known}), got "
+            f"{type(feature_map).__name__}, whose code no model file holds",
+            "put other steps before the model",
+            "keep the model with the pickle module or skops",
+            parameter="feature_map",
+        )
+    return name
+
+
+def _storable(parameters: Mapping[str, Any], kernel: Any, stream: Stream) -> dict[str, Any]:
+    """Parameters with seeds and kernels that can be stored.
+
+    A series given as an array is replaced by that of `kernel`: the one that the map was fitted
+    with, whatever became of the array since.
+    """
+    values = {**parameters, "random_state": stored_random_state(parameters["random_state"], stream)}
+    given = parameters.get("kernel")
+    if not isinstance(given, str):
+        law = getattr(kernel, "law", None)
+        is_series = isinstance(law, np.ndarray) and not isinstance(given, type(kernel))
+        values["kernel"] = law if is_series else kernel
+    return values
+
+
+@contextmanager
+def _consistent(path: str) -> Iterator[None]:
+    """Turn what a map raises about its parameters into an error about the file."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, MemoryError) as error:
+        raise ModelFileError(f"{path} is inconsistent: {error}") from error
+
+
+def map_record(fitted_map: Any) -> tuple[dict[str, Any], Tensors]:
+    """Return what a model file holds of a fitted map.
+
+    Parameters
+    ----------
+    fitted_map : FeatureMap
+        One of kernelmill's maps. Functions given by the user raise a ModelFileError.
+
+    Returns
+    -------
+    dict, dict of ndarray
+        The record and its tensors, for `map_from_record`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import Fastfood
+    >>> from kernelmill.maps.stored import map_from_record, map_record
+    >>> X = np.random.default_rng(0).normal(size=(5, 3))
+    >>> features = Fastfood(n_components=100_000, length_scale=2.0, random_state=0).fit(X)
+    >>> record, tensors = map_record(features)
+    >>> record["learnt"], tensors
+    ({'length_scale_': 2.0}, {})
+    >>> again = map_from_record(record, tensors)
+    >>> bool((again.transform(X) == features.transform(X)).all())
+    True
+    """
+    tensors: Tensors = {}
+    return FittedMapKind().write(fitted_map, Place(tensors)), tensors
+
+
+def map_from_record(record: Any, tensors: Mapping[str, NDArray[Any]]) -> FeatureMap:
+    """Return the fitted map of a record, with the same bits in its features.
+
+    Only maps of the registry, known kernels and declared parameters are accepted; everything else
+    raises a ModelFileError.
+
+    Parameters
+    ----------
+    record : dict
+    tensors : mapping of str to ndarray
+
+    Returns
+    -------
+    FeatureMap
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import TensorSketch
+    >>> from kernelmill.maps.stored import map_from_record, map_record
+    >>> stored = map_record(TensorSketch(degree=3).fit(np.eye(4)))
+    >>> map_from_record(*stored).transform(np.eye(4)).shape
+    (4, 100)
+    """
+    try:
+        return FittedMapKind().read(record, Place(dict(tensors), path="map"))
+    except Mismatch:
+        raise ModelFileError(f"a map must be an object, got {record!r:.80}") from None
