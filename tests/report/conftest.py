@@ -1,4 +1,4 @@
-"""Records of every shape, and a real browser that is told what to do through a pipe."""
+"""Records of every shape, and a real browser, controlled through a pipe."""
 
 import json
 import math
@@ -29,7 +29,7 @@ from kernelmill.workflows.records import (
     TuningPoint,
 )
 
-HOSTILE = "<script>alert(1)</script>\"'&$x_1$"
+MALICIOUS = "<script>alert(1)</script>\"'&$x_1$"
 LONG = "a_very_long_name_without_any_place_to_break_" * 4
 
 
@@ -174,15 +174,17 @@ def make_samples():
     ten = classification([str(k) for k in range(10)])
     forty = classification([f"class number {k}" for k in range(40)])
     hundred = classification([f"c{k}" for k in range(100)])
-    hostile = classification([HOSTILE, LONG, "#1a66a8", "", "日本語\x00\ud800\u202e"], HOSTILE)
-    hostile = replace(hostile, notes=[HOSTILE, LONG])
+    malicious = classification(
+        [MALICIOUS, LONG, "#1a66a8", "", "日本語\x00\ud800\u202e"], MALICIOUS
+    )
+    malicious = replace(malicious, notes=[MALICIOUS, LONG])
     compared = comparison_of()
     unknown = replace(
         two,
         metrics=dict.fromkeys(two.metrics, float("nan")) | {"auc": None},
         calibration=Calibration([0.5], [float("nan")], [0]),
     )
-    renamed = [replace(m, name=f"{m.name} {LONG}", detail=HOSTILE) for m in compared.models]
+    renamed = [replace(m, name=f"{m.name} {LONG}", detail=MALICIOUS) for m in compared.models]
     lost = [replace(m, error=float("nan"), peak_memory=None) for m in compared.models]
     return {
         "two_classes": {"fit": fit_summary(two), "evaluation": replace(two, source="adult.test")},
@@ -198,11 +200,11 @@ def make_samples():
             "evaluation": unknown,
             "comparison": replace(compared, models=lost, kernel_check=None),
         },
-        "hostile": {
-            "fit": fit_summary(hostile, target=HOSTILE, names=(HOSTILE, LONG, "\ud800")),
-            "evaluation": hostile,
+        "malicious": {
+            "fit": fit_summary(malicious, target=MALICIOUS, names=(MALICIOUS, LONG, "\ud800")),
+            "evaluation": malicious,
             "comparison": replace(compared, models=renamed, source=LONG, target=LONG),
-            "title": HOSTILE + LONG,
+            "title": MALICIOUS + LONG,
         },
     }
 

@@ -7,9 +7,9 @@ import pytest
 from kernelmill.report import render
 from kernelmill.report.drawing import COLOURS
 
-PAGES = ("hostile", "ten_classes", "regression", "forty_classes")
+PAGES = ("malicious", "ten_classes", "regression", "forty_classes")
 
-# What is wider than its own scrolling box may be: the box is looked at, not what is in it.
+# Content may be wider than its scrolling box: the box is checked, not its content.
 STICKING_OUT = """
 (() => {
   const wrong = [];
@@ -108,7 +108,7 @@ def test_what_sticks_out_is_found(browser, pages):
 
 
 def test_requests_and_errors_would_be_seen(browser, pages, tmp_path):
-    """The policy of the page stops what the page should not do, and the browser says so."""
+    """The policy of the page stops what the page should not do, and the browser reports it."""
     text = pages["regression"].read_text(encoding="utf-8")
     path = tmp_path / "page.html"
     path.write_text(text.replace("</main>", "<script>alert(1)</script></main>"), encoding="utf-8")

@@ -117,7 +117,7 @@ def test_plots_have_the_colours_of_the_page_only(page_text):
 
 
 def test_names_are_text_whatever_they_hold(rendered):
-    text = rendered("hostile")
+    text = rendered("malicious")
     assert "<script" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "$x_1$" in text  # not taken for a formula

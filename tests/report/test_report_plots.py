@@ -1,4 +1,4 @@
-"""The plots show what the records hold, in colours that can be told from the ground."""
+"""The plots show what the records hold, in colours with enough contrast."""
 
 import subprocess
 import sys
@@ -106,12 +106,12 @@ def test_confusion_of_many_classes_shows_the_most_confused():
 
 
 @pytest.mark.parametrize("matrix", [[[1]], [[0, 0], [0, 0]], [[1, 2], [3]]])
-def test_confusion_of_another_shape_is_refused(matrix):
+def test_confusion_of_another_shape_is_rejected(matrix):
     with pytest.raises(ValueError, match="square matrix"):
         report.confusion_plot(["a", "b"], matrix)
 
 
-def test_nothing_to_draw_is_refused(samples):
+def test_nothing_to_draw_is_rejected(samples):
     lost = samples["unknown"]["comparison"]
     nothing = Evaluation("regression", "a.csv", 0, {}, 0.0)
     for draw, record in (

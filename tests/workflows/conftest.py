@@ -5,7 +5,7 @@ import pytest
 
 
 def rings(n_rows, seed=0):
-    """Points in or out of a ring, which no line tells apart."""
+    """Points inside and outside a ring, which no line separates."""
     X = np.random.default_rng(seed).normal(size=(n_rows, 2))
     return X, np.where((X**2).sum(axis=1) < 1.4, "in", "out")
 

@@ -1,4 +1,4 @@
-"""Models side by side."""
+"""Comparison of models."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_regression(waves_csv, kernel):
     assert by_name["exact kernel"] < 0.13
 
 
-def test_all_contenders_are_fair(folder):
+def test_all_models_can_learn(folder):
     """An odd function of one column, far from zero: each can learn it."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(800, 2))

@@ -1,4 +1,4 @@
-"""From a table to a model: good without settings, honest, the same for any way of reading."""
+"""From a table to a model: good defaults, held-out rows, the same model for any way of reading."""
 
 import gzip
 import json
@@ -235,7 +235,7 @@ def test_dates_and_identifiers_get_advice(folder):
     ],
     ids=lambda value: None if isinstance(value, str) else str(value),
 )
-def test_bad_settings_say_what_to_change(rings_csv, options, words):
+def test_bad_settings_have_remedies(rings_csv, options, words):
     with pytest.raises((ValueError, TypeError), match=words):
         fit_table(rings_csv, **{"target": "place", **options})
 
@@ -256,7 +256,7 @@ def test_few_rows(folder):
     assert set(model.predict(path)) <= {"p", "q"}
 
 
-def test_progress_is_told_of_every_row(rings_csv):
+def test_progress_receives_every_row(rings_csv):
     class Watch(SilentProgress):
         def __init__(self):
             self.stages, self.rows = [], {}
@@ -279,7 +279,7 @@ def test_progress_is_told_of_every_row(rings_csv):
     assert watch.rows["Training"] == 3 * model.summary.n_rows
 
 
-def test_a_killed_training_goes_on(folder, rings_csv):
+def test_a_killed_training_run_resumes(folder, rings_csv):
     class Killed(BaseException):
         pass
 
@@ -313,7 +313,7 @@ def test_summary_is_json(classifier, regressor):
         assert again == model.summary
 
 
-def test_a_file_that_changes_after_the_first_pass_is_refused(folder):
+def test_a_file_that_changes_after_the_first_pass_is_rejected(folder):
     path = write_rings(folder / "growing.data", 300, header=False)
 
     class Writer(SilentProgress):

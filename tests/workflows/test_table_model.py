@@ -1,4 +1,4 @@
-"""Predictions, evaluations and features of tables; models that come back from files."""
+"""Predictions, evaluations and features of tables; models restored from files."""
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -55,7 +55,7 @@ def test_std_is_that_of_the_learner(folder, waves_csv, regressor):
     np.testing.assert_allclose(both, np.c_[mean, std])
 
 
-def test_wishes_that_cannot_be_met(folder, rings_csv, waves_csv, classifier, regressor):
+def test_requests_that_cannot_be_met(folder, rings_csv, waves_csv, classifier, regressor):
     with pytest.raises(ValueError, match="std needs a regressor"):
         classifier.predict_table(rings_csv, out=folder / "x.csv", std=True)
     with pytest.raises(ValueError, match="probabilities needs a classifier"):
@@ -181,7 +181,9 @@ def test_unknown_labels_in_an_evaluation(folder, classifier):
 
 
 @pytest.mark.parametrize("weights", ["float64", "float32", "float16"])
-def test_models_come_back_from_files(folder, rings_csv, waves_csv, classifier, regressor, weights):
+def test_models_are_restored_from_files(
+    folder, rings_csv, waves_csv, classifier, regressor, weights
+):
     for model, path in ((classifier, rings_csv), (regressor, waves_csv)):
         file = folder / f"model-{weights}.kmill"
         model.save(file, weights=weights)
@@ -243,7 +245,7 @@ def test_dropped_columns_that_are_absent_are_not_guessed(folder):
         model.predict(folder / "three.npy")
 
 
-def test_kept_columns_are_whole(folder):
+def test_kept_columns_are_unchanged(folder):
     """Large numbers, dates and names that predictions would have."""
     rng = np.random.default_rng(0)
     path, out = folder / "whole.csv", folder / "whole_out.csv"
@@ -268,14 +270,14 @@ def test_missing_values_in_prediction_say_to_fit_again(folder, classifier):
         classifier.predict(path)
 
 
-def test_values_that_are_no_numbers_in_prediction(folder, classifier):
+def test_values_that_are_not_numbers_in_prediction(folder, classifier):
     path = folder / "typo.csv"
     path.write_text("a,color,b\n1,red,2\n1x,red,2\n")
     with pytest.raises(TableError, match=r"line 3.*'1x' is not a number; correct it: the model"):
         classifier.predict(path)
 
 
-def test_is_shown_in_short(classifier, regressor):
+def test_repr_is_short(classifier, regressor):
     assert repr(classifier).startswith("<TableModel of 'place': classification, 256 features, held")
     assert len(repr(regressor.summary)) < 5000
     assert "<list of" in repr(regressor.summary)
@@ -322,7 +324,7 @@ def edited(folder, model, change):
     ],
     ids=[f"change {number}" for number in range(11)],
 )
-def test_parts_that_do_not_fit_are_refused(folder, classifier, change):
+def test_parts_that_do_not_fit_are_rejected(folder, classifier, change):
     with pytest.raises(ModelFileError, match=r"edited\.kmill"):
         kernelmill.load(edited(folder, classifier, change))
 

@@ -20,7 +20,7 @@ from kernelmill.encoding.encoder import MISSING
 from kernelmill.encoding.inputs import chosen_inputs
 from kernelmill.errors import ArgumentError
 from kernelmill.io import Table
-from kernelmill.learners import default_alpha
+from kernelmill.learners import Run, default_alpha
 from kernelmill.learners.losses import LOSSES
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress
@@ -153,6 +153,7 @@ def fit_table(
     if n_threads is not None:
         check_integer("n_threads", n_threads, 1, 1024)
     choice = MapChoice(feature_map, kernel, map_options or {})
+    run = Run(checkpoint, checkpoint_seconds=checkpoint_seconds, progress=progress)
     clock = _Clock()
     with clock.stage("read"):
         table, target = open_source(source, target, task, table_options)
@@ -181,13 +182,11 @@ def fit_table(
         epochs=epochs,
         seed=seed,
         n_threads=n_threads,
-        checkpoint=checkpoint,
-        checkpoint_seconds=checkpoint_seconds,
     )
     with clock.stage("tune"):
         tuned = _choose_settings(settings, survey, length_scale, alpha, tune, progress)
     with clock.stage("train"):
-        learner = train(settings, tuned, survey, table, encoded, progress)
+        learner = train(settings, tuned, survey, table, encoded, run)
     with clock.stage("evaluate"):
         held_out = _evaluate(learner, table, survey, encoded, describe_source(source), progress)
         check = measure_kernel_error(learner.feature_map_, survey.sample)

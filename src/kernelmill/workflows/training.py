@@ -50,8 +50,6 @@ class Settings:
     epochs: int | None
     seed: int
     n_threads: int | None
-    checkpoint: Any
-    checkpoint_seconds: float
 
     def make_map(self, length_scale: float | None, n_components: int | None = None) -> Any:
         """An unfitted map; `n_components` replaces the number of features of the settings."""
@@ -200,9 +198,12 @@ def train(
     survey: Survey,
     table: Table,
     encoded: EncodedTable | None,
-    progress: Progress,
+    run: Run,
 ) -> Any:
-    """Fit a learner to the encoded rows or, if these are None, to the table in several passes."""
+    """Fit a learner to the encoded rows or, if these are None, to the table in several passes.
+
+    The caller finishes the run: its checkpoint is needed until the model is saved.
+    """
     if encoded is not None and len(encoded.training.target) == 0:
         raise TableError(
             "all rows are held out, and none is left to train on; lower holdout (--holdout)."
@@ -210,14 +211,9 @@ def train(
     feature_map = settings.make_map(tuned.length_scale)
     common: dict[str, Any] = {
         "alpha": tuned.alpha,
-        "checkpoint_seconds": settings.checkpoint_seconds,
         "random_state": settings.seed,
         "n_threads": settings.n_threads,
     }
-    # Not finished here: the checkpoint is needed until the model is saved.
-    run = Run(
-        settings.checkpoint, checkpoint_seconds=settings.checkpoint_seconds, progress=progress
-    )
     rows = TrainingRows(table, survey, settings.seed)
     n_training = int(survey.n_rows * (1 - survey.held_out.share))
     classes = survey.reader.classes
