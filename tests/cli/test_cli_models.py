@@ -202,6 +202,7 @@ def test_map_options_need_a_name_and_a_value(run, rings):
     assert "NAME=VALUE" in err
 
 
+@pytest.mark.representative
 def test_predict_writes_a_row_for_each_row(run, fitted, tmp_path):
     data, model = fitted / "rings.csv", fitted / "rings.kmill"
     out = tmp_path / "p.csv"

@@ -169,6 +169,7 @@ def test_pages_with_code_are_known():
     assert set(SURROUNDINGS) <= with_code
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_fence_is_a_block(page):
     """No block escapes by an odd fence: indented, of tildes or with words behind the language."""
@@ -177,6 +178,7 @@ def test_every_fence_is_a_block(page):
     assert len(fences) == 2 * len(read_blocks(page))
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):

@@ -38,6 +38,7 @@ def learnt(batches, kinds, missing="error"):
     return learner.finish()[:2]
 
 
+@pytest.mark.representative
 def test_same_as_scikit_learn():
     rng = np.random.default_rng(0)
     ages, town = rng.normal(40, 10, 500), rng.choice(["a", "b", "c"], 500).tolist()

@@ -18,6 +18,7 @@ def learnt(blocks, missing="error"):
     return learner.finish()[:2]
 
 
+@pytest.mark.representative
 def test_dense_columns_are_standardized_in_blocks():
     X = np.random.default_rng(0).normal(3, 5, (200, 4))
     encoder, summary = learnt([X[:70], X[70:71], X[71:]])

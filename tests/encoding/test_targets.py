@@ -26,6 +26,7 @@ def learnt(*lists, task="auto"):
     return learner.finish()
 
 
+@pytest.mark.representative
 def test_texts_are_classes():
     reader, notes = learnt(["b", "a"], ["c", None])
     assert reader.task == "classification"

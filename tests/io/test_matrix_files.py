@@ -47,6 +47,7 @@ def test_npy(tmp_path, order, dtype, block_bytes):
         assert labels is None
 
 
+@pytest.mark.representative
 def test_blocks_have_the_wanted_size(tmp_path):
     np.save(tmp_path / "rows.npy", np.zeros((100, 10)))
     blocks = list(open_table(tmp_path / "rows.npy", block_bytes=1000).blocks())
@@ -106,6 +107,7 @@ def test_damaged_npy(tmp_path):
         open_table(path)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("names", [("X", "y"), ("data", "target")])
@@ -189,6 +191,7 @@ def digits(tmp_path):
     return write, images.reshape(20, 12), labels
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("gz", [(False, False), (True, True), (True, False), (False, True)])
 def test_idx(digits, gz):
     write, images, labels = digits

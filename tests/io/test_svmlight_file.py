@@ -55,6 +55,7 @@ def test_blocks_of_any_size_hold_the_rows(tmp_path, name, compress, block_bytes)
         np.testing.assert_array_equal(labels, np.arange(100))
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize(("name", "compress"), [("a.svm", bytes), ("a.svm.gz", gzip.compress)])
 @pytest.mark.parametrize("text", [TEXT, TEXT[:-1], b"\xef\xbb\xbf" + TEXT])
 def test_shuffled_blocks_are_the_same_blocks(tmp_path, name, compress, text):

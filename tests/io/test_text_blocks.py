@@ -33,6 +33,7 @@ def kinds(table):
     return [column.kind for column in table.columns]
 
 
+@pytest.mark.representative
 def test_kinds_and_missing_values(write):
     table = open_table(
         write("a,b,c,d\n1, x ,2024-05-01, ?\n?,,NA,2.5\n-1e3 ,None,2024-05-02,NaN\n")
@@ -224,6 +225,7 @@ def test_stray_quotes(write):
         assert rows(table)["b"] == ['5" pipe', 'xy"z', 'a\n"b', '6" pipe']
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize(
     ("compress", "name"),
     [

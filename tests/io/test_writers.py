@@ -24,6 +24,7 @@ def write(path, labels=LABELS):
         assert writer.n_rows == 5
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.parquet", "p.feather", "p.ARROW"])
 def test_round_trip(tmp_path, name):
     path = tmp_path / name

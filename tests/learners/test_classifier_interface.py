@@ -104,6 +104,7 @@ def test_only_log_loss_has_probabilities(loss, moons):
     assert log_loss(y, calibrated.predict_proba(X)) < 0.15
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("parameters", SOLVERS, ids=str)
 def test_the_same_seed_gives_the_same_model(parameters, moons):
     X, y = moons

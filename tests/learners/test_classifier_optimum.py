@@ -59,6 +59,7 @@ def objective_of(theirs, ours, X, y):
     return objective(copy, X, y)
 
 
+@pytest.mark.representative
 def test_exact_is_ridge_on_the_signs():
     X, y = noisy_classes(2)
     alpha = 1e-3

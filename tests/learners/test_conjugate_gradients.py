@@ -25,6 +25,7 @@ def problem(n_rows=3000):
     return X, Y, weights
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 1e3])

@@ -29,6 +29,7 @@ def real(Z):
     return np.hstack([Z.real, Z.imag]) if Z.dtype.kind == "c" else Z
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("feature_map", MAPS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("alpha", [1e-2, 1.0, 100.0])
 @pytest.mark.parametrize("weighted", [True, False])

@@ -44,6 +44,7 @@ class Elements(HTMLParser):
         return [attributes for name, attributes, _ in self.all if name == tag]
 
 
+@pytest.mark.representative
 def test_elements_match_and_refer_to_nothing_outside(page_text):
     page = Elements(page_text)
     allowed = {"html", "head", "meta", "title", "style", "body", "main", "header", "footer"}

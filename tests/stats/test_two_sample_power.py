@@ -79,6 +79,7 @@ def test_discrepancy_is_that_of_the_kernel():
     assert abs(result.mmd2 - exact) < 4.5 * error
 
 
+@pytest.mark.representative
 def test_numbers_are_those_of_their_formulas():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(50, 3)), rng.normal(0.3, size=(70, 3))

@@ -34,6 +34,7 @@ def said(model):
     return {"mean": mean.tolist(), "std": std.tolist()}
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_predictions(isa, name):
     expected = json.loads(EXPECTED.read_text())[name]
@@ -48,6 +49,7 @@ def test_predictions(isa, name):
             np.testing.assert_allclose(found[key], value, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_saved_again_it_is_the_same_file(name, tmp_path):
     load_learner(FOLDER / name).save(tmp_path / name, weights=WEIGHTS[name])

@@ -20,6 +20,7 @@ from .conftest import rings, write_rings, write_waves
 QUICK = {"length_scale": 1.0, "alpha": 1e-5, "epochs": 10}  # nothing is tuned
 
 
+@pytest.mark.representative
 def test_classifier_without_settings(classifier):
     summary = classifier.summary
     assert (summary.task, summary.target, summary.classes) == (
@@ -41,6 +42,7 @@ def test_classifier_without_settings(classifier):
     assert classifier.learner.classes_.tolist() == ["in", "out"]
 
 
+@pytest.mark.representative
 def test_regressor_without_settings(regressor):
     metrics = regressor.summary.held_out.metrics
     assert regressor.summary.task == "regression"
