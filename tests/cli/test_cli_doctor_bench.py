@@ -38,8 +38,8 @@ def test_doctor_fails_with_a_remedy(run, monkeypatch, quiet):
     monkeypatch.setattr(checks, "run_self_test", lambda: broken)
     code, out, err = run("doctor", *["--quiet"] * quiet)
     assert code == 1
-    said = err if quiet else out
-    assert "error: failed: random bits\ntry: reinstall" in said
+    shown = err if quiet else out
+    assert "error: failed: random bits\ntry: reinstall" in shown
     assert (out == "") == quiet
 
 

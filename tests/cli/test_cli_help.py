@@ -1,4 +1,4 @@
-"""Help, version, completion: what they say, and that they are quick to say it."""
+"""Help, version and completion: their content, and that they import little."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""From a data file to a model to predictions, by the command line."""
+"""From a data file to a model to predictions, on the command line."""
 
 import errno
 import json
