@@ -221,9 +221,9 @@ def test_own_frequencies_are_checked():
     with pytest.raises(ValueError, match="one number for each difference"):
         Spectrum([[1.0]], value=np.cos)([[0.0]])
     rows = Spectrum(np.ones((4, 3)))
-    with pytest.raises(ValueError, match="has 4 frequencies, and 5 were asked for"):
+    with pytest.raises(ValueError, match="has 4 frequencies, and 5 are needed"):
         rows.frequencies(STREAM, 5, 3)
-    with pytest.raises(ValueError, match="has 4 frequencies, and 5 were asked for"):
+    with pytest.raises(ValueError, match="has 4 frequencies, and 5 are needed"):
         rows.frequencies(STREAM, 2, 3, start=3)
     for use in (lambda: rows.frequencies(STREAM, 1, 2), lambda: rows(np.ones((2, 2)))):
         with pytest.raises(ValueError, match=r"must have 3 columns.*got 2"):

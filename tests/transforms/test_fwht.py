@@ -192,7 +192,7 @@ def test_nan_and_infinity_spread():
     ("arguments", "error", "message"),
     [
         ({"x": np.ones(12)}, ValueError, "power of two, got 12.*pad it with zeros to 16"),
-        ({"x": np.ones((4, 0))}, ValueError, "transformed axis is empty"),
+        ({"x": np.ones((4, 0))}, ValueError, "transformed axis must not be empty"),
         ({"x": None}, TypeError, "must hold real numbers, got NoneType"),
         ({"x": np.ma.ones(4)}, TypeError, "masked array"),
         ({"x": scipy.sparse.eye_array(4)}, TypeError, r"sparse \(.*toarray"),

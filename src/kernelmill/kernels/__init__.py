@@ -1,25 +1,25 @@
-"""Kernels: their exact values, and what random features of them are made of.
+"""Kernels: exact values, spectral measures and series.
 
-A kernel is an immutable value that, called with points, gives the exact kernel matrix.
+A kernel is an immutable value. Called with points, it returns the exact kernel matrix.
 
-Shift-invariant kernels have k(x, x) = 1; their `frequencies`, draws from the spectral measure, are
-what random Fourier features are made of. Length scales belong to the caller: they divide distances,
-and so frequencies.
+Shift-invariant kernels have k(x, x) = 1. Random Fourier features are built from their
+`frequencies`, draws from the spectral measure. Kernels have length scale 1; the caller divides
+distances, or frequencies, by the length scale.
 
 Contents
 --------
 Gaussian, Matern, Exponential, RationalQuadratic, Cauchy
     Functions of the Euclidean distance whose spectra are scale mixtures of Gaussians.
 BallConvolution
-    A sum of uniform points in the unit ball as spectrum.
+    The spectrum is the distribution of a sum of uniform points in the unit ball.
 Laplacian
     The exponential of the sum of absolute differences.
 Radial, Spectrum
-    Your own, given by the lengths of frequencies or by the frequencies themselves.
+    Custom kernels, given by the lengths of frequencies or by the frequencies themselves.
 Kernel, RadialKernel
-    What all of them, and the radial ones, have in common.
+    Their base classes.
 resolve
-    The kernel of a name such as "rbf".
+    Return the kernel with a name such as "rbf".
 
 Kernels of inner products and angles are sums of products of powers, given by their coefficients.
 
@@ -30,13 +30,13 @@ SpherePower
 Zonal, ArcCosine
     Functions of the angle, times a power of the norms.
 RotationInvariantKernel, DotProductKernel
-    What all of these, and the functions of the inner product, have in common.
+    Their base classes.
 SphericalExpansion, spherical_expansion
     Any of these as a sum of Legendre polynomials in d dimensions.
 resolve_dot_product
-    The kernel of a name such as "polynomial", or of Maclaurin coefficients.
+    Return the kernel with a name such as "polynomial", or with given Maclaurin coefficients.
 
-From the one to the other, through the lengths of points:
+Conversion between the two kinds, by the norms of points:
 
 convert, squared_norms
     Values of the polynomial or exponential kernel from those of the Gaussian, and back.

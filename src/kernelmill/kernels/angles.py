@@ -46,21 +46,21 @@ def cosines_and_norms(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The cosines of all angles between rows, in [-1, 1], and the norms of both sets of rows.
 
-    A zero vector has no direction: its cosines are 0. A row has the cosine 1 with itself if Y is
-    left out.
+    A zero vector has no direction: its cosines are 0. Without Y, the cosine of a row with
+    itself is 1.
     """
     own = norms(X)
     if Y is None:
-        cosines, others = inner_products(_divided(X, own)), own
+        cosines, others = inner_products(_divide_rows(X, own)), own
         np.fill_diagonal(cosines, np.where(own > 0, 1.0, 0.0))
     else:
         others = norms(Y)
-        cosines = inner_products(_divided(X, own), _divided(Y, others))
+        cosines = inner_products(_divide_rows(X, own), _divide_rows(Y, others))
     return np.clip(cosines, -1, 1, out=cosines), own, others
 
 
-def _divided(X: Any, lengths: NDArray[np.float64]) -> Any:
-    """The rows divided by their lengths, those of length 0 left alone."""
+def _divide_rows(X: Any, lengths: NDArray[np.float64]) -> Any:
+    """The rows divided by their lengths; rows of length 0 are unchanged."""
     positive = np.where(lengths > 0, lengths, 1.0)
     if not is_sparse(X):
         return X / positive[:, np.newaxis]

@@ -15,7 +15,7 @@ from kernelmill.random import Stream
 
 @dataclass(frozen=True)
 class BallConvolution(RadialKernel):
-    r"""The kernel with the t-fold convolution of the uniform law on the unit ball as its spectrum.
+    r"""The kernel whose spectrum is a t-fold convolution of the uniform distribution in the ball.
 
     .. math::
 
@@ -56,7 +56,7 @@ class BallConvolution(RadialKernel):
         object.__setattr__(self, "t", check_integer("t", self.t, 1))
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at points so many length scales apart, in `dim` dimensions."""
+        """The kernel at this distance in length scales, in `dim` dimensions."""
         return np.asarray(normalized_bessel_j(check_integer("dim", dim, 1) / 2, distance) ** self.t)
 
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What every kernel offers, and what the radial ones share."""
+"""The interfaces of shift-invariant kernels and of radial kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kernelmill.kernels.distances import euclidean_distances
 from kernelmill.kernels.points import check_pair
 from kernelmill.random import Stream
 
-# Heavy tails end here: a kernel cannot tell distances below 1e-12 length scales apart from 0.
+# Heavy tails are cut here: distances below 1e-12 length scales are not distinguished from 0.
 LONGEST_FREQUENCY = 1e12
 
 
@@ -31,7 +31,7 @@ class Kernel(ABC):
     Attributes
     ----------
     radial : bool
-        Whether k is a function of the Euclidean distance alone.
+        Whether k is a function of the Euclidean distance only.
     """
 
     radial: ClassVar[bool] = False
@@ -42,14 +42,14 @@ class Kernel(ABC):
         Parameters
         ----------
         X, Y : array_like or scipy sparse, of shapes (n_X, dim) and (n_Y, dim)
-            Points, real and finite. Without Y, those of X again.
+            Points, real and finite. By default Y is X.
         length_scale : float, default=1.0
             Positive.
 
         Returns
         -------
         ndarray of shape (n_X, n_Y)
-            float64, whatever the dtype of the points.
+            float64 for points of any dtype.
         """
         scale = check_positive("length_scale", length_scale)
         first, second = check_pair(X, Y)
@@ -72,13 +72,13 @@ class Kernel(ABC):
         n, dim : int
             The number of frequencies and of their dimensions.
         start : int, default=0
-            The position of the first: row i depends on the stream and ``start + i`` alone.
+            The position of the first: row i depends only on the stream and ``start + i``.
 
         Returns
         -------
         ndarray of shape (n, dim)
             Lengths (for `Laplacian`, entries) are at most 1e12: larger ones of heavy-tailed spectra
-            are cut to between half of that and 1e12.
+            are replaced by values between half of that and 1e12.
         """
 
     def length_scale_from_gamma(self, gamma: float) -> float:
@@ -120,8 +120,8 @@ class RadialKernel(Kernel):
     ----------
     gaussian_mixture : bool
         Whether the spectrum is a scale mixture of Gaussians. Then k, as a function of the distance,
-        is the same in every dimension, and d of p coordinates of a frequency in p dimensions are a
-        frequency in d dimensions.
+        is the same in every dimension, and any d of the p coordinates of a frequency in p
+        dimensions form a frequency in d dimensions.
     """
 
     radial: ClassVar[bool] = True
@@ -129,18 +129,18 @@ class RadialKernel(Kernel):
 
     @abstractmethod
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at points so many length scales apart, in `dim` dimensions."""
+        """The kernel at this distance in length scales, in `dim` dimensions."""
 
     @abstractmethod
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:
-        """Radii that may still be too long; NaN stands for infinity over infinity."""
+        """Radii before the cut; NaN stands for infinity divided by infinity."""
 
     def radii(self, stream: Stream, n: int, dim: int, *, start: int = 0) -> NDArray[np.float64]:
         """Lengths of n independent frequencies in `dim` dimensions, at most 1e12.
 
-        Element i depends on the stream and ``start + i`` alone. Where a heavy tail would give more
-        than 1e12, it is uniform between half of that and 1e12: were it always the same number, in
-        one dimension the kernel would not fall to 0.
+        Element i depends only on the stream and ``start + i``. Where a heavy tail would give more
+        than 1e12, it is uniform between half of that and 1e12. If it were constant, the kernel
+        would not decay to 0 in one dimension.
         """
         n, dim = check_integer("n", n, 0), check_integer("dim", dim, 1)
         lengths = self._lengths(stream, n, dim, check_start(start))

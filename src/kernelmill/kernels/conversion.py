@@ -148,7 +148,7 @@ def squared_norms(
     if isinstance(kernel, Gaussian):
         raise TypeError(
             "kernel must be Polynomial(...) or ExponentialDotProduct(...), got Gaussian(), whose "
-            "k(x, x) is 1 whatever the length of x; compute squared norms from the data."
+            "k(x, x) is 1 for every x; compute squared norms from the data."
         )
     if not isinstance(kernel, (Polynomial, ExponentialDotProduct)):
         raise TypeError(

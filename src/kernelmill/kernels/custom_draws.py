@@ -17,7 +17,7 @@ _REPEATED = 8
 
 
 def name_of(function: Callable[..., Any] | None) -> str:
-    """A function as people write it, without the address that its repr has."""
+    """The name of a function, without the address in its repr."""
     return str(getattr(function, "__name__", repr(function)))
 
 

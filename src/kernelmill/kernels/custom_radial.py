@@ -1,4 +1,4 @@
-"""A radial kernel of the user's own, given by the law of the lengths of its frequencies."""
+"""Custom radial kernels, given by the distribution of the lengths of their frequencies."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _BLOCK = 1 << 18
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class Radial(RadialKernel):
-    r"""A radial kernel of your own, given by the lengths of its frequencies.
+    r"""A custom radial kernel, given by the lengths of its frequencies.
 
     Parameters
     ----------
     radii : array_like or callable
-        An array of lengths stands for the law that takes each of them with the same probability.
+        An array of lengths stands for the uniform distribution on its elements.
         A callable ``radii(stream, n, dim)`` returns n lengths, shape (n,), drawn from the `Stream`;
         the first ones must not depend on n. Lengths are finite and not negative; those above 1e12
         are cut to about that.
@@ -49,7 +49,7 @@ class Radial(RadialKernel):
     >>> kernel([[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.0]]).round(4)
     array([[0.4477]])
 
-    The Gaussian kernel as one's own:
+    The Gaussian kernel as a custom kernel:
 
     >>> Radial(lambda stream, n, dim: stream.chis(n, dim)).radii(Stream.from_seed(0), 2, dim=784)
     array([27.13518823, 27.81932247])
@@ -70,7 +70,7 @@ class Radial(RadialKernel):
         object.__setattr__(self, "profile", value)
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at points so many length scales apart, in `dim` dimensions."""
+        """The kernel at this distance in length scales, in `dim` dimensions."""
         r = np.asarray(distance, np.float64)
         order = check_integer("dim", dim, 1) / 2 - 1
         if self.profile is not None:

@@ -1,4 +1,4 @@
-"""A kernel of the user's own, given by its frequencies."""
+"""Custom shift-invariant kernels, given by their frequencies."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class Spectrum(Kernel):
-    r"""A shift-invariant kernel of your own, given by its frequencies, for dense maps.
+    r"""A custom shift-invariant kernel, given by its frequencies, for dense maps.
 
     Parameters
     ----------
     frequencies : array_like of shape (m, dim) or callable
-        An array is used as it is, row by row: learned frequencies or quadrature points, say. A
+        An array is used row by row, for example learned frequencies or quadrature points. A
         callable ``frequencies(stream, n, dim)`` returns n of them, shape (n, dim), drawn from the
         `Stream`; the first ones must not depend on n.
     value : callable, optional
@@ -76,8 +76,8 @@ class Spectrum(Kernel):
             self._check_dim(dim)
             if end > len(self.law):
                 raise ValueError(
-                    f"This Spectrum has {len(self.law)} frequencies, and {end} were asked for; ask "
-                    "for fewer (a smaller n_components) or give a longer array."
+                    f"This Spectrum has {len(self.law)} frequencies, and {end} are needed; "
+                    "use a smaller n_components, or pass a longer array."
                 )
             return self.law[start:end].copy()
         drawn = custom_draws(self.law, "frequencies", stream, end, dim)

@@ -1,4 +1,4 @@
-"""What kernels of the inner product offer: values and Maclaurin coefficients."""
+"""The interface of dot-product kernels: values and Maclaurin coefficients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernelmill.arguments import check_integer, check_positive
 from kernelmill.kernels.angles import inner_products
 from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
 
-# A series whose last half of so many terms still matters is not summed.
+# A series is not summed if the last half of this many terms still matters.
 _MOST_TERMS = 1 << 13
 _FIRST_TERMS = 1 << 6
 _NEGLIGIBLE = 1e-17
@@ -69,8 +69,8 @@ class DotProductKernel(RotationInvariantKernel):
     def terms(self, t: float) -> NDArray[np.float64]:
         r"""The terms :math:`a_n t^n` for one t > 0, up to where the rest no longer matters.
 
-        What is left out is below 1e-17 of the sum, for series whose terms end up falling faster
-        than any power of n.
+        The omitted terms sum to less than 1e-17 of the total, for series whose terms eventually
+        decay faster than any power of n.
 
         Examples
         --------
@@ -96,12 +96,12 @@ class DotProductKernel(RotationInvariantKernel):
             count *= 2
         raise ValueError(
             f"The series of {self!r} must converge within some thousand terms, and at t = {t:g} it "
-            "does not; divide the data by a number, or take a flatter kernel (of a larger "
-            "length_scale, or with coefficients that fall faster or end)."
+            "does not; divide the data by a number, or use a flatter kernel (with a larger "
+            "length_scale, or with coefficients that decay faster or end)."
         )
 
     def _vanishes_early(self, terms: NDArray[np.float64]) -> bool:
-        """Whether the terms end for want of small numbers, before they no longer matter."""
+        """Whether the terms underflow to 0 while they would still matter."""
         return False
 
     def _values(self, X: Any, Y: Any) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ class Gaussian(RadialKernel):
     gaussian_mixture: ClassVar[bool] = True
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at points so many length scales apart, the same for every `dim`."""
+        """The kernel at this distance in length scales, the same for every `dim`."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(-0.5 * np.square(np.asarray(distance, np.float64))))
 

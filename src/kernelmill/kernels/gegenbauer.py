@@ -194,7 +194,7 @@ def spherical_expansion(
 
             a_k (\lVert x \rVert \lVert y \rVert)^k \sum_{n \le k} c_{k,n} L_n(\cos\theta),
 
-        exact for points of all norms. (With :math:`\lVert x \rVert^n` in the place of
+        exact for points of all norms. (With :math:`\lVert x \rVert^n` instead of
         :math:`\lVert x \rVert^k`, as in eq. 16 of Le, Sarlós & Smola, 2013, it would hold on the
         unit sphere only.)
     dim : int
@@ -216,7 +216,7 @@ def spherical_expansion(
     The coefficients of a `Zonal` kernel are integrals over the sphere, found with an absolute error
     of some :math:`10^{-14} \sqrt{N(d, n)}`, N being the number of harmonics. Those that cannot be
     told from 0 are left out, which in many dimensions are all but the lowest degrees, unless the
-    kernel has Maclaurin coefficients. `remainder` tells how much that is.
+    kernel has Maclaurin coefficients. `remainder` is the size of that part.
 
     Examples
     --------

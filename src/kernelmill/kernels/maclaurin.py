@@ -1,4 +1,4 @@
-"""A kernel of the user's own, given by its Maclaurin coefficients."""
+"""Custom dot-product kernels, given by their Maclaurin coefficients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SMALLEST = 1e-290
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class Maclaurin(DotProductKernel):
-    r"""A dot-product kernel of your own: :math:`k(x, y) = \sum_n a_n \langle x, y \rangle^n`.
+    r"""A custom dot-product kernel: :math:`k(x, y) = \sum_n a_n \langle x, y \rangle^n`.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class Maclaurin(DotProductKernel):
             raise TypeError(f"value must be a function of inner products or None, got {value!r}.")
         if value is not None and not callable(coefficients):
             raise ValueError(
-                "value must be None where the coefficients are an array, which says all, got "
-                f"{name_of(value)}; leave it out, or give the coefficients as a function of n."
+                f"value must be None if the coefficients are an array, got {name_of(value)}; "
+                "omit it, or pass the coefficients as a function of n."
             )
         law = coefficients if callable(coefficients) else check_coefficients(coefficients)
         object.__setattr__(self, "law", law)
@@ -129,7 +129,7 @@ class Maclaurin(DotProductKernel):
         if not (number >= 0 and math.isfinite(number)):
             raise ValueError(
                 f"coefficients(n) must return finite numbers that are not negative, got {given!r} "
-                f"for n = {n} from {name_of(self.law)}; otherwise the function is no kernel in "
+                f"for n = {n} from {name_of(self.law)}; otherwise the function is not a kernel in "
                 "every dimension."
             )
         if float(self.law(n)) != number:
@@ -183,7 +183,7 @@ def check_coefficients(coefficients: ArrayLike) -> NDArray[np.float64]:
             "in every dimension."
         )
     if not array.any():
-        raise ValueError("coefficients must not all be 0, got none that is positive; give one.")
+        raise ValueError("coefficients must not all be 0; at least one must be positive.")
     array = array[: int(np.flatnonzero(array)[-1]) + 1] + 0.0  # a copy, without negative zeros
     array.flags.writeable = False
     return array

@@ -56,7 +56,7 @@ class Matern(RadialKernel):
             object.__setattr__(self, "nu", check_positive("nu", self.nu))
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at points so many length scales apart, the same for every `dim`."""
+        """The kernel at this distance in length scales, the same for every `dim`."""
         r = np.asarray(distance, np.float64)
         if self.nu >= _LIKE_GAUSSIAN:
             with np.errstate(over="ignore"):
@@ -97,7 +97,7 @@ class Exponential(RadialKernel):
     gaussian_mixture: ClassVar[bool] = True
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at points so many length scales apart, the same for every `dim`."""
+        """The kernel at this distance in length scales, the same for every `dim`."""
         return np.asarray(np.exp(-np.asarray(distance, np.float64)))
 
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:

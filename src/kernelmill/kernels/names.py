@@ -79,7 +79,7 @@ _FOR_SHIFT_INVARIANT = "that is a shift-invariant kernel, for RandomFourier or F
 def resolve_dot_product(
     kernel: str | DotProductKernel | Sequence[float] | NDArray[Any] | Callable[[int], float],
     *,
-    beside: str = "",
+    also: str = "",
 ) -> DotProductKernel:
     """The dot-product kernel that a name or Maclaurin coefficients stand for.
 
@@ -88,7 +88,7 @@ def resolve_dot_product(
     kernel : str, DotProductKernel, array_like or callable
         "polynomial" (or "poly") and "exponential" have their default parameters; a kernel is
         itself; an array of coefficients, or a function of the degree, is made a `Maclaurin`.
-    beside : str, default=""
+    also : str, default=""
         What else the caller takes, for messages.
 
     Examples
@@ -101,7 +101,7 @@ def resolve_dot_product(
     """
     if isinstance(kernel, DotProductKernel):
         return kernel
-    names = ", ".join([*map(repr, _NAMED_DOT_PRODUCTS), *([beside] if beside else [])])
+    names = ", ".join([*map(repr, _NAMED_DOT_PRODUCTS), *([also] if also else [])])
     if isinstance(kernel, str):
         if kernel in _NAMED_DOT_PRODUCTS:
             return _NAMED_DOT_PRODUCTS[kernel]()

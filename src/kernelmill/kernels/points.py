@@ -48,11 +48,11 @@ def check_points(X: Any, name: str) -> Any:
     return array
 
 
-_IF_COMPLEX = "put the real and the imaginary parts into columns of their own"
+_IF_COMPLEX = "put the real and the imaginary parts into separate columns"
 
 
 def is_sparse(X: Any) -> bool:
-    """Tell whether X is one of scipy's sparse matrices or arrays."""
+    """Whether X is a scipy sparse matrix or array."""
     return hasattr(X, "tocsr") and bool(scipy.sparse.issparse(X))
 
 

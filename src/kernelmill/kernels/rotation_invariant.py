@@ -12,7 +12,7 @@ from kernelmill.kernels.points import check_pair
 
 
 class RotationInvariantKernel(ABC):
-    """A kernel of norms and inner products: rotating all points leaves it as it is.
+    """A kernel of norms and inner products, invariant under rotations of all points.
 
     Unlike a shift-invariant `Kernel` it has no length scale: its points are taken as they are.
     """
@@ -28,7 +28,7 @@ class RotationInvariantKernel(ABC):
         Returns
         -------
         ndarray of shape (n_X, n_Y)
-            float64, whatever the dtype of the points; infinite where that overflows.
+            float64 for points of any dtype; infinite where that overflows.
         """
         return self._values(*check_pair(X, Y))
 

@@ -32,14 +32,14 @@ class Zonal(RotationInvariantKernel):
         q, finite and not negative.
     maclaurin : callable, optional
         ``maclaurin(count)`` returns the first Maclaurin coefficients of :math:`\kappa` if they are
-        known and none of them is negative. In many dimensions they are what high degrees of an
-        expansion can be found from; the values of :math:`\kappa` are not.
+        known and none of them is negative. In many dimensions, high degrees of an
+        expansion can only be computed from them, not from the values of :math:`\kappa`.
 
     Notes
     -----
-    A zero vector has no direction: its kernel with every point, itself included, is 0, whatever the
-    power. Cosines have an error of about 1e-16, hence angles near 0 one of 1e-8, unless a row meets
-    itself in ``kernel(X)``.
+    A zero vector has no direction: its kernel with every point, including itself, is 0 for any
+    power. Cosines have an error of about 1e-16, so angles near 0 have an error of 1e-8, except for
+    those of a row with itself in ``kernel(X)``.
 
     Examples
     --------

@@ -325,7 +325,7 @@ def _resolve(kernel: Any) -> DotProductKernel | Zonal | SpherePower:
             f"kernel must be an instance, got the class {kernel.__name__}; write "
             f"{kernel.__name__}(...)."
         )
-    return resolve_dot_product(kernel, beside="a Zonal (ArcCosine) or SpherePower kernel")
+    return resolve_dot_product(kernel, also="a Zonal (ArcCosine) or SpherePower kernel")
 
 
 def _cut_zonal(kernel: Zonal, cut: int, dim: int, X: Any, Y: Any) -> NDArray[np.float64]:

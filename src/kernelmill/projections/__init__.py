@@ -1,4 +1,4 @@
-"""Random projections z = V x of data, and the features made of z while it is in the cache.
+"""Random projections z = V x of data, and features of z computed while it is in the cache.
 
 Contents
 --------
@@ -9,7 +9,7 @@ HadamardProjection, FastfoodFactors
 FourierProjection
     The same with cosine or Fourier transforms.
 FeatureLayout
-    What becomes of z: cosines and sines, complex exponentials, or cosines with phases.
+    The features of z: cosines and sines, complex exponentials, or cosines with phases.
 """
 
 from kernelmill.projections.dense import DenseProjection

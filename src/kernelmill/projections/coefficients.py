@@ -35,7 +35,7 @@ def _stratified_normals(stream: Stream, n_blocks: int, size: int) -> NDArray[np.
 
     Each row is a vector of independent standard normals. Among rows :math:`4g, ..., 4g + 3` the
     absolute values at one place fall into four different quarters of the distribution of
-    :math:`|g|`: in an order drawn for that place, such that also the first two fall into different
+    :math:`|g|`: in a random order for which the first two also fall into different
     halves (a scrambled van der Corput sequence of four points).
     """
     n_groups = -(-n_blocks // STRATA)

@@ -41,8 +41,7 @@ class DenseProjection:
         A frequency is a function of it and of its position.
     sampling : {"iid", "orthogonal", "qmc"}
     stored : bool
-        Whether W is kept in memory. Otherwise it is drawn again whenever it is needed, some rows at
-        a time.
+        Whether W is stored. Otherwise it is drawn again whenever it is needed, some rows at a time.
     """
 
     kernel: Kernel
@@ -139,7 +138,7 @@ class DenseProjection:
         return packed
 
     def packed(self, dtype: Any) -> NDArray[Any]:
-        """The whole matrix as the native core takes it."""
+        """The matrix in the memory layout of the native code."""
         kind = np.dtype(dtype)
         if kind.char not in self._packed:
             panel = 64 // kind.itemsize
@@ -153,10 +152,10 @@ class DenseProjection:
         return self._packed[kind.char]
 
     def prepare(self, dtype: Any) -> None:
-        """Draw the matrix, if it is kept, for data of this dtype."""
+        """Draw the matrix, if it is stored, for data of this dtype."""
         if self.stored:
             self.packed(dtype)
-        elif self.sampling == "iid":  # let a kernel of the user's own fail now rather than later
+        elif self.sampling == "iid":  # a custom kernel should fail now rather than later
             self.frequencies(self.n_frequencies - 1, self.n_frequencies)
 
     def features(

@@ -26,7 +26,7 @@ from kernelmill.transforms import fwht
 
 __all__ = ["FastfoodFactors", "HadamardProjection", "padded_size"]
 
-# With fewer dimensions, the rows of one block are too much alike: docs/decisions/008.
+# With fewer dimensions, the rows of one block are too similar: docs/decisions/008.
 _SMALLEST_BLOCK = 64
 _FEW_DIMENSIONS = 64
 _FEWEST_FOR_SORF = 16
@@ -43,12 +43,12 @@ class FastfoodFactors:
 
     Blocks come in groups of `blocks_per_group` that share the signs and the permutation. The
     blocks of the first group take turns in the order of the frequencies, of `first_turn` rows each,
-    so that few frequencies come from all of them; other blocks follow each other.
+    so that even a few frequencies come from all of them; other blocks follow each other.
 
     Attributes
     ----------
     signs : ndarray of shape (n_groups, n_stages, p)
-        B. With two stages, :math:`H B` is applied twice, with signs of its own each time.
+        B. With two stages, :math:`H B` is applied twice, with different signs each time.
     permutation : ndarray of int32 of shape (n_groups, p), or None
         Element i of :math:`\Pi w` is ``w[permutation[i]]``.
     inner : ndarray of shape (n_blocks, p)
@@ -68,9 +68,9 @@ class FastfoodFactors:
     first_turn: int
 
     def astype(self, dtype: np.dtype[Any]) -> FastfoodFactors:
-        """The same factors rounded to another dtype, not to be written to."""
+        """The same factors rounded to another dtype, read-only."""
         arrays = [rounded(a, dtype) for a in (self.signs, self.inner, self.outer)]
-        if self.permutation is not None:  # the core relies on it
+        if self.permutation is not None:  # native code relies on it
             self.permutation.flags.writeable = False
         signs, inner, outer = arrays
         return replace(self, signs=signs, inner=inner, outer=outer)
@@ -131,8 +131,9 @@ def _lengths_of_leading_part(
 ) -> NDArray[np.float64]:
     """The length of the first `dim` coordinates of the rows of H G P H B, block by block.
 
-    Those of rows that are no frequency are arbitrary. A few coordinates can be small beside the
-    others, so they are found by the operations that project data, whose rounding errors they share.
+    Lengths of rows that are not used as frequencies are arbitrary. A few coordinates can be small
+    compared with the others, so the lengths are computed by the operations that project data, with
+    the same rounding errors.
     """
     few = dim <= _FEW_DIMENSIONS
     return _lengths_by_units(factors, dim) if few else _lengths_by_rows(factors, dim, n_frequencies)
@@ -244,8 +245,8 @@ class HadamardProjection:
         )
 
     def _radii(self) -> NDArray[np.float64]:
-        # In p > d dimensions a scale mixture of Gaussians has the right law in the first d. For
-        # other spectra it is the length of those d coordinates that has to be right.
+        # The first d of p coordinates have the distribution of a frequency in d dimensions if the
+        # spectrum is a scale mixture of Gaussians. Otherwise their length is drawn instead.
         dim = self.block_size if self.kernel.gaussian_mixture else self.dim
         stream, shape = self.stream.substream("radii"), (self._n_blocks, self.block_size)
         return self.kernel.radii(stream, shape[0] * shape[1], dim).reshape(shape)
@@ -270,7 +271,7 @@ class HadamardProjection:
         if self.kernel.gaussian_mixture and self.dim < self.block_size:
             raise ValueError(
                 f"The lengths of frequencies of {type(self.kernel).__name__} are not known in "
-                f"{self.dim} of {self.block_size} dimensions; give their law as a Radial kernel."
+                f"{self.dim} of {self.block_size} dimensions; use a Radial kernel."
             )
         order = self.factors(np.float64).rows_in_order()[: self.n_frequencies]
         return divided_by_length_scale(self._radii().ravel()[order], self.length_scale)

@@ -86,7 +86,7 @@ class FourierProjection:
     @property
     def block_size(self) -> int:
         """The padded length of an input, and the number of frequencies in a block."""
-        # Only scale mixtures of Gaussians have the right law in part of the coordinates.
+        # Only for scale mixtures of Gaussians, d of p coordinates are a frequency in d dimensions.
         return max(_SMALLEST_BLOCK if self.kernel.gaussian_mixture else 1, self.dim)
 
     def factors(self, dtype: Any = np.float64) -> _Factors:

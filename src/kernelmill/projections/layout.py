@@ -63,7 +63,7 @@ class FeatureLayout:
         return 2 * np.pi * stream.substream("phases").uniforms(self.n_frequencies)
 
     def empty(self, n_rows: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """A new output for rows of this real dtype, and the view of it that the core writes to."""
+        """A new output for rows of this real dtype, and its view for native code."""
         if self.kind != "complex":
             out = np.empty((n_rows, self.n_columns), dtype)
             return out, out

@@ -50,22 +50,22 @@ def legendre_terms(
 
     On the sphere :math:`E_v[L_n(\langle x, v \rangle) L_n(\langle y, v \rangle)] =
     L_n(\langle x, y \rangle) / N`, N being the number of spherical harmonics. The polynomials
-    :math:`p_n = \sqrt N L_n` are orthonormal, and neither they nor their recurrence, which is that
-    of a Jacobi matrix with :math:`b_n^2 = n (n + d - 3) / ((2 n + d - 2) (2 n + d - 4))` beside the
-    diagonal, over- or underflow.
+    :math:`p_n = \sqrt N L_n` are orthonormal. Their recurrence is that of a Jacobi matrix with the
+    off-diagonal :math:`b_n^2 = n (n + d - 3) / ((2 n + d - 2) (2 n + d - 4))`. Neither overflows
+    nor underflows.
     """
     order = np.lexsort((powers, degrees))
     n = np.arange(1, int(degrees.max(initial=0)) + 1, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        beside = np.sqrt(n * (n + dim - 3) / ((2 * n + dim - 2) * (2 * n + dim - 4)))
-    beside[:1] = 1 / math.sqrt(dim)  # in two dimensions the formula has 0 / 0
+        off_diagonal = np.sqrt(n * (n + dim - 3) / ((2 * n + dim - 2) * (2 * n + dim - 4)))
+    off_diagonal[:1] = 1 / math.sqrt(dim)  # in two dimensions the formula has 0 / 0
     return ZonalTerms(
         coefficients=weights[order],
         powers=powers[order],
         degrees=degrees[order],
         at_one=weights[order],
-        alpha=1 / beside,
-        beta=np.concatenate([np.zeros(min(1, n.size)), beside[:-1] / beside[1:]]),
+        alpha=1 / off_diagonal,
+        beta=np.concatenate([np.zeros(min(1, n.size)), off_diagonal[:-1] / off_diagonal[1:]]),
     )
 
 
@@ -128,7 +128,7 @@ def shared_columns(
         alone |= more
     ends = np.cumsum(means)
     if total > 0:
-        ends[ends == ends[-1]] = free  # to the last column, whatever was rounded
+        ends[ends == ends[-1]] = free  # exactly to the last column, despite rounding
     counts = np.diff(np.ceil(np.concatenate([[0.0], ends]) - uniform)).astype(np.int64)
     counts[alone] = 1
     sure = alone | ((means >= 1) & (counts > 0))

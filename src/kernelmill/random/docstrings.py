@@ -1,4 +1,4 @@
-"""The sections of a docstring that all draws share, written once."""
+"""The section Parameters that the docstrings of all draws share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 PARAMETERS = {
     "size": ("int or tuple of int", "The shape of the result, filled in C order."),
     "shape": ("float", "The shape parameter, positive and finite."),
-    "df": ("float", "The degrees of freedom, positive and finite; no integer need be given."),
+    "df": ("float", "The degrees of freedom, positive and finite, not necessarily an integer."),
     "dim": ("int", "The dimension of the space, at least 1."),
     "high": ("int", "One more than the largest value: from 1 to 2**63 (2**31 for int32)."),
     "n": ("int", "The number of elements."),

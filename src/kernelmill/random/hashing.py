@@ -33,7 +33,7 @@ def _check_indices(indices: ArrayLike) -> NDArray[Any]:
     """The indices as contiguous 64-bit integers, signed or not."""
     x = np.asarray(indices)
     if x.size == 0 and not isinstance(indices, np.ndarray):
-        x = x.astype(np.int64)  # [] has no integers that would tell its dtype
+        x = x.astype(np.int64)  # the dtype of [] is float64
     if x.dtype.kind not in "iu":
         raise TypeError(
             f"indices must be integers, got dtype {x.dtype}; convert them with .astype(np.int64)"
@@ -45,7 +45,7 @@ def _check_indices(indices: ArrayLike) -> NDArray[Any]:
 def _raise_if_outside(indices: NDArray[Any], place: int) -> None:
     if place >= 0:
         raise ValueError(
-            f"indices must lie in [0, 2**61 - 1); found {int(indices.reshape(-1)[place])}"
+            f"indices must lie in [0, 2**61 - 1); got {int(indices.reshape(-1)[place])}"
         )
 
 

@@ -22,7 +22,7 @@ def normal_quantile(p: ArrayLike, *, n_threads: int | None = None) -> NDArray[np
     p : array_like of float
         Probabilities in [0, 1].
     n_threads : int, optional
-        Threads to use; the library's default if not given.
+        By default :func:`kernelmill.get_num_threads`.
 
     Returns
     -------
@@ -43,5 +43,5 @@ def normal_quantile(p: ArrayLike, *, n_threads: int | None = None) -> NDArray[np
     _native.elementary("normal_quantile", x, out, resolve_threads(n_threads))
     outside = np.isnan(out)
     if outside.any():
-        raise ValueError(f"p must lie between 0 and 1; found {float(x[outside][0])!r}")
+        raise ValueError(f"p must lie between 0 and 1; got {float(x[outside][0])!r}")
     return out

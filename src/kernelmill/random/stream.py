@@ -1,4 +1,4 @@
-"""Streams: a key from which every distribution can be drawn at every position."""
+"""Streams: draws from any distribution, at any position, as functions of a key."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ class Stream:
 
     A draw is a pure function of the key, the distribution and the position. Hence
 
-    - drawing changes nothing: the same call gives the same numbers again, and independent numbers
+    - drawing has no side effects: the same call returns the same numbers, and independent numbers
       come from another position (`start`), another distribution or another substream;
     - element i of ``stream.normals(n, start=s)`` is element s + i of ``stream.normals(s + n)``, for
       any n, any shape and any number of threads;
     - the bits are the same on every machine.
 
     Draws of one distribution with different parameters (``chis(n, 3)`` and ``chis(n, 4)``) from
-    one stream at one position share their randomness; take two substreams where they must be
+    one stream at one position share their randomness. Use two substreams if they must be
     independent.
 
     Parameters
     ----------
     key : int
-        In [0, 2**128). Use `from_seed` or `from_random_state` to make one from what users give.
+        In [0, 2**128). `from_seed` and `from_random_state` derive one from what a user passes.
 
     Examples
     --------
@@ -99,8 +99,8 @@ class Stream:
     ) -> Stream:
         """The stream that the `random_state` of a scikit-learn estimator stands for.
 
-        An integer is a seed; a RandomState or Generator gives 128 bits, and so moves on; None means
-        NumPy's global RandomState, as it does there; a Stream is returned as it is.
+        An integer is a seed; a RandomState or Generator supplies 128 bits and advances; None means
+        NumPy's global RandomState, as in scikit-learn; a Stream is returned unchanged.
 
         Examples
         --------
@@ -141,7 +141,7 @@ class Stream:
     def _native_key(self) -> tuple[int, int]:
         return self.key & (2**64 - 1), self.key >> 64
 
-    def _drawn(
+    def _draw(
         self,
         fill: Callable[..., None],
         size: Size,
@@ -174,7 +174,7 @@ class Stream:
         array([[-1.,  1., -1.],
                [-1.,  1.,  1.]])
         """
-        return self._drawn(_native.random_signs, size, start, dtype, n_threads, dtypes=SIGNS)
+        return self._draw(_native.random_signs, size, start, dtype, n_threads, dtypes=SIGNS)
 
     @describes_parameters(dtype="float64, or float32: the same values, rounded, but below 1.")
     def uniforms(
@@ -187,7 +187,7 @@ class Stream:
     ) -> NDArray[Any]:
         """Uniform in the open interval (0, 1): (k + 1/2) / 2**52 with k uniform in [0, 2**52).
 
-        Neither end occurs, also as float32: what would round to 1 becomes 1 - 2**-24.
+        Neither end occurs, not even in float32: what would round to 1 becomes 1 - 2**-24.
 
         Examples
         --------
@@ -195,7 +195,7 @@ class Stream:
         >>> Stream.from_seed(0).uniforms(3)
         array([0.87329559, 0.38834347, 0.51697928])
         """
-        return self._drawn(_native.random_uniforms, size, start, dtype, n_threads)
+        return self._draw(_native.random_uniforms, size, start, dtype, n_threads)
 
     @describes_parameters()
     def normals(
@@ -216,7 +216,7 @@ class Stream:
         >>> Stream.from_seed(0).normals(3)
         array([ 1.2715513 , -0.88577357, -1.68226258])
         """
-        return self._drawn(_native.random_normals, size, start, dtype, n_threads)
+        return self._draw(_native.random_normals, size, start, dtype, n_threads)
 
     @describes_parameters()
     def gammas(
@@ -230,8 +230,8 @@ class Stream:
     ) -> NDArray[Any]:
         """Gamma variables of the given shape > 0 and scale 1, by Marsaglia & Tsang (2000).
 
-        The cost of a draw does not depend on the shape. Where a small shape makes a value smaller
-        than the least double, it is 0: almost half of them for a shape of 0.001.
+        The cost of a draw does not depend on the shape. Values below the smallest double are 0:
+        almost half of them for a shape of 0.001.
 
         Examples
         --------
@@ -240,7 +240,7 @@ class Stream:
         array([2.93766252, 3.52957834, 1.77853911])
         """
         shape = check_positive("shape", shape)
-        return self._drawn(_native.random_gammas, size, start, dtype, n_threads, shape)
+        return self._draw(_native.random_gammas, size, start, dtype, n_threads, shape)
 
     @describes_parameters()
     def chis(
@@ -263,7 +263,7 @@ class Stream:
         array([27.13518823, 27.81932247, 28.16216569])
         """
         df = check_positive("df", df)
-        return self._drawn(_native.random_chis, size, start, dtype, n_threads, df)
+        return self._draw(_native.random_chis, size, start, dtype, n_threads, df)
 
     @describes_parameters()
     def cauchys(
@@ -282,7 +282,7 @@ class Stream:
         >>> Stream.from_seed(0).cauchys(3)
         array([ 0.10354598,  0.26669332, -4.54674724])
         """
-        return self._drawn(_native.random_cauchys, size, start, dtype, n_threads)
+        return self._draw(_native.random_cauchys, size, start, dtype, n_threads)
 
     @describes_parameters()
     def students(
@@ -296,8 +296,8 @@ class Stream:
     ) -> NDArray[Any]:
         """Student's t with `df` degrees of freedom, any real df > 0.
 
-        Where a small `df` makes a value larger than the greatest float, it is infinite: for float64
-        hardly ever from df = 0.06 up, for float32 from about df = 0.2 up.
+        Values above the largest float are infinite. This hardly ever happens for df of at least
+        0.06 in float64, and of at least about 0.2 in float32.
 
         Examples
         --------
@@ -306,7 +306,7 @@ class Stream:
         array([-1.75364473,  0.78365513,  0.61899817])
         """
         df = check_positive("df", df)
-        return self._drawn(_native.random_students, size, start, dtype, n_threads, df)
+        return self._draw(_native.random_students, size, start, dtype, n_threads, df)
 
     @describes_parameters(
         size="The number of points, or a shape of points; `dim` is appended to it.",
@@ -335,7 +335,7 @@ class Stream:
         """
         dim = check_integer("dim", dim, 1)
         shape = (*shape_from_size(size), dim)
-        return self._drawn(_native.random_sphere, shape, start, dtype, n_threads, dim)
+        return self._draw(_native.random_sphere, shape, start, dtype, n_threads, dim)
 
     @describes_parameters(
         size="The number of points, or a shape of points; `dim` is appended to it.",
@@ -366,7 +366,7 @@ class Stream:
         """
         dim = check_integer("dim", dim, 1)
         shape = (*shape_from_size(size), dim)
-        return self._drawn(_native.random_ball, shape, start, dtype, n_threads, dim)
+        return self._draw(_native.random_ball, shape, start, dtype, n_threads, dim)
 
     @describes_parameters(dtype="int64 or int32.")
     def integers(
@@ -389,7 +389,7 @@ class Stream:
         kind = check_dtype(dtype, INTEGERS)
         high = check_integer("high", high, 1, 2 ** (8 * kind.itemsize - 1))
         fill = _native.random_integers
-        return self._drawn(fill, size, start, kind, n_threads, high, dtypes=INTEGERS)
+        return self._draw(fill, size, start, kind, n_threads, high, dtypes=INTEGERS)
 
     @describes_parameters(dtype="int64 or int32.")
     def permutation(self, n: int, *, index: int = 0, dtype: DTypeLike = np.int64) -> NDArray[Any]:
@@ -419,7 +419,7 @@ class Stream:
         """A uniform (Haar-distributed) orthogonal matrix of shape (dim, dim), as float64.
 
         Each `index` from 0 to 2**64 - 1 gives an independent one. Unlike the QR decomposition of a
-        normal matrix, whose bits are up to LAPACK, it is the same on every machine. It takes
+        normal matrix, whose bits depend on LAPACK, it is the same on every machine. It takes
         4/3 dim**3 operations (Stewart 1980) and, while it runs, half the memory of the result
         again.
 

@@ -1,4 +1,4 @@
-"""What the native core runs on: threads and instruction sets."""
+"""Threads and instruction sets of the native code."""
 
 from kernelmill.runtime.isa import available_isas, get_isa, set_isa
 from kernelmill.runtime.threads import get_num_threads, set_num_threads

@@ -1,4 +1,4 @@
-"""BLAS with one thread, for products too small to share."""
+"""BLAS with one thread, for products too small for several."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _inside = 0
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Inside, BLAS has one thread in the whole process.
+    """Limit BLAS to one thread, in the whole process, inside the block.
 
-    Threads of BLAS that wait for small pieces of work spin, and keep those of the core, or of other
-    programs, from the CPUs. Several threads may be inside; the last one to leave restores.
+    BLAS threads that wait for small pieces of work spin, and so take CPU time from native code and
+    from other programs. Several threads may enter; the last one to leave restores the limit.
     """
     global _limit, _inside  # noqa: PLW0603 # the setting is one for the whole process
     with _lock:

@@ -1,4 +1,4 @@
-"""Ctrl-C at a moment that leaves nothing half done."""
+"""Deferred interrupts: Ctrl-C between steps that belong together."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["interrupts_deferred"]
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Let SIGINT wait for the end of the block, where what it does, it does then.
+    """Defer SIGINT to the end of the block, where it is then handled as usual.
 
-    For a few lines that change an object in several steps. Python delivers signals to the main
-    thread alone, so nothing is deferred elsewhere; nor where another program than Python
-    handles SIGINT. Blocks may be nested: the outermost one counts.
+    For a few lines that change an object in several steps. Python delivers signals only to the
+    main thread, so nothing is deferred in other threads, nor if SIGINT is ignored or handled
+    outside Python. Blocks may be nested; the outermost one counts.
 
     Examples
     --------

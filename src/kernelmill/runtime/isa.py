@@ -8,12 +8,12 @@ ENVIRONMENT_VARIABLE = "KERNELMILL_ISA"
 
 
 def available_isas() -> list[str]:
-    """Return the instruction sets that this build has and this CPU can run, weakest first.
+    """Return the instruction sets of this build that this CPU supports, weakest first.
 
     Returns
     -------
     list of str
-        A part of ``["baseline", "avx2", "avx512"]``.
+        A subset of ``["baseline", "avx2", "avx512"]``.
 
     Examples
     --------
@@ -40,8 +40,8 @@ def set_isa(name: str) -> None:
     """Use another instruction set from now on, in all threads of the process.
 
     The environment variable ``KERNELMILL_ISA`` does the same when kernelmill is imported. Random
-    coefficients and Walsh-Hadamard transforms are the same to the last bit on all of them; sines,
-    cosines and convolutions agree to rounding.
+    coefficients and Walsh-Hadamard transforms are bit-identical on all of them; sines, cosines and
+    convolutions agree to rounding.
 
     Parameters
     ----------
@@ -60,17 +60,17 @@ def set_isa(name: str) -> None:
     >>> kernelmill.runtime.set_isa("baseline")
     >>> kernelmill.runtime.set_isa(before)
     """
-    _native.set_isa(_checked(name, "instruction set"))
+    _native.set_isa(_check_name(name, "instruction set"))
 
 
 def apply_environment() -> None:
     """Choose the instruction set that ``KERNELMILL_ISA`` names, if it names one."""
     name = os.environ.get(ENVIRONMENT_VARIABLE, "")
     if name:
-        _native.set_isa(_checked(name, f"value of {ENVIRONMENT_VARIABLE}"))
+        _native.set_isa(_check_name(name, f"value of {ENVIRONMENT_VARIABLE}"))
 
 
-def _checked(name: str, what: str) -> str:
+def _check_name(name: str, what: str) -> str:
     available = _native.available_isas()
     if isinstance(name, str) and name.lower() in available:
         return name.lower()

@@ -1,4 +1,4 @@
-"""How many threads the native core uses, for kernelmill's own callers and for threadpoolctl."""
+"""The number of threads that native code uses, also controlled by threadpoolctl."""
 
 import operator
 
@@ -10,8 +10,8 @@ from kernelmill import _native
 def get_num_threads() -> int:
     """Return the number of threads that calls use when they are not given ``n_threads``.
 
-    At first it is the number of CPUs that the process may run on, or ``OMP_NUM_THREADS`` if that
-    is less.
+    The default is the number of CPUs that the process may run on, or ``OMP_NUM_THREADS`` if that
+    is smaller.
 
     Examples
     --------
@@ -25,13 +25,13 @@ def get_num_threads() -> int:
 def set_num_threads(count: int) -> None:
     """Set the number of threads for calls that are not given ``n_threads``.
 
-    Results never depend on it. ``threadpoolctl.threadpool_limits`` sets the same number for the
-    length of a block.
+    Results never depend on it. ``threadpoolctl.threadpool_limits`` sets the same number within
+    a block.
 
     Parameters
     ----------
     count : int
-        At least 1. More than four times the number of CPUs (or 16) counts as that.
+        At least 1. Larger numbers are reduced to four times the number of CPUs, or to 16.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def set_num_threads(count: int) -> None:
 
 
 def resolve_threads(n_threads: int | None) -> int:
-    """Return what the native core takes for an argument ``n_threads``: 0 stands for the default."""
+    """Return the argument ``n_threads`` as native code takes it: 0 stands for the default."""
     return 0 if n_threads is None else _positive(n_threads, "n_threads")
 
 
@@ -58,7 +58,7 @@ def _positive(value: int, name: str) -> int:
     except TypeError:
         raise TypeError(f"{name} must be a positive integer, got {value!r}.") from None
     if count < 1:
-        default = "; leave it out to use the default, all CPUs" if name == "n_threads" else ""
+        default = "; omit it to use the default, all CPUs" if name == "n_threads" else ""
         raise ValueError(f"{name} must be a positive integer, got {count}{default}.")
     return min(count, 2**31 - 1)
 

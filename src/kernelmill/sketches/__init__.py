@@ -3,11 +3,11 @@
 Contents
 --------
 PolynomialSketch
-    Of tensor powers: convolutions of count sketches.
+    Sketches of tensor powers: convolutions of count sketches.
 MaclaurinSketch
     Products of projections to random signs.
 draw_hashes, HASHINGS
-    The buckets and signs that count sketches are made of.
+    The buckets and signs of count sketches.
 """
 
 from kernelmill.sketches.hashing import HASHINGS, draw_hashes

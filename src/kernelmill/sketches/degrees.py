@@ -1,4 +1,4 @@
-"""Which degree of a power series each random feature gets."""
+"""Assignment of the degrees of a power series to random features."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["DEGREE_LAWS", "degree_terms", "feature_weights", "spread_degrees"]
 
 DEGREE_LAWS = ("proportional", "geometric")
 
-# Degrees beyond have a probability below 1e-19 of all, in the law of powers of two.
+# Higher degrees have a probability below 1e-19 of all, when they are drawn with powers of two.
 _GEOMETRIC_DEPTH = 64
 _MOST_TERMS = 1 << 13
 
@@ -22,7 +22,7 @@ _MOST_TERMS = 1 << 13
 def degree_terms(
     kernel: DotProductKernel, law: str, scale: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""The terms :math:`a_n s^n` of the series that are ever drawn, and what they are drawn by.
+    r"""The terms :math:`a_n s^n` of a series that may be drawn, and their probabilities.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def degree_terms(
     if not terms.any():
         raise ValueError(
             f"The terms of {kernel!r} vanish at inner products of {scale:.3g}; scale the data, or "
-            "give a larger radius."
+            "use a larger radius."
         )
     return terms, shares
 
@@ -95,7 +95,7 @@ def spread_degrees(stream: Stream, shares: NDArray[np.float64], count: int) -> N
     places = (np.arange(count) + stream.uniforms(1)[0]) / count * above[-1]
     found = np.minimum(np.searchsorted(above, places, side="right"), shares.size - 1)
     degrees = shares.size - 1 - found
-    # Rounding may have put a place to the very end, after the lowest degree that has a share.
+    # Rounding may place a feature after the lowest degree with a positive share.
     return np.asarray(np.maximum(degrees, int(np.flatnonzero(shares)[0])), np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Which bucket and which sign every coordinate gets in a count sketch."""
+"""Buckets and signs of the coordinates in a count sketch."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def draw_hashes(
     ----------
     stream : Stream
     hashing : {"collision_free", "independent"}
-        "independent": buckets of any two coordinates are independent, and signs of any four, which
-        is what the variance of a count sketch depends on. "collision_free": the coordinates of a
-        sketch have different buckets while ``dim <= length``, else as evenly filled ones as
-        possible; and so have, nearly, the entries of the tensor product, whose buckets are sums of
-        these. Coordinates are put in a random order first; signs are independent altogether.
+        "independent": buckets of any two coordinates are independent, and signs of any four. The
+        variance of a count sketch depends on nothing else. "collision_free": the coordinates of a
+        sketch have different buckets if ``dim <= length``; otherwise buckets are filled as evenly
+        as possible. The entries of the tensor product, whose buckets are sums of these, are spread
+        nearly as evenly. Coordinates are permuted at random; all signs are independent.
     degree, dim, length : int
 
     Returns

@@ -1,4 +1,4 @@
-"""Buckets for tensor products: multiples that keep the sums of buckets apart."""
+"""Multipliers of buckets for which sums of buckets seldom collide."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 __all__ = ["lattice_multipliers"]
 
 _GOLDEN = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: its multiples fill any interval evenly
-_WORK = 1 << 21  # numbers to look at, in all
+_WORK = 1 << 21  # numbers to examine in total
 
 
 def lattice_multipliers(dim: int, length: int, degree: int) -> list[int]:
@@ -19,8 +19,8 @@ def lattice_multipliers(dim: int, length: int, degree: int) -> list[int]:
     If ``dim**degree <= length`` they never do: g_k = dim**k. Otherwise they are powers of one
     generator g that is prime to the length (a Korobov lattice, so that no two values of one u_k
     collide): the one, among some candidates, with the fewest pairs :math:`(u_k, u_l) \ne (v_k,
-    v_l)` of equal :math:`g_k u_k + g_l u_l`, over all k and l. All in integers: the choice is the
-    same on every machine.
+    v_l)` of equal :math:`g_k u_k + g_l u_l`, over all k and l. All arithmetic is in integers, so
+    that the choice is the same on every machine.
     """
     if degree * math.log2(dim) < 63 and dim**degree <= length:
         return [dim**k for k in range(degree)]

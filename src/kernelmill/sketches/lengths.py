@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernelmill import _native
 
-__all__ = ["shifted_to_fast_lengths"]
+__all__ = ["shift_to_fast_lengths"]
 
 
 def _fast_at_most(length: int) -> int:
@@ -14,8 +14,11 @@ def _fast_at_most(length: int) -> int:
     return length
 
 
-def shifted_to_fast_lengths(lengths: list[int]) -> list[int]:
-    """About these lengths, of the same sum: the longest fast ones, the shortest takes the rest."""
+def shift_to_fast_lengths(lengths: list[int]) -> list[int]:
+    """Return lengths close to these, with the same sum.
+
+    All of them have fast transforms, except perhaps the shortest, which takes the rest.
+    """
     order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
     result = list(lengths)
     carry = 0

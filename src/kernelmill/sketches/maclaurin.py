@@ -18,7 +18,7 @@ from kernelmill.sketches.degrees import feature_weights, spread_degrees
 
 __all__ = ["MaclaurinSketch"]
 
-_PROJECTION, _TIMES = 0, 4  # kinds of features as the native core numbers them
+_PROJECTION, _TIMES = 0, 4  # kinds of features as native code numbers them
 _SMALL_PANEL = 16
 _PANEL = 128  # columns: whole panels and tiles of the native core, for both dtypes
 _BLOCK_ELEMENTS = 1 << 19  # of a matrix, drawn at a time
@@ -46,8 +46,8 @@ class MaclaurinSketch:
     stream : Stream
         A vector is a function of it, of j and of l.
     stored : bool
-        Whether the vectors are kept in memory. Otherwise they are drawn again whenever they are
-        needed, some at a time.
+        Whether the vectors are stored. Otherwise they are drawn whenever they are needed, some at a
+        time.
     """
 
     dim: int
@@ -91,12 +91,12 @@ class MaclaurinSketch:
         return np.asarray(signs * np.reshape(scales, (-1, 1)), np.float64)
 
     def _columns_of(self, level: int) -> int:
-        """How many features have more than `level` factors: the first ones."""
+        """The number of features with more than `level` factors; they come first."""
         return int(np.count_nonzero(self.degrees > level))
 
     def _parts(self) -> Iterator[tuple[int, int, int]]:
         """Level, first and last column of what is drawn and multiplied at a time."""
-        # Whole panels of the core, and of its tiles where that is not too much memory.
+        # Whole panels of native code, and whole tiles if that does not take too much memory.
         rows = max(1, _BLOCK_ELEMENTS // self.dim)
         panel = _PANEL if rows >= _PANEL else _SMALL_PANEL
         step = -(-rows // panel) * panel

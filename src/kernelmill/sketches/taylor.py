@@ -1,15 +1,15 @@
-"""How many columns each term of a Taylor series gets."""
+"""Allocation of columns to the terms of a Taylor series."""
 
 from __future__ import annotations
 
 import math
 
-from kernelmill.sketches.lengths import shifted_to_fast_lengths
+from kernelmill.sketches.lengths import shift_to_fast_lengths
 
 __all__ = ["columns_of_degrees"]
 
 _MOST_DEGREES = 64
-_REACH = 1.25  # norms up to so many times the typical one should not suffer from the truncation
+_REACH = 1.25  # norms up to this multiple of the typical one should not suffer from the truncation
 
 
 def columns_of_degrees(
@@ -35,20 +35,20 @@ def columns_of_degrees(
         One column for degree 0, which is exact with it, and at least one for each other degree.
     """
     if degree is not None:
-        best = _shared(square, dim, n_columns, min(degree, n_columns - 1))
+        best = _allocate(square, dim, n_columns, min(degree, n_columns - 1))
     else:
         candidates = range(1 if n_columns > 1 else 0, min(_MOST_DEGREES, n_columns - 1) + 1)
-        shares = (_shared(square, dim, n_columns, last) for last in candidates)
+        shares = (_allocate(square, dim, n_columns, last) for last in candidates)
         best = min(shares, key=lambda columns: _squared_error(square, dim, columns))
     estimated = [n for n in range(2, len(best)) if best[n] < _needed(dim, n)]
     for n, count in zip(
-        estimated, shifted_to_fast_lengths([best[n] for n in estimated]), strict=True
+        estimated, shift_to_fast_lengths([best[n] for n in estimated]), strict=True
     ):
         best[n] = count
     return best
 
 
-def _shared(square: float, dim: int, n_columns: int, degree: int) -> list[int]:
+def _allocate(square: float, dim: int, n_columns: int, degree: int) -> list[int]:
     """Columns in proportion to the standard deviations of the terms, up to where they are exact."""
     left = n_columns - 1
     if degree == 0:
@@ -64,7 +64,7 @@ def _in_proportion(square: float, dim: int, n_columns: int, degrees: range) -> l
     counts = dict.fromkeys(degrees, 1)
     left = n_columns - len(counts)
     open_degrees = [n for n in degrees if _needed(dim, n) > 1]
-    # Rounded, so that the last bits of a machine's exponential function decide on no column.
+    # Rounded, so that the result does not depend on the last bits of the exponential function.
     sizes = {n: float(f"{math.sqrt(_variance(square, n)):.6g}") for n in degrees}
     while left > 0 and open_degrees:
         total = sum(sizes[n] for n in open_degrees)

@@ -1,4 +1,4 @@
-"""What the transforms accept as input and as ``out``, and what they say to the rest."""
+"""Checks of the inputs and outputs of transforms."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ _FLOAT64 = np.dtype(np.float64)
 def as_real(x: ArrayLike, name: str, if_complex: str) -> NDArray[Any]:
     """Return x as an array of float32 or float64 in native byte order, without a copy if it is one.
 
-    float16 becomes float32; booleans and integers become float64. `if_complex` is the advice for
-    those who give complex numbers.
+    float16 becomes float32; booleans and integers become float64. `if_complex` is the remedy
+    suggested for complex numbers.
     """
     if type(x) is np.ndarray and (x.dtype is _FLOAT32 or x.dtype is _FLOAT64):
         return x
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, whose mask would be lost; fill it first.")
     if hasattr(x, "toarray"):
-        raise TypeError(f"{name} is sparse ({type(x).__name__}); give a dense array: .toarray().")
+        raise TypeError(
+            f"{name} is sparse ({type(x).__name__}); convert it to a dense array with .toarray()."
+        )
     array = np.asarray(x)
     kind, size = array.dtype.kind, array.dtype.itemsize
     if kind == "f" and size <= 8:
@@ -41,7 +43,7 @@ def as_real(x: ArrayLike, name: str, if_complex: str) -> NDArray[Any]:
 
 
 def check_axis(axis: object, ndim: int) -> int:
-    """Return the axis as an int if an array of so many dimensions has it."""
+    """Return the axis as an int, if an array of `ndim` dimensions has it."""
     if isinstance(axis, (bool, np.bool_)) or not hasattr(axis, "__index__"):
         raise TypeError(f"axis must be an integer, got {axis!r}.")
     index = int(axis.__index__())
@@ -63,5 +65,5 @@ def check_out(
     if not out.dtype.isnative:
         raise TypeError(f"{name} must be in native byte order, got {out.dtype!r}.")
     if not out.flags.writeable:
-        raise ValueError(f"{name} is read-only; give an array that can be written to, or a copy.")
+        raise ValueError(f"{name} is read-only; pass a writeable array.")
     return out

@@ -14,7 +14,7 @@ from kernelmill import _native
 from kernelmill.runtime.threads import get_num_threads, resolve_threads
 from kernelmill.transforms.arrays import as_real, check_axis, check_out
 
-# Elements that the route through scipy.fft transforms at a time, so that its spectra stay small.
+# Elements that scipy.fft transforms at a time, so that the spectra stay small.
 _BLOCK = 1 << 18
 
 
@@ -30,8 +30,7 @@ def circular_convolve(
 
     .. math:: z_k = \sum_{j=0}^{n-1} x_j \, y_{(k - j) \bmod n};
 
-    for more, the convolution of all of them in one go: the product of their spectra is transformed
-    back once.
+    for more, the convolution of all of them: the product of their spectra is transformed back once.
 
     Parameters
     ----------
@@ -53,10 +52,10 @@ def circular_convolve(
 
     Notes
     -----
-    Lengths that are powers of two are done natively, with two rows of scratch memory a thread and
-    tables of roots of unity, about as large as a row, that stay for the next call; other lengths go
-    through :mod:`scipy.fft`, in blocks of rows, and take several times as long. A row's result does
-    not depend on the other rows. The error, relative to the product of the norms, is a small
+    Lengths that are powers of two run in native code, with two rows of scratch memory per thread
+    and tables of roots of unity, about as large as a row, that are kept for the next call. Other
+    lengths use :mod:`scipy.fft`, in blocks of rows, and take several times as long. The result of a
+    row does not depend on other rows. The error, relative to the product of the norms, is a small
     multiple of the rounding unit, unless the first array is so small that it becomes subnormal when
     divided by its length.
 
@@ -99,13 +98,13 @@ def circular_convolve(
 
 
 def _common_shape(operands: list[NDArray[Any]], axis: int) -> tuple[int, ...]:
-    """Return the shape of the result, or say why there is none."""
+    """Return the shape of the result, or raise an error that explains why there is none."""
     shapes = ", ".join(str(a.shape) for a in operands)
     try:
         shape = np.broadcast_shapes(*(a.shape for a in operands))
     except ValueError:
         raise ValueError(
-            f"The shapes {shapes} do not fit together: the arrays need one length along axis "
+            f"The shapes {shapes} do not match: the arrays need the same length along axis "
             f"{axis} (pad the short ones with zeros), and other axes that broadcast."
         ) from None
     if not shape:
@@ -113,8 +112,8 @@ def _common_shape(operands: list[NDArray[Any]], axis: int) -> tuple[int, ...]:
     from_end = check_axis(axis, len(shape)) - (len(shape) if axis >= 0 else 0)
     if len({a.shape[from_end] if a.ndim >= -from_end else 1 for a in operands}) > 1:
         raise ValueError(
-            f"The arrays must have one length along axis {axis}, got shapes {shapes}; along that "
-            "axis they do not broadcast. Pad the short ones with zeros, or reshape."
+            f"The arrays must have the same length along axis {axis}, got shapes {shapes}; they do "
+            "not broadcast along that axis. Pad the short ones with zeros, or reshape."
         )
     if shape[axis] == 0:
         raise ValueError(f"The arrays are empty along axis {axis}: shapes {shapes}.")
@@ -122,7 +121,7 @@ def _common_shape(operands: list[NDArray[Any]], axis: int) -> tuple[int, ...]:
 
 
 def _simple(operands: list[NDArray[Any]]) -> bool:
-    """Tell whether the arrays can go to the core as they are: the case whose overhead matters."""
+    """Whether native code takes the arrays directly: the case whose overhead matters."""
     first = operands[0]
     if first.ndim == 0 or any(a.shape != first.shape or a.dtype != first.dtype for a in operands):
         return False

@@ -18,7 +18,7 @@ def sincos(
     out: tuple[NDArray[Any], NDArray[Any]] | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sine and cosine of every element, for little more than the price of one of them.
+    """Sine and cosine of every element, for little more than the cost of one of them.
 
     The error is below 2 units in the last place for arguments up to 1e5 in float32 and 1e9 in
     float64; larger ones are correct too, but slower. The sine and cosine of NaN and of infinity
@@ -76,7 +76,7 @@ def sincos(
 
 
 def _share_memory(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """Tell whether two outputs have elements in common; the halves of one matrix have none."""
+    """Whether two outputs share elements; the halves of one matrix do not."""
     try:
         return np.shares_memory(a, b, max_work=100_000)  # type: ignore[arg-type] # a stub too strict
     except np.exceptions.TooHardError:

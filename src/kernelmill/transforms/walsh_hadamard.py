@@ -26,7 +26,7 @@ def fwht(
 
     .. math:: H_1 = (1), \qquad H_{2n} = \begin{pmatrix} H_n & H_n \\ H_n & -H_n \end{pmatrix}.
 
-    :math:`H_n H_n = n I`, so a transform that is normalized is its own inverse.
+    :math:`H_n H_n = n I`, so a normalized transform is its own inverse.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def fwht(
     Notes
     -----
     The result is the same to the last bit on every instruction set, for every number of threads
-    and every memory layout. Scratch memory is at most a few rows a thread, and none for rows that
-    are contiguous. ``normalize`` multiplies the input, which no large value can overflow; values
-    that are subnormal after that multiplication lose digits.
+    and every memory layout. Scratch memory is at most a few rows per thread, and none for
+    contiguous rows. ``normalize`` scales the input, so that large values do not overflow; values
+    that become subnormal lose digits.
 
     Examples
     --------
@@ -91,14 +91,14 @@ def _check_normalize(normalize: object) -> bool:
 
 
 def _explain(x: NDArray[Any], axis: int, out: object) -> None:
-    """Raise the error that the arguments of a failed transform deserve."""
+    """Raise an error that explains why a transform with these arguments failed."""
     if x.ndim == 0:
         raise ValueError("x must have at least one dimension, got a scalar; wrap it in a list.")
     check_axis(axis, x.ndim)
     n = x.shape[axis]
     where = f"(axis {axis} of shape {x.shape})"
     if n == 0:
-        raise ValueError(f"The transformed axis is empty {where}; give at least one element.")
+        raise ValueError(f"The transformed axis must not be empty {where}.")
     if n & (n - 1):
         padded = 1 << (n - 1).bit_length()
         raise ValueError(
