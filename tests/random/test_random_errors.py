@@ -155,9 +155,9 @@ def test_hash_parameters():
 @pytest.mark.parametrize(
     ("indices", "error", "message"),
     [
-        ([0, -1], ValueError, r"indices must lie in \[0, 2\*\*61 - 1\); found -1"),
-        ([2**61 - 1], ValueError, f"found {2**61 - 1}"),
-        (np.array([2**64 - 1], np.uint64), ValueError, f"found {2**64 - 1}"),
+        ([0, -1], ValueError, r"indices must lie in \[0, 2\*\*61 - 1\); got -1"),
+        ([2**61 - 1], ValueError, f"got {2**61 - 1}"),
+        (np.array([2**64 - 1], np.uint64), ValueError, f"got {2**64 - 1}"),
         ([1.0], TypeError, "indices must be integers, got dtype float64"),
         ([True], TypeError, "indices must be integers, got dtype bool"),
         (["a"], TypeError, "indices must be integers"),
@@ -172,7 +172,7 @@ def test_indices(hashed, indices, error, message):
 
 def test_quantiles():
     for p in (-1e-300, 1 + 1e-15, np.nan, np.inf):
-        with pytest.raises(ValueError, match="p must lie between 0 and 1; found"):
+        with pytest.raises(ValueError, match="p must lie between 0 and 1; got"):
             normal_quantile([0.5, p])
     for p in ("a", True, 1j):
         with pytest.raises(TypeError, match="p must be an array of real numbers"):
