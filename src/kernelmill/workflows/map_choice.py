@@ -45,13 +45,13 @@ class MapChoice:
                     "set the parameters of the map",
                 )
             return
-        if self.feature_map not in MAPS:
+        if not isinstance(self.feature_map, str) or self.feature_map not in MAPS:
             known = ", ".join(MAPS)
             raise ArgumentError(
                 f"must be one of {known}, or one of kernelmill's maps, got {self.feature_map!r}",
                 parameter="feature_map",
             )
-        known_options = self._parameters()
+        known_options = map_parameters(self.feature_map)
         for name in ({"kernel"} if self.kernel is not None else set()) | set(self.options):
             if name not in known_options:
                 raise ArgumentError(
@@ -77,7 +77,10 @@ class MapChoice:
                 and parameters["length_scale"] is None
                 and parameters.get("gamma") is None
             )
-        return "length_scale" in self._parameters() and "length_scale" not in self.options
+        return (
+            "length_scale" in map_parameters(self.feature_map)
+            and "length_scale" not in self.options
+        )
 
     def n_components(self, given: int | None, task: str) -> int:
         """The number of features: as given, that of the map, or the default of the task."""
@@ -105,6 +108,3 @@ class MapChoice:
         if length_scale is not None and "length_scale" in made.get_params(deep=False):
             made.set_params(length_scale=length_scale)
         return made
-
-    def _parameters(self) -> set[str]:
-        return set(map_parameters(self.feature_map))
