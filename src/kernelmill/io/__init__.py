@@ -1,17 +1,19 @@
-"""Tables in files of many formats, read in blocks of rows, and written.
+"""Tables in files of many formats, read and written in blocks of rows.
 
 Contents
 --------
 open_table
-    A file, a list of files or a glob pattern as a `Table`.
+    Open a file, a list of files or a glob pattern as a `Table`.
 Table, TableBlock, Column
-    Rows in blocks, in order or shuffled; a block; the name and the kind of a column.
+    Rows in blocks, in order or shuffled; one block; the name and the kind of a column.
 open_writer
-    Columns to a CSV, Parquet, Arrow or NPY file: complete or not at all.
+    Write columns to a CSV, Parquet, Arrow or NPY file, atomically.
 read_svmlight
-    All rows of a svmlight / LIBSVM file as a sparse matrix.
+    Read all rows of a svmlight / LIBSVM file as a sparse matrix.
 TableError
-    What all of them raise: the file, the place in it and what to change.
+    The error of all of them: the problem, with the file and the place in it, and remedies.
+
+The folders hold the formats: `text`, `columnar`, `matrix`, `libsvm`, and `writing`.
 """
 
 from kernelmill.io.errors import TableError

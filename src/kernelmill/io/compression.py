@@ -7,6 +7,7 @@ import gzip
 import os
 import re
 import tempfile
+import weakref
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +18,11 @@ from kernelmill.io.errors import TableError
 
 __all__ = [
     "COMPRESSIONS",
+    "GET_AGAIN",
+    "TemporaryCopy",
     "compression_of",
-    "copying_errors",
-    "decompressed_copy",
+    "copy_errors",
+    "decompress",
     "first_bytes",
     "largest_size",
     "open_stream",
@@ -30,13 +33,15 @@ __all__ = [
 
 COMPRESSIONS = (".gz", ".bz2", ".zst")
 
-# Deflate makes at most 1032 bytes from one; bzip2 and zstandard have no limit worth checking.
+GET_AGAIN = "copy or download the file again"  # the remedy for damaged files
+
+# Deflate expands one byte to at most 1032; bzip2 and Zstandard have no useful limit.
 _LARGEST_RATIO = {".gz": 1032}
 
 _PIECE = 1 << 20
 
 
-# How compressed data begins; names do not always tell.
+# The first bytes of compressed data; file names are not always correct.
 _BEGINNINGS = {
     ".gz": re.compile(rb"\x1f\x8b\x08"),
     ".bz2": re.compile(rb"BZh[1-9]1AY&SY"),
@@ -45,7 +50,7 @@ _BEGINNINGS = {
 
 
 def compression_of(path: Path) -> str | None:
-    """The extension of the compression, by the name or else by the first bytes, or None."""
+    """The extension of the compression, from the name or the first bytes; None if there is none."""
     suffix = path.suffix.lower()
     if suffix in COMPRESSIONS:
         return suffix
@@ -54,9 +59,9 @@ def compression_of(path: Path) -> str | None:
 
 
 def raw_beginning(path: Path) -> bytes:
-    """Some first bytes of the file as it is, none if it cannot be read."""
+    """The first 16 bytes of the file as stored; empty if it cannot be read."""
     try:
-        if not path.is_file():  # opening a pipe would wait for its writer
+        if not path.is_file():  # opening a pipe would block until something is written
             return b""
         with path.open("rb", buffering=0) as stream:
             return stream.read(16) or b""
@@ -65,7 +70,7 @@ def raw_beginning(path: Path) -> bytes:
 
 
 def largest_size(path: Path, n_bytes: int) -> int | None:
-    """The largest size that a file of `n_bytes` can have when it is decompressed, if known."""
+    """An upper bound of the decompressed size of a file of `n_bytes`; None if there is none."""
     compression = compression_of(path)
     if compression is None:
         return n_bytes
@@ -75,21 +80,21 @@ def largest_size(path: Path, n_bytes: int) -> int | None:
 
 @contextmanager
 def open_stream(path: Path) -> Iterator[IO[bytes]]:
-    """The decompressed bytes of a file; what goes wrong in between is an error that names it."""
+    """Open the decompressed bytes of a file; errors become a `TableError` that names it."""
     try:
-        with _opened(path) as stream:
+        with _open(path) as stream:
             yield stream
     except EOFError:
         raise TableError(
-            f"{path} is truncated: the compressed data ends too early; get the file again."
+            f"{path} is truncated: the compressed data ends too early", GET_AGAIN
         ) from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise TableError(f"{path} is not a sound gzip file: {error}; get it again.") from None
+        raise TableError(f"{path} is not a valid gzip file: {error}", GET_AGAIN) from None
     except OSError as error:
-        raise TableError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise TableError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes]:
     compression = compression_of(path)
     if compression == ".gz":
         return cast("IO[bytes]", gzip.open(path, "rb"))
@@ -103,13 +108,13 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def first_bytes(path: Path, count: int) -> bytes:
-    """The first bytes of the decompressed file, at most `count`."""
+    """The first `count` bytes of the decompressed file, or all of them if it is shorter."""
     with open_stream(path) as stream:
         return read_fully(stream, count)
 
 
 def read_fully(stream: Any, count: int) -> bytes:
-    """`count` bytes, or fewer at the end of the stream only."""
+    """Read `count` bytes; fewer only at the end of the stream."""
     piece = stream.read(count)
     if len(piece) in (0, count):
         return cast("bytes", piece)
@@ -122,7 +127,7 @@ def read_fully(stream: Any, count: int) -> bytes:
 
 
 def read_at(stream: IO[bytes], offset: int, count: int) -> bytes:
-    """`count` bytes at a place of a file, or fewer at its end; the file's position stays."""
+    """Read `count` bytes at an offset, fewer at the end of the file; its position is unchanged."""
     pieces = []
     while count > 0 and (piece := os.pread(stream.fileno(), count, offset)):
         pieces.append(piece)
@@ -131,29 +136,40 @@ def read_at(stream: IO[bytes], offset: int, count: int) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def decompressed_copy(path: Path) -> IO[bytes]:
-    """The decompressed bytes in a temporary file without a name, which goes away when closed."""
-    copy = tempfile.TemporaryFile()  # noqa: SIM115  (the caller keeps it)
-    try:
-        with open_stream(path) as stream:
-            while piece := stream.read(_PIECE):
-                with copying_errors(path):
-                    copy.write(piece)
-        with copying_errors(path):
-            copy.flush()
-    except BaseException:
-        copy.close()
-        raise
+class TemporaryCopy:
+    """A temporary file without a name, closed when this object is garbage-collected.
+
+    Attributes
+    ----------
+    stream : file object
+        Can be written, read and positioned.
+    """
+
+    def __init__(self) -> None:
+        self.stream: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        weakref.finalize(self, self.stream.close)
+
+
+def decompress(path: Path) -> TemporaryCopy:
+    """Copy the decompressed bytes of a file to a temporary file."""
+    copy = TemporaryCopy()
+    with open_stream(path) as stream:
+        while piece := stream.read(_PIECE):
+            with copy_errors(path):
+                copy.stream.write(piece)
+    with copy_errors(path):
+        copy.stream.flush()
     return copy
 
 
 @contextmanager
-def copying_errors(path: Path) -> Iterator[None]:
-    """Errors of writing a temporary copy of a file as ones that say where, and what to do."""
+def copy_errors(path: Path) -> Iterator[None]:
+    """Convert errors of writing a temporary copy of a file to a `TableError`."""
     try:
         yield
     except OSError as error:
         raise TableError(
             f"{path} cannot be copied to a temporary file in {tempfile.gettempdir()}: "
-            f"{error.strerror or error}; name a folder with more space by the variable TMPDIR."
+            f"{error.strerror or error}",
+            "set the environment variable TMPDIR to a folder with more space",
         ) from None

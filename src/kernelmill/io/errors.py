@@ -1,12 +1,17 @@
-"""The errors of data files."""
+"""The errors of tables: files that cannot be read or written as asked."""
 
 from __future__ import annotations
+
+from kernelmill.errors import KernelmillError
 
 __all__ = ["NotANumberError", "TableError"]
 
 
-class TableError(ValueError):
-    """A data file is not what it should be; the message says where and what to change.
+class TableError(KernelmillError, ValueError):
+    """A table cannot be read, encoded or written.
+
+    The problem names the file and the place in it. See `kernelmill.errors.KernelmillError` for the
+    parameters and the attribute `message`.
 
     Examples
     --------
@@ -20,24 +25,12 @@ class TableError(ValueError):
 
 
 class NotANumberError(TableError):
-    """A value in a column of numbers is none.
-
-    Attributes
-    ----------
-    what : str
-        The file, the place and the value: the message without what to change.
+    """A value in a numeric column is not a number.
 
     Examples
     --------
+    >>> from kernelmill.io.errors import NotANumberError
     >>> error = NotANumberError("rows.csv, line 3: 'x' is not a number", "correct it")
-    >>> str(error), error.what
-    ("rows.csv, line 3: 'x' is not a number; correct it.", "rows.csv, line 3: 'x' is not a number")
+    >>> error.message.problem
+    "rows.csv, line 3: 'x' is not a number"
     """
-
-    def __init__(self, what: str, move: str) -> None:
-        super().__init__(what, move)
-        self.what = what
-        self._move = move
-
-    def __str__(self) -> str:
-        return f"{self.what}; {self._move}."

@@ -12,19 +12,21 @@ from numpy.typing import NDArray
 from kernelmill.io.table import TableBlock
 from kernelmill.random import Stream
 
-__all__ = ["RowSample", "joined_rows", "taken_rows"]
+__all__ = ["RowSample", "concatenate_rows", "take_rows"]
 
 
 class RowSample:
-    """The rows with the smallest of random numbers that belong to their positions.
+    """A uniform random sample of rows.
 
-    Which rows these are depends on the stream and the number of rows alone, not on the blocks.
+    Each position in the table has a random number; the rows with the smallest ones are kept. The
+    sample depends on the stream and on the number of rows, not on the sizes of the blocks.
 
     Parameters
     ----------
     size : int
-        How many rows to keep.
+        The number of rows to keep.
     stream : Stream
+        The source of the random numbers.
     """
 
     def __init__(self, size: int, stream: Stream) -> None:
@@ -37,12 +39,12 @@ class RowSample:
         self._worst = np.inf
 
     def update(self, block: TableBlock) -> None:
-        """Take in a block."""
+        """Add the rows of a block to those that are sampled from."""
         ranks = self._stream.uniforms(block.n_rows, start=block.first_row)
         chosen = np.flatnonzero(ranks < self._worst)
         if len(chosen) == 0:
             return
-        self._parts.append(_taken(block, chosen))
+        self._parts.append(_take(block, chosen))
         self._rows.append(chosen + block.first_row)
         self._ranks.append(ranks[chosen])
         self._held += len(chosen)
@@ -50,44 +52,44 @@ class RowSample:
             self._prune()
 
     def _prune(self) -> None:
-        block = _joined(self._parts)
+        block = _concatenate(self._parts)
         rows, ranks = np.concatenate(self._rows), np.concatenate(self._ranks)
         if len(ranks) > self.size:
             best = np.sort(np.argpartition(ranks, self.size - 1)[: self.size])
-            block, rows, ranks = _taken(block, best), rows[best], ranks[best]
+            block, rows, ranks = _take(block, best), rows[best], ranks[best]
             self._worst = float(ranks.max())
         self._parts, self._rows, self._ranks = [block], [rows], [ranks]
         self._held = len(ranks)
 
     def rows(self) -> tuple[TableBlock, NDArray[np.int64]]:
-        """The sampled rows as one block, in random order, and their positions in the table."""
+        """Return the sample as one block, in random order, and the positions of its rows."""
         self._prune()
         order = np.argsort(self._ranks[0], kind="stable")
-        return _taken(self._parts[0], order), self._rows[0][order]
+        return _take(self._parts[0], order), self._rows[0][order]
 
 
-def _taken(block: TableBlock, rows: NDArray[Any]) -> TableBlock:
+def _take(block: TableBlock, rows: NDArray[Any]) -> TableBlock:
     labels = None if block.labels is None else block.labels[rows]
-    return TableBlock(taken_rows(block.data, rows), labels, block.file, block.first_row)
+    return TableBlock(take_rows(block.data, rows), labels, block.file, block.first_row)
 
 
-def _joined(blocks: list[TableBlock]) -> TableBlock:
+def _concatenate(blocks: list[TableBlock]) -> TableBlock:
     labels = [block.labels for block in blocks if block.labels is not None]
-    data = joined_rows([block.data for block in blocks])
+    data = concatenate_rows([block.data for block in blocks])
     return TableBlock(
         data, np.concatenate(labels) if labels else None, blocks[0].file, blocks[0].first_row
     )
 
 
-def taken_rows(data: Any, rows: NDArray[Any]) -> Any:
-    """The rows of a record batch, an ndarray or a CSR matrix, as a copy."""
+def take_rows(data: Any, rows: NDArray[Any]) -> Any:
+    """Copy rows of a record batch, an ndarray or a CSR matrix."""
     if isinstance(data, pa.RecordBatch):
         return data.take(pa.array(rows))
     return data[rows]
 
 
-def joined_rows(parts: list[Any]) -> Any:
-    """Parts of one table, one below the other."""
+def concatenate_rows(parts: list[Any]) -> Any:
+    """Concatenate record batches, ndarrays or CSR matrices by rows."""
     if len(parts) == 1:
         return parts[0]
     if isinstance(parts[0], pa.RecordBatch):

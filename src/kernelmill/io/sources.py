@@ -12,33 +12,35 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
+from kernelmill.errors import ArgumentError
 from kernelmill.io.compression import COMPRESSIONS, first_bytes, raw_beginning
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import TableFile
 
-__all__ = ["FORMATS", "detect_format", "file_class", "refuse_unread", "source_files"]
+__all__ = ["FORMATS", "detect_format", "load_file_class", "reject_unsupported", "source_files"]
 
 
 def source_files(source: Any) -> list[Path]:
     """The files of a source, in the order of their rows."""
     if isinstance(source, (str, os.PathLike)):
-        return _each_once(_files_of_one(os.fspath(source)))
-    _refuse_data(source)
+        return _check_distinct(_expand(os.fspath(source)))
+    _reject_data(source)
     if not isinstance(source, Iterable):
         raise TableError(
-            f"source must be a path, a list of paths or a glob pattern, got {source!r}."
+            f"must be a path, a list of paths or a glob pattern, got {source!r}",
+            parameter="source",
         )
     files: list[Path] = []
     for each in source:
         if not isinstance(each, (str, os.PathLike)):
-            raise TableError(f"source must hold paths, got {each!r}.")
-        files += _files_of_one(os.fspath(each))
+            raise TableError(f"must contain paths, got {each!r}", parameter="source")
+        files += _expand(os.fspath(each))
     if not files:
-        raise TableError("source must name at least one file, got an empty list.")
-    return _each_once(files)
+        raise TableError("must name at least one file, got an empty list", parameter="source")
+    return _check_distinct(files)
 
 
-# What people hold in memory, by the type's module and name, and how it becomes a file.
+# Types of data in memory, by module and name, and how to write each to a file.
 _DATA_IN_MEMORY = {
     ("pandas", "DataFrame"): "df.to_parquet('rows.parquet')",
     ("polars", "DataFrame"): "df.write_parquet('rows.parquet')",
@@ -50,8 +52,8 @@ _DATA_IN_MEMORY = {
 }
 
 
-def _refuse_data(source: Any) -> None:
-    """Data in memory is no source; iterating over it would give names of columns or rows."""
+def _reject_data(source: Any) -> None:
+    """Raise an error for data in memory, whose iterator would yield names of columns or rows."""
     kind = type(source)
     package = kind.__module__.partition(".")[0]
     name = "sparse" if kind.__module__.startswith("scipy.sparse") else kind.__name__
@@ -59,73 +61,76 @@ def _refuse_data(source: Any) -> None:
         if source.ndim == 1 and source.dtype.kind in "UO":  # paths
             return
         name = "ndarray"
-    move = _DATA_IN_MEMORY.get((package, name))
-    if move is None and name == "DataFrame":  # of another package
-        move = "df.to_parquet('rows.parquet')"
-    if move is not None:
+    call = _DATA_IN_MEMORY.get((package, name))
+    if call is None and name == "DataFrame":  # of another package
+        call = "df.to_parquet('rows.parquet')"
+    if call is not None:
         article = "an" if kind.__name__ == "ndarray" else "a"
         raise TableError(
-            "source must be a path, a list of paths or a glob pattern, got "
-            f"{article} {kind.__name__}; write it to a file first, such as by {move}."
+            f"must be a path, a list of paths or a glob pattern, got {article} {kind.__name__}",
+            f"write it to a file first, for example with {call}",
+            parameter="source",
         )
 
 
-def _each_once(files: list[Path]) -> list[Path]:
-    """The same files; one that is there twice, maybe by another name, is an error."""
+def _check_distinct(files: list[Path]) -> list[Path]:
+    """The same files; one that occurs twice, maybe by another name, is an error."""
     seen: dict[tuple[int, int], Path] = {}
     for path in files:
         try:
             found = path.stat()
-        except OSError:  # told when it is opened
+        except OSError:  # reported when the file is opened
             continue
         same = seen.setdefault((found.st_dev, found.st_ino), path)
         if same is not path:
             also = "" if same == path else f" (it is the same file as {same})"
             raise TableError(
-                f"{path} is given twice{also}: rows of it would be read twice; give it once."
+                f"{path} is given twice{also}, so its rows would be read twice", "give it once"
             )
     return files
 
 
-def _files_of_one(text: str | bytes) -> list[Path]:
+def _expand(text: str | bytes) -> list[Path]:
+    """The files of one path or pattern."""
     text = os.fsdecode(text)
     path = Path(text)
     if path.is_dir():
-        raise TableError(f"{text} is a folder; {_pattern_for(path)}.")
+        raise TableError(f"{text} is a folder", _suggest_pattern(path))
     if path.exists():  # also a file whose name has brackets
         return [path]
     if glob.has_magic(text):
         found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207  (absolute patterns too)
         files = [Path(each) for each in found if not Path(each).is_dir()]
         if not files:
-            raise TableError(f"no file matches the pattern {text}{_near_names(path)}.")
+            raise TableError(f"no file matches the pattern {text}{_list_similar(path)}")
         return files
     raise TableError(
-        f"{text} does not exist{_near_names(path)}; "
-        "give the path of a file, a list of paths or a glob pattern."
+        f"{text} does not exist{_list_similar(path)}",
+        "give the path of a file, a list of paths or a glob pattern",
     )
 
 
-def _pattern_for(folder: Path) -> str:
-    """Which pattern to give instead of a folder: by its most frequent extension."""
-    extensions = [path.suffix for path in _listed(folder) if path.suffix and path.is_file()]
+def _suggest_pattern(folder: Path) -> str:
+    """The pattern to give instead of a folder, with its most frequent extension."""
+    extensions = [path.suffix for path in _list(folder) if path.suffix and path.is_file()]
     if not extensions:
         return "give the path of a file or a glob pattern"
     common = max(sorted(set(extensions)), key=extensions.count)
     return f"to read the files in it, give a pattern such as '{folder / ('*' + common)}'"
 
 
-def _near_names(path: Path) -> str:
-    names = [each.name for each in _listed(path.parent)]
-    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
-    if not near:
+def _list_similar(path: Path) -> str:
+    """The files in the same folder whose names are similar, in parentheses."""
+    names = [each.name for each in _list(path.parent)]
+    similar = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
+    if not similar:
         if path.parent.is_dir() or glob.has_magic(str(path.parent)):
             return ""
         return f" (there is no folder {path.parent})"
-    return f" (near names in that folder: {', '.join(near)})"
+    return f" (similar names in that folder: {', '.join(similar)})"
 
 
-def _listed(folder: Path) -> list[Path]:
+def _list(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
     except OSError:
@@ -173,15 +178,15 @@ _SVMLIGHT_PAIR = re.compile(rb"(?:\d+|qid):[+-]?[\d.]\S*")
 
 
 def detect_format(path: Path, given: str | None) -> str:
-    """The format of a file: as given, by its extension, or by its first bytes."""
+    """The format of a file: as given, from its extension, or from its first bytes."""
     if given is not None:
         name = _ALIASES.get(given, given)
         if name not in FORMATS:
             known = ", ".join(sorted({*FORMATS, *_ALIASES}))
-            raise TableError(f"format must be one of {known}, got {given!r}.")
-        refuse_unread(path, name)
+            raise ArgumentError(f"must be one of {known}, got {given!r}", parameter="format")
+        reject_unsupported(path, name)
         return name
-    refuse_unread(path, None)
+    reject_unsupported(path, None)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
@@ -189,10 +194,10 @@ def detect_format(path: Path, given: str | None) -> str:
         return "idx"
     if suffixes and suffixes[-1] in _EXTENSIONS:
         return _EXTENSIONS[suffixes[-1]]
-    return _by_content(first_bytes(path, 1 << 16))
+    return _detect_from_content(first_bytes(path, 1 << 16))
 
 
-def _by_content(start: bytes) -> str:
+def _detect_from_content(start: bytes) -> str:
     for magic, name in _MAGIC.items():
         if start.startswith(magic):
             return name
@@ -202,7 +207,7 @@ def _by_content(start: bytes) -> str:
 
 
 def _looks_like_svmlight(start: bytes) -> bool:
-    """The first complete lines are labels and pairs "index:value", and some lines have pairs."""
+    """Whether the first complete lines are labels and pairs "index:value", with some pairs."""
     lines = [line.split(b"#")[0].split() for line in start.split(b"\n")[:-1][:50]]
     lines = [line for line in lines if line]
     labels_are_numbers = all(_LABELS.fullmatch(line[0]) for line in lines)
@@ -210,22 +215,17 @@ def _looks_like_svmlight(start: bytes) -> bool:
     return labels_are_numbers and bool(pairs) and all(map(_SVMLIGHT_PAIR.fullmatch, pairs))
 
 
-def file_class(name: str) -> type[TableFile]:
-    """The class that reads files of a format."""
+def load_file_class(name: str) -> type[TableFile]:
+    """Import the class that reads files of a format."""
     module, _, cls = FORMATS[name].partition(":")
-    try:
-        return cast("type[TableFile]", getattr(import_module(module), cls))
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise TableError(f"files of format {name} cannot be read by this version.") from None
+    return cast("type[TableFile]", getattr(import_module(module), cls))
 
 
 _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _OLD_WORKBOOK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = b"PK\x03\x04"
-_COMPRESSED_NAMES = (".xz", ".lzma", ".7z", ".zip", ".rar", ".lz4", ".br", ".z", ".tgz", ".tar")
-_COMPRESSED_BEGINNINGS = {
+_OTHER_COMPRESSIONS = (".xz", ".lzma", ".7z", ".zip", ".rar", ".lz4", ".br", ".z", ".tgz", ".tar")
+_OTHER_BEGINNINGS = {
     b"\xfd7zXZ\0": "xz",
     b"7z\xbc\xaf\x27\x1c": "7z",
     b"Rar!\x1a\x07": "rar",
@@ -233,54 +233,53 @@ _COMPRESSED_BEGINNINGS = {
 }
 
 
-def refuse_unread(path: Path, given: str | None) -> None:
-    r"""Raise an error for a workbook, an archive or a compression that is not read.
+def reject_unsupported(path: Path, given: str | None) -> None:
+    r"""Raise an error for a workbook, an archive or an unsupported compression.
 
     Parameters
     ----------
     path : Path
         The file.
     given : str or None
-        The format that the user named: then only the file's content counts.
+        The format given by the user, if any: then only the content of the file is examined.
 
     Examples
     --------
     >>> import pathlib, tempfile
-
+    >>> from kernelmill.io.sources import reject_unsupported
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "rows"
     ...     _ = path.write_bytes(b"\xfd7zXZ\0...")
     ...     try:
-    ...         refuse_unread(path, None)
+    ...         reject_unsupported(path, None)
     ...     except ValueError as error:
     ...         print(str(error).replace(folder, ""))
-    /rows is compressed by xz, which is not read; decompress it, or use .gz, .bz2 or .zst.
+    /rows is compressed by xz, which is not supported; decompress it or use .gz, .bz2 or .zst.
     """
     suffix = path.suffix.lower()
     start = raw_beginning(path)
-    members = _members(path) if start.startswith(_ZIP) and given != "npz" else None
+    members = _list_members(path) if start.startswith(_ZIP) and given != "npz" else None
     if (
         (given is None and suffix in _WORKBOOKS)
         or start.startswith(_OLD_WORKBOOK)
-        or (members is not None and any(_is_of_workbook(name) for name in members))
+        or (members is not None and any(_is_workbook_part(name) for name in members))
     ):
-        raise TableError(
-            f"{path} is a workbook: Excel workbooks are not read; save the sheet as CSV."
-        )
+        raise TableError(f"{path} is a workbook, which is not supported", "save the sheet as CSV")
     if members is not None and not any(name.endswith(".npy") for name in members):
-        raise TableError(f"{path} is a zip archive, which is not read; unpack it first.")
-    found = next((n for magic, n in _COMPRESSED_BEGINNINGS.items() if start.startswith(magic)), "")
-    if not found and given is None and suffix in _COMPRESSED_NAMES and members is None:
+        raise TableError(f"{path} is a zip archive, which is not supported", "unpack it first")
+    found = next((n for magic, n in _OTHER_BEGINNINGS.items() if start.startswith(magic)), "")
+    if not found and given is None and suffix in _OTHER_COMPRESSIONS and members is None:
         found = suffix.removeprefix(".")
     if found:
-        known = f"{', '.join(COMPRESSIONS[:-1])} or {COMPRESSIONS[-1]}"
+        supported = f"{', '.join(COMPRESSIONS[:-1])} or {COMPRESSIONS[-1]}"
         raise TableError(
-            f"{path} is compressed by {found}, which is not read; decompress it, or use {known}."
+            f"{path} is compressed by {found}, which is not supported",
+            f"decompress it or use {supported}",
         )
 
 
-def _members(path: Path) -> list[str] | None:
-    """The names in a zip archive; None if it is damaged, which its reader tells."""
+def _list_members(path: Path) -> list[str] | None:
+    """The names in a zip archive; None if it is damaged, which its reader reports."""
     try:
         with zipfile.ZipFile(path) as archive:
             return archive.namelist()
@@ -288,5 +287,5 @@ def _members(path: Path) -> list[str] | None:
         return None
 
 
-def _is_of_workbook(name: str) -> bool:
+def _is_workbook_part(name: str) -> bool:
     return name.startswith("xl/") or name == "content.xml"

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_choice, check_integer
+from kernelmill.errors import ArgumentError, Message
 from kernelmill.io.errors import TableError
-from kernelmill.io.sources import detect_format, file_class, source_files
-from kernelmill.io.table_file import Column, TableFile, TableOptions, index_of_column, places_of
+from kernelmill.io.sources import detect_format, load_file_class, source_files
+from kernelmill.io.table_file import (
+    SAME_COLUMNS,
+    Column,
+    TableFile,
+    TableOptions,
+    compare_columns,
+    enumerate_names,
+    find_column,
+)
 from kernelmill.random import Stream
 
-__all__ = ["Table", "TableBlock", "open_table"]
+__all__ = ["Table", "TableBlock", "open_table", "open_without_header"]
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -36,48 +46,51 @@ def open_table(
 ) -> Table:
     r"""Open files of one format as a table that is read in blocks.
 
-    Text: values may be in double quotes, and hold delimiters, newlines and doubled quotes then.
-    Spaces around values do not count. Empty values, NA, N/A, NaN, nan, null, NULL, None and ? are
-    missing. Files are UTF-8, with or without a byte order mark; lines end in LF, CR LF or CR;
-    empty lines are skipped. The kinds of columns come from the first 4 MiB of the first file:
-    "numeric" if all values are numbers or missing (or at least 95 % of 20 or more different ones
-    are numbers: the others are then errors), "date" if all are dates or times such as
-    2024-05-31, 2024-05-31T12:00:00Z, 12:00 or 31/5/2024, else "category". What is found out is in
-    `Table.notes`.
+    Text: values in double quotes may contain delimiters, newlines and doubled quotes. Spaces around
+    values are ignored. Empty values, NA, N/A, NaN, nan, null, NULL, None and ? are missing. Files
+    are UTF-8, with or without a byte order mark; lines end in LF, CR LF or CR; empty lines are
+    skipped. The kinds of columns are detected from the first 4 MiB of the first file: "numeric" if
+    all values are numbers or missing (or if there are at least 20 different values and 95 % of them
+    are numbers; the others then raise an error), "date" if all values are dates or times such as
+    2024-05-31, 2024-05-31T12:00:00Z, 12:00 or 31/5/2024, else "category". `Table.notes` reports
+    what was detected.
 
     Parameters
     ----------
     source : path, list of paths, or glob pattern
-        The files that a pattern matches are taken in sorted order. All files have the same columns,
-        by name, or the same number of columns where there are no names. The labels of MNIST-like
-        idx files are found by their names, beside the images.
+        Files that match a pattern are read in sorted order. All files must have the same columns,
+        by name, or the same number of columns if they have no names. The labels of MNIST-like idx
+        files are found by their names, in the folder of the images.
     format : str, optional
         "csv", "tsv" or "text", "parquet", "arrow" (IPC files, Feather 2), "npy", "npz" (members X
-        or data, and y or target), "idx" or "svmlight". By default from the extension (also before
-        .gz, .bz2 and .zst), else from the content.
+        or data, and y or target), "idx" or "svmlight". By default it is detected from the extension
+        (also before .gz, .bz2 and .zst), else from the content.
     delimiter : str, optional
-        Of text: one character, or "whitespace" (also " ") for runs of spaces and tabs, which knows
-        no quotes. By default the one of tab, semicolon, bar and comma that gives the same number of
-        values in most of the first lines (200, at most 64 KiB), or whitespace if none of them does.
+        Of text: one character, or "whitespace" (also " ") for runs of spaces and tabs, where quotes
+        have no meaning. By default the one of tab, semicolon, bar and comma that gives the same
+        number of values in most of the first lines (200, at most 64 KiB), or whitespace if none
+        does.
     header : bool, optional
-        Whether the first line of text has names. By default it has, if none of its values is a
-        number or missing (but the first may be empty: row numbers) and either there are numbers or
-        dates in the lines below (most values of a column, among those lines), or, all columns
-        being text, the values of the first line do not occur again in their columns while others
-        do, or there is no other line. Without a header the names are "0", "1", ...
+        Whether the first line of text has the names of the columns. By default this is detected.
+        The first line is a header if none of its values is a number or missing (except that the
+        first may be empty, as above row numbers) and one of these holds: a column below has mostly
+        numbers or dates; all columns are strings, and the values of the first line do not occur
+        again in their columns while other values do; there is no other line. Without a header the
+        names are "0", "1", ...
     categorical, numeric : sequence of str or int
-        Columns, by name or zero-based place, whose kind is given here.
+        Columns, by name or zero-based position, whose kind is given rather than detected.
     skip_rows : int, default=0
-        So many lines at the top of each text file are not read.
+        The number of lines to skip at the top of each text file.
     block_bytes : int, default=8 MiB
         The approximate size of a block in memory.
     n_features : int, optional
-        The number of features of svmlight files; by default the largest index found.
+        The number of features of svmlight files; by default the largest index in them.
     zero_based : bool, optional
-        Whether the indices of svmlight files count from 0; by default if there is an index 0.
+        Whether the indices of svmlight files count from 0; by default they do if the index 0
+        occurs.
     decimal : {".", ","}, optional
         The decimal point of numbers in text. By default a comma if it is not the delimiter and
-        there are columns of numbers such as 1,5 or 1.234,5, but none of numbers such as 1.5.
+        there are columns with numbers such as 1,5 or 1.234,5 and none with numbers such as 1.5.
 
     Returns
     -------
@@ -86,7 +99,7 @@ def open_table(
     Raises
     ------
     TableError
-        A file does not exist, cannot be understood, or has other columns than the first.
+        A file does not exist, is malformed, or has other columns than the first.
 
     Examples
     --------
@@ -99,42 +112,77 @@ def open_table(
     ...     [block.data.to_pydict() for block in table.blocks()]
     [{'0': [1.5, 2.5], '1': ['red', 'blue']}]
     >>> table.notes
-    ['The delimiter is a semicolon.', 'No header was found: columns are numbered from 0.']
+    ['The delimiter is a semicolon.', 'No header was detected: columns are numbered from 0.']
     """
-    if isinstance(block_bytes, bool) or not isinstance(block_bytes, int) or block_bytes < 1:
-        raise TableError(f"block_bytes must be a positive number of bytes, got {block_bytes!r}.")
-    if isinstance(skip_rows, bool) or not isinstance(skip_rows, int) or skip_rows < 0:
-        raise TableError(f"skip_rows must be a number of lines, at least 0, got {skip_rows!r}.")
-    if decimal not in (None, ".", ","):
-        raise TableError(f"decimal must be '.' or ',', got {decimal!r}.")
-    options = TableOptions(
+    options = _make_options(
         delimiter=delimiter,
         header=header,
-        categorical=_names("categorical", categorical),
-        numeric=_names("numeric", numeric),
+        categorical=categorical,
+        numeric=numeric,
         skip_rows=skip_rows,
         block_bytes=block_bytes,
         n_features=n_features,
         zero_based=zero_based,
         decimal=decimal,
     )
+    return _open_files(source, format, options)
+
+
+def open_without_header(
+    source: Source,
+    *,
+    format: str | None = None,  # noqa: A002
+    **options: Any,
+) -> Table:
+    """Open a table as `open_table` does, except that text files have no header by default."""
+    return _open_files(source, format, replace(_make_options(**options), default_header=False))
+
+
+def _make_options(
+    *, categorical: Sequence[str | int] = (), numeric: Sequence[str | int] = (), **others: Any
+) -> TableOptions:
+    options = TableOptions(
+        categorical=_check_columns("categorical", categorical),
+        numeric=_check_columns("numeric", numeric),
+        **others,
+    )
+    check_integer("block_bytes", options.block_bytes, 1)
+    check_integer("skip_rows", options.skip_rows, 0)
+    if options.decimal is not None:
+        check_choice("decimal", options.decimal, (".", ","))
+    return options
+
+
+def _check_columns(parameter: str, given: Sequence[str | int]) -> tuple[str | int, ...]:
+    if isinstance(given, (str, int)):  # one name, not a sequence of letters
+        return (given,)
+    for each in given:
+        if isinstance(each, bool) or not isinstance(each, (str, int)):
+            raise ArgumentError(
+                f"must contain names or numbers of columns, got {each!r}", parameter=parameter
+            )
+    return tuple(given)
+
+
+def _open_files(source: Source, given_format: str | None, options: TableOptions) -> Table:
     paths = source_files(source)
-    found = detect_format(paths[0], format)
-    make = file_class(found)
+    found = detect_format(paths[0], given_format)
+    file_class = load_file_class(found)
     files: list[TableFile] = []
     for path in paths:
-        if path != paths[0] and format is None and (other := detect_format(path, None)) != found:
-            raise TableError(
-                f"{paths[0]} is a file of format {found}, but {path} one of format {other}; "
-                "all files of a table have one format."
-            )
-        files.append(make(path, options, files[0] if files else None))
-    if make.widens:
+        if path != paths[0] and given_format is None:
+            other = detect_format(path, None)
+            if other != found:
+                raise TableError(
+                    f"{paths[0]} is a file of format {found}, but {path} one of format {other}",
+                    "give files of one format",
+                )
+        files.append(file_class(path, options, files[0] if files else None))
+    if file_class.widens:
         width = max(file.n_features or 0 for file in files)
-        if width == 0 and n_features is None:
+        if width == 0 and options.n_features is None:
             raise TableError(
-                f"{paths[0]} has no pair index:value; give a file whose lines have some, such as "
-                "'1 3:0.5'."
+                f"{paths[0]} has no pair index:value", "give a file with lines such as '1 3:0.5'"
             )
         for file in files:
             file.n_features = width
@@ -142,68 +190,44 @@ def open_table(
     return Table(found, files)
 
 
-def _names(option: str, given: Sequence[str | int]) -> tuple[str | int, ...]:
-    if isinstance(given, (str, int)):  # one name is meant, not its letters
-        return (given,)
-    for each in given:
-        if isinstance(each, bool) or not isinstance(each, (str, int)):
-            raise TableError(f"{option} must hold names or numbers of columns, got {each!r}.")
-    return tuple(given)
-
-
 def _check_agreement(files: Sequence[TableFile]) -> None:
+    """Raise an error if the files of a table do not have the same columns."""
     first = files[0]
     for file in files[1:]:
         if file.n_features != first.n_features:
             raise TableError(
                 f"{first.path} has {first.n_features} columns, but {file.path} has "
-                f"{file.n_features}; all files of a table have the same columns."
+                f"{file.n_features}",
+                SAME_COLUMNS,
             )
         if file.carries_labels != first.carries_labels:
-            with_labels, without = (first, file) if first.carries_labels else (file, first)
+            labeled, unlabeled = (first, file) if first.carries_labels else (file, first)
             raise TableError(
-                f"{with_labels.path} has labels, but {without.path} has none; all files of a table "
-                "have labels or none has."
+                f"{labeled.path} has labels, but {unlabeled.path} has none",
+                "give files that all have labels, or none of which has",
             )
         if file.columns != first.columns:
-            raise TableError(column_difference(first, file))
-
-
-def column_difference(first: TableFile, other: TableFile) -> str:
-    """How the columns of two files differ, in words."""
-    ours = {each.name: each.kind for each in first.columns or ()}
-    theirs = {each.name: each.kind for each in other.columns or ()}
-    lacks = [name for name in ours if name not in theirs]
-    extra = [name for name in theirs if name not in ours]
-    differences = [
-        *(f"it lacks {name!r}" for name in lacks[:3]),
-        *(f"it has {name!r} besides" for name in extra[:3]),
-    ]
-    for name, kind in ours.items():
-        if theirs.get(name, kind) != kind:
-            differences.append(f"{name!r} is {theirs[name]} there and {kind} in the first")
-    return (
-        f"{other.path} has other columns than {first.path}: {', '.join(differences[:6])}; all "
-        "files of a table have the same columns."
-    )
+            kinds = {each.name: each.kind for each in file.columns or ()}
+            first_kinds = {each.name: each.kind for each in first.columns or ()}
+            compare_columns(file.path, kinds, first.path, first_kinds)
 
 
 @dataclass(frozen=True)
 class TableBlock:
-    """Some consecutive rows of one file.
+    """Consecutive rows of one file.
 
     Attributes
     ----------
     data : pyarrow.RecordBatch, ndarray or scipy.sparse.csr_array
-        A record batch where the table has columns: numeric ones are float64, categories
-        dictionaries of trimmed strings, and what is missing is null (never NaN). Otherwise the
-        rows as a matrix.
+        A record batch if the table has columns: numeric ones are float64, categories are
+        dictionaries of trimmed strings, and missing values are null (never NaN). Otherwise the rows
+        as a matrix.
     labels : ndarray or None
-        One label per row, where the format carries them.
+        One label per row, if the file carries labels.
     file : Path
         The file.
     first_row : int
-        The number of the first row, counted from 0 over all files.
+        The position of the first row, counted from 0 over all files.
 
     Examples
     --------
@@ -224,13 +248,13 @@ class TableBlock:
     @property
     def n_rows(self) -> int:
         """The number of rows."""
-        return n_rows_of(self.data)
+        return count_rows(self.data)
 
 
 class Table:
-    r"""Files of one format and one set of columns, as rows in blocks; `open_table` makes it.
+    r"""Files of one format with the same columns, read in blocks of rows; see `open_table`.
 
-    Memory is bounded: a pass holds one block and some bytes for each block seen.
+    Memory is bounded: a pass keeps one block and a few bytes for each block read so far.
 
     Attributes
     ----------
@@ -239,17 +263,17 @@ class Table:
     files : tuple of Path
         The files, in the order of their rows.
     columns : tuple of Column or None
-        Names and kinds; None for matrices.
+        Names and kinds; None for a matrix.
     n_features : int or None
         The number of columns of a matrix; None for tables with columns.
     carries_labels : bool
-        Blocks have labels.
+        Whether blocks have labels.
     zero_based : bool or None
         Of svmlight files: whether their indices count from 0.
-    notes : list of str
-        What was found out, in sentences for the user.
+    notes : list of Message or str
+        What was detected and what looks doubtful, for the user.
     n_bytes : int
-        The sizes of the files, added.
+        The total size of the files.
 
     Examples
     --------
@@ -268,20 +292,23 @@ class Table:
     >>> folder.cleanup()
     """
 
-    def __init__(self, format: str, files: Sequence[TableFile], notes: Sequence[str] = ()) -> None:  # noqa: A002
+    def __init__(self, format: str, files: Sequence[TableFile]) -> None:  # noqa: A002
         self.format = format
         self._files = tuple(files)
         first = self._files[0]
         self.files = tuple(file.path for file in files)
         self.columns: tuple[Column, ...] | None = first.columns
-        self._column_places = (
-            None if first.columns is None else places_of([each.name for each in first.columns])
+        self._positions = (
+            None
+            if first.columns is None
+            else enumerate_names([each.name for each in first.columns])
         )
         self.n_features: int | None = first.n_features
         self.carries_labels: bool = first.carries_labels
         self.zero_based: bool | None = first.zero_based
         self.n_bytes: int = sum(file.n_bytes for file in files)
-        self.notes: list[str] = list(dict.fromkeys([*notes, *(n for f in files for n in f.notes)]))
+        by_text = {str(note): note for file in files for note in file.notes}
+        self.notes: list[Message | str] = list(by_text.values())
         # The numbers of rows of the blocks of each file, after its first complete pass.
         self._block_rows: list[list[int] | None] = [None] * len(self._files)
 
@@ -292,19 +319,19 @@ class Table:
 
     @property
     def n_rows(self) -> int | None:
-        """The number of rows: known at once in some formats, else after one complete pass."""
-        counts = [self._rows_of_file(i) for i in range(len(self._files))]
+        """The number of rows; None if it is not known before a complete pass."""
+        counts = [self._count_file_rows(i) for i in range(len(self._files))]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
 
-    def _rows_of_file(self, number: int) -> int | None:
+    def _count_file_rows(self, number: int) -> int | None:
         rows = self._block_rows[number]
         return self._files[number].n_rows if rows is None else sum(rows)
 
     def column_index(self, column: str | int) -> int:
-        r"""The zero-based place of a column, given its name or this place.
+        r"""Return the zero-based position of a column given by its name or position.
 
-        A whole number, or a string of digits that is no column's name, is a place.
+        An integer is a position, and so is a string of digits that is not the name of a column.
 
         Examples
         --------
@@ -317,7 +344,59 @@ class Table:
         >>> table.column_index("town"), table.column_index("1"), table.column_index(1)
         (1, 1, 1)
         """
-        return index_of_column(column, self._column_places, self.n_features, str(self.files[0]))
+        return find_column(column, self._positions, self.n_features, str(self.files[0]))
+
+    def with_kinds(
+        self, *, categorical: Sequence[str | int] = (), numeric: Sequence[str | int] = ()
+    ) -> Table:
+        r"""Return the same table with given kinds for more columns, without reading the files.
+
+        Parameters
+        ----------
+        categorical, numeric : sequence of str or int
+            Columns, by name or zero-based position, in addition to those given before.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from kernelmill.io import open_table
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "people.csv"
+        ...     _ = path.write_text("age,zip\n31,00184\n40,10115\n")
+        ...     table = open_table(path)
+        >>> table.with_kinds(categorical=["zip"]).columns
+        (Column(name='age', kind='numeric'), Column(name='zip', kind='category'))
+        """
+        options = self._files[0].options
+        return self._derive(
+            categorical=(*options.categorical, *_check_columns("categorical", categorical)),
+            numeric=(*options.numeric, *_check_columns("numeric", numeric)),
+        )
+
+    def with_block_bytes(self, block_bytes: int) -> Table:
+        """Return the same table with another size of blocks, without reading the files.
+
+        Examples
+        --------
+        >>> import numpy as np, pathlib, tempfile
+        >>> from kernelmill.io import open_table
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "rows.npy"
+        ...     np.save(path, np.ones((4, 2)))
+        ...     [block.n_rows for block in open_table(path).with_block_bytes(48).blocks()]
+        [3, 1]
+        """
+        return self._derive(block_bytes=check_integer("block_bytes", block_bytes, 1))
+
+    def _derive(self, **changes: Any) -> Table:
+        files: list[TableFile] = []
+        for number, file in enumerate(self._files):
+            options = replace(file.options, **changes)
+            derived = file.with_options(options, files[0] if files else None)
+            derived.n_rows = self._count_file_rows(number)  # neither change affects it
+            files.append(derived)
+        _check_agreement(files)
+        return Table(self.format, files)
 
     def check_unchanged(self) -> None:
         """Raise a `TableError` if a file is not the one that was opened."""
@@ -325,56 +404,56 @@ class Table:
             file.check_unchanged()
 
     def blocks(self, seed: int | None = None) -> Iterator[TableBlock]:
-        """All blocks, in order or, with a seed, in an order drawn from it.
+        """Iterate over all blocks, in order or, with a seed, in random order.
 
-        Every pass gives the same blocks. The first shuffled order needs the places of the blocks:
-        if no complete pass was made before, one is made now. Compressed text and matrices, and
-        Parquet files with row groups larger than a block, are then copied once, decompressed, to a
-        temporary file without a name (in the folder that TMPDIR names).
+        Every pass gives the same blocks. The first pass in random order needs the positions of the
+        blocks in the files; if there was no complete pass before, it makes one. Compressed text and
+        matrices, and Parquet files with row groups larger than a block, are then decompressed once
+        to a temporary file without a name (in the folder given by the variable TMPDIR).
 
         Parameters
         ----------
         seed : int, optional
-            The seed of the order, of a `kernelmill.random.Stream`.
+            The seed of the `kernelmill.random.Stream` that determines the order.
 
         Raises
         ------
         TableError
-            A file is malformed, or it is not the same as before.
+            A file is malformed or has changed.
         """
-        return self._in_order() if seed is None else self._shuffled(seed)
+        return self._read_in_order() if seed is None else self._read_shuffled(seed)
 
-    def _in_order(self) -> Iterator[TableBlock]:
+    def _read_in_order(self) -> Iterator[TableBlock]:
         first_row = 0
         for number, file in enumerate(self._files):
             rows: list[int] = []
             file.check_unchanged()
             for data, labels in file.blocks():
                 yield TableBlock(data, labels, file.path, first_row)
-                rows.append(n_rows_of(data))
+                rows.append(count_rows(data))
                 first_row += rows[-1]
             file.check_unchanged()
             self._block_rows[number] = rows
 
-    def _shuffled(self, seed: int) -> Iterator[TableBlock]:
+    def _read_shuffled(self, seed: int) -> Iterator[TableBlock]:
         for file in self._files:
             file.prepare_random_access()
         if any(rows is None for rows in self._block_rows):
-            for _ in self._in_order():
+            for _ in self._read_in_order():
                 pass
-        places: list[tuple[TableFile, int, int]] = []
+        blocks: list[tuple[TableFile, int, int]] = []
         first_row = 0
         for file, rows in zip(self._files, self._block_rows, strict=True):
             for number, count in enumerate(rows or ()):
-                places.append((file, number, first_row))
+                blocks.append((file, number, first_row))
                 first_row += count
-        for place in Stream.from_seed(seed).substream("blocks").permutation(len(places)):
-            file, number, first_row = places[place]
+        for position in Stream.from_seed(seed).substream("blocks").permutation(len(blocks)):
+            file, number, first_row = blocks[position]
             file.check_unchanged()
             data, labels = file.block(number)
             yield TableBlock(data, labels, file.path, first_row)
 
 
-def n_rows_of(data: Any) -> int:
-    """The rows of a record batch or a matrix."""
+def count_rows(data: Any) -> int:
+    """The number of rows of a record batch or a matrix."""
     return int(data.shape[0]) if hasattr(data, "shape") else int(data.num_rows)

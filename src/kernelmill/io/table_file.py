@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import os
 import stat
@@ -13,18 +14,23 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
+from kernelmill.errors import Message, Remedy
 from kernelmill.io.errors import TableError
 
 __all__ = [
     "Column",
     "TableFile",
     "TableOptions",
-    "given_kinds",
-    "index_of_column",
-    "overridden_kinds",
-    "places_of",
+    "compare_columns",
+    "enumerate_names",
+    "find_column",
+    "resolve_kinds",
+    "set_kinds",
     "unique_names",
 ]
+
+LARGEST_EXACT = 2**53  # float64 represents all integers up to this one
+SAME_COLUMNS = "give files with the same columns"
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How to read; the arguments of `open_table` of the same names."""
+    """How to read a table: the arguments of `open_table` with the same names."""
 
     delimiter: str | None = None
     header: bool | None = None
@@ -55,26 +61,29 @@ class TableOptions:
     n_features: int | None = None
     zero_based: bool | None = None
     decimal: str | None = None
+    default_header: bool | None = None  # of text files, where `header` is None
 
 
 class TableFile(ABC):
-    """A file of some format, opened; blocks of it can be read again and again.
+    """An opened file; its blocks can be read any number of times.
 
-    A class of a format is called with the path, the options and the first file of the table (None
-    for the first), whose decisions (types of columns, delimiter) hold for all. It reads no more
-    than it needs to know columns, and keeps no file open between passes.
+    The class of a format is called with the path, the options and the first file of the table (None
+    for the first), whose delimiter and kinds of columns apply to all files. The constructor
+    inspects the file: it reads no more than is necessary to know the columns, and leaves no file
+    open. Then `configure` applies the options that need no further look at the file, so that
+    `with_options` can change them.
 
     Attributes
     ----------
     path, columns, n_features, carries_labels, notes, n_bytes
-        As in `Table`.
+        See `Table`.
     zero_based : bool or None
         Of formats with indices: whether they count from 0.
     n_rows : int or None
-        The number of rows, where it is cheaply known.
+        The number of rows, if it is known without reading them.
     """
 
-    # Files may differ in the number of features, and the table has the largest.
+    # Files may differ in the number of features; the table has the largest.
     widens: ClassVar[bool] = False
 
     columns: tuple[Column, ...] | None = None
@@ -86,115 +95,148 @@ class TableFile(ABC):
     def __init__(self, path: Path, options: TableOptions, first: Self | None) -> None:
         self.path = path
         self.options = options
-        self.notes: list[str] = []
-        self._state = _state(path)
+        self.notes: list[Message | str] = []
+        self._state = _read_state(path)
         self.n_bytes = self._state[0]
 
     @abstractmethod
+    def configure(self, first: Self | None) -> None:
+        """Apply the kinds of columns and the block size in `options`, without reading the file."""
+
+    def with_options(self, options: TableOptions, first: Self | None) -> Self:
+        """The same file with other kinds of columns or another block size; it is not read."""
+        other = copy.copy(self)
+        other.options = options
+        other.configure(first)
+        return other
+
+    @abstractmethod
     def blocks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
-        """All blocks in order, (data, labels); none of them is empty."""
+        """Yield all blocks in order as (data, labels); none of them is empty."""
 
     def prepare_random_access(self) -> None:  # noqa: B027  (nothing to do for most)
-        """Called before the first call of `block`, and before the pass that precedes it."""
+        """Prepare for calls of `block`; called before the pass that precedes them."""
 
     @abstractmethod
     def block(self, number: int) -> tuple[Any, NDArray[Any] | None]:
-        """One block again; a complete pass of `blocks` was made before."""
+        """Read one block again; a complete pass of `blocks` has been made before."""
 
     def check_unchanged(self) -> None:
         """Raise an error if the file is not the one that was opened."""
-        if _state(self.path) != self._state:
-            raise TableError(
-                f"{self.path} changed while it was being read; start again when it is complete."
-            )
+        if _read_state(self.path) != self._state:
+            raise self.changed()
+
+    def changed(self) -> TableError:
+        """The error for a file that was modified after it was opened."""
+        return TableError(
+            f"{self.path} changed while it was being read", "start again when it is complete"
+        )
 
 
-def _state(path: Path) -> tuple[int, int, int]:
+def _read_state(path: Path) -> tuple[int, int, int]:
     try:
         found = os.stat(path)  # noqa: PTH116  (one call, and the errors of the system)
     except OSError as error:
-        raise TableError(f"{path} cannot be read: {error.strerror}.") from None
+        raise TableError(f"{path} cannot be read: {error.strerror}") from None
     if not stat.S_ISREG(found.st_mode):
-        raise TableError(f"{path} must be a regular file, as it is read more than once.")
+        raise TableError(f"{path} must be a regular file, because it is read more than once")
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
-def places_of(names: Sequence[str]) -> dict[str, int]:
-    """The place of each name."""
-    return {name: place for place, name in enumerate(names)}
+def enumerate_names(names: Sequence[str]) -> dict[str, int]:
+    """The position of each name."""
+    return {name: position for position, name in enumerate(names)}
 
 
-def index_of_column(
-    column: str | int, places: Mapping[str, int] | None, n_features: int | None, source: str
+def find_column(
+    column: str | int, positions: Mapping[str, int] | None, n_features: int | None, source: str
 ) -> int:
-    """The place of a column, or an error that lists what there is."""
-    width = n_features if places is None else len(places)
-    if isinstance(column, str) and places is not None and column in places:
-        return places[column]
+    """The position of a column given by name or position; the error lists the existing ones."""
+    width = n_features if positions is None else len(positions)
+    if isinstance(column, str) and positions is not None and column in positions:
+        return positions[column]
     is_number = isinstance(column, int) and not isinstance(column, bool)
     if is_number or (isinstance(column, str) and column.isascii() and column.isdigit()):
-        place = int(column)
-        if width is None or 0 <= place < width:
-            return place
+        position = int(column)
+        if width is None or 0 <= position < width:
+            return position
         raise TableError(
-            f"column {column} must be between 0 and {width - 1}: {source} has {width} columns."
+            f"column {column} must be between 0 and {width - 1}: {source} has {width} columns"
         )
     if not isinstance(column, str):
-        raise TableError(f"a column must be a name or a zero-based number, got {column!r}.")
-    if places is None:
+        raise TableError(f"a column must be a name or a zero-based number, got {column!r}")
+    if positions is None:
         raise TableError(
-            f"{source} is a matrix, its columns have no names; give a zero-based number, "
-            f"got {column!r}."
+            f"{source} is a matrix whose columns have no names, got {column!r}",
+            "give the zero-based number of the column",
         )
-    names = list(places)
-    near = difflib.get_close_matches(column, names, n=3, cutoff=0.5)
+    names = list(positions)
+    similar = difflib.get_close_matches(column, names, n=3, cutoff=0.5)
     lower = [name for name in names if name.lower() == column.lower()]
-    shown = list(dict.fromkeys(lower + near)) or list(names[:10])
-    dots = ", ..." if not (lower or near) and len(names) > 10 else ""
-    listed = ", ".join(repr(name) for name in shown) + dots
-    kind = "near names are" if lower or near else "its columns are"
-    raise TableError(f"{source} has no column {column!r}; {kind} {listed}.")
+    problem = f"{source} has no column {column!r}"
+    if lower or similar:
+        listed = ", ".join(map(repr, dict.fromkeys(lower + similar)))
+        raise TableError(problem, f"use a column with a similar name: {listed}")
+    dots = ", ..." if len(names) > 10 else ""
+    raise TableError(problem, f"use one of its columns: {', '.join(map(repr, names[:10]))}{dots}")
 
 
-def unique_names(given: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Names for columns: the given ones where they differ, and notes on the others."""
+def unique_names(given: Sequence[str]) -> tuple[tuple[str, ...], list[Message | str]]:
+    """Make the names of columns unique; return them with notes on those that were changed."""
     names: list[str] = []
-    notes = []
+    notes: list[Message | str] = []
     taken, used = set(given), set[str]()
-    for place, name in enumerate(given):
+    for position, name in enumerate(given):
         unique = name
         if name == "" or name in used:
-            unique = f"{name}_{place}" if name else str(place)
+            unique = f"{name}_{position}" if name else str(position)
             while unique in taken:
                 unique += "_"
             taken.add(unique)
-            what = f"has the name {name!r} again" if name else "has no name"
-            notes.append(f"Column {place} {what}; it is called {unique!r}.")
+            what = f"repeats the name {name!r}" if name else "has no name"
+            notes.append(f"Column {position} {what}; it is called {unique!r}.")
         names.append(unique)
         used.add(unique)
     return tuple(names), notes
 
 
-def given_kinds(
-    names: Sequence[str],
-    categorical: Sequence[str | int],
-    numeric: Sequence[str | int],
-    source: str,
-) -> dict[str, str]:
+def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> dict[str, str]:
     """The kinds that the user gives, by the names of columns."""
-    by_name = places_of(names)
-    places = {
-        kind: {index_of_column(each, by_name, None, source) for each in given}
-        for kind, given in (("category", categorical), ("numeric", numeric))
+    by_name = enumerate_names(names)
+    positions = {
+        kind: {find_column(each, by_name, None, source) for each in given}
+        for kind, given in (("category", options.categorical), ("numeric", options.numeric))
     }
-    both = sorted(places["category"] & places["numeric"])
+    both = sorted(positions["category"] & positions["numeric"])
     if both:
+        name = names[both[0]]
         raise TableError(
-            f"column {names[both[0]]!r} must be in categorical or in numeric, got it in both."
+            f"column {name!r} must be categorical or numeric, got both",
+            Remedy("name it in one of the two", categorical=..., numeric=...),
         )
-    return {names[place]: kind for kind, each in places.items() for place in each}
+    return {names[position]: kind for kind, each in positions.items() for position in each}
 
 
-def overridden_kinds(kinds: Mapping[str, str], given: Mapping[str, str]) -> tuple[Column, ...]:
-    """The columns, with the kinds that the user gives."""
+def set_kinds(kinds: Mapping[str, str], given: Mapping[str, str]) -> tuple[Column, ...]:
+    """The columns with their kinds, those in `given` before the detected ones."""
     return tuple(Column(name, given.get(name, kind)) for name, kind in kinds.items())
+
+
+def compare_columns(
+    path: Path, columns: Mapping[str, str], first_path: Path, first: Mapping[str, str]
+) -> None:
+    """Raise an error if the columns of a file, name to kind, are not those of the first file."""
+    lacking = [name for name in first if name not in columns]
+    extra = [name for name in columns if name not in first]
+    differences = [
+        *(f"column {name!r} is missing" for name in lacking[:3]),
+        *(f"column {name!r} is additional" for name in extra[:3]),
+    ]
+    for name, kind in first.items():
+        if columns.get(name, kind) != kind:
+            differences.append(f"{name!r} is {columns[name]} there and {kind} in the first")
+    if differences:
+        raise TableError(
+            f"{path} has other columns than {first_path}: {', '.join(differences[:6])}",
+            SAME_COLUMNS,
+        )

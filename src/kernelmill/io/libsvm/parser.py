@@ -11,15 +11,16 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill import _native
+from kernelmill.errors import Remedy
 from kernelmill.io.errors import TableError
 
 __all__ = [
     "LARGEST_INDEX",
+    "Buffers",
     "RowCollector",
-    "Space",
     "SvmlightRows",
     "SvmlightText",
-    "csr_of_increasing",
+    "make_csr",
     "parse_rows",
 ]
 
@@ -28,31 +29,37 @@ LARGEST_INDEX = 2**31 - 1
 _BLANKS = b" \t\r\n#"
 _SHOWN = 32
 
-_COMPLAINTS = {
+# The problem and remedies for each name that the native parser reports.
+_PROBLEMS: dict[str, tuple[str, ...]] = {
     "label": (
-        "a line must start with a label that is a finite number, got {token}; write classes as "
-        "numbers, such as 1 and 2"
+        "a line must start with a label that is a finite number, got {token}",
+        "write classes as numbers, such as 1 and 2",
     ),
     "several_labels": (
-        "a row must have one label, got {token}; of several labels, keep one in each of several "
-        "files"
+        "a row must have one label, got {token}",
+        "write one file for each label",
     ),
-    "no_label": "a line must start with a label, got {token}; put a number before it, such as 0",
-    "index": "an index must be a whole number from 0 on, got {token}; write pairs such as 3:0.5",
-    "negative_index": "an index must be 0 or more, got {token}",
+    "no_label": (
+        "a line must start with a label, got {token}",
+        "put a number before it, such as 0",
+    ),
+    "index": (
+        "an index must be a non-negative integer, got {token}",
+        "write pairs such as 3:0.5",
+    ),
+    "negative_index": ("an index must be 0 or more, got {token}",),
     "order": (
-        "the indices of a row must increase, got {token} after {before}; sort the pairs of each "
-        "row, and keep one of those with the same index"
+        "the indices of a row must increase, got {token} after {before}",
+        "sort the pairs of each row, and keep one of those with the same index",
     ),
-    "colon": "an index must be followed by a colon and a value, as in 3:0.5, got {token}",
+    "colon": ("an index must be followed by a colon and a value, as in 3:0.5, got {token}",),
     "value": (
-        "a value must be a finite number, got {token}; replace it (a pair that is left out counts "
-        "as 0)"
+        "a value must be a finite number, got {token}",
+        "replace it",
+        "leave the pair out, which stands for 0",
     ),
-    "large_value": (
-        "a value must be in the range of {dtype}, got {token}; scale the feature{or_float64}"
-    ),
-    "separator": "a blank or the end of the line must follow a number, got {token}",
+    "large_value": ("a value must be in the range of {dtype}, got {token}", "scale the feature"),
+    "separator": ("a space or the end of the line must follow a number, got {token}",),
 }
 
 
@@ -69,9 +76,9 @@ class SvmlightText:
     first_line : int
         The number of the first line, from 1.
     n_features : int or None
-        The width that the user asked for, for error messages.
+        The width given by the user, for error messages.
     largest_index : int
-        Larger ones are errors.
+        Larger indices are errors.
     """
 
     text: bytes | bytearray | memoryview
@@ -83,7 +90,7 @@ class SvmlightText:
 
 @dataclass(frozen=True)
 class SvmlightRows:
-    """Rows in compressed form, with indices as they are in the file."""
+    """Rows in compressed form, with the indices of the file."""
 
     labels: NDArray[np.float64]
     data: NDArray[Any]
@@ -94,22 +101,22 @@ class SvmlightRows:
     largest: int
 
     def matrix(self, n_features: int, zero_based: bool) -> Any:
-        """A `scipy.sparse.csr_array`; it takes over the arrays."""
+        """Convert to a `scipy.sparse.csr_array`, which uses the same memory."""
         if not zero_based:
             np.subtract(self.indices, 1, out=self.indices)
-        return csr_of_increasing(self.data, self.indices, self.indptr, n_features)
+        return make_csr(self.data, self.indices, self.indptr, n_features)
 
 
-def csr_of_increasing(data: Any, indices: Any, indptr: Any, n_features: int) -> Any:
-    """A `scipy.sparse.csr_array` of rows whose indices increase."""
+def make_csr(data: Any, indices: Any, indptr: Any, n_features: int) -> Any:
+    """Make a `scipy.sparse.csr_array` of rows whose indices increase."""
     shape = (len(indptr) - 1, n_features)
     matrix = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
-    matrix.has_canonical_format = True  # saves a pass over the indices later on
+    matrix.has_canonical_format = True  # saves a pass over the indices later
     return matrix
 
 
-class Space:
-    """Arrays to parse into, as large as the largest text so far needed."""
+class Buffers:
+    """Arrays to parse into, as large as the largest text so far requires."""
 
     def __init__(self, dtype: Any) -> None:
         self._dtype = dtype
@@ -128,8 +135,8 @@ class Space:
         return self._labels, self._starts, self._indices, self._values
 
 
-def parse_rows(source: SvmlightText, dtype: Any, space: Space | None = None) -> SvmlightRows:
-    r"""The rows of complete lines.
+def parse_rows(source: SvmlightText, dtype: Any, buffers: Buffers | None = None) -> SvmlightRows:
+    r"""Parse complete lines.
 
     Parameters
     ----------
@@ -137,13 +144,13 @@ def parse_rows(source: SvmlightText, dtype: Any, space: Space | None = None) -> 
         The lines.
     dtype : float32 or float64
         The type of the values; each is rounded to it once.
-    space : Space, optional
-        Arrays to parse into, if the rows are needed only until the next text is parsed.
+    buffers : Buffers, optional
+        Arrays to reuse, if the rows are needed only until the next text is parsed.
 
     Raises
     ------
     TableError
-        A line is not as it should be; names the file, the line and the column, from 1.
+        A line is malformed; the message names the file, the line and the column, from 1.
 
     Examples
     --------
@@ -154,54 +161,58 @@ def parse_rows(source: SvmlightText, dtype: Any, space: Space | None = None) -> 
     (array([ 1., -1.]), array([2, 7], dtype=int32))
     """
     bounds = _native.svmlight_bounds(source.text)
-    labels, starts, indices, values = (space or Space(dtype)).arrays(*bounds)
+    labels, starts, indices, values = (buffers or Buffers(dtype)).arrays(*bounds)
     rows, entries, lines, smallest, largest, problem, position, column = _native.svmlight_parse(
         source.text, source.largest_index, labels, starts, indices, values
     )
     if problem != "none":
         place = f"{source.path}, line {source.first_line + lines}, column {column + 1}"
-        raise TableError(f"{place}: {_complaint(source, problem, position, np.dtype(dtype))}.")
+        raise explain(source, place, problem, position, np.dtype(dtype))
     return SvmlightRows(
-        labels=_fitted(labels, rows),
-        data=_fitted(values, entries),
-        indices=_fitted(indices, entries),
-        indptr=_fitted(starts, rows + 1),
+        labels=_shorten(labels, rows),
+        data=_shorten(values, entries),
+        indices=_shorten(indices, entries),
+        indptr=_shorten(starts, rows + 1),
         n_lines=lines,
         smallest=smallest,
         largest=largest,
     )
 
 
-def _fitted(array: NDArray[Any], count: int) -> NDArray[Any]:
-    """The front of an array, which keeps the rest of it in memory only if that is short."""
+def _shorten(array: NDArray[Any], count: int) -> NDArray[Any]:
+    """The beginning of an array; the rest is kept in memory only if it is short."""
     return array[:count] if 2 * count >= len(array) else array[:count].copy()
 
 
-def _complaint(source: SvmlightText, problem: str, position: int, dtype: np.dtype[Any]) -> str:
+def explain(
+    source: SvmlightText, place: str, problem: str, position: int, dtype: np.dtype[Any]
+) -> TableError:
+    """The error for a problem that the native parser reports at a position of the text."""
+    token = _find_token(source.text, position)
     if problem == "large_index":
-        token = _token(source.text, position)
+        limit = f"{place}: an index must be at most {source.largest_index}"
         if source.largest_index == LARGEST_INDEX:
-            return f"an index must be at most {LARGEST_INDEX}, got {token}"
+            return TableError(f"{limit}, got {token}")
         if source.n_features is None:
-            return (
-                f"an index must be at most {source.largest_index}, as one vector with more "
-                f"features takes more than 1 GiB, got {token}; correct it, or number the features "
-                "without gaps"
+            return TableError(
+                f"{limit}, because a vector with more features takes more than 1 GiB, got {token}",
+                "correct it",
+                "number the features without gaps",
             )
-        return (
-            f"an index must be at most {source.largest_index} for n_features="
-            f"{source.n_features}, got {token}; give a larger n_features, or none"
+        return TableError(
+            f"{limit} for {source.n_features} features, got {token}",
+            Remedy("allow more features", n_features=...),
         )
-    return _COMPLAINTS[problem].format(
-        token=_token(source.text, position),
-        before=_token(source.text, _end_of_token_before(source.text, position)),
-        dtype=dtype,
-        or_float64=", or read it as float64" if dtype == np.float32 else "",
-    )
+    texts = _PROBLEMS[problem]
+    if problem == "large_value" and dtype == np.float32:
+        texts += ("read the values as float64",)
+    before = _find_token(source.text, _find_end_before(source.text, position))
+    text, *remedies = (each.format(token=token, before=before, dtype=dtype) for each in texts)
+    return TableError(f"{place}: {text}", *remedies)
 
 
-def _token(text: bytes | bytearray | memoryview, position: int) -> str:
-    """What stands at a position, from blank to blank, as a short string in quotes."""
+def _find_token(text: bytes | bytearray | memoryview, position: int) -> str:
+    """The token at a position, from blank to blank, as a short string in quotes."""
     front = bytes(text[max(0, position - _SHOWN) : position])
     start = max((front.rfind(blank) for blank in _BLANKS), default=-1) + 1
     whole = front[start:]
@@ -213,7 +224,7 @@ def _token(text: bytes | bytearray | memoryview, position: int) -> str:
     return repr(whole.decode("ascii", "backslashreplace")).replace("\\\\", "\\")
 
 
-def _end_of_token_before(text: bytes | bytearray | memoryview, position: int) -> int:
+def _find_end_before(text: bytes | bytearray | memoryview, position: int) -> int:
     """The last byte of the token before the one that starts at `position`."""
     while position > 0 and bytes(text[position - 1 : position]) in (b" ", b"\t"):
         position -= 1
@@ -221,7 +232,7 @@ def _end_of_token_before(text: bytes | bytearray | memoryview, position: int) ->
 
 
 class RowCollector:
-    r"""Copies rows behind each other into arrays that grow: all is in memory once.
+    r"""Concatenates rows in arrays that grow in place: the data are in memory once.
 
     Examples
     --------
@@ -244,20 +255,20 @@ class RowCollector:
         self._values = _GrowingArray(dtype)
 
     def add(self, rows: SvmlightRows) -> None:
-        """Take in rows; their arrays may be used again."""
+        """Append rows; their arrays may be reused afterwards."""
         self._ends.extend(rows.indptr[1:], plus=self._values.used)
         self._labels.extend(rows.labels)
         self._indices.extend(rows.indices)
         self._values.extend(rows.data)
 
     def finish(self, n_features: int, zero_based: bool) -> tuple[Any, NDArray[np.float64]]:
-        """A CSR array and the labels; nothing can be added after that."""
+        """Return a CSR array and the labels; nothing can be added afterwards."""
         ends, indices, values = self._ends.finish(), self._indices.finish(), self._values.finish()
         indptr = np.zeros(len(ends) + 1, np.int32 if len(values) <= LARGEST_INDEX else np.int64)
         indptr[1:] = ends
         if not zero_based:
             indices -= 1
-        return csr_of_increasing(values, indices, indptr, n_features), self._labels.finish()
+        return make_csr(values, indices, indptr, n_features), self._labels.finish()
 
 
 class _GrowingArray:
@@ -268,7 +279,7 @@ class _GrowingArray:
     def extend(self, values: NDArray[Any], plus: int = 0) -> None:
         end = self.used + len(values)
         if end > len(self._array):
-            # The C library moves the pages of large arrays rather than their bytes.
+            # For large arrays the C library remaps pages instead of copying bytes.
             self._array.resize(max(end, len(self._array) * 5 // 4), refcheck=False)
         self._array[self.used : end] = values
         if plus:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from kernelmill.arguments import check_integer
+from kernelmill.errors import ArgumentError
 from kernelmill.io.compression import open_stream
 from kernelmill.io.errors import TableError
 from kernelmill.io.libsvm.parser import (
     LARGEST_INDEX,
-    Space,
+    Buffers,
     SvmlightRows,
     SvmlightText,
     parse_rows,
@@ -24,31 +26,31 @@ __all__ = [
     "Numbering",
     "Place",
     "SvmlightPass",
-    "line_pieces",
+    "split_lines",
 ]
 
-# One vector of so many float64 takes 1 GiB; wider tables are most likely damaged ones.
+# A vector of this number of float64 takes 1 GiB; a wider table is most likely damaged.
 LARGEST_WIDTH = 2**27
 
 
 @dataclass
 class IndexRange:
-    """The smallest and the largest index seen so far; nothing was seen if they are in disorder."""
+    """The smallest and the largest index seen so far; smallest > largest if there is none."""
 
     smallest: int = LARGEST_INDEX
     largest: int = -1
 
     def include(self, smallest: int, largest: int) -> None:
-        """Take in those of more rows."""
+        """Extend the range by that of more rows."""
         self.smallest = min(self.smallest, smallest)
         self.largest = max(self.largest, largest)
 
 
 @dataclass(frozen=True)
 class Numbering:
-    """What the user said of indices: nothing, or the number of features or the first index.
+    """What the user specifies about indices: the number of features, the first index, or nothing.
 
-    Without a word, indices count from 0 if the index 0 occurs, otherwise from 1 as LIBSVM has it.
+    By default indices count from 0 if the index 0 occurs, otherwise from 1 as in LIBSVM.
 
     Examples
     --------
@@ -61,50 +63,45 @@ class Numbering:
 
     n_features: int | None = None
     zero_based: bool | None = None
-    widest: int | None = None  # more features are an error, unless the user asked for them
+    widest: int | None = None  # more features are an error, unless `n_features` is given
 
     def __post_init__(self) -> None:
-        n_features, zero_based = self.n_features, self.zero_based
-        if zero_based is not None and not isinstance(zero_based, bool):
-            raise TableError(f"zero_based must be True, False or None, got {zero_based!r}.")
-        if n_features is None:
-            return
-        if isinstance(n_features, bool) or not isinstance(n_features, int) or n_features < 0:
-            raise TableError(
-                f"n_features must be a whole number of columns, at least 0, got {n_features!r}."
+        if self.zero_based is not None and not isinstance(self.zero_based, bool):
+            raise ArgumentError(
+                f"must be True, False or None, got {self.zero_based!r}", parameter="zero_based"
             )
-        if n_features > LARGEST_INDEX:
-            raise TableError(f"n_features must be at most {LARGEST_INDEX}, got {n_features}.")
+        if self.n_features is not None:
+            check_integer("n_features", self.n_features, 0, LARGEST_INDEX)
 
     def zero_based_in(self, seen: IndexRange) -> bool:
-        """Whether indices count from 0, if these are all there are."""
+        """Whether indices count from 0, if `seen` is the range of all of them."""
         return seen.smallest == 0 if self.zero_based is None else self.zero_based
 
     def width_of(self, seen: IndexRange) -> int:
-        """The number of features, if these are all the indices there are."""
+        """The number of features, if `seen` is the range of all indices."""
         if self.n_features is not None:
             return self.n_features
         return max(0, seen.largest + self.zero_based_in(seen))
 
     def limit(self, zero_based: bool) -> int:
-        """The largest index that may occur."""
+        """The largest index that is allowed."""
         if self.n_features is not None:
             return self.n_features - zero_based
         return LARGEST_INDEX if self.widest is None else self.widest - zero_based
 
 
-# A line is in memory as a whole; this one would have some twenty million entries.
+# A line is in memory as a whole; one of this size has about twenty million entries.
 LONGEST_LINE = 1 << 28
 
 
-def line_pieces(
+def split_lines(
     stream: IO[bytes], piece_bytes: int, path: Path, longest_line: int = LONGEST_LINE
 ) -> Iterator[tuple[int, int, memoryview]]:
-    r"""Where a piece starts, its length in the stream, and the piece itself, which ends with \n.
+    r"""Yield the offset of a piece, its length in the stream, and the piece, which ends with \n.
 
     Pieces have at most `piece_bytes` bytes, or twice the length of their first line if that is
-    more. A last line without an end gets one, which does not count in the length. The memory of a
-    piece is used again for the next one.
+    more. A last line without a line end gets one, which is not counted in the length. The memory
+    of a piece is reused for the next one.
 
     Examples
     --------
@@ -112,19 +109,20 @@ def line_pieces(
     >>> from pathlib import Path
 
     >>> stream = io.BytesIO(b"1 2:3\n4\n5 6:7")
-    >>> [(start, size, bytes(p)) for start, size, p in line_pieces(stream, 9, Path("rows.svm"))]
+    >>> [(start, size, bytes(p)) for start, size, p in split_lines(stream, 9, Path("rows.svm"))]
     [(0, 8, b'1 2:3\n4\n'), (8, 5, b'5 6:7\n')]
     """
     start, filled = 0, 0
-    buffer = bytearray(piece_bytes + 1)  # one byte more, for the end of the last line
+    buffer = bytearray(piece_bytes + 1)  # one more byte, for the end of the last line
     while True:
-        at_end, filled = _fill(stream, buffer, filled)
+        at_end, filled = _fill_buffer(stream, buffer, filled)
         cut = filled if at_end else buffer.rfind(b"\n", 0, filled) + 1
         if cut == 0 and not at_end:
             if filled > longest_line:
                 raise TableError(
-                    f"{path} has a line of more than {longest_line} bytes, from byte {start + 1} "
-                    "on; is it a text file with one row to a line?"
+                    f"{path} has a line of more than {longest_line} bytes, starting at byte "
+                    f"{start + 1}",
+                    "check that this is a text file with one row per line",
                 )
             larger = bytearray(2 * (len(buffer) - 1) + 1)
             larger[:filled] = memoryview(buffer)[:filled]
@@ -145,8 +143,8 @@ def line_pieces(
             buffer = buffer[:filled] + bytearray(size - filled)
 
 
-def _fill(stream: Any, buffer: bytearray, filled: int) -> tuple[bool, int]:
-    """Fill the buffer but for its last byte; whether the stream ended, and how full it is."""
+def _fill_buffer(stream: Any, buffer: bytearray, filled: int) -> tuple[bool, int]:
+    """Fill all but the last byte of the buffer; whether the stream ended, and how full it is."""
     view = memoryview(buffer)
     while filled < len(buffer) - 1:
         count = stream.readinto(view[filled:-1])
@@ -161,7 +159,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a piece of text is: its first byte, its length, the number of its first line."""
+    """The position of a piece of text: its first byte, length and first line."""
 
     start: int
     length: int
@@ -170,16 +168,16 @@ class Place:
 
 @dataclass(frozen=True)
 class SvmlightPass:
-    """How the text of a file is read: in pieces of which size, to values of which type.
+    """One pass over the text of a file, in pieces.
 
     Attributes
     ----------
     path : Path
         The file.
     numbering : Numbering
-        What the user said of indices.
+        What the user specifies about indices.
     zero_based : bool
-        What is known of them in this pass: where it is False they may still start with 0.
+        What is known in this pass; while it is False, the index 0 is still accepted.
     piece_bytes : int
         The size of a piece of text.
     dtype : dtype
@@ -192,20 +190,20 @@ class SvmlightPass:
     piece_bytes: int
     dtype: Any
 
-    def pieces(self, space: Space | None = None) -> Iterator[tuple[Place, SvmlightRows]]:
-        """All rows, piece by piece; with a `space`, they hold until the next piece."""
+    def pieces(self, buffers: Buffers | None = None) -> Iterator[tuple[Place, SvmlightRows]]:
+        """Yield all rows, piece by piece; with `buffers`, they are valid until the next piece."""
         line = 1
         with open_stream(self.path) as stream:
-            for start, length, text in line_pieces(stream, self.piece_bytes, self.path):
+            for start, length, text in split_lines(stream, self.piece_bytes, self.path):
                 place = Place(start, length, line)
-                rows = self.parse(text, place, space)
+                rows = self.parse(text, place, buffers)
                 line += rows.n_lines
                 yield place, rows
 
-    def parse(self, text: Any, place: Place, space: Space | None = None) -> SvmlightRows:
-        """The rows of a piece of text; the mark at the front of some files is left out."""
+    def parse(self, text: Any, place: Place, buffers: Buffers | None = None) -> SvmlightRows:
+        """Parse a piece of text; the byte order mark of some files is skipped."""
         if place.start == 0 and text[:3] == _BYTE_ORDER_MARK:
             text = text[3:]
         limit = self.numbering.limit(self.zero_based)
         source = SvmlightText(text, self.path, place.line, self.numbering.n_features, limit)
-        return parse_rows(source, self.dtype, space)
+        return parse_rows(source, self.dtype, buffers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,24 +11,33 @@ from typing import IO, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from kernelmill.io.compression import compression_of, decompressed_copy, open_stream, read_fully
+from kernelmill.arguments import check_dtype
+from kernelmill.errors import Remedy
+from kernelmill.io.compression import (
+    TemporaryCopy,
+    compression_of,
+    decompress,
+    open_stream,
+    read_fully,
+)
 from kernelmill.io.errors import TableError
-from kernelmill.io.libsvm.parser import RowCollector, Space, SvmlightRows
+from kernelmill.io.libsvm.parser import Buffers, RowCollector, SvmlightRows
 from kernelmill.io.libsvm.reader import LARGEST_WIDTH, IndexRange, Numbering, Place, SvmlightPass
 from kernelmill.io.table_file import TableFile, TableOptions
 
 __all__ = ["SvmlightFile", "read_svmlight"]
 
 _PIECE_BYTES = 256 << 10  # text and rows of a piece stay in the cache
-_LARGEST_PIECE = 1 << 30  # the core counts the entries of a piece in 31 bits
+_LARGEST_PIECE = 1 << 30  # the C++ core counts the entries of a piece in 31 bits
 
 
 class SvmlightFile(TableFile):
     r"""A file whose lines are ``label [qid:n] index:value ... # comment``.
 
-    Opening reads the file once, to know the number of features and whether the indices count from 0
-    or from 1: from 0 if the index 0 occurs, in this or another file of the table. Blocks are CSR
-    arrays of float64 and come from about `block_bytes` of text. Groups (``qid:n``) are passed over.
+    The constructor reads the file once, for the number of features and to detect whether the
+    indices count from 0 or from 1: from 0 if the index 0 occurs in this or another file of the
+    table. Blocks are CSR arrays of float64 of about `block_bytes` of text. Groups (``qid:n``) are
+    ignored.
 
     Attributes
     ----------
@@ -64,28 +72,31 @@ class SvmlightFile(TableFile):
         self.carries_labels = True
         self._numbering = Numbering(options.n_features, options.zero_based, LARGEST_WIDTH)
         self._seen = IndexRange()
-        self._places: list[Place] = []  # of the pieces of text that have rows
-        self._copy: IO[bytes] | None = None
+        self._copy: TemporaryCopy | None = None
         self._scan()
         self._table: list[SvmlightFile] = [] if first is None else first._table
         self._table.append(self)
         self._agree()
+        self.configure(first)
+
+    def configure(self, first: Self | None) -> None:
+        """Forget the positions of blocks; the numbering of the indices does not depend on them."""
+        self._places: list[Place] = []  # of the pieces of text that have rows
 
     def _pass(self, zero_based: bool) -> SvmlightPass:
         size = min(self.options.block_bytes, _LARGEST_PIECE)
         return SvmlightPass(self.path, self._numbering, zero_based, size, np.float64)
 
     def _scan(self) -> None:
+        """Read the file for the number of its rows and the range of its indices."""
         n_rows = 0
-        for place, rows in self._pass(bool(self._numbering.zero_based)).pieces(Space(np.float64)):
-            if len(rows.labels):
-                self._places.append(place)
+        for _, rows in self._pass(bool(self._numbering.zero_based)).pieces(Buffers(np.float64)):
             n_rows += len(rows.labels)
             self._seen.include(rows.smallest, rows.largest)
         self.n_rows = n_rows
 
     def _agree(self) -> None:
-        """Numbering and width, for all files of the table that are open so far."""
+        """Set the numbering and the width of all files of the table that are open so far."""
         seen = IndexRange()
         for file in self._table:
             seen.include(file._seen.smallest, file._seen.largest)
@@ -99,42 +110,39 @@ class SvmlightFile(TableFile):
                 file.notes = [f"Indices count from {1 - zero_based}, since the index 0 {why}."]
 
     def blocks(self) -> Iterator[tuple[Any, NDArray[Any]]]:
-        """All blocks in order: a CSR array of float64, and its labels."""
-        for _, rows in self._pass(bool(self.zero_based)).pieces():
+        """Yield CSR arrays of float64 with their labels, in order, and store their positions."""
+        places = []
+        for place, rows in self._pass(bool(self.zero_based)).pieces():
             if len(rows.labels):
-                yield self._block(rows)
+                places.append(place)
+                yield self._make_block(rows)
+        self._places = places
 
-    def _block(self, rows: SvmlightRows) -> tuple[Any, NDArray[Any]]:
+    def _make_block(self, rows: SvmlightRows) -> tuple[Any, NDArray[Any]]:
         assert self.n_features is not None
         first = 0 if self.zero_based else 1
         if rows.smallest < first or rows.largest >= first + self.n_features:
-            raise self._changed()
+            raise self.changed()
         return rows.matrix(self.n_features, bool(self.zero_based)), rows.labels
 
-    def _changed(self) -> TableError:
-        return TableError(
-            f"{self.path} changed while it was being read; start again when it is complete."
-        )
-
     def prepare_random_access(self) -> None:
-        """Decompress a compressed file into a temporary file without a name."""
+        """Decompress the file to a temporary file, once."""
         if self._copy is None and compression_of(self.path) is not None:
-            self._copy = decompressed_copy(self.path)
-            weakref.finalize(self, self._copy.close)
+            self._copy = decompress(self.path)
 
     def block(self, number: int) -> tuple[Any, NDArray[Any]]:
-        """One block again."""
+        """Read a block at its stored position."""
         place = self._places[number]
         if self._copy is not None:
-            text = _read_at(self._copy, place)
+            text = _read_at(self._copy.stream, place)
         else:
             with open_stream(self.path) as stream:
                 text = _read_at(stream, place)
         if len(text) != place.length:
-            raise self._changed()
+            raise self.changed()
         if not text.endswith(b"\n"):
             text += b"\n"
-        return self._block(self._pass(bool(self.zero_based)).parse(text, place))
+        return self._make_block(self._pass(bool(self.zero_based)).parse(text, place))
 
 
 def read_svmlight(
@@ -150,9 +158,9 @@ def read_svmlight(
     ----------
     path : path
         The file. Its lines are ``label [qid:n] index:value ... # comment``, with increasing
-        indices; groups (``qid:n``) are passed over.
+        indices; groups (``qid:n``) are ignored.
     n_features : int, optional
-        The number of columns; by default as many as the largest index needs.
+        The number of columns; by default it follows from the largest index.
     dtype : {float32, float64}
         The type of the values, to which each is rounded once.
     zero_based : bool, optional
@@ -168,7 +176,7 @@ def read_svmlight(
     Raises
     ------
     TableError
-        The file cannot be read, or a line is malformed: names the line and the column.
+        The file cannot be read, or a line is malformed; the message names the line and the column.
 
     Examples
     --------
@@ -182,15 +190,13 @@ def read_svmlight(
     (array([[0.5, 0. , 2. ],
            [0. , 1. , 0. ]], dtype=float32), array([ 1., -1.]))
     """
-    real = np.dtype(dtype)
-    if real not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise TableError(f"dtype must be float32 or float64, got {dtype!r}.")
+    real = check_dtype(dtype, ("float32", "float64"))
     numbering = Numbering(n_features, zero_based)
-    # While it is not known where the indices start, both are allowed for.
+    # Until it is known where the indices start, both numberings are accepted.
     reading = SvmlightPass(Path(path), numbering, bool(zero_based), _PIECE_BYTES, real)
     seen = IndexRange()
     collector = RowCollector(real)
-    for _, rows in reading.pieces(Space(real)):
+    for _, rows in reading.pieces(Buffers(real)):
         collector.add(rows)
         seen.include(rows.smallest, rows.largest)
     found = numbering.zero_based_in(seen)
@@ -199,14 +205,14 @@ def read_svmlight(
 
 
 def _check_numbering(reading: SvmlightPass, seen: IndexRange) -> None:
-    """Refuse indices that do not fit to where they start, which was known only after a pass."""
+    """Raise an error for indices that do not agree with the numbering, known after a pass."""
     if seen.smallest == 0 and not reading.zero_based:
         raise TableError(
-            f"{reading.path} has the index 0, but zero_based=False says that indices count from 1; "
-            "leave zero_based out."
+            f"{reading.path} has the index 0, but its indices should count from 1",
+            Remedy("let the numbering be detected", zero_based=None),
         )
     if seen.largest > reading.numbering.limit(reading.zero_based):
-        for _ in reading.pieces(Space(reading.dtype)):  # the error names the line
+        for _ in reading.pieces(Buffers(reading.dtype)):  # the error names the line
             pass
 
 

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from kernelmill.io.compression import compression_of, largest_size, open_stream, read_fully
+from kernelmill.io.compression import (
+    GET_AGAIN,
+    compression_of,
+    largest_size,
+    open_stream,
+    read_fully,
+)
 from kernelmill.io.errors import TableError
 from kernelmill.io.matrix.matrix_file import MatrixFile, RawArray
 
@@ -22,16 +28,17 @@ _MOST_DIMENSIONS = 8
 class IdxFile(MatrixFile):
     """Images as rows; train-images-idx3-ubyte has its labels in train-labels-idx1-ubyte."""
 
-    def arrays(self) -> tuple[RawArray, RawArray | None]:
-        """The images and the labels."""
+    def find_arrays(self) -> tuple[RawArray, RawArray | None]:
+        """Find the images and the labels."""
         images = _read_header(self.path, self.n_bytes)
         if len(images.shape) < 2:
             raise TableError(
-                f"{self.path} has one number per row, like labels; give the file of the images."
+                f"{self.path} has one number per row, as files of labels have",
+                "give the file of the images",
             )
-        labels_path = _labels_beside(self.path)
+        labels_path = _find_labels(self.path)
         if labels_path is None:
-            self.notes.append(f"No file of labels was found beside {self.path.name}.")
+            self.notes.append(f"There is no file of labels for {self.path.name} in its folder.")
             return images, None
         labels = _read_header(labels_path, labels_path.stat().st_size)
         self.notes.append(f"The labels are in {labels_path.name}.")
@@ -42,16 +49,16 @@ def _read_header(path: Path, n_bytes: int) -> RawArray:
     with open_stream(path) as stream:
         magic = read_fully(stream, 4)
         if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _TYPES:
-            raise TableError(f"{path} is not an IDX file: it begins with {magic!r}.")
+            raise TableError(f"{path} is not an IDX file: it begins with {magic!r}")
         n_dimensions = magic[3]
         if not 1 <= n_dimensions <= _MOST_DIMENSIONS:
             raise TableError(
-                f"{path} is not a sound IDX file: {n_dimensions} dimensions, expected 1 to "
-                f"{_MOST_DIMENSIONS}."
+                f"{path} is not a valid IDX file: {n_dimensions} dimensions, expected 1 to "
+                f"{_MOST_DIMENSIONS}"
             )
         sizes = read_fully(stream, 4 * n_dimensions)
     if len(sizes) < 4 * n_dimensions:
-        raise TableError(f"{path} is truncated: it ends in its header; get the file again.")
+        raise TableError(f"{path} is truncated: it ends in its header", GET_AGAIN)
     shape = struct.unpack(f">{n_dimensions}I", sizes)
     dtype = np.dtype(_TYPES[magic[2]])
     offset = 4 + len(sizes)
@@ -62,18 +69,18 @@ def _read_header(path: Path, n_bytes: int) -> RawArray:
 
 def _check_size(path: Path, shape: tuple[int, ...], needed: int, n_bytes: int) -> None:
     if math.prod(shape[1:]) == 0:
-        raise TableError(f"{path} is not a sound IDX file: its rows are empty, shape {shape}.")
+        raise TableError(f"{path} is not a valid IDX file: its rows are empty, shape {shape}")
     limit = largest_size(path, n_bytes)
     exact = compression_of(path) is None
     if limit is not None and (needed > limit or (exact and needed != limit)):
         has = f"it has {n_bytes}" if exact else f"{n_bytes} compressed ones cannot hold that"
         raise TableError(
-            f"{path} is damaged: shape {shape} in its header needs {needed} bytes, but {has}; get "
-            "the file again."
+            f"{path} is damaged: shape {shape} in its header needs {needed} bytes, but {has}",
+            GET_AGAIN,
         )
 
 
-def _labels_beside(path: Path) -> Path | None:
+def _find_labels(path: Path) -> Path | None:
     name, changes = re.subn(r"images([-.])idx\d", r"labels\1idx1", path.name)
     if changes != 1:
         return None

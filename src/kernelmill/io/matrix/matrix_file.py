@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
-import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -15,109 +13,108 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.io.compression import copying_errors, read_at, read_fully
+from kernelmill.io.compression import GET_AGAIN, TemporaryCopy, copy_errors, read_at, read_fully
 from kernelmill.io.errors import TableError
-from kernelmill.io.table_file import TableFile, TableOptions
+from kernelmill.io.table_file import LARGEST_EXACT, TableFile, TableOptions
 
-__all__ = ["MatrixFile", "RawArray", "RawRows", "check_matrix", "check_options_of_matrices"]
+__all__ = ["MatrixFile", "RawArray", "RawRows", "check_matrix"]
 
-_LARGEST_EXACT = 2**53
+_PIECE = 1 << 20  # bytes copied at once
 
 
 class MatrixFile(TableFile):
-    """A file of rows of numbers; formats tell where they are by `arrays`."""
+    """A file with rows of numbers; a format implements `find_arrays`."""
 
     def __init__(self, path: Path, options: TableOptions, first: MatrixFile | None) -> None:
         super().__init__(path, options, first)
-        check_options_of_matrices(path, options)
-        matrix, labels = self.arrays()
+        matrix, labels = self.find_arrays()
         self.n_rows = matrix.shape[0]
         self.n_features = int(np.prod(matrix.shape[1:]))
         self.carries_labels = labels is not None
         if labels is not None and labels.shape != (self.n_rows,):
             raise TableError(
                 f"{path} has {self.n_rows} rows, but {labels.path} has labels of shape "
-                f"{labels.shape}; give one label for each row."
+                f"{labels.shape}",
+                "give one label for each row",
             )
         self._matrix = RawRows(matrix)
         self._labels = None if labels is None else RawRows(labels)
-        self._block_rows = max(1, options.block_bytes // max(1, matrix.row_bytes))
+        self.configure(first)
+
+    def configure(self, first: MatrixFile | None) -> None:
+        """Set the rows per block; reject options that have no meaning for a matrix."""
+        for name in ("delimiter", "header", "categorical", "numeric", "skip_rows", "decimal"):
+            if getattr(self.options, name) not in (None, (), 0):
+                raise TableError(
+                    f"is for tables with columns, but {self.path} holds a matrix", parameter=name
+                )
+        self._block_rows = max(1, self.options.block_bytes // max(1, self._matrix.array.row_bytes))
 
     @abstractmethod
-    def arrays(self) -> tuple[RawArray, RawArray | None]:
-        """Where the matrix and the labels are, checked against the size of the file."""
+    def find_arrays(self) -> tuple[RawArray, RawArray | None]:
+        """Find the matrix and the labels, checked against the size of the file."""
 
     def blocks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
-        """Matrices with labels, in order."""
-        rows = map(self._checked, self._matrix.blocks(self._block_rows))
+        """Yield matrices with labels, in order."""
+        rows = map(self._check_exact, self._matrix.blocks(self._block_rows))
         if self._labels is None:
             yield from ((block, None) for block in rows)
         else:
             yield from zip(rows, self._labels.blocks(self._block_rows), strict=True)
 
     def prepare_random_access(self) -> None:
-        """Decompress, once."""
+        """Decompress the arrays to temporary files, once."""
         self._matrix.prepare_random_access()
         if self._labels is not None:
             self._labels.prepare_random_access()
 
     def block(self, number: int) -> tuple[Any, NDArray[Any] | None]:
-        """A block by its number."""
+        """Read a block again."""
         assert self.n_rows is not None
         first = number * self._block_rows
         count = min(self._block_rows, self.n_rows - first)
         labels = None if self._labels is None else self._labels.rows(first, count)
-        return self._checked(self._matrix.rows(first, count)), labels
+        return self._check_exact(self._matrix.rows(first, count)), labels
 
-    def _checked(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """The same rows, if float64 can tell all their numbers apart."""
+    def _check_exact(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the rows; raise an error for integers that float64 may not represent."""
         if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8:
-            large = (rows > _LARGEST_EXACT) | (rows < -_LARGEST_EXACT)
+            large = (rows > LARGEST_EXACT) | (rows < -LARGEST_EXACT)
             if large.any():
                 row, column = np.argwhere(large)[0]
                 raise TableError(
-                    f"{self.path}: column {column} has whole numbers beyond 2**53, such as "
-                    f"{rows[row, column]}, of which float64 would make one of several different "
-                    "ones; save smaller numbers, or a table with columns (Parquet) and give "
-                    "the column as categorical."
+                    f"{self.path}: column {column} has integers beyond 2**53, such as "
+                    f"{rows[row, column]}, which float64 cannot tell from their neighbours",
+                    "save smaller numbers",
+                    "save a table with columns (Parquet), and read the column as categories",
                 )
         return rows
 
 
-def check_options_of_matrices(path: Path, options: TableOptions) -> None:
-    """Refuse options that mean nothing for a matrix, rather than ignore them."""
-    for name in ("delimiter", "header", "categorical", "numeric", "skip_rows", "decimal"):
-        if getattr(options, name) not in (None, (), 0):
-            raise TableError(f"{name} is for tables with columns, but {path} holds a matrix.")
-
-
 def check_matrix(path: Path, what: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Refuse what is not a two-dimensional array of real numbers."""
+    """Raise an error for what is not a two-dimensional array of real numbers."""
     if dtype.hasobject:
         raise TableError(
-            f"{path}: {what} holds Python objects, which are not read, as that may run code; save "
-            "numbers, such as by array.astype(float)."
+            f"{path}: {what} holds Python objects, which are not read because that may run code",
+            "save numbers, for example with array.astype(float)",
         )
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
-        raise TableError(f"{path}: {what} must hold real numbers, got dtype {dtype}.")
+        raise TableError(f"{path}: {what} must hold real numbers, got dtype {dtype}")
     if len(shape) != 2:
         raise TableError(
-            f"{path}: {what} must have two dimensions, rows and columns, got shape {shape}."
+            f"{path}: {what} must have two dimensions, rows and columns, got shape {shape}"
         )
     if shape[1] == 0:
-        raise TableError(f"{path}: {what} must have at least one column, got shape {shape}.")
-
-
-_PIECE = 1 << 20
+        raise TableError(f"{path}: {what} must have at least one column, got shape {shape}")
 
 
 @dataclass(frozen=True)
 class RawArray:
-    """Where the numbers of an array are; shape and size were checked against the file's size."""
+    """The position of an array in a file, whose shape was checked against the size of the file."""
 
     path: Path
     open: Callable[[], AbstractContextManager[IO[bytes]]]
-    seekable: bool  # bytes can be read at any place; else from the beginning only
+    seekable: bool  # otherwise bytes can only be read from the beginning
     offset: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -145,10 +142,10 @@ class RawRows:
 
     def __init__(self, array: RawArray) -> None:
         self.array = array
-        self._copy: IO[bytes] | None = None
+        self._copy: TemporaryCopy | None = None
 
     def blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
-        """All rows, so many at a time."""
+        """Yield all rows, `n_rows` at a time."""
         array = self.array
         total = array.shape[0]
         if array.fortran_order:
@@ -164,32 +161,31 @@ class RawRows:
             read_fully(stream, array.offset)
             for first in range(0, total, n_rows):
                 count = min(n_rows, total - first)
-                yield self._rows_of(read_fully(stream, count * array.row_bytes), count)
+                yield self._convert(read_fully(stream, count * array.row_bytes), count)
 
     def prepare_random_access(self) -> None:
         """Copy the bytes to a temporary file if they are compressed."""
         if self.array.seekable or self._copy is not None:
             return
-        copy = tempfile.TemporaryFile()  # noqa: SIM115  (kept as long as this object)
-        weakref.finalize(self, copy.close)
+        copy = TemporaryCopy()
         with self.array.open() as stream:
             read_fully(stream, self.array.offset)
             left = self.array.n_bytes
             while left and (piece := read_fully(stream, min(_PIECE, left))):
-                with copying_errors(self.array.path):
-                    copy.write(piece)
+                with copy_errors(self.array.path):
+                    copy.stream.write(piece)
                 left -= len(piece)
-        with copying_errors(self.array.path):
-            copy.flush()
+        with copy_errors(self.array.path):
+            copy.stream.flush()
         if left:
             raise self._too_short()
         self._copy = copy
 
     def rows(self, first: int, count: int) -> NDArray[Any]:
-        """Some rows; `prepare_random_access` was called."""
+        """Read some rows; `prepare_random_access` has been called."""
         array = self.array
         if self._copy is not None:
-            return self._read(self._copy, 0, first, count)
+            return self._read(self._copy.stream, 0, first, count)
         with array.open() as stream:
             return self._read(stream, array.offset, first, count)
 
@@ -200,9 +196,9 @@ class RawRows:
             rows = np.ascontiguousarray(mapped[first : first + count])
             return rows.astype(array.dtype.newbyteorder("="), copy=False)
         data = read_at(stream, offset + first * array.row_bytes, count * array.row_bytes)
-        return self._rows_of(data, count)
+        return self._convert(data, count)
 
-    def _rows_of(self, data: bytes, count: int) -> NDArray[Any]:
+    def _convert(self, data: bytes, count: int) -> NDArray[Any]:
         array = self.array
         if len(data) != count * array.row_bytes:
             raise self._too_short()
@@ -213,5 +209,6 @@ class RawRows:
     def _too_short(self) -> TableError:
         return TableError(
             f"{self.array.path} is truncated: it has fewer than the {self.array.shape[0]} rows "
-            "that its header tells; get the file again."
+            "of its header",
+            GET_AGAIN,
         )

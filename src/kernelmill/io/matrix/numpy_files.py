@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from kernelmill.io.compression import compression_of, open_stream
+from kernelmill.io.compression import GET_AGAIN, compression_of, open_stream
 from kernelmill.io.errors import TableError
 from kernelmill.io.matrix.matrix_file import MatrixFile, RawArray, check_matrix
 
@@ -23,12 +23,12 @@ _LONGEST_HEADER = 1 << 16
 
 
 class NpyFile(MatrixFile):
-    """A matrix saved by `numpy.save`; object arrays are refused, as they are pickles."""
+    """A matrix saved by `numpy.save`; object arrays are rejected, because they are pickled."""
 
-    def arrays(self) -> tuple[RawArray, None]:
-        """The matrix."""
+    def find_arrays(self) -> tuple[RawArray, None]:
+        """Find the matrix."""
         if compression_of(self.path) is not None:
-            raise TableError(f"{self.path} must not be compressed; decompress it first.")
+            raise TableError(f"{self.path} must not be compressed", "decompress it first")
         with open_stream(self.path) as stream:
             shape, fortran, dtype, offset = read_npy_header(stream, self.path)
         check_matrix(self.path, "the array", shape, dtype)
@@ -40,11 +40,11 @@ class NpyFile(MatrixFile):
 def read_npy_header(
     stream: IO[bytes], path: Path
 ) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """The shape, whether columns come first, the dtype, and the bytes of the header."""
+    """Read the shape, whether the order is Fortran's, the dtype, and the size of the header."""
     counting = _CountingReader(stream)
     try:
         version = np.lib.format.read_magic(counting)
-        counting.refuse_long_header(path, version)
+        counting.check_header_length(path, version)
         if version == (1, 0):
             shape, fortran, dtype = np.lib.format.read_array_header_1_0(
                 counting, max_header_size=_LONGEST_HEADER
@@ -54,43 +54,47 @@ def read_npy_header(
                 counting, max_header_size=_LONGEST_HEADER
             )
         else:
-            raise TableError(f"{path} has version {version} of NPY; 1.0 and 2.0 are known.")
+            raise TableError(
+                f"{path} has version {version} of the NPY format, only 1.0 and 2.0 are supported",
+                "save the array again with numpy.save",
+            )
     except TableError:
         raise
-    except Exception as error:  # whatever numpy finds in the header
-        raise TableError(f"{path} is not a sound NPY file: {error}") from None
+    except Exception as error:  # numpy raises several types
+        raise TableError(f"{path} is not a valid NPY file: {str(error).rstrip('.')}") from None
     if any(not isinstance(size, int) or size < 0 for size in shape):
-        raise TableError(f"{path} is not a sound NPY file: its shape is {shape}.")
+        raise TableError(f"{path} is not a valid NPY file: its shape is {shape}")
     return shape, bool(fortran), dtype, counting.count
 
 
 def check_size(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], available: int) -> None:
-    """Refuse a header that promises more than there is, before anything is allocated."""
+    """Raise an error if the file is too short for its header, before memory is allocated."""
     needed = math.prod(shape) * dtype.itemsize
     if needed > available:
         raise TableError(
             f"{path} is truncated: shape {shape} of {dtype} needs {needed} bytes after the header, "
-            f"but there are {max(0, available)}; get the file again."
+            f"but there are {max(0, available)}",
+            GET_AGAIN,
         )
 
 
 class _CountingReader:
-    """A stream that knows how many bytes were read, which streams from archives do not."""
+    """A stream that counts the bytes read, because streams from archives do not."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self.count = 0
         self._ahead = b""
 
-    def refuse_long_header(self, path: Path, version: tuple[int, int]) -> None:
-        """Look at the length that comes next; numpy would read so much, and advise pickles."""
+    def check_header_length(self, path: Path, version: tuple[int, int]) -> None:
+        """Check the length that comes next; numpy would read all of it, and suggest pickles."""
         layout = struct.Struct("<H" if version == (1, 0) else "<I")
         self._ahead = self._stream.read(layout.size)
         if len(self._ahead) == layout.size and layout.unpack(self._ahead)[0] > _LONGEST_HEADER:
             raise TableError(
-                f"{path} is not a sound NPY file: its header has "
-                f"{layout.unpack(self._ahead)[0]} bytes, more than {_LONGEST_HEADER}; save the "
-                "array again by numpy.save."
+                f"{path} is not a valid NPY file: its header has "
+                f"{layout.unpack(self._ahead)[0]} bytes, more than {_LONGEST_HEADER}",
+                "save the array again with numpy.save",
             )
 
     def read(self, size: int = -1, /) -> bytes:
@@ -102,7 +106,7 @@ class _CountingReader:
 
 _MATRIX_NAMES = ("X", "data")
 _LABEL_NAMES = ("y", "target")
-_ARCHIVE_FAULTS = (
+_ARCHIVE_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
@@ -116,71 +120,71 @@ _LOCAL_HEADER = struct.Struct("<4s22xHH")  # the signature and the lengths of na
 class NpzFile(MatrixFile):
     """Arrays saved by `numpy.savez`, read in place, or by `numpy.savez_compressed`."""
 
-    def arrays(self) -> tuple[RawArray, RawArray | None]:
-        """The matrix and the labels."""
+    def find_arrays(self) -> tuple[RawArray, RawArray | None]:
+        """Find the matrix and the labels."""
         with _open_archive(self.path) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             if "indptr" in members:
                 raise TableError(
-                    f"{self.path} holds a sparse matrix of scipy; write it as an svmlight file "
-                    "instead (sklearn.datasets.dump_svmlight_file)."
+                    f"{self.path} holds a sparse matrix of SciPy",
+                    "write an svmlight file with sklearn.datasets.dump_svmlight_file",
                 )
             matrix_name = next((name for name in _MATRIX_NAMES if name in members), None)
             if matrix_name is None:
                 raise TableError(
-                    f"{self.path} must have a member X or data, got {', '.join(members) or 'none'}."
+                    f"{self.path} must have a member X or data, got {', '.join(members) or 'none'}"
                 )
-            matrix = self._member(archive, members[matrix_name])
+            matrix = self._find_member(archive, members[matrix_name])
             check_matrix(self.path, matrix_name, matrix.shape, matrix.dtype)
             label_name = next((name for name in _LABEL_NAMES if name in members), None)
             if label_name is None:
                 return matrix, None
-            labels = self._member(archive, members[label_name])
+            labels = self._find_member(archive, members[label_name])
             if labels.dtype.kind == "S":
                 raise TableError(
-                    f"{self.path}: {label_name} holds bytes (dtype {labels.dtype}), which are no "
-                    f"text; save {label_name}.astype(str)."
+                    f"{self.path}: {label_name} holds bytes (dtype {labels.dtype}), not strings",
+                    f"save {label_name}.astype(str)",
                 )
             if labels.dtype.kind not in "biufU" or labels.dtype.itemsize == 0:
                 raise TableError(
                     f"{self.path}: {label_name} must hold numbers or strings, got dtype "
-                    f"{labels.dtype}; object arrays are not read, as that may run code: save "
-                    f"{label_name}.astype(str)."
+                    f"{labels.dtype} (object arrays are not read because that may run code)",
+                    f"save {label_name}.astype(str)",
                 )
             return matrix, labels
 
-    def _member(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> RawArray:
+    def _find_member(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> RawArray:
         path, name = self.path, info.filename
         if info.flag_bits & 1:
-            raise TableError(f"{path}: {name} is encrypted; save it without a password.")
+            raise TableError(f"{path}: {name} is encrypted", "save it without a password")
         with archive.open(info) as stream:
             shape, fortran, dtype, offset = read_npy_header(stream, path)
-        if dtype.hasobject:  # refused by the caller; its size in the file is not known
+        if dtype.hasobject:  # the caller rejects it; its size in the file is not known
             return RawArray(path, lambda: open_stream(path), False, offset, shape, dtype, fortran)
         check_size(path, shape, dtype, info.file_size - offset)
         self._check_ratio(info)
         if info.compress_type == zipfile.ZIP_STORED:
-            begin = self._begin(info)
+            begin = self._find_begin(info)
             check_size(path, shape, dtype, min(info.file_size, self.n_bytes - begin) - offset)
             return RawArray(
                 path, lambda: open_stream(path), True, begin + offset, shape, dtype, fortran
             )
         return RawArray(
-            path, lambda: _member_stream(path, name), False, offset, shape, dtype, fortran
+            path, lambda: _open_member(path, name), False, offset, shape, dtype, fortran
         )
 
     def _check_ratio(self, info: zipfile.ZipInfo) -> None:
-        """A member cannot be more than 1032 times as large as what it is made from (deflate)."""
+        """Raise an error for a member larger than 1032 times the file, the limit of deflate."""
         if info.compress_type == zipfile.ZIP_DEFLATED and info.file_size > 1032 * self.n_bytes:
-            raise TableError(f"{self.path} is not a sound NPZ file: {info.filename} is too large.")
+            raise TableError(f"{self.path} is not a valid NPZ file: {info.filename} is too large")
 
-    def _begin(self, info: zipfile.ZipInfo) -> int:
-        """Where the bytes of a member that is not compressed begin in the file."""
+    def _find_begin(self, info: zipfile.ZipInfo) -> int:
+        """The offset of a member that is not compressed."""
         with open_stream(self.path) as stream:
             stream.seek(info.header_offset)
             header = stream.read(_LOCAL_HEADER.size)
         if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
-            raise TableError(f"{self.path} is not a sound NPZ file: {info.filename} is not there.")
+            raise TableError(f"{self.path} is not a valid NPZ file: {info.filename} is missing")
         _, name_length, extra_length = _LOCAL_HEADER.unpack(header)
         return int(info.header_offset + _LOCAL_HEADER.size + name_length + extra_length)
 
@@ -190,13 +194,13 @@ def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except _ARCHIVE_FAULTS as error:
-        raise TableError(f"{path} is not a sound NPZ file: {error}; get it again.") from None
+    except _ARCHIVE_ERRORS as error:
+        raise TableError(f"{path} is not a valid NPZ file: {error}", GET_AGAIN) from None
     except OSError as error:
-        raise TableError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise TableError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 @contextmanager
-def _member_stream(path: Path, name: str) -> Iterator[IO[bytes]]:
+def _open_member(path: Path, name: str) -> Iterator[IO[bytes]]:
     with _open_archive(path) as archive, archive.open(name) as stream:
         yield stream

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from kernelmill.io.columnar.arrow_values import CATEGORY_TYPE, as_categories, nan_as_null
+from kernelmill.errors import Remedy
+from kernelmill.io.columnar.arrow_values import CATEGORY_TYPE, nan_to_null, to_categories
 from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.table_file import Column
 from kernelmill.io.text.records import (
@@ -21,18 +21,18 @@ from kernelmill.io.text.records import (
     count_lines,
     is_number,
     last_record_end,
-    number_of,
-    records,
+    parse_number,
+    split_records,
 )
-from kernelmill.io.text.sniffing import Dialect, single_spaced
+from kernelmill.io.text.sniffing import Dialect, squeeze_spaces
 
-__all__ = ["TextParser", "decoded"]
+__all__ = ["TextParser", "decode"]
 
-_SLOW_BYTES = 16 << 10  # read slowly at once
+_SLOW_BYTES = 16 << 10  # at most this much is parsed by the slow parser at once
 _LINES_OF_TITLES = 20
 _EMPTY_LINES = re.compile(rb"[\r\n]*\Z")
 
-# pyarrow compares markers with values as they are: spaces around them, up to two, are listed.
+# pyarrow compares markers with untrimmed values: list them with up to two spaces around.
 _NULL_VALUES = [
     " " * before + marker + " " * after
     for marker in MISSING_MARKERS
@@ -42,14 +42,14 @@ _NULL_VALUES = [
 
 
 class TextParser:
-    """Reads pieces of a file whose dialect is known.
+    """Parses pieces of a file whose dialect is known.
 
     Parameters
     ----------
     path : Path
-        The file, for messages.
+        The file, for error messages.
     dialect : Dialect
-        Of this file; its names may come in another order than the table's.
+        Of this file; its columns may be in another order than those of the table.
     columns : sequence of Column
         Of the table.
     first_line : int
@@ -78,7 +78,7 @@ class TextParser:
             strings_can_be_null=True,
             decimal_point=dialect.decimal,
         )
-        # pyarrow does not know points between groups of digits.
+        # pyarrow does not support points between groups of digits.
         self._grouped_options = pa.csv.ConvertOptions(
             column_types=dict.fromkeys((column.name for column in columns), pa.string()),
             include_columns=[column.name for column in columns],
@@ -87,25 +87,26 @@ class TextParser:
         )
 
     def parse(self, data: bytes, first_line: int) -> Any:
-        """The rows of complete records as a record batch; `first_line` is where they begin."""
+        """Parse complete records, which begin at `first_line`, into a record batch."""
         if not self.dialect.quotes:
-            data = single_spaced(data)
-        batches = list(self._parsed(data, first_line))
+            data = squeeze_spaces(data)
+        batches = list(self._parse_parts(data, first_line))
         if len(batches) == 1:
             return batches[0]
         joined = []
-        for place, column in enumerate(self.columns):
-            arrays = [batch.column(place) for batch in batches]
+        for position, column in enumerate(self.columns):
+            arrays = [batch.column(position) for batch in batches]
             if column.kind == "category":
                 arrays = [array.cast(pa.string()) for array in arrays]
             joined.append(pa.concat_arrays(arrays))
         return self._batch(joined)
 
-    def _parsed(self, data: bytes, first_line: int) -> Iterator[Any]:
-        """Batches of all records: one, or if pyarrow refuses a value, those of halves of the data.
+    def _parse_parts(self, data: bytes, first_line: int) -> Iterator[Any]:
+        """Yield batches of all records: one, or several if pyarrow rejects a value.
 
-        So the fault is found in little more time than two readings take, and if it is none, but
-        something that only the slow reading knows, few records are read slowly.
+        Data that pyarrow rejects are halved until the slow parser takes a small part. It reports
+        the place of the error, or accepts values that pyarrow does not. This takes little longer
+        than parsing twice.
         """
         if _EMPTY_LINES.match(data):
             yield self._batch([pa.array([], pa.string()).cast(t) for t in self._types()])
@@ -125,8 +126,8 @@ class TextParser:
             if cut == 0:
                 yield self._parse_slowly(data, first_line)
                 return
-            yield from self._parsed(data[:cut], first_line)
-            yield from self._parsed(data[cut:], first_line + count_lines(data[:cut]))
+            yield from self._parse_parts(data[:cut], first_line)
+            yield from self._parse_parts(data[cut:], first_line + count_lines(data[:cut]))
 
     def _parse_quickly(self, data: bytes, convert_options: Any) -> Any:
         table = pa.csv.read_csv(
@@ -150,69 +151,73 @@ class TextParser:
             if isinstance(array, pa.ChunkedArray):
                 array = array.chunk(0) if array.num_chunks else pa.array([], array.type)  # noqa: PLW2901
             if column.kind == "numeric":
-                numbers = _ungrouped(array) if pa.types.is_string(array.type) else array
-                finished.append(nan_as_null(numbers))
+                numbers = _parse_grouped(array) if pa.types.is_string(array.type) else array
+                finished.append(nan_to_null(numbers))
             else:
-                words = as_categories(array)
+                words = to_categories(array)
                 finished.append(words if column.kind == "category" else words.cast(pa.string()))
         return pa.record_batch(finished, names=[column.name for column in self.columns])
 
     def _parse_slowly(self, data: bytes, first_line: int) -> Any:
-        """The same rows, or an error that says where the first fault is."""
+        """Parse the rows in Python; an error names the line and the column."""
         names = self.dialect.names
-        text = decoded(data, self.path, first_line)
+        text = decode(data, self.path, first_line)
         values: list[list[Any]] = [[] for _ in names]
-        found = records(text, self.dialect.separator, first_line, quotes=self.dialect.quotes)
+        found = split_records(text, self.dialect.separator, first_line, quotes=self.dialect.quotes)
         for line, record in found:
             if len(record) != len(names):
                 if len(record) == 1 and not record[0].strip():
                     continue
-                first_right = next((n for n, values in found if len(values) == len(names)), None)
+                first_complete = next((n for n, values in found if len(values) == len(names)), None)
                 at_top = first_line == self._first_line and not any(values)
-                top = (first_right - 1 if first_right else line) if at_top else 0
-                raise TableError(self._wrong_width(line, len(record), top))
-            for place, (name, value) in enumerate(zip(names, record, strict=True)):
+                top = (first_complete - 1 if first_complete else line) if at_top else 0
+                raise self._width_error(line, len(record), top)
+            for position, (name, value) in enumerate(zip(names, record, strict=True)):
                 trimmed = value.strip()
                 if trimmed in MISSING_MARKERS:
-                    values[place].append(None)
+                    values[position].append(None)
                 elif self._kinds[name] != "numeric":
-                    values[place].append(trimmed)
+                    values[position].append(trimmed)
                 elif is_number(trimmed, self.dialect.decimal):
-                    values[place].append(number_of(trimmed, self.dialect.decimal))
+                    values[position].append(parse_number(trimmed, self.dialect.decimal))
                 else:
-                    raise self._not_a_number(line, place, trimmed)
+                    raise self._number_error(line, position, trimmed)
         by_name = dict(zip(names, values, strict=True))
         types = self._types()
         return self._batch(
             [pa.array(by_name[c.name], t) for c, t in zip(self.columns, types, strict=True)]
         )
 
-    def _wrong_width(self, line: int, got: int, top: int) -> str:
-        """In words; `top` lines before the first of the right width may be a title."""
+    def _width_error(self, line: int, got: int, top: int) -> TableError:
+        """The error of a line; `top` lines before the first complete one may be a title."""
         expected = len(self.dialect.names)
-        move = "correct the line, or give the right delimiter (--delimiter)"
+        remedies = [Remedy("correct the line"), Remedy("give the delimiter", delimiter=...)]
         if self.dialect.header:
-            # A title may have been taken for the header.
+            # A title may have been mistaken for the header.
             top = line - 1 if top and got > expected else 0
         if line <= _LINES_OF_TITLES and top > 0:
-            move += f", or leave out the lines on top: skip_rows={top} (--skip-rows {top})"
+            remedies.append(Remedy("skip the lines above the table", skip_rows=top))
         noun = "value" if expected == 1 else "values"
-        return f"{self.path}, line {line}: {expected} {noun} expected, got {got}; {move}."
+        return TableError(
+            f"{self.path}, line {line}: expected {expected} {noun}, got {got}", *remedies
+        )
 
-    def _not_a_number(self, line: int, place: int, value: str) -> NotANumberError:
-        name = self.dialect.names[place]
+    def _number_error(self, line: int, position: int, value: str) -> NotANumberError:
+        name = self.dialect.names[position]
         shown = value if len(value) <= 60 else value[:57] + "..."
-        called = f"column {place}" if name == str(place) else f"column {name!r} (number {place})"
+        column = f"column {name!r} (number {position})"
+        if name == str(position):
+            column = f"column {position}"
         commas = " with a decimal comma" if self.dialect.decimal == "," else ""
         return NotANumberError(
-            f"{self.path}, line {line}, {called}: {shown!r} is not a number{commas}",
-            "correct it, or read the column as categories: "
-            f"categorical=[{name!r}] (--categorical {shlex.quote(name)})",
+            f"{self.path}, line {line}, {column}: {shown!r} is not a number{commas}",
+            "correct it",
+            Remedy("read the column as categories", categorical=[name]),
         )
 
 
-def _ungrouped(words: Any) -> Any:
-    """Strings such as 1.234,5 as numbers; others raise `pyarrow.ArrowInvalid`."""
+def _parse_grouped(words: Any) -> Any:
+    """Convert strings such as 1.234,5 to numbers; others raise `pyarrow.ArrowInvalid`."""
     words = pc.utf8_trim_whitespace(words)
     if not pc.all(pc.match_substring_regex(words, COMMA_NUMBER_PATTERN)).as_py():
         raise pa.ArrowInvalid("not a number")
@@ -221,12 +226,12 @@ def _ungrouped(words: Any) -> Any:
 
 
 def _handle_invalid_row(row: Any) -> str:
-    """Lines of nothing but spaces are no rows; other wrong ones are looked at slowly."""
+    """Skip lines of spaces; other malformed ones are left to the slow parser."""
     return "error" if row.text.strip() else "skip"
 
 
-def decoded(data: bytes, path: Path, first_line: int) -> str:
-    """The text of UTF-8 bytes, or an error that says which ones are something else."""
+def decode(data: bytes, path: Path, first_line: int) -> str:
+    """Decode UTF-8; an error names the first byte that is not."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -234,6 +239,6 @@ def decoded(data: bytes, path: Path, first_line: int) -> str:
         begin = max(data.rfind(b"\n", 0, error.start), data.rfind(b"\r", 0, error.start)) + 1
         raise TableError(
             f"{path}, line {line}, byte {error.start - begin + 1} of the line: "
-            f"0x{data[error.start]:02x} is not UTF-8; convert the file, such as by "
-            f"'iconv -f latin1 -t utf-8'."
+            f"0x{data[error.start]:02x} is not UTF-8",
+            "convert the file, for example with 'iconv -f latin1 -t utf-8'",
         ) from None

@@ -16,28 +16,28 @@ __all__ = [
     "COMMA_NUMBER_PATTERN",
     "DATE_PATTERN",
     "DECIMAL_COMMA_PATTERN",
+    "INTEGER_PATTERN",
     "MISSING_MARKERS",
     "NUMBER_PATTERN",
-    "WHOLE_NUMBER_PATTERN",
     "Record",
     "count_lines",
+    "find_open_quote",
     "is_date",
     "is_number",
     "last_record_end",
-    "number_of",
-    "opened_quote",
-    "records",
+    "parse_number",
+    "split_records",
 ]
 
 MISSING_MARKERS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 
-# For Python and for RE2, which pyarrow uses.
+# For Python's re and for RE2, which pyarrow uses.
 NUMBER_PATTERN = (
     r"^[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?"
     r"|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
 )
-WHOLE_NUMBER_PATTERN = r"^[+-]?[0-9]+$"
-# With a comma for the decimal point, and points between groups of three digits.
+INTEGER_PATTERN = r"^[+-]?[0-9]+$"
+# With a decimal comma, and points between groups of three digits.
 _GROUPED = r"[0-9]{1,3}(\.[0-9]{3})+"
 _EXPONENT = r"([eE][+-]?[0-9]+)?"
 DECIMAL_COMMA_PATTERN = rf"^[+-]?([0-9]+|{_GROUPED})?,[0-9]+{_EXPONENT}$"
@@ -56,12 +56,12 @@ _DATE = re.compile(DATE_PATTERN)
 
 
 def is_number(value: str, decimal: str = ".") -> bool:
-    """Whether a trimmed value is a number, as `float` takes it (but not 1_000)."""
+    """Whether a trimmed value is a number that `float` accepts (1_000 is not)."""
     return _NUMBER[decimal].match(value) is not None
 
 
-def number_of(value: str, decimal: str = ".") -> float:
-    """The number that a trimmed value is."""
+def parse_number(value: str, decimal: str = ".") -> float:
+    """Convert a trimmed value to a number."""
     return float(value if decimal == "." else value.replace(".", "").replace(",", "."))
 
 
@@ -70,16 +70,16 @@ def is_date(value: str) -> bool:
     return _DATE.match(value) is not None
 
 
-Record = tuple[int, list[str]]  # the line where it begins, the values
+Record = tuple[int, list[str]]  # the line where it begins, its values
 
 _QUOTE = 0x22
 _CLOSING = re.compile(rb'[^"]*(?:""[^"]*)*"(?!")')
 
 
-def records(text: str, delimiter: str, first_line: int, *, quotes: bool) -> Iterator[Record]:
-    """The records of a text, each with the number of the line where it begins.
+def split_records(text: str, delimiter: str, first_line: int, *, quotes: bool) -> Iterator[Record]:
+    """Yield the records of a text, each with the number of the line where it begins.
 
-    Empty lines are left out. A quoted value that is not closed extends to the end of the text.
+    Empty lines are skipped. A quoted value that is not closed extends to the end of the text.
     """
     stop = re.escape(delimiter)
     plain = re.compile(rf"[^{stop}\r\n]*")
@@ -102,7 +102,7 @@ def records(text: str, delimiter: str, first_line: int, *, quotes: bool) -> Iter
             if not text.startswith(delimiter, place):
                 break
             place += 1
-        if place < end:  # at a line's end
+        if place < end:  # at the end of a line
             place += 2 if text.startswith("\r\n", place) else 1
             line += 1
         if values != [""] or not blank:
@@ -110,24 +110,24 @@ def records(text: str, delimiter: str, first_line: int, *, quotes: bool) -> Iter
 
 
 def count_lines(data: bytes) -> int:
-    r"""The number of ends of lines: \n, \r\n or \r."""
+    r"""The number of line ends: \n, \r\n or \r."""
     returns = data.count(b"\r")
     return data.count(b"\n") + (returns - data.count(b"\r\n") if returns else 0)
 
 
 def last_record_end(data: bytes, delimiter: bytes, *, quotes: bool) -> int:
-    """The place after the last complete record, 0 if there is none; `data` begins with a record."""
+    """The offset after the last complete record, or 0; `data` begins with a record."""
     if not quotes or b'"' not in data:
         return _last_line_end(data, len(data))
     array = np.frombuffer(data, dtype=np.uint8)
     places = np.flatnonzero(array == _QUOTE)
     # If every second quote opens a value or belongs to a doubled one, a newline is inside a value
-    # exactly if the number of quotes before it is odd.
+    # if and only if the number of quotes before it is odd.
     opening = places[::2]
     before = array[np.maximum(opening - 1, 0)]
     allowed = np.frombuffer(delimiter + b'\r\n"', dtype=np.uint8)
     if not np.all(np.isin(before, allowed) | (opening == 0)):
-        return _outside_quotes(data, delimiter)[0]
+        return _scan_values(data, delimiter)[0]
     stop = len(data)
     while (end := _last_line_end(data, stop)) > 0:
         quotes_before = int(np.searchsorted(places, end - 1))
@@ -138,20 +138,20 @@ def last_record_end(data: bytes, delimiter: bytes, *, quotes: bool) -> int:
 
 
 def _last_line_end(data: bytes, stop: int, start: int = 0) -> int:
-    """The place after the last newline from `start` to before `stop`, 0 if there is none."""
+    """The offset after the last newline in `data[start:stop]`, 0 if there is none."""
     end = data.rfind(b"\n", start, stop) + 1
-    if end == 0:  # files of old: lines end in \r; the last byte could be half of \r\n
+    if end == 0:  # lines may end in \r alone; the last byte could be half of \r\n
         end = data.rfind(b"\r", start, min(stop, len(data) - 1)) + 1
     return end
 
 
-def opened_quote(data: bytes, delimiter: bytes) -> int | None:
-    """The place of the quote that is not closed, if there is one; `data` begins with a record."""
-    return _outside_quotes(data, delimiter)[1]
+def find_open_quote(data: bytes, delimiter: bytes) -> int | None:
+    """The offset of a quote that is not closed, if any; `data` begins with a record."""
+    return _scan_values(data, delimiter)[1]
 
 
-def _outside_quotes(data: bytes, delimiter: bytes) -> tuple[int, int | None]:
-    """The last record's end and the place of a quote that is not closed, one value at a time."""
+def _scan_values(data: bytes, delimiter: bytes) -> tuple[int, int | None]:
+    """The end of the last record and the offset of a quote that is not closed, value by value."""
     opening = re.compile(rb"[" + re.escape(delimiter) + rb'\r\n]"')
     place, end = 0, 0
     quote = 0 if data.startswith(b'"') else -1

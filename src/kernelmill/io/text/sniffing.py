@@ -10,34 +10,34 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from kernelmill.io.errors import TableError
+from kernelmill.errors import ArgumentError, Message
 from kernelmill.io.table_file import unique_names
 from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
     DATE_PATTERN,
     DECIMAL_COMMA_PATTERN,
+    INTEGER_PATTERN,
     MISSING_MARKERS,
     NUMBER_PATTERN,
-    WHOLE_NUMBER_PATTERN,
     Record,
     is_date,
     is_number,
-    records,
+    split_records,
 )
 
 __all__ = [
     "WHITESPACE",
     "Dialect",
-    "detect_decimal",
+    "TextSample",
     "detect_dialect",
-    "detect_kinds",
-    "records_of",
-    "single_spaced",
+    "first_records",
+    "inspect_columns",
+    "squeeze_spaces",
 ]
 
 WHITESPACE = "whitespace"
 
-_NAMES_OF_DELIMITERS = {
+_DELIMITER_NAMES = {
     "\t": "a tab",
     ";": "a semicolon",
     "|": "a bar",
@@ -54,7 +54,7 @@ _SPELLINGS = {
     " ": WHITESPACE,
     "space": WHITESPACE,
 }
-_RECORDS_LOOKED_AT = 200
+_RECORDS_SNIFFED = 200
 
 _RUNS = re.compile(rb"[ \t]+")
 _LINE_ENDS = re.compile(rb" ?(\r\n|\n|\r) ?")
@@ -62,40 +62,40 @@ _LINE_ENDS = re.compile(rb" ?(\r\n|\n|\r) ?")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the values of a text file are arranged."""
+    """How the values of a text file are separated and what its columns are called."""
 
     delimiter: str  # one character, or WHITESPACE
     header: bool
     names: tuple[str, ...]
     decimal: str = "."  # in numbers: "." or ","
-    notes: list[str] = field(default_factory=list)
+    notes: list[Message | str] = field(default_factory=list)
 
     @property
     def quotes(self) -> bool:
-        """Whether values may be in quotes."""
+        """Whether values may be quoted."""
         return self.delimiter != WHITESPACE
 
     @property
     def separator(self) -> str:
-        """The character between values, after `single_spaced` where that is needed."""
+        """The character between values, after `squeeze_spaces` if the delimiter is whitespace."""
         return " " if self.delimiter == WHITESPACE else self.delimiter
 
 
-def single_spaced(data: bytes) -> bytes:
-    """Runs of spaces and tabs as one space, none at the ends of lines."""
+def squeeze_spaces(data: bytes) -> bytes:
+    """Replace runs of spaces and tabs by one space, and remove them at the ends of lines."""
     return _LINE_ENDS.sub(rb"\1", _RUNS.sub(b" ", data).strip(b" "))
 
 
-def records_of(text: str, delimiter: str, first_line: int) -> list[Record]:
-    """The first records of a text, without the lines that have nothing but spaces."""
+def first_records(text: str, delimiter: str, first_line: int) -> list[Record]:
+    """The first records of a text, without lines that have only spaces."""
     quotes = delimiter != WHITESPACE
     if not quotes:
-        text, delimiter = single_spaced(text.encode()).decode(), " "
+        text, delimiter = squeeze_spaces(text.encode()).decode(), " "
     found: list[Record] = []
-    for line, values in records(text, delimiter, first_line, quotes=quotes):
+    for line, values in split_records(text, delimiter, first_line, quotes=quotes):
         if len(values) > 1 or values[0].strip():
             found.append((line, [value.strip() for value in values]))
-        if len(found) == _RECORDS_LOOKED_AT:
+        if len(found) == _RECORDS_SNIFFED:
             break
     return found
 
@@ -107,29 +107,29 @@ def detect_dialect(
     header: bool | None,
     decimal: str | None = None,
 ) -> Dialect:
-    """The dialect of a text that holds the first complete records of a file.
+    """Detect the dialect of a text that holds the first complete records of a file.
 
-    Without a given `decimal` it is the point: which of both it is, the columns tell later.
+    Without a given `decimal` it is the point, until the columns are inspected.
     """
-    notes = []
+    notes: list[Message | str] = []
     if delimiter is None:
-        delimiter = _likely_delimiter(text, first_line, decimal)
+        delimiter = _detect_delimiter(text, first_line, decimal)
         if delimiter != ",":
-            notes.append(f"The delimiter is {_NAMES_OF_DELIMITERS[delimiter]}.")
+            notes.append(f"The delimiter is {_DELIMITER_NAMES[delimiter]}.")
     else:
         delimiter = check_delimiter(delimiter)
-    found = [values for _, values in records_of(text, delimiter, first_line)]
+    found = [values for _, values in first_records(text, delimiter, first_line)]
     point = decimal or "."
     if not found:
         return Dialect(delimiter, False, (), point, notes)
-    width = _usual_width(found)[0]
+    width = _most_common_width(found)[0]
     if header is None:
         decimals = ("." if delimiter == "," else ".,") if decimal is None else decimal
-        header = _has_header(found, width, decimals)
+        header = _detect_header(found, width, decimals)
         if not header:
-            notes.append("No header was found: columns are numbered from 0.")
+            notes.append("No header was detected: columns are numbered from 0.")
         elif len(found) == 1:
-            notes.append("The only line is taken for the names of the columns.")
+            notes.append("The only line is read as the names of the columns.")
     if not header:
         return Dialect(delimiter, False, tuple(str(i) for i in range(width)), point, notes)
     names, changed = unique_names(found[0])
@@ -137,51 +137,52 @@ def detect_dialect(
 
 
 def check_delimiter(given: str) -> str:
-    """A delimiter as the user may spell it."""
+    """Convert a delimiter as the user spells it."""
     delimiter = _SPELLINGS.get(given, given)
     if delimiter == WHITESPACE:
         return delimiter
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
-        raise TableError(
-            "delimiter must be one ASCII character other than a quote, or 'whitespace' for runs of "
-            f"spaces and tabs, got {given!r}."
+        raise ArgumentError(
+            "must be one ASCII character other than a quote, or 'whitespace' for runs of spaces "
+            f"and tabs, got {given!r}",
+            parameter="delimiter",
         )
     return delimiter
 
 
-def _usual_width(found: Sequence[Sequence[str]]) -> tuple[int, float]:
-    """The most frequent number of values in a record, and the share of such records."""
+def _most_common_width(found: Sequence[Sequence[str]]) -> tuple[int, float]:
+    """The most frequent number of values in a record, and the share of records that have it."""
     widths = Counter(len(values) for values in found)
     width, count = max(widths.items(), key=lambda item: (item[1], item[0]))
     return width, count / len(found)
 
 
-def _likely_delimiter(text: str, first_line: int, decimal: str | None) -> str:
+def _detect_delimiter(text: str, first_line: int, decimal: str | None) -> str:
     best, best_share = None, 0.0
-    # Commas last: they are also decimal points in files that have semicolons between values.
+    # Commas last: files with semicolons between values may have decimal commas.
     for candidate in ("\t", ";", "|", ","):
         if candidate not in text or candidate == decimal:
             continue
-        found = [values for _, values in records_of(text, candidate, first_line)]
-        width, share = _usual_width(found) if found else (1, 0.0)
+        found = [values for _, values in first_records(text, candidate, first_line)]
+        width, share = _most_common_width(found) if found else (1, 0.0)
         if width > 1 and share > best_share:
             best, best_share = candidate, share
     if best is not None:
         return best
-    found = [values for _, values in records_of(text, WHITESPACE, first_line)]
-    width, share = _usual_width(found) if found else (1, 0.0)
-    # Words of free text seldom have numbers in one place throughout.
+    found = [values for _, values in first_records(text, WHITESPACE, first_line)]
+    width, share = _most_common_width(found) if found else (1, 0.0)
+    # Free text seldom has a number at the same position of every line.
     if width > 1 and share == 1.0:
         columns = zip(*(found[1:] or found), strict=True)
-        if any(_share_typed(column, decimal or ".") == 1.0 for column in columns):
+        if any(_typed_share(column, decimal or ".") == 1.0 for column in columns):
             return WHITESPACE
     return ","
 
 
-def _share_typed(column: Sequence[str], decimals: str) -> float:
-    """The share of numbers or dates among the values that are not missing.
+def _typed_share(column: Sequence[str], decimals: str) -> float:
+    """The share of numbers or of dates among the values that are not missing.
 
-    Numbers have one of the given decimal points, all the same one.
+    The numbers of a column all have the same one of the given decimal points.
     """
     present = [value for value in column if value not in MISSING_MARKERS]
     if not present:
@@ -191,7 +192,7 @@ def _share_typed(column: Sequence[str], decimals: str) -> float:
     return max(numbers, dates) / len(present)
 
 
-def _has_header(found: list[list[str]], width: int, decimals: str) -> bool:
+def _detect_header(found: list[list[str]], width: int, decimals: str) -> bool:
     first = found[0]
     if len(first) != width:
         return False
@@ -201,7 +202,7 @@ def _has_header(found: list[list[str]], width: int, decimals: str) -> bool:
         return number or value in MISSING_MARKERS or is_date(value)
 
     if any(map(is_no_name, first)):
-        # Tools that write row numbers give them a column without a name.
+        # Some tools write row numbers in a column without a name.
         unnamed = first[0] == "" and len(first) > 1
         rest = first[1:] if unnamed else first
         if not unnamed or any(map(is_no_name, rest)):
@@ -210,46 +211,105 @@ def _has_header(found: list[list[str]], width: int, decimals: str) -> bool:
     if not below:
         return True
     columns = list(zip(*below, strict=True))
-    if any(_share_typed(column, decimals) > 0.5 for column in columns):
+    if any(_typed_share(column, decimals) > 0.5 for column in columns):
         return True
     occurs_again = any(name in column for name, column in zip(first, columns, strict=True))
     return not occurs_again and any(len(set(column)) < len(column) for column in columns)
 
 
-# A column with so many different values, of which such a share are numbers, is one of numbers: the
-# others are faults, which the parser names.
+# A column with at least this number of different values, and this share of numbers among them, is
+# numeric: the other values are errors, which the parser reports.
 _FEWEST_VALUES = 20
 _SHARE_OF_NUMBERS = 0.95
 
 _NUMBERS = {".": NUMBER_PATTERN, ",": COMMA_NUMBER_PATTERN}
 
 
-def detect_kinds(
-    sample: Any, decimal: str = ".", given: Collection[str] = ()
-) -> tuple[dict[str, str], list[str]]:
-    """The kind of each column of a record batch of categories, and notes on doubtful ones.
+@dataclass(frozen=True)
+class ColumnEvidence:
+    """What the first values of a column show.
 
-    Of columns in `given`, the user told the kind: there is no doubt.
+    Attributes
+    ----------
+    name : str
+    decimal : str
+        "." or "," if the column has numbers with such a decimal point, else "".
+    kinds : dict of str to str
+        The kind of the column, by the decimal point of the file.
+    doubts : dict of str to (Message or None)
+        A note on a column that may not be of this kind, by the decimal point of the file.
+    all_missing : bool
+        Whether there are rows, but no values.
     """
-    kinds: dict[str, str] = {}
-    notes: list[str] = []
-    for name, column in zip(sample.schema.names, sample.columns, strict=True):
-        words = column.dictionary
-        numbers = pc.match_substring_regex(words, _NUMBERS[decimal])
-        n_numbers = _count(numbers)
-        if n_numbers == len(words):  # also if all values are missing
-            kinds[name] = "numeric"
-            if len(words) == 0 and sample.num_rows > 0:
-                notes.append(f"All values of column {name!r} that were looked at are missing.")
-        elif _are_numbers(n_numbers, len(words)):
-            kinds[name] = "numeric"
-        elif pc.all(pc.match_substring_regex(words, DATE_PATTERN)).as_py():
-            kinds[name] = "date"
-        else:
-            kinds[name] = "category"
-            if name not in given:
-                notes += _doubts(name, words, numbers, n_numbers)
-    return kinds, notes
+
+    name: str
+    decimal: str
+    kinds: dict[str, str]
+    doubts: dict[str, Message | None]
+    all_missing: bool
+
+
+@dataclass(frozen=True)
+class TextSample:
+    """What the first rows of a text file show of its columns.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnEvidence
+    n_rows, n_bytes : int
+        The number of rows that were inspected, and of bytes of text.
+    """
+
+    columns: tuple[ColumnEvidence, ...]
+    n_rows: int
+    n_bytes: int
+
+    def detect_decimal(self, ignored: Collection[str]) -> str:
+        """The decimal point: a comma if some columns have decimal commas and none has points.
+
+        Columns in `ignored` are not considered.
+        """
+        found = {each.decimal for each in self.columns if each.name not in ignored}
+        return "," if "," in found and "." not in found else "."
+
+    def detect_kinds(
+        self, decimal: str, given: Collection[str]
+    ) -> tuple[dict[str, str], list[Message | str]]:
+        """The kind of each column, and notes on doubtful ones, except if their kind is given."""
+        notes: list[Message | str] = []
+        for each in self.columns:
+            doubt = each.doubts[decimal]
+            if each.all_missing:
+                notes.append(f"All inspected values of column {each.name!r} are missing.")
+            elif doubt is not None and each.name not in given:
+                notes.append(doubt)
+        return {each.name: each.kinds[decimal] for each in self.columns}, notes
+
+
+def inspect_columns(sample: Any, n_bytes: int, decimal: str | None) -> TextSample:
+    """Inspect a record batch of categories; `decimal` is None if it has to be detected."""
+    words = [column.dictionary for column in sample.columns]
+    decimals = ["" if decimal is not None else _find_decimal(each) for each in words]
+    points = decimal or (".," if "," in decimals else ".")
+    columns = []
+    for name, each, found in zip(sample.schema.names, words, decimals, strict=True):
+        kinds, doubts = {}, {}
+        for point in points:
+            kinds[point], doubts[point] = _detect_kind(name, each, point)
+        all_missing = len(each) == 0 and sample.num_rows > 0
+        columns.append(ColumnEvidence(name, found, kinds, doubts, all_missing))
+    return TextSample(tuple(columns), sample.num_rows, n_bytes)
+
+
+def _detect_kind(name: str, words: Any, decimal: str) -> tuple[str, Message | None]:
+    """The kind of a column with these different values, and a note if that is doubtful."""
+    numbers = pc.match_substring_regex(words, _NUMBERS[decimal])
+    n_numbers = _count(numbers)
+    if _are_numbers(n_numbers, len(words)):  # also if all values are missing
+        return "numeric", None
+    if pc.all(pc.match_substring_regex(words, DATE_PATTERN)).as_py():
+        return "date", None
+    return "category", _find_doubt(name, words, numbers, n_numbers)
 
 
 def _count(found: Any) -> int:
@@ -257,48 +317,40 @@ def _count(found: Any) -> int:
 
 
 def _are_numbers(n_numbers: int, n_words: int) -> bool:
-    """Whether so many numbers among different values make a column of numbers."""
+    """Whether a column with this number of numbers among its different values is numeric."""
     if n_numbers == n_words:
         return True
     return n_words >= _FEWEST_VALUES and n_numbers >= _SHARE_OF_NUMBERS * n_words
 
 
-def _doubts(name: str, words: Any, numbers: Any, n_numbers: int) -> list[str]:
+def _find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Message | None:
+    """A note on a column of categories that may be meant as numbers."""
     others = words.filter(pc.invert(numbers))
     with_commas = pc.match_substring_regex(words, DECIMAL_COMMA_PATTERN)
     if pc.any(with_commas).as_py() and _are_numbers(
         _count(pc.match_substring_regex(words, COMMA_NUMBER_PATTERN)), len(words)
     ):
-        return [
+        return Message(
             f"Column {name!r} is read as categories: its values, such as "
-            f"{words.filter(with_commas)[0].as_py()!r}, have decimal commas; write points to have "
-            "numbers."
-        ]
+            f"{words.filter(with_commas)[0].as_py()!r}, have decimal commas",
+            "write decimal points to have numbers",
+        )
     if n_numbers >= 20 and len(others) <= max(5, n_numbers // 20):
-        return [
+        return Message(
             f"Column {name!r} is read as categories: most of its values are numbers, but "
-            f"{others[0].as_py()[:40]!r} is not; if it means a missing value, leave it empty."
-        ]
-    return []
+            f"{others[0].as_py()[:40]!r} is not",
+            "if it stands for a missing value, leave it empty",
+        )
+    return None
 
 
-def detect_decimal(sample: Any, left_out: Collection[str]) -> str:
-    """The decimal point of a record batch of categories.
-
-    It is a comma if there are columns of numbers with commas, and none of numbers with points.
-    Columns in `left_out` do not count.
-    """
-    commas = False
-    for name, column in zip(sample.schema.names, sample.columns, strict=True):
-        words = column.dictionary
-        if name in left_out or len(words) == 0:
-            continue
-        if _count(pc.match_substring_regex(words, WHOLE_NUMBER_PATTERN)) == len(words):
-            continue
-        if _are_numbers(_count(pc.match_substring_regex(words, NUMBER_PATTERN)), len(words)):
-            if pc.any(pc.match_substring(words, ".")).as_py():
-                return "."
-        elif pc.any(pc.match_substring_regex(words, DECIMAL_COMMA_PATTERN)).as_py():
-            numbers = pc.match_substring_regex(words, COMMA_NUMBER_PATTERN)
-            commas = commas or _are_numbers(_count(numbers), len(words))
-    return "," if commas else "."
+def _find_decimal(words: Any) -> str:
+    """The decimal point in a column of numbers; empty if there are none or only integers."""
+    if len(words) == _count(pc.match_substring_regex(words, INTEGER_PATTERN)):
+        return ""
+    if _are_numbers(_count(pc.match_substring_regex(words, NUMBER_PATTERN)), len(words)):
+        return "." if pc.any(pc.match_substring(words, ".")).as_py() else ""
+    if pc.any(pc.match_substring_regex(words, DECIMAL_COMMA_PATTERN)).as_py():
+        numbers = _count(pc.match_substring_regex(words, COMMA_NUMBER_PATTERN))
+        return "," if _are_numbers(numbers, len(words)) else ""
+    return ""

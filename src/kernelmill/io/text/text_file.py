@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import codecs
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
+from kernelmill.errors import Remedy
 from kernelmill.io.compression import (
+    TemporaryCopy,
     compression_of,
-    decompressed_copy,
+    decompress,
     first_bytes,
     open_stream,
     read_at,
@@ -20,192 +21,209 @@ from kernelmill.io.compression import (
 )
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import (
+    SAME_COLUMNS,
     Column,
     TableFile,
     TableOptions,
-    given_kinds,
-    overridden_kinds,
+    compare_columns,
+    resolve_kinds,
+    set_kinds,
     unique_names,
 )
-from kernelmill.io.text.parser import TextParser, decoded
-from kernelmill.io.text.records import count_lines, last_record_end, opened_quote, records
+from kernelmill.io.text.parser import TextParser, decode
+from kernelmill.io.text.records import (
+    count_lines,
+    find_open_quote,
+    last_record_end,
+    split_records,
+)
 from kernelmill.io.text.sniffing import (
     Dialect,
-    detect_decimal,
+    TextSample,
     detect_dialect,
-    detect_kinds,
-    records_of,
+    first_records,
+    inspect_columns,
 )
 
 __all__ = ["TextFile"]
 
-_DIALECT_BYTES = 64 << 10  # looked at for the delimiter and the header
-_KINDS_BYTES = 4 << 20  # looked at for the kinds of columns
+_DIALECT_BYTES = 64 << 10  # inspected for the delimiter and the header
+_KINDS_BYTES = 4 << 20  # inspected for the kinds of columns
 _LONGEST_RECORD = 256 << 20
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CHECK_FORMAT = "check that this is a text file with lines"
 
 
 class TextFile(TableFile):
-    """A CSV file, TSV file or the like; see `open_table`.
+    """A CSV file, TSV file or similar; see `open_table`.
 
-    Blocks are cut at fixed places, so that the bytes of each can be read again by themselves.
+    The constructor reads the beginning of the file once. Blocks are cut at fixed positions, so that
+    the bytes of each can be read again separately.
     """
 
     def __init__(self, path: Path, options: TableOptions, first: TextFile | None) -> None:
         super().__init__(path, options, first)
-        self._copy: IO[bytes] | None = None
-        self._places: list[tuple[int, int, int]] = []  # offset, bytes and first line of blocks
+        self._copy: TemporaryCopy | None = None
         start = first_bytes(path, _KINDS_BYTES)
         complete = len(start) < _KINDS_BYTES
-        offset = self._offset_of_first_line(start)
+        offset = self._find_first_line(start)
         head = start[offset:]
         self._first_line = 1 + options.skip_rows
         if first is None:
-            self._dialect = self._detected(head, complete)
+            self._dialect = self._detect_dialect(head, complete)
         else:
-            self._dialect = self._like_first(head, complete, first)
+            self._dialect = self._adopt_dialect(head, complete, first)
         if self._dialect.header:
-            size, lines = self._extent_of_header(head, complete)
+            size, lines = self._measure_header(head, complete)
             offset, head = offset + size, head[size:]
             self._first_line += lines
         self._offset = offset
+        self._sample: TextSample | None = self._inspect(head, complete) if first is None else None
+        self.configure(first)
+
+    def configure(self, first: TextFile | None) -> None:
+        """Decide the kinds of columns and the bytes of text per block, from the sniffed sample."""
+        self._places: list[tuple[int, int, int]] = []  # offset, bytes and first line of blocks
         if first is None:
-            self.columns, self._piece_bytes = self._columns_of(head, complete)
+            self.columns, self._piece_bytes = self._decide_columns()
         else:
+            self._dialect = replace(self._dialect, decimal=first._dialect.decimal)
             self.columns, self._piece_bytes = first.columns, first._piece_bytes
         assert self.columns is not None
-        self._parser = TextParser(path, self._dialect, self.columns, self._first_line)
+        self._parser = TextParser(self.path, self._dialect, self.columns, self._first_line)
 
-    def _offset_of_first_line(self, start: bytes) -> int:
-        """Where the lines that are read begin: after the byte order mark and skipped lines."""
+    def _find_first_line(self, start: bytes) -> int:
+        """The offset of the first line to read: after the byte order mark and skipped lines."""
         if not start:
-            raise TableError(f"{self.path} is empty; give a file with rows.")
+            raise TableError(f"{self.path} is empty", "give a file with rows")
         if start.startswith(_UTF16):
             raise TableError(
-                f"{self.path} is UTF-16; convert it, such as by 'iconv -f utf-16 -t utf-8'."
+                f"{self.path} is encoded as UTF-16",
+                "convert it, for example with 'iconv -f utf-16 -t utf-8'",
             )
         if b"\0" in start[:_DIALECT_BYTES]:
             raise TableError(
-                f"{self.path} is not a text file (it has zero bytes); name its format (--format)."
+                f"{self.path} is not a text file: it contains zero bytes",
+                Remedy("give its format", format=...),
             )
         offset = len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0
         for _ in range(self.options.skip_rows):
-            offset = _after_line(start, offset)
+            offset = _next_line(start, offset)
         if not start[offset : offset + _DIALECT_BYTES].strip() and not start[offset:].strip():
-            what = "has only empty lines" if self.options.skip_rows == 0 else "has no more lines"
-            raise TableError(f"{self.path} {what}; give a file with rows, or fewer skip_rows.")
+            if self.options.skip_rows == 0:
+                raise TableError(f"{self.path} has only empty lines", "give a file with rows")
+            raise TableError(
+                f"{self.path} has no lines after the {self.options.skip_rows} skipped ones",
+                Remedy("skip fewer lines", skip_rows=...),
+            )
         return offset
 
-    def _detected(self, head: bytes, complete: bool) -> Dialect:
+    def _detect_dialect(self, head: bytes, complete: bool) -> Dialect:
         options = self.options
-        text = self._first_records(head, complete)
-        dialect = detect_dialect(
-            text, self._first_line, options.delimiter, options.header, options.decimal
-        )
-        self.notes += dialect.notes
-        return dialect
+        header = options.default_header if options.header is None else options.header
+        text = self._decode_first_lines(head, complete)
+        return detect_dialect(text, self._first_line, options.delimiter, header, options.decimal)
 
-    def _first_records(self, head: bytes, complete: bool) -> str:
-        """Some complete lines; the last one may end inside of a quoted value."""
+    def _decode_first_lines(self, head: bytes, complete: bool) -> str:
+        """Some complete lines; the last one may end inside a quoted value."""
         size = _DIALECT_BYTES
         while size < len(head):
             cut = last_record_end(head[:size], b",", quotes=False)
             if cut:
-                return decoded(head[:cut], self.path, self._first_line)
+                return decode(head[:cut], self.path, self._first_line)
             size *= 2
         if not complete:
             head = head[: last_record_end(head, b",", quotes=False)]
             if not head:
                 raise TableError(
                     f"{self.path}, line {self._first_line}: the line is longer than "
-                    f"{_KINDS_BYTES >> 20} MiB; is this a text file with lines?"
+                    f"{_KINDS_BYTES >> 20} MiB",
+                    _CHECK_FORMAT,
                 )
-        return decoded(head, self.path, self._first_line)
+        return decode(head, self.path, self._first_line)
 
-    def _like_first(self, head: bytes, complete: bool, first: TextFile) -> Dialect:
-        """The dialect of another file than the first, whose columns must be the same."""
-        text = self._first_records(head, complete)
-        found = records_of(text, first._dialect.delimiter, self._first_line)
+    def _adopt_dialect(self, head: bytes, complete: bool, first: TextFile) -> Dialect:
+        """The dialect of a file after the first, which must have the same columns."""
+        text = self._decode_first_lines(head, complete)
+        found = first_records(text, first._dialect.delimiter, self._first_line)
         names = first._dialect.names
         if not first._dialect.header:
             if found and len(found[0][1]) != len(names):
                 raise TableError(
                     f"{self.path} has {len(found[0][1])} columns, but {first.path} has "
-                    f"{len(names)}; all files of a table have the same columns."
+                    f"{len(names)}",
+                    SAME_COLUMNS,
                 )
             return first._dialect
         own, _ = unique_names(found[0][1])
-        here, there = set(own), set(names)
-        lacks = [name for name in names if name not in here]
-        extra = [name for name in own if name not in there]
-        if lacks or extra:
-            differences = [
-                *(f"it lacks {name!r}" for name in lacks[:3]),
-                *(f"it has {name!r} besides" for name in extra[:3]),
-            ]
-            raise TableError(
-                f"{self.path} has other columns than {first.path}: {', '.join(differences)}; all "
-                "files of a table have the same columns."
-            )
+        compare_columns(self.path, dict.fromkeys(own, ""), first.path, dict.fromkeys(names, ""))
         return replace(first._dialect, names=own)
 
-    def _extent_of_header(self, head: bytes, complete: bool) -> tuple[int, int]:
-        """The bytes and the lines of the header, with empty lines before it."""
+    def _measure_header(self, head: bytes, complete: bool) -> tuple[int, int]:
+        """The bytes and the lines of the header, including empty lines before it."""
         separator = self._dialect.separator if self._dialect.quotes else "\0"
         text = head.decode(errors="replace")
-        found = records(text, separator, self._first_line, quotes=self._dialect.quotes)
+        found = split_records(text, separator, self._first_line, quotes=self._dialect.quotes)
         next(values for _, values in found if any(value.strip() for value in values))
         following = next(found, None)
         if following is None:
             if not complete:
                 raise TableError(
                     f"{self.path}, line {self._first_line}: the header is longer than "
-                    f"{_KINDS_BYTES >> 20} MiB; is this a text file with lines?"
+                    f"{_KINDS_BYTES >> 20} MiB",
+                    _CHECK_FORMAT,
                 )
             return len(head), count_lines(head)
         lines = following[0] - self._first_line
         offset = 0
         for _ in range(lines):
-            offset = _after_line(head, offset)
+            offset = _next_line(head, offset)
         return offset, lines
 
-    def _columns_of(self, head: bytes, complete: bool) -> tuple[tuple[Column, ...], int]:
-        """The columns, and the bytes of text that fill a block."""
-        dialect, options = self._dialect, self.options
+    def _inspect(self, head: bytes, complete: bool) -> TextSample:
+        """Parse the first records as categories, and summarize what they show of the columns."""
+        dialect = self._dialect
         if not complete:
             end = last_record_end(head, dialect.separator.encode(), quotes=dialect.quotes)
             head = head[:end]
-        as_text = [Column(name, "category") for name in dialect.names]
-        sample = TextParser(self.path, dialect, as_text, self._first_line).parse(
-            head, self._first_line
-        )
-        given = given_kinds(dialect.names, options.categorical, options.numeric, str(self.path))
-        if options.decimal is None and dialect.delimiter != ",":
+        as_strings = [Column(name, "category") for name in dialect.names]
+        parser = TextParser(self.path, dialect, as_strings, self._first_line)
+        rows = parser.parse(head, self._first_line)
+        detected = self.options.decimal is None and dialect.delimiter != ","
+        return inspect_columns(rows, len(head), None if detected else dialect.decimal)
+
+    def _decide_columns(self) -> tuple[tuple[Column, ...], int]:
+        """The columns, and the bytes of text that fill a block."""
+        dialect, sample = self._dialect, self._sample
+        assert sample is not None
+        self.notes = list(dialect.notes)
+        given = resolve_kinds(dialect.names, self.options, str(self.path))
+        if self.options.decimal is None and dialect.delimiter != ",":
             categories = {name for name, kind in given.items() if kind == "category"}
-            if detect_decimal(sample, categories) == ",":
-                self._dialect = replace(dialect, decimal=",")
+            self._dialect = replace(dialect, decimal=sample.detect_decimal(categories))
+            if self._dialect.decimal == ",":
                 self.notes.append("Numbers have decimal commas.")
-        kinds, notes = detect_kinds(sample, self._dialect.decimal, given)
+        kinds, notes = sample.detect_kinds(self._dialect.decimal, given)
         self.notes += notes
-        columns = overridden_kinds(kinds, given)
+        columns = set_kinds(kinds, given)
         row = sum(8 if column.kind == "numeric" else 4 for column in columns)
-        ratio = len(head) / max(1, row * sample.num_rows)  # bytes of text per byte of a block
-        piece = int(options.block_bytes * min(1.0, max(ratio, 1 / 8)))
+        ratio = sample.n_bytes / max(1, row * sample.n_rows)  # bytes of text per byte of a block
+        piece = int(self.options.block_bytes * min(1.0, max(ratio, 1 / 8)))
         return columns, max(1, piece)
 
     @contextmanager
-    def _stream(self) -> Iterator[IO[bytes]]:
+    def _open(self) -> Iterator[IO[bytes]]:
         if self._copy is not None:
-            yield self._copy
+            yield self._copy.stream
         else:
             with open_stream(self.path) as stream:
                 yield stream
 
     def blocks(self) -> Iterator[tuple[Any, None]]:
-        """Record batches in order; their places are remembered."""
+        """Yield record batches in order, and store their positions."""
         places: list[tuple[int, int, int]] = []
-        with self._stream() as stream:
+        with self._open() as stream:
             for offset, data, line in self._pieces(stream):
                 batch = self._parser.parse(data, line)
                 if batch.num_rows:
@@ -214,7 +232,7 @@ class TextFile(TableFile):
         self._places = places
 
     def _pieces(self, stream: IO[bytes]) -> Iterator[tuple[int, bytes, int]]:
-        """The offset, the bytes and the first line of pieces of complete records."""
+        """Yield the offset, the bytes and the first line of pieces of complete records."""
         separator, quotes = self._dialect.separator.encode(), self._dialect.quotes
         position = self._offset
         anywhere = self._copy is not None or compression_of(self.path) is None
@@ -223,7 +241,7 @@ class TextFile(TableFile):
         line, rest, wanted, at_end = self._first_line, b"", self._piece_bytes, False
         while not at_end:
             missing = wanted - len(rest)
-            if anywhere:  # another pass may read the same file now
+            if anywhere:  # another pass may be reading the same file
                 more = read_at(stream, position + len(rest), missing)
             else:
                 more = read_fully(stream, missing)
@@ -239,7 +257,8 @@ class TextFile(TableFile):
                     self._check_closed(data, line)
                     raise TableError(
                         f"{self.path}, line {line}: the record is longer than "
-                        f"{_LONGEST_RECORD >> 20} MiB; is this a text file with lines?"
+                        f"{_LONGEST_RECORD >> 20} MiB",
+                        _CHECK_FORMAT,
                     )
                 rest, wanted = data, 2 * wanted
                 continue
@@ -253,30 +272,30 @@ class TextFile(TableFile):
     def _check_closed(self, data: bytes, line: int) -> None:
         if not self._dialect.quotes or b'"' not in data:
             return
-        quote = opened_quote(data, self._dialect.separator.encode())
+        quote = find_open_quote(data, self._dialect.separator.encode())
         if quote is not None:
             line += count_lines(data[:quote])
             raise TableError(
-                f"{self.path}, line {line}: a value begins with a quote that is not closed; close "
-                "it, or write two quotes for one inside of a quoted value."
+                f"{self.path}, line {line}: a value begins with a quote that is not closed",
+                "close the quote",
+                "write two quotes for one inside a quoted value",
             )
 
     def prepare_random_access(self) -> None:
-        """Decompress into a temporary file, once."""
+        """Decompress the file to a temporary file, once."""
         if self._copy is None and compression_of(self.path) is not None:
-            self._copy = decompressed_copy(self.path)
-            weakref.finalize(self, self._copy.close)
+            self._copy = decompress(self.path)
 
     def block(self, number: int) -> tuple[Any, None]:
-        """A block whose place is known from a complete pass."""
+        """Read a block at its stored position."""
         offset, size, line = self._places[number]
-        with self._stream() as stream:
+        with self._open() as stream:
             data = read_at(stream, offset, size)
         return self._parser.parse(data, line), None
 
 
-def _after_line(data: bytes, offset: int) -> int:
-    """The place after the line that begins at `offset`."""
+def _next_line(data: bytes, offset: int) -> int:
+    """The offset after the line that begins at `offset`."""
     newline, carriage = data.find(b"\n", offset), data.find(b"\r", offset)
     if carriage >= 0 and (newline < 0 or carriage < newline - 1):
         return carriage + 1

@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 
 from kernelmill.io.errors import TableError
 
-__all__ = ["WRITTEN_FORMATS", "NpyWritten", "WrittenFormat"]
+__all__ = ["TABLE_FORMATS", "NpyFormat", "TableFormat"]
 
 Columns = Mapping[str, np.dtype[Any] | str]
 
 
-class WrittenFormat(ABC):
-    """Puts blocks of columns into a stream; `finish` completes it, but does not close it."""
+class TableFormat(ABC):
+    """Writes blocks of columns to a stream; `finish` completes the data, but leaves it open."""
 
     @classmethod
     def check(cls, path: Path, columns: Columns) -> None:
-        """Refuse columns that the format cannot hold."""
+        """Raise an error for columns that the format does not support."""
         for name, kind in columns.items():
             if not isinstance(kind, str) and (kind.kind not in "biuf" or kind.itemsize > 8):
                 raise TableError(
-                    f"column {name!r} of {path} must hold real numbers or strings, got {kind}."
+                    f"column {name!r} of {path} must hold real numbers or strings, got {kind}"
                 )
 
     @abstractmethod
@@ -39,14 +39,14 @@ class WrittenFormat(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Write what is still missing."""
+        """Write what is still pending."""
 
     def abandon(self) -> None:  # noqa: B027  (nothing to do for most)
-        """Let go of the stream, whose content is of no interest any more."""
+        """Release the stream, whose content is discarded."""
 
 
-class _ArrowWritten(WrittenFormat):
-    """What pyarrow writes."""
+class _PyarrowFormat(TableFormat):
+    """A format that pyarrow writes."""
 
     def __init__(self, stream: IO[bytes], columns: Columns) -> None:
         import pyarrow as pa  # noqa: PLC0415  (heavy)
@@ -57,58 +57,58 @@ class _ArrowWritten(WrittenFormat):
             for kind in columns.values()
         ]
         self._schema = pa.schema(list(zip(columns, types, strict=True)))
-        self._writer = self._opened(pa.PythonFile(stream, "w"))
+        self._writer = self._open(pa.PythonFile(stream, "w"))
 
     @abstractmethod
-    def _opened(self, sink: Any) -> Any:
-        """The writer of pyarrow."""
+    def _open(self, sink: Any) -> Any:
+        """Open the writer of pyarrow."""
 
-    def _batch(self, arrays: Mapping[str, Any]) -> Any:
+    def _make_batch(self, arrays: Mapping[str, Any]) -> Any:
         made = [
-            self._array(array, field.type)
+            self._convert(array, field.type)
             for array, field in zip(arrays.values(), self._schema, strict=True)
         ]
         return self._pa.record_batch(made, schema=self._schema)
 
     def abandon(self) -> None:
-        """Close the writer, which would otherwise write to a closed file when it is collected."""
+        """Close the writer, which would otherwise write to a closed file when garbage-collected."""
         with suppress(Exception):
             self._writer.close()
 
-    def _array(self, array: Any, kind: Any) -> Any:
+    def _convert(self, array: Any, kind: Any) -> Any:
         if isinstance(array, self._pa.Array):
             if self._pa.types.is_dictionary(array.type):
                 array = array.cast(array.type.value_type)
             return array.cast(kind)
-        return self._pa.array(_strings(array) if array.dtype == object else array, kind)
+        return self._pa.array(_to_strings(array) if array.dtype == object else array, kind)
 
     def write(self, arrays: Mapping[str, Any]) -> None:
-        self._writer.write(self._batch(arrays))
+        self._writer.write(self._make_batch(arrays))
 
     def finish(self) -> None:
         self._writer.close()
 
 
-def _strings(values: NDArray[Any]) -> list[str | None]:
-    """Labels may be numbers: they are written as text where strings were announced."""
+def _to_strings(values: NDArray[Any]) -> list[str | None]:
+    """Convert labels, which may be numbers, for a column of strings."""
     return [None if value is None else str(value) for value in values]
 
 
-class CsvWritten(_ArrowWritten):
-    """Comma-separated, with a header; values in quotes where that is needed."""
+class CsvFormat(_PyarrowFormat):
+    """Comma-separated values with a header, quoted where necessary."""
 
     delimiter: ClassVar[str] = ","
 
-    def _opened(self, sink: Any) -> Any:
-        header = self.delimiter.join(_quoted(name, self.delimiter) for name in self._schema.names)
+    def _open(self, sink: Any) -> Any:
+        header = self.delimiter.join(_quote(name, self.delimiter) for name in self._schema.names)
         sink.write(header.encode() + b"\n")
         return sink
 
     def write(self, arrays: Mapping[str, Any]) -> None:
         import pyarrow.csv  # noqa: PLC0415
 
-        batch = self._batch(arrays)
-        # pyarrow puts quotes around all strings or refuses those that need them.
+        batch = self._make_batch(arrays)
+        # pyarrow quotes all strings, or rejects those that need quotes.
         options = pyarrow.csv.WriteOptions(
             include_header=False,
             delimiter=self.delimiter,
@@ -119,7 +119,7 @@ class CsvWritten(_ArrowWritten):
     def _needs_quotes(self, batch: Any) -> bool:
         import pyarrow.compute as pc  # noqa: PLC0415
 
-        special = f'[{self.delimiter}"\r\n]|^$'  # and an empty string, which is not a missing one
+        special = f'[{self.delimiter}"\r\n]|^$'  # also the empty string, which is not missing
         return any(
             pc.any(pc.match_substring_regex(column, special)).as_py()
             for column in batch.columns
@@ -130,24 +130,24 @@ class CsvWritten(_ArrowWritten):
         self._writer.flush()
 
 
-class TsvWritten(CsvWritten):
-    """The same with tabs."""
+class TsvFormat(CsvFormat):
+    """Tab-separated values with a header."""
 
     delimiter = "\t"
 
 
-def _quoted(name: str, delimiter: str) -> str:
+def _quote(name: str, delimiter: str) -> str:
     if any(character in name for character in f'{delimiter}"\r\n'):
         return '"' + name.replace('"', '""') + '"'
     return name
 
 
-class ParquetWritten(_ArrowWritten):
-    """Row groups of at least 65,536 rows, but for the last."""
+class ParquetFormat(_PyarrowFormat):
+    """Row groups of at least 65,536 rows, except the last."""
 
     _group_rows = 1 << 16
 
-    def _opened(self, sink: Any) -> Any:
+    def _open(self, sink: Any) -> Any:
         import pyarrow.parquet  # noqa: PLC0415
 
         self._waiting: list[Any] = []
@@ -155,7 +155,7 @@ class ParquetWritten(_ArrowWritten):
         return pyarrow.parquet.ParquetWriter(sink, self._schema)
 
     def write(self, arrays: Mapping[str, Any]) -> None:
-        self._waiting.append(self._batch(arrays))
+        self._waiting.append(self._make_batch(arrays))
         self._n_waiting += self._waiting[-1].num_rows
         if self._n_waiting >= self._group_rows:
             self._write_waiting()
@@ -170,27 +170,27 @@ class ParquetWritten(_ArrowWritten):
         super().finish()
 
 
-class ArrowWritten(_ArrowWritten):
+class ArrowFormat(_PyarrowFormat):
     """An Arrow IPC file without compression, which can be mapped into memory."""
 
-    def _opened(self, sink: Any) -> Any:
+    def _open(self, sink: Any) -> Any:
         return self._pa.ipc.new_file(sink, self._schema)
 
 
-class NpyWritten(WrittenFormat):
-    """The columns side by side; the header gets the number of rows at the end."""
+class NpyFormat(TableFormat):
+    """The columns side by side in a matrix; the header is completed at the end."""
 
     _header_bytes = 128
 
     @classmethod
     def check(cls, path: Path, columns: Columns) -> None:
-        """Refuse text."""
+        """Raise an error also for strings."""
         super().check(path, columns)
-        texts = [name for name, kind in columns.items() if isinstance(kind, str)]
-        if texts:
+        strings = [name for name, kind in columns.items() if isinstance(kind, str)]
+        if strings:
             raise TableError(
-                f"{path} can hold numbers only, but column {texts[0]!r} is text; write a .csv or "
-                ".parquet file."
+                f"{path} can hold numbers only, but column {strings[0]!r} has strings",
+                "write a .csv or .parquet file",
             )
 
     def __init__(
@@ -210,29 +210,29 @@ class NpyWritten(WrittenFormat):
         self._stream.write(b"\x93NUMPY\x01\x00" + size.to_bytes(2, "little") + header)
 
     def write(self, arrays: Mapping[str, Any]) -> None:
-        """Append rows, side by side."""
-        self.write_matrix(np.column_stack([_with_nan(each) for each in arrays.values()]))
+        """Append rows, with the columns side by side."""
+        self.write_matrix(np.column_stack([_fill_nan(each) for each in arrays.values()]))
 
     def write_matrix(self, rows: NDArray[Any]) -> None:
-        """Append rows of a matrix, as the common dtype."""
+        """Append the rows of a matrix in the common dtype."""
         self._stream.write(np.ascontiguousarray(rows, dtype=self._dtype).data)
         self._n_rows += len(rows)
 
     def finish(self) -> None:
-        """Write the header again, now with the number of rows."""
+        """Write the header again, with the number of rows."""
         self._stream.seek(0)
         self._write_header()
 
 
-def _with_nan(array: Any) -> Any:
+def _fill_nan(array: Any) -> Any:
     return array.to_numpy(zero_copy_only=False) if hasattr(array, "null_count") else array
 
 
-WRITTEN_FORMATS: dict[str, type[WrittenFormat]] = {
-    ".csv": CsvWritten,
-    ".tsv": TsvWritten,
-    ".parquet": ParquetWritten,
-    ".feather": ArrowWritten,
-    ".arrow": ArrowWritten,
-    ".npy": NpyWritten,
+TABLE_FORMATS: dict[str, type[TableFormat]] = {
+    ".csv": CsvFormat,
+    ".tsv": TsvFormat,
+    ".parquet": ParquetFormat,
+    ".feather": ArrowFormat,
+    ".arrow": ArrowFormat,
+    ".npy": NpyFormat,
 }
