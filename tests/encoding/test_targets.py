@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kernelmill.encoding.targets import TargetLearner, TargetReader, text_of_label
+from kernelmill.encoding.targets import TargetLearner, TargetReader, format_label
 from kernelmill.io import TableError
 from kernelmill.io.table import TableBlock
+from kernelmill.storage import ModelFileError
 
 
 def block(values, first_row=0):
@@ -37,11 +38,13 @@ def test_texts_are_classes():
     assert notes == []
 
 
-def test_few_whole_numbers_are_classes_and_that_is_said():
+def test_few_integers_are_classes_and_that_is_noted():
     reader, notes = learnt([1.0, 7.0, 3.0])
     assert reader.classes.tolist() == [1, 3, 7]
     assert reader.classes.dtype == np.int64
-    assert "--task regression" in notes[0]
+    (note,) = notes
+    assert note.problem == "The target 'y' has 3 different integers: this is a classification"
+    assert [remedy.settings for remedy in note.remedies] == [{"task": "regression"}]
     assert reader.numbers(block([7.0, 1.0]))[0].tolist() == [2, 0]
 
 
@@ -99,8 +102,9 @@ def test_number_classes_that_are_texts_later():
 
 
 def test_labels_that_float64_would_merge():
-    with pytest.raises(TableError, match=r"beyond 2\*\*53.*--categorical y"):
+    with pytest.raises(TableError, match=r"beyond 2\*\*53") as caught:
         learnt([float(2**60), 1.0])
+    assert caught.value.message.remedies[0].settings == {"categorical": ["y"]}
     labels = np.array([2**60, 2**60 + 1])
     learner = TargetLearner("labels", "auto")
     block = TableBlock(np.zeros((2, 1)), labels, Path("t.npz"), 0)
@@ -127,10 +131,10 @@ def test_infinite_targets_are_refused():
 
 
 @pytest.mark.parametrize("classes", [[1, 2], [0.5, 1.0], ["a", "b"], None], ids=str)
-def test_comes_back_from_json(classes):
+def test_comes_back_from_a_record(classes):
     task = "regression" if classes is None else "classification"
     reader = TargetReader("y", task, None if classes is None else np.array(classes))
-    again = TargetReader.from_json(reader.to_json())
+    again = TargetReader.from_record(reader.to_record())
     assert again.task == task
     if classes is not None:
         assert again.classes.tolist() == classes
@@ -142,11 +146,18 @@ def test_comes_back_from_json(classes):
     [{"classes": [1, "a"]}, {"classes": ["a"]}, {"classes": 5}, {"task": "x"}, {"target": None}],
     ids=str,
 )
-def test_wrong_json_is_refused(change):
+def test_wrong_records_are_rejected(change):
     values = {"target": "y", "task": "classification", "classes": ["a", "b"], **change}
-    with pytest.raises(ValueError, match=r"not as (they|it) should be"):
-        TargetReader.from_json(values)
+    (name,) = change
+    with pytest.raises(ModelFileError, match=f"^{name} must be "):
+        TargetReader.from_record(values)
+
+
+@pytest.mark.parametrize(("task", "classes"), [("classification", None), ("regression", [1, 2])])
+def test_classes_that_do_not_fit_the_task_are_rejected(task, classes):
+    with pytest.raises(ModelFileError, match="classification has classes and regression has none"):
+        TargetReader.from_record({"target": "y", "task": task, "classes": classes})
 
 
 def test_labels_are_written_as_people_do():
-    assert [text_of_label(x) for x in (3.0, 0.5, "a", 7)] == ["3", "0.5", "a", "7"]
+    assert [format_label(x) for x in (3.0, 0.5, "a", 7)] == ["3", "0.5", "a", "7"]

@@ -127,7 +127,7 @@ def test_given_kinds(tmp_path, name, write):
     assert [column.kind for column in table.columns] == ["category", "numeric", "other"]
     found = rows(table)
     assert (found["a"], found["b"]) == (["1", "2"], [1.5, None])
-    with pytest.raises(TableError, match=r"'c' of type list.* cannot be read as numeric"):
+    with pytest.raises(TableError, match=r"'c' of type list.* cannot be read as numbers"):
         open_table(tmp_path / name, numeric=["c"])
     write(pa.table({"b": ["1"] * 9 + ["one"]}), tmp_path / name)
     table = open_table(tmp_path / name, numeric=["b"], block_bytes=16)
@@ -181,8 +181,8 @@ def test_several_files(tmp_path, name, write):
     with pytest.raises(TableError) as caught:
         open_table([one, two])
     assert str(caught.value).startswith(
-        f"{two} has other columns than {one}: it lacks 'a', it has 'c' besides, 'b' is numeric "
-        "there and category in the first"
+        f"{two} has other columns than {one}: column 'a' is missing, column 'c' is additional, "
+        "'b' is numeric there and category in the first"
     )
 
 

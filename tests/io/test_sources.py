@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 
+from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError, open_table
 from kernelmill.io.sources import detect_format
 
@@ -35,10 +36,13 @@ def test_a_name_with_brackets_is_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("source", "match"),
     [
-        ("adult.dta", r"adult\.dta does not exist \(near names in that folder: adult\.data\)"),
+        ("adult.dta", r"adult\.dta does not exist \(similar names in that folder: adult\.data\)"),
         ("zzz", "zzz does not exist; give the path"),
         ("no/adult.data", r"\(there is no folder .*no\)"),
-        ("adutl*.data", r"no file matches the pattern .*adutl\*\.data \(near names.*adult\.data"),
+        (
+            "adutl*.data",
+            r"no file matches the .*adutl\*\.data \(similar names.*adult\.data",
+        ),
         ("", r"is a folder; .* give a pattern such as '.*\*\.data'"),
     ],
 )
@@ -69,7 +73,7 @@ def test_formats_by_content(tmp_path):
     table = open_table(tmp_path / "rows.gz")
     assert (table.format, len(table.columns)) == ("text", 2)
     assert open_table(write(tmp_path / "rows.xyz"), format="csv").format == "text"
-    with pytest.raises(TableError, match="format must be one of arrow, csv"):
+    with pytest.raises(ArgumentError, match="format must be one of arrow, csv"):
         open_table(tmp_path / "rows.xyz", format="excel")
 
 
@@ -102,8 +106,8 @@ def test_column_index(tmp_path):
     assert table.column_index("1") == 3  # there is a column of that name
     assert table.column_index(1) == 1
     for wrong, match in [
-        ("town", "no column 'town'; near names are 'Town'"),
-        ("zzz", "its columns are 'age', 'Town', '5', '1'"),
+        ("town", "no column 'town'; use a column with a similar name: 'Town'"),
+        ("zzz", "use one of its columns: 'age', 'Town', '5', '1'"),
         (4, "between 0 and 3"),
         (-1, "between 0 and 3"),
         ("-1", "no column '-1'"),

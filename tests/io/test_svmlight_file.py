@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelmill.io import TableError, open_table, read_svmlight
-from kernelmill.io.libsvm.reader import line_pieces
+from kernelmill.io.libsvm.reader import split_lines
 from kernelmill.io.libsvm.svmlight_file import SvmlightFile
 from kernelmill.io.table_file import TableOptions
 
@@ -76,7 +76,7 @@ def test_pieces_are_all_of_the_text_cut_at_line_ends(tmp_path_factory, lines, si
     text = b"\n".join(lines) + (b"\n" if ended else b"")
     path = write(tmp_path_factory.getbasetemp(), text, "pieces")
     with path.open("rb", buffering=0) as stream:
-        pieces = [(start, n, bytes(view)) for start, n, view in line_pieces(stream, size, path)]
+        pieces = [(start, n, bytes(view)) for start, n, view in split_lines(stream, size, path)]
     assert b"".join(piece[:n] for _, n, piece in pieces) == text
     position = 0
     for start, n, piece in pieces:
@@ -90,9 +90,9 @@ def test_a_line_without_end_is_refused(tmp_path):
     path = write(tmp_path, b"1 1:1\n" + b"2" * 5000)
     with (
         path.open("rb") as stream,
-        pytest.raises(TableError, match="line of more than 1000 bytes, from byte 7 on"),
+        pytest.raises(TableError, match="line of more than 1000 bytes, starting at byte 7"),
     ):
-        list(line_pieces(stream, 10, path, longest_line=1000))
+        list(split_lines(stream, 10, path, longest_line=1000))
 
 
 def test_a_line_longer_than_a_block(tmp_path):
@@ -148,9 +148,9 @@ def test_indices_count_from_0_if_0_occurs(tmp_path, text, zero_based, expected):
 
 def test_an_index_0_contradicts_counting_from_1(tmp_path):
     path = write(tmp_path, b"1 0:5\n")
-    with pytest.raises(TableError, match="has the index 0, but zero_based=False"):
+    with pytest.raises(TableError, match="has the index 0, but its indices should count from 1"):
         read_svmlight(path, zero_based=False)
-    with pytest.raises(TableError, match="has the index 0, but zero_based=False"):
+    with pytest.raises(TableError, match="has the index 0, but its indices should count from 1"):
         SvmlightFile(path, TableOptions(zero_based=False), None)
 
 
@@ -169,7 +169,7 @@ def test_a_given_width_holds(tmp_path):
     path = write(tmp_path, b"1 1:5\n1 1:1 3:7\n")
     table = open_table(path, n_features=5)
     assert [block.data.shape for block in table.blocks()] == [(2, 5)]
-    message = r"rows.svm, line 2, column 7: .*at most 2 for n_features=2, got '3:7'"
+    message = r"rows.svm, line 2, column 7: .*at most 2 for 2 features, got '3:7'"
     with pytest.raises(TableError, match=message):
         open_table(path, n_features=2)
     with pytest.raises(TableError, match=message):
@@ -178,7 +178,7 @@ def test_a_given_width_holds(tmp_path):
 
 def test_a_given_width_of_indices_that_turn_out_to_count_from_0(tmp_path):
     path = write(tmp_path, b"1 1:5 3:7\n1 0:1\n")
-    message = r"rows.svm, line 1, column 7: .*at most 2 for n_features=3, got '3:7'"
+    message = r"rows.svm, line 1, column 7: .*at most 2 for 3 features, got '3:7'"
     with pytest.raises(TableError, match=message):
         read_svmlight(path, n_features=3)
     with pytest.raises(TableError, match=message):
@@ -205,6 +205,7 @@ def test_a_truncated_gz_is_refused(tmp_path):
 def test_a_file_that_shrinks_is_noticed(tmp_path):
     path = write(tmp_path, TEXT)
     file = SvmlightFile(path, TableOptions(block_bytes=100), None)
+    list(file.blocks())
     path.write_bytes(TEXT[:50])
     with pytest.raises(TableError, match="changed while it was being read"):
         file.block(3)

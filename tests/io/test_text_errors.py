@@ -5,7 +5,9 @@ import os
 
 import pytest
 
+from kernelmill.errors import KernelmillError
 from kernelmill.io import TableError, open_table
+from kernelmill.io.errors import NotANumberError
 
 
 @pytest.fixture
@@ -30,14 +32,21 @@ def message(source, **options):
     return str(caught.value)
 
 
+def settings(error):
+    """What the remedies of an error set."""
+    return [remedy.settings for remedy in error.message.remedies]
+
+
 @pytest.mark.parametrize("block_bytes", [20, 500, 1 << 20])
 def test_not_a_number(write, block_bytes):
     path = write("\n# made by hand\nage,b\n" + good_rows(50) + "forty,z\n" + good_rows(3))
-    said = message(path, numeric=["age"], skip_rows=2, block_bytes=block_bytes)
-    assert said == (
-        f"{path}, line 104, column 'age' (number 0): 'forty' is not a number; correct it, or read "
-        "the column as categories: categorical=['age'] (--categorical age)."
+    table = open_table(path, numeric=["age"], skip_rows=2, block_bytes=block_bytes)
+    with pytest.raises(NotANumberError) as caught:
+        list(table.blocks())
+    assert caught.value.message.problem == (
+        f"{path}, line 104, column 'age' (number 0): 'forty' is not a number"
     )
+    assert settings(caught.value) == [{}, {"categorical": ["age"]}]
 
 
 @pytest.mark.parametrize("block_bytes", [20, 500, 1 << 20])
@@ -53,7 +62,7 @@ def test_not_a_number_in_the_second_file(write, block_bytes):
 def test_wrong_number_of_values(write, block_bytes, line, got):
     path = write("a,b\n" + good_rows(50) + line + "\n" + good_rows(2))
     said = message(path, block_bytes=block_bytes)
-    assert said.startswith(f"{path}, line 102: 2 values expected, got {got}; ")
+    assert said.startswith(f"{path}, line 102: expected 2 values, got {got}; ")
 
 
 def test_faults_after_the_rows_that_decide(write):
@@ -62,9 +71,10 @@ def test_faults_after_the_rows_that_decide(write):
 
 
 def test_title_above_the_rows(write):
-    said = message(write("|1x3 Cross validator\n" + "1, 2, x\n" * 20))
-    assert "line 1: 3 values expected, got 1" in said
-    assert "skip_rows=1 (--skip-rows 1)" in said
+    path = write("|1x3 Cross validator\n" + "1, 2, x\n" * 20)
+    with pytest.raises(TableError, match="line 1: expected 3 values, got 1") as caught:
+        open_table(path)
+    assert settings(caught.value) == [{}, {"delimiter": ...}, {"skip_rows": 1}]
 
 
 @pytest.mark.parametrize("block_bytes", [10, 1 << 20])
@@ -106,8 +116,8 @@ def test_second_file_with_other_columns(write):
     one = write("a,b\n1,x\n", "one.csv")
     two = write("a,c\n1,x\n", "two.csv")
     assert message([one, two]) == (
-        f"{two} has other columns than {one}: it lacks 'b', it has 'c' besides; all files of a "
-        "table have the same columns."
+        f"{two} has other columns than {one}: column 'b' is missing, column 'c' is additional; "
+        "give files with the same columns."
     )
     three = write("1,2\n3,4\n", "three.csv")
     four = write("1,2,3\n", "four.csv")
@@ -153,7 +163,7 @@ def test_file_that_changes_during_a_pass(write):
     [("block_bytes", 0), ("block_bytes", 1.5), ("skip_rows", -1), ("categorical", [1.5])],
 )
 def test_wrong_options(write, option, value):
-    with pytest.raises(TableError, match=f"{option} must"):
+    with pytest.raises(KernelmillError, match=f"{option} must"):
         open_table(write("a\n1\n"), **{option: value})
 
 
@@ -162,4 +172,4 @@ def test_file_without_lines(write):
 
 
 def test_skipping_everything(write):
-    assert "no more lines" in message(write("a\n1\n"), skip_rows=2)
+    assert "no lines after the 2 skipped ones" in message(write("a\n1\n"), skip_rows=2)

@@ -6,109 +6,107 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kernelmill.errors import Message, Remedy
 from kernelmill.io.errors import TableError
+from kernelmill.storage.fields import Stored, Tagged
+from kernelmill.storage.kinds import Float, ListOf, Text
 
 __all__ = [
+    "COLUMN_ENCODINGS",
     "CategoryCounts",
     "CategoryEncoding",
     "ColumnEncoding",
     "NumericEncoding",
     "NumericMoments",
+    "category_values",
+    "fewest_rows",
+    "numeric_values",
 ]
 
-_ENOUGH = 50  # rows to have doubts
-MOST_DISTINCT = 100_000  # texts that are counted before a column is called an identifier
-MOST_CATEGORIES = 256  # that get a column of their own
+_ENOUGH = 50  # rows, before a column is called doubtful
+MOST_DISTINCT = 100_000  # strings that are counted before a column is called an identifier
+MOST_CATEGORIES = 256  # that get a column each
 
 
-class ColumnEncoding(ABC):
-    """How the values of a column become some columns of numbers."""
+class ColumnEncoding(Stored, ABC):
+    """How the values of a column become columns of numbers."""
 
     name: str
 
     @property
     @abstractmethod
     def n_columns(self) -> int:
-        """Columns of the encoded rows."""
+        """The number of encoded columns."""
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The name of each of them."""
+        """The names of the encoded columns."""
 
     @abstractmethod
     def write(self, values: Any, out: NDArray[Any]) -> None:
         """Encode a column into `out` of shape (n_rows, n_columns), which holds zeros."""
 
-    @abstractmethod
-    def to_json(self) -> dict[str, Any]:
-        """The encoding as JSON."""
-
 
 @dataclass(frozen=True)
 class NumericEncoding(ColumnEncoding):
-    """(x - mean) / scale; a missing x is the mean, and is marked in a second column if `marks`."""
+    """(x - mean) / scale; a missing x becomes 0, and 1 in a second column if `marks`."""
 
     name: str
-    mean: float
-    scale: float  # 0: the column is constant and left out
+    mean: Annotated[float, Float()]
+    scale: Annotated[float, Float(low=0)]  # 0: the column is constant and left out
     marks: bool = False
 
     @property
     def n_columns(self) -> int:
-        """One, one more with marks, none for a constant."""
+        """One, none for a constant, and one more with marks."""
         return (self.scale != 0) + self.marks
 
     def names(self) -> list[str]:
-        """The column's name, and that of the marks."""
+        """The name of the column, and that of the marks."""
         return ([self.name] if self.scale else []) + ([f"{self.name} is missing"] * self.marks)
 
     def write(self, values: Any, out: NDArray[Any]) -> None:
-        """Encode float64 values with NaN where there is none."""
+        """Encode float64 values, of which NaN is missing."""
         missing = np.isnan(values)
         if self.scale:
-            # Halves, so that not even the largest numbers overflow.
+            # Halves, so that the difference of the largest numbers does not overflow.
             scaled = (values / 2 - self.mean / 2) / (self.scale / 2)
             scaled[missing] = 0.0
             out[:, 0] = scaled
         if self.marks:
             out[:, -1] = missing
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "kind": "numeric",
-            "name": self.name,
-            "mean": self.mean,
-            "scale": self.scale,
-            "marks": self.marks,
-        }
-
 
 @dataclass(frozen=True)
 class CategoryEncoding(ColumnEncoding):
     """One column of 0 and 1 for each category, one for all others, one for missing values.
 
-    Without a column for others, a category that was not there in training is a row of zeros.
+    Without a column for others, a category that did not occur in training is a row of zeros.
     """
 
     name: str
-    categories: tuple[str, ...]
+    categories: Annotated[tuple[str, ...], ListOf(Text())]
     others: bool = False
     marks: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "categories", tuple(self.categories))
+        if len(set(self.categories)) != len(self.categories):
+            raise ValueError("categories must be different strings, got one of them twice")
+
     @property
     def n_columns(self) -> int:
-        """As many as categories, and those of others and missing ones."""
+        """The number of categories, and one each for others and missing values."""
         return len(self.categories) + self.others + self.marks
 
     def names(self) -> list[str]:
-        """Name = category."""
+        """Such as "town = Rome"."""
         return (
             [f"{self.name} = {category}" for category in self.categories]
             + [f"{self.name} is another"] * self.others
@@ -122,28 +120,22 @@ class CategoryEncoding(ColumnEncoding):
         out[rows, positions[rows]] = 1
 
     def positions(self, values: Any) -> NDArray[np.int64]:
-        """Which of its columns is 1 for each value; -1 where none is."""
-        known = {category: place for place, category in enumerate(self.categories)}
+        """The encoded column that is 1 for each value; -1 if none is."""
+        known = {category: position for position, category in enumerate(self.categories)}
         unknown = len(self.categories) if self.others else -1
         of_null = self.n_columns - 1 if self.marks else unknown
-        lookup = [known.get(text, unknown) for text in values.dictionary.to_pylist()]
+        lookup = [known.get(string, unknown) for string in values.dictionary.to_pylist()]
         indices = values.indices.fill_null(len(lookup)).to_numpy(zero_copy_only=False)
         positions: NDArray[np.int64] = np.array([*lookup, of_null], dtype=np.int64)[indices]
         return positions
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "kind": "category",
-            "name": self.name,
-            "categories": list(self.categories),
-            "others": self.others,
-            "marks": self.marks,
-        }
+
+# How a column is stored in a model file.
+COLUMN_ENCODINGS = Tagged("kind", {"numeric": NumericEncoding, "category": CategoryEncoding})
 
 
 class NumericMoments:
-    """Mean and deviation of a numeric column, merged block by block."""
+    """The mean and the standard deviation of a numeric column, computed block by block."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -151,13 +143,15 @@ class NumericMoments:
         self.missing = 0
         self.mean = 0.0
         self._squares = 0.0
-        self._unit = 0.0  # of the mean and the deviations: squares neither overflow nor vanish
+        self._unit = (
+            0.0  # of the mean and the deviations, so that squares neither overflow nor underflow
+        )
         self.least, self.most = math.inf, -math.inf
         self.only_zero_one = True
         self._counts_up, self._previous = True, math.nan
 
     def update(self, values: NDArray[np.float64]) -> None:
-        """Take in float64 values with NaN where there is none; the others are finite."""
+        """Add float64 values, of which NaN is missing; the others are finite."""
         if self._counts_up and len(values):
             steps = np.diff(values)
             follows = math.isnan(self._previous) or values[0] == self._previous + 1
@@ -187,42 +181,44 @@ class NumericMoments:
         self.count = total
 
     def encoding(self, *, marks: bool) -> NumericEncoding:
-        """The encoding learnt; columns of nothing but 0 and 1 stay as they are."""
+        """Return the fitted encoding; columns that have only 0 and 1 are not scaled."""
         marks = marks and self.missing > 0
         if self.count == 0 or self.least == self.most:
             return NumericEncoding(self.name, self.least if self.count else 0.0, 0.0, marks)
         if self.only_zero_one:
-            # As categories are encoded: rare ones would otherwise be far from all other rows.
+            # As for categories: scaled, rare ones would be far from all other rows.
             return NumericEncoding(self.name, 0.0, 1.0, marks)
         deviation = math.sqrt(self._squares / self.count) * self._unit
         mean = self.mean * self._unit
         if not (math.isfinite(deviation) and math.isfinite(mean)) or deviation == 0:
             raise TableError(
                 f"column {self.name!r} has values from {self.least:g} to {self.most:g}, which "
-                "float64 cannot standardize; divide it by a power of ten, or drop the column."
+                "float64 cannot standardize",
+                "divide it by a power of ten",
+                Remedy("leave the column out", drop=[self.name]),
             )
         return NumericEncoding(self.name, mean, deviation, marks)
 
-    def note(self, encoding: Any) -> str | None:
-        """What the user may want to change."""
+    def note(self, encoding: Any) -> Message | None:
+        """A note for the user if the column looks like a row number."""
         if self._counts_up and self.count >= _ENOUGH and encoding.scale:
-            return (
-                f"Column {self.name!r} counts up by one from row to row: a row number? To leave it "
-                f"out, say drop=[{self.name!r}] (--drop {self.name})."
+            return Message(
+                f"Column {self.name!r} increases by one from row to row, as row numbers do",
+                Remedy("leave it out", drop=[self.name]),
             )
         return None
 
     def detail(self, encoding: NumericEncoding) -> str:
-        """What was found, for people."""
+        """A short description for the user."""
         if not encoding.scale:
             return "constant: left out"
         if self.only_zero_one:
-            return "0 or 1: kept as it is"
+            return "0 or 1: not scaled"
         return f"mean {encoding.mean:.4g}, deviation {encoding.scale:.4g}"
 
 
 class CategoryCounts:
-    """The categories of a column and how often each is there."""
+    """The categories of a column and the number of rows of each."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -231,90 +227,92 @@ class CategoryCounts:
         self.counts: Counter[str] = Counter()
 
     def update(self, values: Any) -> None:
-        """Take in a dictionary array of strings."""
+        """Add a dictionary array of strings."""
         missing = values.null_count
         self.missing += missing
         self.count += len(values) - missing
         indices = values.indices.drop_null().to_numpy(zero_copy_only=False)
         found = np.bincount(indices, minlength=len(values.dictionary))
-        for text, times in zip(values.dictionary.to_pylist(), found.tolist(), strict=True):
-            if times and text is not None:
-                self.counts[text] += times
+        for string, times in zip(values.dictionary.to_pylist(), found.tolist(), strict=True):
+            if times and string is not None:
+                self.counts[string] += times
         if len(self.counts) > MOST_DISTINCT:
-            self._refuse()
+            raise self._identifier_error()
 
-    def _refuse(self) -> None:
-        some = ", ".join(repr(text) for text, _ in self.counts.most_common(3))
-        raise TableError(
-            f"column {self.name!r} has {len(self.counts):,} different texts in {self.count:,} rows "
-            f"({some}, ...): an identifier or free text, from which nothing can be learnt as "
-            f"categories; leave it out: drop=[{self.name!r}] (--drop {self.name})."
+    def _identifier_error(self) -> TableError:
+        some = ", ".join(repr(string) for string, _ in self.counts.most_common(3))
+        return TableError(
+            f"column {self.name!r} has {len(self.counts):,} different strings in {self.count:,} "
+            f"rows ({some}, ...): it looks like an identifier or free text",
+            Remedy("leave the column out", drop=[self.name]),
         )
 
     def encoding(self, *, marks: bool) -> CategoryEncoding:
-        """The encoding learnt: frequent categories in order of their names, rare ones pooled."""
+        """Return the fitted encoding: frequent categories sorted by name, rare ones pooled."""
         if len(self.counts) > 1000 and 2 * len(self.counts) > self.count:
-            self._refuse()
+            raise self._identifier_error()
         least = fewest_rows(self.count)
         ranked = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
-        kept = [text for text, times in ranked[:MOST_CATEGORIES] if times >= least]
+        kept = [string for string, times in ranked[:MOST_CATEGORIES] if times >= least]
         others = len(kept) < len(ranked)
         return CategoryEncoding(self.name, tuple(sorted(kept)), others, marks and self.missing > 0)
 
-    def note(self, encoding: Any) -> str | None:
-        """What the user may want to change."""
+    def note(self, encoding: Any) -> Message | None:
+        """A note for the user if most values are rare categories."""
         kept = sum(self.counts[each] for each in encoding.categories)
         if self.count >= _ENOUGH and 2 * kept < self.count:
-            some = ", ".join(repr(text) for text in list(self.counts)[:3])
-            return (
-                f"Most values of column {self.name!r} are rare categories ({some}, ...) and were "
-                "pooled. If they are numbers, write them without signs such as % and spaces; if "
-                f"they are identifiers, say drop=[{self.name!r}] (--drop {self.name})."
+            some = ", ".join(repr(string) for string in list(self.counts)[:3])
+            return Message(
+                f"Most values of column {self.name!r} are rare categories ({some}, ...), which are "
+                "pooled",
+                "if they are numbers, write them without signs such as % and spaces",
+                Remedy("if they are identifiers, leave the column out", drop=[self.name]),
             )
         return None
 
     def detail(self, encoding: CategoryEncoding) -> str:
-        """What was found, for people."""
+        """A short description for the user."""
         pooled = len(self.counts) - len(encoding.categories)
         text = f"{len(self.counts)} categories"
         return text + (f", {pooled} rare pooled" if pooled else "")
 
 
 def fewest_rows(n_rows: int) -> int:
-    """How many rows a category must have for a column of its own: 2 of 100, 10 of 10,000 rows."""
+    """The number of rows that a category needs for a column: 2 of 100, 10 of 10,000 rows."""
     return max(2, min(10, n_rows // 200), n_rows // 10_000)
 
 
 def numeric_values(column: Any, name: str, first_row: int, file: Any) -> NDArray[np.float64]:
-    """A numeric column as float64 with NaN where there is none; infinite values are refused."""
+    """Convert a numeric column to float64, with NaN for missing values; infinity is an error."""
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         raise TableError(
-            f"{file}: column {name!r} must hold numbers, as in training, got {column.type}; "
-            "convert it."
+            f"{file}: column {name!r} must hold numbers, as in training, got {column.type}",
+            "convert it",
         )
     values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     infinite = np.isinf(values)
     if infinite.any():
         row = int(np.argmax(infinite))
         raise TableError(
-            f"{file}: column {name!r} is {values[row]} in row {first_row + row + 1}; replace it "
-            "by a number, or by nothing and set missing='impute' (--missing impute)."
+            f"{file}: column {name!r} is {values[row]} in row {first_row + row + 1}",
+            "replace it by a number",
+            Remedy("leave the value empty and impute missing values", missing="impute"),
         )
     result: NDArray[np.float64] = values
     return result
 
 
 def category_values(column: Any) -> Any:
-    """A column as a dictionary array of strings; numbers become texts."""
+    """Convert a column to a dictionary array of strings; numbers are written as strings."""
     if pa.types.is_dictionary(column.type):
         if not pa.types.is_string(column.type.value_type):
             column = column.dictionary_decode()
         else:
             return column
     if pa.types.is_floating(column.type):
-        whole = column.cast(pa.int64(), safe=False)
-        if whole.cast(column.type).equals(column):
-            column = whole
+        integers = column.cast(pa.int64(), safe=False)
+        if integers.cast(column.type).equals(column):
+            column = integers
     if not pa.types.is_string(column.type):
         column = column.cast(pa.string())
     return column.dictionary_encode()

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import scipy  # scipy.sparse is loaded when it is first used
 
 from kernelmill.encoding.targets import LABELS
+from kernelmill.errors import Remedy
 from kernelmill.io.errors import TableError
-from kernelmill.io.table import Table, open_table
+from kernelmill.io.table import Table, open_table, open_without_header
+from kernelmill.storage.fields import Stored
+from kernelmill.storage.kinds import Integer, ListOf, Null, Text
 
-__all__ = ["Inputs", "chosen_inputs", "opened_like_training", "plain_column", "target_of"]
+__all__ = ["Inputs", "choose_inputs", "column_values", "find_target", "open_like_training"]
+
+_LEAST = -(2**63)
+_NO_DROP = "svmlight files have no columns that can be dropped"
 
 
 @dataclass(frozen=True)
-class Inputs:
+class Inputs(Stored):
     """The inputs of a model.
 
     Attributes
@@ -26,26 +32,37 @@ class Inputs:
     columns : tuple of (name, kind), or None
         Of a table with columns; None for a matrix.
     numbered : bool
-        The names are the places of columns without names.
+        Whether the names are the positions of columns without names.
     target : str or int
-        The target's name, its place in a matrix, or "labels".
+        The name of the target, its position in a matrix, or "labels".
     n_columns : int
-        Of the whole table, target and dropped columns included; 0 where it is not fixed.
+        The number of columns of the table, with the target and dropped columns; 0 if it may vary.
     dropped : tuple of int
-        Places in a matrix that were dropped.
+        Positions in a matrix that were dropped.
     zero_based : bool or None
         Of svmlight files: whether their indices count from 0.
     """
 
-    columns: tuple[tuple[str, str], ...] | None
+    columns: Annotated[tuple[tuple[str, str], ...] | None, ListOf(ListOf(Text(), 2, 2)) | Null()]
     numbered: bool
     target: str | int
     n_columns: int
-    dropped: tuple[int, ...] = ()
+    dropped: Annotated[tuple[int, ...], ListOf(Integer(_LEAST))] = ()
     zero_based: bool | None = None
 
+    def __post_init__(self) -> None:
+        if self.columns is not None:
+            columns = tuple((name, kind) for name, kind in self.columns)
+            object.__setattr__(self, "columns", columns)
+            for name, kind in columns:
+                if kind not in ("numeric", "category"):
+                    raise ValueError(
+                        f"the kind of column {name!r} must be numeric or category, got {kind!r}"
+                    )
+        object.__setattr__(self, "dropped", tuple(self.dropped))
+
     def data(self, data: Any, names: Mapping[str, str] | None = None) -> Any:
-        """The inputs among a block's columns; `names` says what the file calls them."""
+        """Select the inputs among the columns of a block; `names` are those in the file."""
         if self.columns is not None:
             wanted = [name for name, _ in self.columns]
             found = data.select([names[name] for name in wanted] if names else wanted)
@@ -54,180 +71,178 @@ class Inputs:
         if not left_out:
             return data
         if scipy.sparse.issparse(data):
-            raise TableError("columns of svmlight files cannot be dropped.")
+            raise TableError(_NO_DROP)
         if data.shape[1] < self.n_columns:  # without its target; nothing was dropped
             left_out = []
         return np.delete(data, left_out, axis=1) if left_out else data
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON."""
-        columns = None if self.columns is None else [list(each) for each in self.columns]
-        return {
-            "columns": columns,
-            "numbered": self.numbered,
-            "target": self.target,
-            "n_columns": self.n_columns,
-            "dropped": list(self.dropped),
-            "zero_based": self.zero_based,
-        }
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The inputs that `to_json` described; wrong values raise ValueError."""
-        columns, dropped = values["columns"], values["dropped"]
-        good = (
-            (columns is None or (isinstance(columns, list) and all(map(_is_column, columns))))
-            and type(values["numbered"]) is bool
-            and type(values["target"]) in (str, int)
-            and type(values["n_columns"]) is int
-            and isinstance(dropped, list)
-            and all(type(place) is int for place in dropped)
-            and type(values["zero_based"]) in (bool, type(None))
-        )
-        if not good:
-            raise ValueError("the inputs are not as they should be")
-        return cls(
-            None if columns is None else tuple((name, kind) for name, kind in columns),
-            values["numbered"],
-            values["target"],
-            values["n_columns"],
-            tuple(dropped),
-            values["zero_based"],
-        )
-
-
-def _is_column(column: Any) -> bool:
-    return (
-        isinstance(column, list)
-        and len(column) == 2
-        and type(column[0]) is str
-        and column[1] in ("numeric", "category")
-    )
-
-
-def target_of(table: Table, target: str | int | None) -> str | int:
-    """The target as the table knows it: a column's name, a place in a matrix, or "labels"."""
+def find_target(table: Table, target: str | int | None) -> str | int:
+    """The target as the table names it: a column, a position in a matrix, or "labels"."""
     if table.columns is not None:
         if target is None:
             names = [column.name for column in table.columns]
             shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
             raise TableError(
-                f"{table.files[0]}: which column is to be predicted? Give target (--target), one "
-                f"of: {shown}."
+                f"{table.files[0]}: no target is given; the columns are {shown}",
+                Remedy("name the column to predict", target=...),
             )
         column = table.columns[table.column_index(target)]
         if column.kind not in ("numeric", "category"):
             raise TableError(
-                f"{table.files[0]}: the target {column.name!r} must hold numbers or texts, got a "
-                f"column of kind {column.kind!r}; give another one."
+                f"{table.files[0]}: the target {column.name!r} must hold numbers or strings, got a "
+                f"column of kind {column.kind!r}",
+                Remedy("give another target", target=...),
             )
         return column.name
     if target is None or target == LABELS:
         if table.carries_labels:
             return LABELS
         raise TableError(
-            f"{table.files[0]} carries no labels: which column is to be predicted? Give target "
-            f"(--target), a number from 0 to {(table.n_features or 1) - 1}."
+            f"{table.files[0]} has no labels, and no target is given",
+            Remedy(
+                f"give the number of the column to predict, 0 to {(table.n_features or 1) - 1}",
+                target=...,
+            ),
         )
     if table.carries_labels:
         raise TableError(
-            f"{table.files[0]} carries its own labels; leave out the target (--target), got "
-            f"{target!r}."
+            f"{table.files[0]} has labels, which are the target, got the target {target!r}",
+            Remedy("leave out the target", target=...),
         )
     return table.column_index(target)
 
 
-def chosen_inputs(table: Table, target: str | int, drop: Sequence[str | int]) -> Inputs:
-    """All columns but the target and the dropped ones; kinds that mean nothing are refused."""
+def choose_inputs(table: Table, target: str | int, drop: Sequence[str | int]) -> Inputs:
+    """All columns except the target and the dropped ones; dates and other kinds are errors."""
     drop = (drop,) if isinstance(drop, (str, int)) else drop
-    places = {table.column_index(each) for each in drop}
-    if (target if isinstance(target, int) else _place_of(table, target)) in places:
-        raise TableError(f"the target {target!r} is among the dropped columns; leave it out there.")
+    positions = {table.column_index(each) for each in drop}
+    position = target
+    if isinstance(target, str):
+        position = -1 if table.columns is None else table.column_index(target)
+    if position in positions:
+        raise TableError(
+            f"the target {target!r} is among the dropped columns", Remedy("keep it", drop=...)
+        )
     if table.columns is None:
-        if table.carries_labels and places and table.format == "svmlight":
-            raise TableError("columns of svmlight files cannot be dropped; leave out drop.")
+        if table.carries_labels and positions and table.format == "svmlight":
+            raise TableError(_NO_DROP, Remedy("drop nothing", drop=[]))
         width = 0 if table.format == "svmlight" else (table.n_features or 0)
-        return Inputs(None, True, target, width, tuple(sorted(places)), table.zero_based)
+        return Inputs(None, True, target, width, tuple(sorted(positions)), table.zero_based)
     left = [
         column
-        for place, column in enumerate(table.columns)
-        if column.name != target and place not in places
+        for position, column in enumerate(table.columns)
+        if column.name != target and position not in positions
     ]
     for column in left:
-        _refuse_kind(table, column.name, column.kind)
+        _check_kind(table, column.name, column.kind)
     if not left:
         raise TableError(
-            f"{table.files[0]} has no columns beside the target {target!r}; give more columns."
+            f"{table.files[0]} has no columns besides the target {target!r}", "give more columns"
         )
     names = [column.name for column in table.columns]
-    numbered = names == [str(place) for place in range(len(names))]
+    numbered = names == [str(position) for position in range(len(names))]
     kinds = tuple((column.name, column.kind) for column in left)
     return Inputs(kinds, numbered, target, len(names))
 
 
-def _place_of(table: Table, name: str) -> int:
-    return -1 if table.columns is None else table.column_index(name)
-
-
-def _refuse_kind(table: Table, name: str, kind: str) -> None:
+def _check_kind(table: Table, name: str, kind: str) -> None:
     if kind == "date":
         raise TableError(
-            f"{table.files[0]}: column {name!r} holds dates or times, which mean nothing as plain "
-            "numbers; make numbers of them that do (the year, the day of the week, seconds since "
-            f"an event), or leave the column out, drop=[{name!r}] (--drop {name}), or read it as "
-            f"categories, categorical=[{name!r}] (--categorical {name})."
+            f"{table.files[0]}: column {name!r} holds dates or times, which have no meaning as "
+            "plain numbers",
+            "convert them to numbers that have (the year, the day of the week, seconds since an "
+            "event)",
+            Remedy("leave the column out", drop=[name]),
+            Remedy("read it as categories", categorical=[name]),
         )
     if kind not in ("numeric", "category"):
         raise TableError(
-            f"{table.files[0]}: column {name!r} is of a kind that cannot be learnt from ({kind}); "
-            f"leave it out: drop=[{name!r}] (--drop {name})."
+            f"{table.files[0]}: column {name!r} is of a kind that cannot be an input ({kind})",
+            Remedy("leave the column out", drop=[name]),
         )
 
 
-def opened_like_training(
+def open_like_training(
     source: Any,
     inputs: Inputs,
     options: Mapping[str, Any],
     n_features: int,
     *,
-    others_as_texts: bool = False,
+    others_as_strings: bool = False,
 ) -> tuple[Table, dict[str, str] | None, bool]:
-    """The table of a model's inputs, the file's names of them, and whether the target is there.
+    """Open a table for a model.
 
-    Kinds of columns are those of training, whatever the values look like. Other columns may be
-    read as texts, which changes nothing in them but spaces around.
+    The kinds of columns are those of training, whatever the values look like. Other columns may be
+    read as strings, which changes only the spaces around their values.
+
+    Parameters
+    ----------
+    source, options
+        As in `open_table`, except the kinds of columns.
+    inputs : Inputs
+        Of the model.
+    n_features : int
+        The width of svmlight files.
+    others_as_strings : bool, default=False
+
+    Returns
+    -------
+    table : Table
+    names : dict or None
+        The names of the inputs in the file; None for a matrix.
+    has_target : bool
+        Whether the table has the target.
     """
     for name in ("categorical", "numeric"):
         if options.get(name):
             raise TableError(
-                f"{name} cannot be given for a model, which knows the kinds of its columns; leave "
-                "it out."
+                "is not allowed here: the model determines the kinds of columns",
+                "leave it out",
+                parameter=name,
             )
     if inputs.columns is None:
-        return _opened_matrix(source, inputs, options, n_features)
-    table = open_table(source, **options)
-    if table.format == "text" and inputs.numbered and options.get("header") is None:
-        # The first row may look like a header if all of its values are texts.
-        options = {**options, "header": False}
-        table = open_table(source, **options)
+        return _open_matrix(source, inputs, options, n_features)
+    # Without a header the first row may look like one, if all of its values are strings.
+    table = (open_without_header if inputs.numbered else open_table)(source, **options)
     if table.columns is None:
         raise TableError(
-            f"{table.files[0]} is a matrix, but the model was made from a table with columns such "
-            f"as {inputs.columns[0][0]!r}; give a table with these."
+            f"{table.files[0]} is a matrix, but the model was fitted to a table with columns such "
+            f"as {inputs.columns[0][0]!r}",
+            "give a table with these columns",
         )
+    names, has_target = _find_inputs(table, inputs)
+    kinds = {kind: [names[n] for n, k in inputs.columns if k == kind] for kind in _KINDS}
+    if others_as_strings:
+        here = [column.name for column in table.columns]
+        target = here[int(inputs.target)] if inputs.numbered and has_target else inputs.target
+        known = {*names.values(), target}
+        kinds["category"] += [name for name in here if name not in known]
+    return table.with_kinds(**{_KINDS[kind]: kinds[kind] for kind in _KINDS}), names, has_target
+
+
+_KINDS = {"numeric": "numeric", "category": "categorical"}
+
+
+def _find_inputs(table: Table, inputs: Inputs) -> tuple[dict[str, str], bool]:
+    """The names of the inputs in a table, and whether it has the target."""
+    assert table.columns is not None
+    assert inputs.columns is not None
     here = [column.name for column in table.columns]
     names = {name: name for name, _ in inputs.columns}
     has_target = inputs.target in here
     if inputs.numbered and len(here) == inputs.n_columns - 1:
         if len(inputs.columns) + 1 < inputs.n_columns:
             raise TableError(
-                f"{table.files[0]} has {len(here)} columns without names and the model's table had "
-                f"{inputs.n_columns}, some of them dropped: which one is absent? Give all of them, "
-                "or names."
+                f"{table.files[0]} has {len(here)} columns without names, but the model was fitted "
+                f"to {inputs.n_columns}, of which some were dropped: which one is absent is not "
+                "known",
+                "give all of them",
+                "fit a model to a table with names",
             )
-        # Without a header and without its target: columns after that have moved by one.
-        places = [place for place in range(inputs.n_columns) if str(place) != inputs.target]
-        names = {str(place): here[i] for i, place in enumerate(places) if str(place) in names}
+        # Without a header and the target: the columns after the target have moved by one.
+        positions = [place for place in range(inputs.n_columns) if str(place) != inputs.target]
+        names = {str(place): here[i] for i, place in enumerate(positions) if str(place) in names}
         has_target = False
     elif inputs.numbered and len(here) == inputs.n_columns:
         names = {name: here[int(name)] for name in names}
@@ -235,29 +250,18 @@ def opened_like_training(
     present = set(here)
     lacking = [name for name in names.values() if name not in present]
     if lacking or (inputs.numbered and len(names) != len(inputs.columns)):
+        listed = ", ".join(map(repr, lacking[:5])) or "their number differs"
         raise TableError(
-            f"{table.files[0]} lacks columns that the model needs: "
-            f"{', '.join(map(repr, lacking[:5])) or 'their number differs'}; it has "
-            f"{', '.join(map(repr, here[:8]))}. "
-            + (
-                f"The model was made from a file without a header and {inputs.n_columns} columns."
-                if inputs.numbered
-                else "Is there a header?"
-            )
+            f"{table.files[0]} lacks columns that the model needs: {listed}; it has "
+            f"{', '.join(map(repr, here[:8]))}",
+            f"give the {inputs.n_columns} columns without a header that the model was fitted to"
+            if inputs.numbered
+            else "check that the file has a header",
         )
-    kinds = {kind: [names[n] for n, k in inputs.columns if k == kind] for kind in _KINDS}
-    if others_as_texts:
-        target = here[int(inputs.target)] if inputs.numbered and has_target else inputs.target
-        known = {*names.values(), target}
-        kinds["category"] += [name for name in here if name not in known]
-    overridden = {**options, **{_KINDS[kind]: kinds[kind] for kind in _KINDS}}
-    return open_table(source, **overridden), names, has_target
+    return names, has_target
 
 
-_KINDS = {"numeric": "numeric", "category": "categorical"}
-
-
-def _opened_matrix(
+def _open_matrix(
     source: Any, inputs: Inputs, options: Mapping[str, Any], n_features: int
 ) -> tuple[Table, None, bool]:
     if inputs.n_columns == 0:
@@ -265,14 +269,15 @@ def _opened_matrix(
     table = open_table(source, **options)
     if table.columns is not None:
         raise TableError(
-            f"{table.files[0]} is a table with columns, but the model was made from a matrix "
-            "(NPY, NPZ, idx or svmlight); give one of these."
+            f"{table.files[0]} is a table with columns, but the model was fitted to a matrix",
+            "give an NPY, NPZ, idx or svmlight file",
         )
     width = table.n_features
     if isinstance(inputs.target, int) and inputs.dropped and width == inputs.n_columns - 1:
         raise TableError(
-            f"{table.files[0]} has {width} columns and the model's table had {inputs.n_columns}, "
-            "some of them dropped: which one is absent? Give all of them."
+            f"{table.files[0]} has {width} columns, but the model was fitted to "
+            f"{inputs.n_columns}, of which some were dropped: which one is absent is not known",
+            "give all of them",
         )
     has_target = table.carries_labels or (
         isinstance(inputs.target, int) and width == inputs.n_columns
@@ -280,8 +285,8 @@ def _opened_matrix(
     return table, None, has_target
 
 
-def plain_column(data: Any, name: str) -> Any:
-    """A column of a record batch as an array of numbers or of texts."""
+def column_values(data: Any, name: str) -> Any:
+    """A column of a record batch as an array of numbers or of strings."""
     column = data.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()

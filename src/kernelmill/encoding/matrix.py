@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
-from kernelmill.encoding.encoder import MISSING, EncodedColumn, Encoder, refuse_overflow
+from kernelmill.encoding.encoder import (
+    MISSING,
+    ColumnEncoder,
+    EncodedColumn,
+    Encoder,
+    check_overflow,
+)
+from kernelmill.errors import Message, Remedy
 from kernelmill.io.errors import TableError
+from kernelmill.storage.fields import Tagged
+from kernelmill.storage.kinds import Array, Choice
 
-__all__ = ["MatrixEncoder", "MatrixLearner"]
+__all__ = ["ENCODERS", "MatrixEncoder", "MatrixLearner"]
+
+_IMPUTE = Remedy("replace NaN by the mean of the column", missing="impute")
 
 
+@dataclass(frozen=True, eq=False)
 class MatrixEncoder(Encoder):
-    """(x - mean) / scale of each column; sparse rows are divided only.
+    """(x - mean) / scale of each column; sparse rows are only divided.
 
     Parameters
     ----------
-    mean, scale : ndarray of shape (n_features,)
+    mean, scale : ndarray of float64 of shape (n_features,)
         `mean` is zero for sparse rows and images.
     missing : {"error", "impute"}
         NaN is an error, or is replaced by the mean.
     """
 
-    def __init__(self, mean: NDArray[Any], scale: NDArray[Any], missing: str) -> None:
-        self.mean = np.asarray(mean, np.float64)
-        self.scale = np.asarray(scale, np.float64)
-        self.missing = missing
-        self.n_inputs = len(self.mean)
+    mean: Annotated[NDArray[np.float64], Array(("float64",), ("n_features",))]
+    scale: Annotated[NDArray[np.float64], Array(("float64",), ("n_features",), above=0)]
+    missing: Annotated[str, Choice(*MISSING)]
+
+    @property
+    def n_inputs(self) -> int:
+        """The number of columns."""
+        return len(self.mean)
 
     def input_names(self) -> list[str]:
-        """Numbers from 0."""
+        """The positions of the columns, from 0."""
         return [str(number) for number in range(self.n_inputs)]
 
     def encode(self, data: Any, *, file: Any = "the table", first_row: int = 0) -> Any:
@@ -41,14 +56,15 @@ class MatrixEncoder(Encoder):
         if data.shape[1] > self.n_inputs:
             raise TableError(
                 f"{file}: rows must have {self.n_inputs} columns, as in training, got "
-                f"{data.shape[1]}; leave out the others."
+                f"{data.shape[1]}",
+                "leave out the others",
             )
         if scipy.sparse.issparse(data):
-            return self._encoded_sparse(data, file, first_row)
+            return self._encode_sparse(data, file, first_row)
         if data.shape[1] < self.n_inputs:
             raise TableError(
                 f"{file}: rows must have {self.n_inputs} columns, as in training, got "
-                f"{data.shape[1]}."
+                f"{data.shape[1]}"
             )
         rows = data.astype(np.float64)
         self._check(rows, file, first_row)
@@ -58,13 +74,13 @@ class MatrixEncoder(Encoder):
             encoded = rows.astype(np.float32)
         if self.missing == "impute":
             encoded[np.isnan(encoded)] = 0.0
-        refuse_overflow(encoded, self.input_names, file, first_row)
+        check_overflow(encoded, self.input_names, file, first_row)
         return encoded
 
-    def _encoded_sparse(self, data: Any, file: Any, first_row: int) -> Any:
+    def _encode_sparse(self, data: Any, file: Any, first_row: int) -> Any:
         self._check(data.data, file, first_row)
         values = (data.data / self.scale[data.indices]).astype(np.float32)
-        # Columns after the last one with an entry may be absent from a file.
+        # A file may lack the columns after the last one with an entry.
         shape = (data.shape[0], self.n_inputs)
         return scipy.sparse.csr_array((values, data.indices, data.indptr), shape=shape)
 
@@ -74,34 +90,21 @@ class MatrixEncoder(Encoder):
             row = int(np.argwhere(wrong)[0][0]) + 1 if values.ndim == 2 else 1
             raise TableError(
                 f"{file}: row {first_row + row} or a later one of its block has a value that is "
-                "not finite; replace it, or NaN by the mean with missing='impute' (--missing "
-                "impute)."
+                "not finite",
+                "replace it",
+                _IMPUTE,
             )
 
-    def to_record(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Means and scales as arrays."""
-        record = {"kind": "matrix", "missing": self.missing}
-        return record, {"mean": self.mean, "scale": self.scale}
 
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """The encoder that `to_record` described; wrong values raise ValueError."""
-        mean, scale = arrays["mean"], arrays["scale"]
-        if (
-            record["missing"] not in MISSING
-            or mean.ndim != 1
-            or mean.shape != scale.shape
-            or not (np.isfinite(mean).all() and np.isfinite(scale).all() and (scale > 0).all())
-        ):
-            raise ValueError("the scales of the columns are not as they should be")
-        return cls(mean, scale, record["missing"])
+# How an encoder is stored in a model file.
+ENCODERS = Tagged("kind", {"columns": ColumnEncoder, "matrix": MatrixEncoder})
 
 
 class MatrixLearner:
-    """Learns a `MatrixEncoder` from the blocks of a matrix file.
+    """Fits a `MatrixEncoder` to the blocks of a matrix file.
 
-    Dense columns are standardized; sparse ones are divided by their largest absolute value, which
-    keeps zeros; unsigned bytes, which are images, are divided by 255.
+    Dense columns are standardized. Sparse columns are divided by their largest absolute value, so
+    that zeros stay zero. Unsigned bytes, as in images, are divided by 255.
     """
 
     def __init__(self, missing: str) -> None:
@@ -111,7 +114,7 @@ class MatrixLearner:
         self._kind = ""
 
     def update(self, data: Any, *, file: Any, first_row: int) -> None:
-        """Take in a block, dense or CSR."""
+        """Add the data of a block, dense or CSR."""
         if self._kind == "":
             self._kind = (
                 "sparse"
@@ -129,7 +132,7 @@ class MatrixLearner:
             self._update_dense(data, file, first_row)
 
     def _update_sparse(self, data: Any) -> None:
-        if data.shape[1] > len(self._largest):  # svmlight files tell their width row by row
+        if data.shape[1] > len(self._largest):  # the width of svmlight files may grow
             self._largest = np.pad(self._largest, (0, data.shape[1] - len(self._largest)))
         np.maximum.at(self._largest, data.indices, np.abs(data.data))
 
@@ -139,8 +142,9 @@ class MatrixLearner:
         if np.isinf(rows).any() or (self.missing == "error" and absent.any()):
             row = int(np.argmax((~np.isfinite(rows)).any(axis=1)))
             raise TableError(
-                f"{file}: row {first_row + row + 1} has a value that is not finite; replace it, or "
-                "NaN by the mean with missing='impute' (--missing impute)."
+                f"{file}: row {first_row + row + 1} has a value that is not finite",
+                "replace it",
+                _IMPUTE,
             )
         self.n_missing += int(absent.sum())
         assert self._count is not None
@@ -154,8 +158,8 @@ class MatrixLearner:
         self._mean += shift * n / total
         self._count += n
 
-    def finish(self) -> tuple[MatrixEncoder, list[EncodedColumn], list[str]]:
-        """The encoder, one line about all columns, and no notes."""
+    def finish(self) -> tuple[MatrixEncoder, list[EncodedColumn], list[Message | str]]:
+        """Return the encoder, one summary of all columns, and no notes."""
         assert self._count is not None
         if self._kind == "sparse":
             scale = np.where(self._largest > 0, self._largest, 1.0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kernelmill.io.table import TableBlock
 from kernelmill.random import Stream
 
-__all__ = ["RowSample", "concatenate_rows", "take_rows"]
+__all__ = ["RowSample", "stack_rows", "take_rows"]
 
 
 class RowSample:
@@ -52,7 +52,7 @@ class RowSample:
             self._prune()
 
     def _prune(self) -> None:
-        block = _concatenate(self._parts)
+        block = _stack(self._parts)
         rows, ranks = np.concatenate(self._rows), np.concatenate(self._ranks)
         if len(ranks) > self.size:
             best = np.sort(np.argpartition(ranks, self.size - 1)[: self.size])
@@ -73,9 +73,9 @@ def _take(block: TableBlock, rows: NDArray[Any]) -> TableBlock:
     return TableBlock(take_rows(block.data, rows), labels, block.file, block.first_row)
 
 
-def _concatenate(blocks: list[TableBlock]) -> TableBlock:
+def _stack(blocks: list[TableBlock]) -> TableBlock:
     labels = [block.labels for block in blocks if block.labels is not None]
-    data = concatenate_rows([block.data for block in blocks])
+    data = stack_rows([block.data for block in blocks])
     return TableBlock(
         data, np.concatenate(labels) if labels else None, blocks[0].file, blocks[0].first_row
     )
@@ -88,7 +88,7 @@ def take_rows(data: Any, rows: NDArray[Any]) -> Any:
     return data[rows]
 
 
-def concatenate_rows(parts: list[Any]) -> Any:
+def stack_rows(parts: list[Any]) -> Any:
     """Concatenate record batches, ndarrays or CSR matrices by rows."""
     if len(parts) == 1:
         return parts[0]

@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 
 from kernelmill.arguments import check_choice, check_integer
 from kernelmill.encoding.encoder import MISSING
-from kernelmill.encoding.inputs import chosen_inputs
+from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
 from kernelmill.kernels import Gaussian
@@ -115,7 +115,7 @@ def compare_table(
         raise ArgumentError("must hold at least one number, got none", parameter="n_components")
     seed = check_integer("random_state", random_state, 0)
     table, target = open_source(source, target, task, table_options)
-    inputs = chosen_inputs(table, target, drop)
+    inputs = choose_inputs(table, target, drop)
     survey = survey_table(
         table,
         inputs,
@@ -129,8 +129,8 @@ def compare_table(
     )
     if survey.held_out.share == 0:
         raise TableError(
-            f"{describe_source(source)} has {survey.n_rows} rows with a target; a comparison needs "
-            "at least 100."
+            f"{describe_source(source)} has {survey.n_rows} rows with a target, but a comparison "
+            "needs at least 100"
         )
     test = [part for part in encode_held_out(table, survey) if len(part.target)]
     experiment = _Experiment(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from kernelmill.encoding.targets import text_of_label
+from kernelmill.encoding.targets import format_label
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
 from kernelmill.workflows.records import Calibration, Coverage, Evaluation, KernelCheck
@@ -227,7 +227,7 @@ class RegressorScores(Scores):
 
 def class_names(classes: NDArray[Any] | None) -> list[str] | None:
     """The labels of the classes as strings; None for regression."""
-    return None if classes is None else [text_of_label(label) for label in classes.tolist()]
+    return None if classes is None else [format_label(label) for label in classes.tolist()]
 
 
 def has_std(learner: KernelRegressor, row: Any) -> bool:

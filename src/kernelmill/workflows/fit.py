@@ -17,7 +17,7 @@ import numpy as np
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.encoding.encoder import MISSING
-from kernelmill.encoding.inputs import chosen_inputs
+from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.errors import ArgumentError
 from kernelmill.io import Table
 from kernelmill.learners import Run, default_alpha
@@ -157,7 +157,7 @@ def fit_table(
     clock = _Clock()
     with clock.stage("read"):
         table, target = open_source(source, target, task, table_options)
-        inputs = chosen_inputs(table, target, drop)
+        inputs = choose_inputs(table, target, drop)
         survey = survey_table(
             table,
             inputs,
@@ -169,9 +169,7 @@ def fit_table(
         )
         encoded = encode_table(table, survey, memory, progress)
         if encoded is None and "block_bytes" not in table_options:
-            surveyed, small = table, small_block_bytes(table)
-            table, _ = open_source(source, target, task, {**table_options, "block_bytes": small})
-            surveyed.check_unchanged()
+            table = table.with_block_bytes(small_block_bytes(table))
     is_classification = survey.reader.task == "classification"
     if loss is not None and not is_classification:
         raise ArgumentError(f"is for classification, got {loss!r} for regression", parameter="loss")

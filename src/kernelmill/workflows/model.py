@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.encoding.columns import NumericEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, Encoder
-from kernelmill.encoding.inputs import Inputs, opened_like_training, plain_column
-from kernelmill.encoding.matrix import MatrixEncoder
+from kernelmill.encoding.inputs import Inputs, column_values, open_like_training
+from kernelmill.encoding.matrix import ENCODERS
 from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.formatting import plain
@@ -29,12 +30,16 @@ from kernelmill.storage import (
     without_prefix,
     write_model_file,
 )
+from kernelmill.storage.fields import Fields, Nested
 from kernelmill.workflows.evaluation import class_names, has_std, make_scores
 from kernelmill.workflows.records import Evaluation, FitSummary, describe_source
 
 __all__ = ["TABLE_MODEL", "TableModel", "load"]
 
 TABLE_MODEL = "table-model"
+
+# The parts of a model file besides the learner and the summary.
+_PARTS = Fields(encoder=ENCODERS, inputs=Nested(Inputs), target=Nested(TargetReader))
 
 
 def load(path: Any) -> Any:
@@ -146,15 +151,13 @@ class TableModel:
         """
         options = {} if self.reader.task == "classification" else {"uncertainty": uncertainty}
         learner, tensors = learner_record(self.learner, weights=weights, **options)
-        encoder, arrays = self.encoder.to_record()
+        both = under_prefix("learner", tensors)
+        parts = {"encoder": self.encoder, "inputs": self.inputs, "target": self.reader}
         record = {
             "learner": learner,
-            "encoder": encoder,
-            "inputs": self.inputs.to_json(),
-            "target": self.reader.to_json(),
+            **_PARTS.write(parts, both),
             "summary": self.summary.to_record(),
         }
-        both = under_prefix("learner", tensors) | under_prefix("encoder", arrays)
         write_model_file(path, kind=TABLE_MODEL, record=record, tensors=both)
         Run(self.checkpoint).finish()
 
@@ -163,14 +166,8 @@ class TableModel:
         """The model of a file's record; an inconsistent record raises ModelFileError."""
         try:
             learner = learner_from_record(record["learner"], without_prefix("learner", tensors))
-            encoder: Encoder
-            if record["encoder"]["kind"] == "columns":
-                encoder = ColumnEncoder.from_record(record["encoder"])
-            else:
-                arrays = without_prefix("encoder", tensors)
-                encoder = MatrixEncoder.from_record(record["encoder"], arrays)
-            inputs = Inputs.from_json(record["inputs"])
-            reader = TargetReader.from_json(record["target"])
+            parts = _PARTS.read({name: record[name] for name in _PARTS}, tensors)
+            encoder, inputs, reader = parts["encoder"], parts["inputs"], parts["target"]
             summary = FitSummary.from_record(record["summary"])
             _check_parts(learner, encoder, inputs, reader)
         except ModelFileError:
@@ -194,7 +191,7 @@ class TableModel:
         """
         parts = [self.learner.predict(X) for X, _, _ in self._encode(source, table_options)]
         if not parts:
-            raise TableError(f"{describe_source(source)} has no rows.")
+            raise TableError(f"{describe_source(source)} has no rows")
         return np.concatenate(parts)
 
     def predict_table(
@@ -235,21 +232,21 @@ class TableModel:
         progress = SilentProgress() if progress is None else progress
         self._check_request(probabilities, std)
         n_rows = 0
-        table, names, _ = opened_like_training(
+        table, names, _ = open_like_training(
             source,
             self.inputs,
             table_options,
             self.encoder.n_inputs,
-            others_as_texts=keep_columns,
+            others_as_strings=keep_columns,
         )
         kept = self._kept_columns(table) if keep_columns else {}
         predicted = self._prediction_columns(probabilities, std)
         names_in_file = {name: _free_name(name, kept) for name in predicted}
         columns = {**kept, **{names_in_file[name]: kind for name, kind in predicted.items()}}
         progress.start("Predicting", table.n_rows)
-        with open_writer(out, columns, inputs=table.files) as writer:
+        with open_writer(out, columns, inputs=table.files, parameter="out") as writer:
             for X, block, _ in self._blocks(table, names):
-                values = {name: plain_column(block.data, name) for name in kept}
+                values = {name: column_values(block.data, name) for name in kept}
                 for name, column in self._predictions(X, probabilities, std).items():
                     values[names_in_file[name]] = column
                 writer.write(values)
@@ -277,8 +274,9 @@ class TableModel:
         table, names, has_target = self._open(source, table_options)
         if not has_target:
             raise TableError(
-                f"{table.files[0]} has no target {self.inputs.target!r} to compare with; give a "
-                "table that has it, or predict."
+                f"{table.files[0]} has no target {self.inputs.target!r} to compare with",
+                "give a table that has it",
+                "predict instead",
             )
         scores = make_scores(self.learner, self.reader.classes)
         missing = 0
@@ -288,11 +286,11 @@ class TableModel:
             missing += int((~present).sum())
             scores.update(X[present] if not present.all() else X, numbers[present])
             progress.advance(block.n_rows)
-        notes = list(table.notes)
+        notes = [str(note) for note in table.notes]
         if missing:
             notes.append(f"Left out {plain.count(missing, 'row')} without a target.")
         if scores.n_rows == 0:
-            raise TableError(f"{describe_source(source)} has no rows with a target.")
+            raise TableError(f"{describe_source(source)} has no rows with a target")
         return scores.finish(describe_source(source), notes)
 
     def transform_table(
@@ -321,7 +319,7 @@ class TableModel:
         n_rows = 0
         feature_map = self.learner.feature_map_
         columns = dict.fromkeys(feature_map.get_feature_names_out(), np.float32)
-        with open_writer(out, columns, inputs=table.files) as writer:
+        with open_writer(out, columns, inputs=table.files, parameter="out") as writer:
             for X, block, _ in self._blocks(table, names):
                 for begin in range(0, block.n_rows, 1024):
                     writer.write_matrix(feature_map.transform(X[begin : begin + 1024]))
@@ -332,7 +330,7 @@ class TableModel:
     def _open(
         self, source: Any, options: Mapping[str, Any]
     ) -> tuple[Table, dict[str, str] | None, bool]:
-        return opened_like_training(source, self.inputs, options, self.encoder.n_inputs)
+        return open_like_training(source, self.inputs, options, self.encoder.n_inputs)
 
     def _encode(
         self, source: Any, options: Mapping[str, Any]
@@ -384,8 +382,8 @@ class TableModel:
     def _kept_columns(self, table: Table) -> dict[str, Any]:
         if table.columns is None:
             raise TableError(
-                f"{table.files[0]} is a matrix without named columns; leave out keep_columns "
-                "(--keep-columns)."
+                f"{table.files[0]} is a matrix without named columns",
+                Remedy("do not keep them", keep_columns=False),
             )
         return {c.name: np.float64 if c.kind == "numeric" else "string" for c in table.columns}
 
@@ -419,7 +417,7 @@ def _explain_numbers(blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
         yield from blocks
     except NotANumberError as error:
         raise TableError(
-            f"{error.what}; correct it: the model was trained on numbers there."
+            error.message.problem, "correct it: the model was fitted to numbers in this column"
         ) from None
 
 
@@ -441,8 +439,10 @@ def _check_parts(learner: Any, encoder: Encoder, inputs: Inputs, reader: TargetR
     if labels is not None and labels.tolist() != np.asarray(reader.classes).tolist():
         raise ValueError("the learner and the target have different classes")
     if isinstance(encoder, ColumnEncoder):
-        names = [(each.name, each.to_json()["kind"]) for each in encoder.encodings]
-        if inputs.columns is None or names != list(inputs.columns):
+        kinds = [isinstance(each, NumericEncoding) for each in encoder.columns]
+        names = [each.name for each in encoder.columns]
+        columns = list(zip(names, ["numeric" if k else "category" for k in kinds], strict=True))
+        if inputs.columns is None or columns != list(inputs.columns):
             raise ValueError("the encoding and the inputs have different columns")
     elif inputs.columns is not None:
         raise ValueError("the encoding is of a matrix and the inputs are columns")

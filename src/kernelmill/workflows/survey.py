@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.encoding.encoder import ColumnLearner, Encoder
-from kernelmill.encoding.inputs import Inputs, target_of
+from kernelmill.encoding.inputs import Inputs, find_target
 from kernelmill.encoding.matrix import MatrixLearner
 from kernelmill.encoding.targets import TargetLearner, TargetReader
-from kernelmill.errors import ArgumentTypeError, Message
+from kernelmill.errors import ArgumentTypeError, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableError, open_table
 from kernelmill.io.row_sample import RowSample
@@ -47,13 +47,12 @@ def open_source(
             remedies = [f"did you mean {near[0]!r}?"] if near else []
             raise ArgumentTypeError(f"there is no argument {name!r}", *remedies)
     table = open_table(source, **options)
-    target = target_of(table, target)
+    target = find_target(table, target)
     kinds = {column.name: column.kind for column in table.columns or ()}
     given = options.get("categorical", ())
     if task == "regression" and kinds.get(str(target)) == "category" and not given:
         # So that the error for a value that is not a number gives its line.
-        numeric = [*options.get("numeric", ()), target]
-        table = open_table(source, **{**options, "numeric": numeric})
+        table = table.with_kinds(numeric=[target])
     return table, target
 
 
@@ -132,8 +131,9 @@ def survey_table(
         target.update(block)
         if missing == "error" and target.missing:
             raise TableError(
-                f"{target.first_missing} has no value of the target {inputs.target!r}; fill it in, "
-                "or say missing='impute' (--missing impute) to leave such rows out."
+                f"{target.first_missing} has no value of the target {inputs.target!r}",
+                "fill it in",
+                Remedy("leave such rows out", missing="impute"),
             )
         if sample is None:
             row_bytes = 4 * max(1, data.shape[1])
@@ -143,7 +143,7 @@ def survey_table(
         n_rows += block.n_rows
         progress.advance(block.n_rows)
     if sample is None:
-        raise TableError(f"{table.files[0]} has no rows; give a file that has some.")
+        raise TableError(f"{table.files[0]} has no rows", "give a file that has some")
     n_rows -= target.missing
     reader, target_notes = target.finish()
     encoder, columns, column_notes = learner.finish()

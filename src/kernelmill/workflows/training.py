@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.io import Table, TableError
-from kernelmill.io.row_sample import joined_rows
+from kernelmill.io.row_sample import stack_rows
 from kernelmill.learners import KernelClassifier, KernelRegressor, Run, default_epochs
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.map_choice import MapChoice
@@ -206,7 +206,8 @@ def train(
     """
     if encoded is not None and len(encoded.training.target) == 0:
         raise TableError(
-            "all rows are held out, and none is left to train on; lower holdout (--holdout)."
+            "all rows are held out, and none is left to train on",
+            Remedy("hold out fewer rows", holdout=...),
         )
     feature_map = settings.make_map(tuned.length_scale)
     common: dict[str, Any] = {
@@ -253,7 +254,7 @@ def _check_classes(target: NDArray[Any], n_classes: int) -> None:
 
 def concatenate_rows(parts: list[EncodedRows]) -> EncodedRows:
     """One below the other."""
-    X = joined_rows([part.X for part in parts])
+    X = stack_rows([part.X for part in parts])
     return EncodedRows(X, np.concatenate([part.target for part in parts]))
 
 
