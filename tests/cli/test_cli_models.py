@@ -82,14 +82,14 @@ def test_files_are_one_table(run, rings, tmp_path):
 def test_a_missing_target_lists_the_columns(run, rings):
     code, out, err = run("fit", rings, "--quiet")
     assert (code, out) == (1, "")
-    assert "which column is to be predicted?" in err
+    assert "no target is given; the columns are" in err
     assert "try: give --target, one of: a, b, colour, radius, place" in err
 
 
 def test_near_columns_are_suggested(run, rings):
     code, _, err = run("fit", rings, "-t", "palce")
     assert code == 1
-    assert "try: did you mean 'place'?" in err
+    assert "try: use a column with a similar name: 'place'" in err
     assert "Traceback" not in err
 
 
