@@ -1,8 +1,12 @@
-"""Every program in examples/ runs as its first lines say, and shows what it is there to show."""
+"""Every program in examples/ runs, and its output shows what its docstring promises.
 
-import os
+The programs run in the process of the tests, which has imported most of what they need; the filters
+of the tests turn their warnings into errors.
+"""
+
+import importlib.util
 import re
-import subprocess
+import runpy
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,21 +16,10 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-# Constants of a program are replaced before its main() is called.
-WITH_SETTINGS = """
-import sys
-sys.path.insert(0, {folder!r})
-import {name} as program
-for name, value in {settings!r}.items():
-    assert hasattr(program, name), name
-    setattr(program, name, value)
-program.main(*map(int, {arguments!r}))
-"""
-
 
 @dataclass
 class Printed:
-    """What a program printed, with its tables."""
+    """The output of a program, with its tables."""
 
     text: str
 
@@ -121,74 +114,71 @@ def grid_search(printed: Printed) -> None:
 
 @dataclass
 class Program:
-    """How to run a program in a few seconds, and what it must print."""
+    """How to run a program in a few seconds, and a check of its output.
+
+    `settings` replaces constants of the program.
+    """
 
     check: Callable[[Printed], None]
     arguments: tuple[str, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
-    picture: str | None = None
+    plot: str | None = None
 
 
 PROGRAMS = {
     "digits.py": Program(digits),
     "fastfood_by_hand.py": Program(fastfood_by_hand),
-    "kernel_conversion.py": Program(kernel_conversion, picture="kernel_conversion.png"),
+    "kernel_conversion.py": Program(kernel_conversion, plot="kernel_conversion.png"),
     "taylor_or_fastfood.py": Program(
         taylor_or_fastfood,
         settings={"N_ROWS": 200, "SEEDS": [0], "RADII": [0.3, 3.0]},
-        picture="taylor_or_fastfood.svg",
+        plot="taylor_or_fastfood.svg",
     ),
     "tours.py": Program(tours),
     "two_samples.py": Program(
         two_samples,
         settings={"N_TESTS": 3, "SIZES": [500], "N_PERMUTATIONS": 99},
-        picture="two_samples.svg",
+        plot="two_samples.svg",
     ),
-    "pipelines/linear_svc.py": Program(linear_svc, ("2000",), picture="linear_svc.png"),
+    "pipelines/linear_svc.py": Program(linear_svc, ("2000",), plot="linear_svc.png"),
     "pipelines/logistic_regression.py": Program(
-        logistic_regression, ("600",), picture="logistic_regression.png"
+        logistic_regression, ("600",), plot="logistic_regression.png"
     ),
-    "pipelines/ridge.py": Program(ridge, ("1000",), picture="ridge.png"),
-    "pipelines/kernel_pca.py": Program(kernel_pca, ("800",), picture="kernel_pca.png"),
-    "pipelines/kernel_k_means.py": Program(kernel_k_means, ("800",), picture="kernel_k_means.png"),
+    "pipelines/ridge.py": Program(ridge, ("1000",), plot="ridge.png"),
+    "pipelines/kernel_pca.py": Program(kernel_pca, ("800",), plot="kernel_pca.png"),
+    "pipelines/kernel_k_means.py": Program(kernel_k_means, ("800",), plot="kernel_k_means.png"),
     "pipelines/grid_search.py": Program(
-        grid_search, settings={"LENGTH_SCALES": [0.5, 2]}, picture="grid_search.png"
+        grid_search, settings={"LENGTH_SCALES": [0.5, 2]}, plot="grid_search.png"
     ),
 }
 
 
-def run(path: str, folder: Path) -> Printed:
-    """Run a program in an empty folder; warnings are errors, as in the tests."""
-    program = PROGRAMS[path]
-    script = EXAMPLES / path
-    command = [str(script), *program.arguments]
-    if program.settings:
-        code = WITH_SETTINGS.format(
-            folder=str(script.parent),
-            name=script.stem,
-            settings=program.settings,
-            arguments=program.arguments,
-        )
-        command = ["-c", code]
-    environment = os.environ | {
-        "OMP_NUM_THREADS": "1",  # data this small are not worth a second one
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    done = subprocess.run(
-        [sys.executable, "-W", "error", *command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return Printed(done.stdout)
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a program in an empty folder, as its command line would."""
+
+    def call(path: str) -> Printed:
+        program, script = PROGRAMS[path], EXAMPLES / path
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [str(script), *program.arguments])
+        if program.settings:
+            spec = importlib.util.spec_from_file_location(script.stem, script)
+            module = importlib.util.module_from_spec(spec)
+            monkeypatch.setitem(sys.modules, script.stem, module)
+            spec.loader.exec_module(module)
+            for name, value in program.settings.items():
+                monkeypatch.setattr(module, name, value)  # an error if there is no such constant
+            module.main(*map(int, program.arguments))
+        else:
+            runpy.run_path(str(script), run_name="__main__")
+        return Printed(capsys.readouterr().out)
+
+    return call
 
 
 def test_all_programs_are_run():
     there = {path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py")}
-    assert there == set(PROGRAMS), "give each program a line in PROGRAMS"
+    assert there == set(PROGRAMS), "add the program to PROGRAMS"
 
 
 REPRESENTATIVE = pytest.param("fastfood_by_hand.py", marks=pytest.mark.representative)
@@ -197,15 +187,15 @@ REPRESENTATIVE = pytest.param("fastfood_by_hand.py", marks=pytest.mark.represent
 @pytest.mark.parametrize(
     "path", [REPRESENTATIVE, *sorted(PROGRAMS.keys() - set(REPRESENTATIVE.values))]
 )
-def test_runs_and_draws_its_picture(path, tmp_path):
+def test_runs_and_draws_its_plot(path, run, tmp_path):
     program = PROGRAMS[path]
-    program.check(run(path, tmp_path))
+    program.check(run(path))
     files = [file.name for file in tmp_path.iterdir()]
-    if not program.picture:
+    if not program.plot:
         assert files == []
         return
-    picture = tmp_path / program.picture
-    assert files == [picture.name]
-    start = picture.read_bytes()[:8]
-    assert start == b"\x89PNG\r\n\x1a\n" if picture.suffix == ".png" else start[:5] == b"<?xml"
-    assert picture.stat().st_size > 10_000  # more than empty axes
+    plot = tmp_path / program.plot
+    assert files == [plot.name]
+    start = plot.read_bytes()[:8]
+    assert start == b"\x89PNG\r\n\x1a\n" if plot.suffix == ".png" else start[:5] == b"<?xml"
+    assert plot.stat().st_size > 10_000  # more than empty axes
