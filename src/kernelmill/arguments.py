@@ -16,6 +16,7 @@ __all__ = [
     "Size",
     "check_choice",
     "check_dtype",
+    "check_flag",
     "check_integer",
     "check_positive",
     "check_start",
@@ -33,6 +34,13 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
         return value
     known = ", ".join(map(repr, choices))
     raise ArgumentError(f"must be one of {known}, got {value!r}", parameter=name)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """`value` if it is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentTypeError(f"must be True or False, got {value!r}", parameter=name)
+    return bool(value)
 
 
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:

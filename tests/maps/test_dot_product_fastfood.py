@@ -250,7 +250,7 @@ ERRORS = [
     ({"max_degree": 2.5}, TypeError, "max_degree must be an integer"),
     ({"max_degree": 1}, ValueError, r"Nothing is left of Polynomial\(degree=2.*max_degree=1"),
     ({"blocks": "other"}, ValueError, "blocks must be one of"),
-    ({"n_components": 0}, ValueError, "n_components must be at least 1"),
+    ({"n_components": 0}, ValueError, "n_components must be between 1 and"),
     ({"kernel": Zonal(lambda t: -t)}, ValueError, "positive definite"),
 ]
 

@@ -17,8 +17,8 @@ def uniform_frequencies(stream, n, dim):
 
 
 PARAMETERS = [
-    ({"n_components": 0}, ValueError, "n_components must be at least 1, got 0"),
-    ({"n_components": -1}, ValueError, "n_components must be at least 1, got -1"),
+    ({"n_components": 0}, ValueError, r"n_components must be between 1 and .*, got 0"),
+    ({"n_components": -1}, ValueError, r"n_components must be between 1 and .*, got -1"),
     ({"n_components": 2.5}, TypeError, r"n_components must be an integer, got 2\.5"),
     ({"n_components": "a"}, TypeError, "n_components must be an integer, got 'a'"),
     ({"n_components": None}, TypeError, "n_components must be an integer, got None"),
@@ -265,7 +265,7 @@ class TestFactors:
         factors = self.factors()
         self.rejects("at most 8 columns, got 9", *factors, n_features=9)
         self.rejects("24 frequencies, and n_components asks for 25", *factors, n_components=50)
-        self.rejects("n_components must be at least 1", *factors, n_components=0)
+        self.rejects("n_components must be between 1 and", *factors, n_components=0)
         self.rejects("features must be one of", *factors, features="cos")
         self.rejects("length_scale must be a positive", *factors, length_scale=0)
         with pytest.raises(ValueError, match="expecting 8 features"):

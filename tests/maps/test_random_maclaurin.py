@@ -13,7 +13,7 @@ from scipy import stats
 
 from kernelmill import RandomMaclaurin
 from kernelmill.kernels import ExponentialDotProduct, Maclaurin, Polynomial
-from kernelmill.maps.radius import resolve_radius
+from kernelmill.maps.scales import resolve_radius
 from kernelmill.random import Stream
 from kernelmill.sketches.degrees import degree_terms, spread_degrees
 
@@ -263,7 +263,7 @@ class TestRadius:
 
     def test_blocks_make_no_difference(self, monkeypatch):
         expected = resolve_radius("scale", X)
-        monkeypatch.setattr("kernelmill.maps.radius._BLOCK_ELEMENTS", 7)
+        monkeypatch.setattr("kernelmill.maps.scales._BLOCK_ELEMENTS", 7)
         assert resolve_radius("scale", X) == expected
         assert resolve_radius("scale", sp.csr_array(X)) == expected
 
@@ -294,7 +294,7 @@ class TestRadius:
         ({"radius": 0}, ValueError, "radius must be a positive"),
         ({"radius": "median"}, ValueError, "radius must be a positive number or 'scale'"),
         ({"radius": None}, TypeError, "radius must be a positive"),
-        ({"n_components": 0}, ValueError, "n_components must be at least 1"),
+        ({"n_components": 0}, ValueError, "n_components must be between 1 and"),
         ({"kernel": lambda n: 1.0, "radius": 2.0}, ValueError, "must converge"),
         ({"kernel": lambda n: -1.0}, ValueError, "got -1.0 for n = 0"),
         ({"kernel": lambda n: 0.0, "degrees": "geometric"}, ValueError, "vanish"),

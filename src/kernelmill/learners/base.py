@@ -21,9 +21,8 @@ from kernelmill.learners.mapped_rows import (
     take_rows,
 )
 from kernelmill.learners.run import Run
-from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.base import FeatureMap, check_data
 from kernelmill.maps.registry import MAPS
-from kernelmill.maps.validation import check_data
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import StderrProgress
 from kernelmill.runtime.threads import resolve_threads

@@ -10,8 +10,7 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.validation import REAL
+from kernelmill.maps.base import REAL, FeatureMap
 
 __all__ = ["features_of", "n_rows_of", "row_blocks", "rows_per_block", "take_rows"]
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
-from kernelmill.arrays.rows import blocks_of_rows, rows_in_cache
 from kernelmill.kernels import (
     DotProductKernel,
     Maclaurin,
@@ -26,7 +25,7 @@ from kernelmill.kernels.points import check_pair
 from kernelmill.kernels.sphere_power import mean_power_coefficients
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import MOST_DEGREES, POSITIVE, RADIUS, KernelKind
-from kernelmill.maps.radius import resolve_radius
+from kernelmill.maps.scales import resolve_radius
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.projections.fastfood import padded_size
 from kernelmill.projections.row_products import row_products
@@ -38,6 +37,7 @@ from kernelmill.projections.zonal import (
     shared_columns,
 )
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import blocks_of_rows, rows_in_cache
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Choice, Float, Integer, Null
 

@@ -11,16 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
-from kernelmill.arguments import check_choice, check_positive
-from kernelmill.arrays.rounding import rounded
-from kernelmill.arrays.rows import blocks_of_rows, rows_in_cache
+from kernelmill.arguments import check_choice, check_flag, check_positive
 from kernelmill.kernels import Gaussian, Radial
-from kernelmill.maps.bandwidth import resolve_length_scale
 from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.centering import check_center, column_means, distances_from, minus_center
 from kernelmill.maps.fields import CENTER, GAMMA, LENGTH_SCALE, POSITIVE
+from kernelmill.maps.scales import (
+    check_center,
+    column_means,
+    distances_from,
+    minus_center,
+    resolve_length_scale,
+)
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import blocks_of_rows, round_coefficients, rows_in_cache
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Choice, Flag, Null, Number
@@ -192,8 +196,7 @@ class GaussianTemplates(FeatureMap):
                 )
             check_positive("spread", self.spread)
         check_positive("df", self.df)
-        if not isinstance(self.proper, (bool, np.bool_)):
-            raise TypeError(f"proper must be True or False, got {self.proper!r}.")
+        check_flag("proper", self.proper)
         if self.proper and not self._is_gaussian():
             raise ValueError(
                 f"proper=True needs weighting='gaussian', got {self.weighting!r}; what depends on "
@@ -287,7 +290,7 @@ class GaussianTemplates(FeatureMap):
                 self.projection_.features(self.center_[np.newaxis], layout, None, of_center)
                 columns -= of_center[0]
             self.projection_.prepare(dtype)
-            self._columns[key] = rounded(columns, dtype)
+            self._columns[key] = round_coefficients(columns, dtype)
         return self._columns[key]
 
     def _features(self, X: Any) -> NDArray[Any]:

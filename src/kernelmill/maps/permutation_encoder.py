@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from kernelmill.arguments import check_choice, check_dtype, check_integer
+from kernelmill.arguments import check_choice, check_dtype, check_flag, check_integer
 from kernelmill.kernels.points import dense_blocks
 
 __all__ = ["PermutationEncoder"]
@@ -224,10 +224,8 @@ class PermutationEncoder(
         check_choice("encoding", self.encoding, _ENCODINGS)
         check_integer("first", self.first, 0, 2**31)
         check_dtype(self.dtype, ("float64", "float32"))
-        for name in ("normalize", "sparse_output"):
-            value = getattr(self, name)
-            if not isinstance(value, (bool, np.bool_)):
-                raise TypeError(f"{name} must be True or False, got {value!r}.")
+        check_flag("normalize", self.normalize)
+        check_flag("sparse_output", self.sparse_output)
 
     def _check_pairs(self, n: int) -> None:
         if self.encoding == "pairs" and n < 2:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from kernelmill.arguments import check_choice
+from kernelmill.arguments import check_choice, check_flag
 from kernelmill.kernels import Kernel
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.projections import DenseProjection
@@ -121,8 +119,7 @@ class RandomFourier(ShiftInvariantMap):
 
     def _check_kernel(self, kernel: Kernel) -> None:
         check_choice("sampling", self.sampling, SAMPLINGS)
-        if not isinstance(self.store_matrix, (bool, np.bool_)):
-            raise TypeError(f"store_matrix must be True or False, got {self.store_matrix!r}.")
+        check_flag("store_matrix", self.store_matrix)
 
     def _substream(self) -> Stream:
         return self.stream_.substream("random fourier", self.sampling)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.arguments import check_choice
+from kernelmill.arguments import check_choice, check_flag
 from kernelmill.kernels import DotProductKernel, resolve_dot_product
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import POSITIVE, RADIUS, KernelKind
-from kernelmill.maps.radius import resolve_radius
+from kernelmill.maps.scales import resolve_radius
 from kernelmill.sketches.degrees import DEGREE_LAWS, degree_terms
 from kernelmill.sketches.maclaurin import MaclaurinSketch
 from kernelmill.storage.fields import Fields
@@ -148,10 +148,8 @@ class RandomMaclaurin(FeatureMap):
     def _check_parameters(self) -> None:
         resolve_dot_product(self.kernel)
         check_choice("degrees", self.degrees, DEGREE_LAWS)
-        for name in ("h01", "store_matrix"):
-            value = getattr(self, name)
-            if not isinstance(value, (bool, np.bool_)):
-                raise TypeError(f"{name} must be True or False, got {value!r}.")
+        check_flag("h01", self.h01)
+        check_flag("store_matrix", self.store_matrix)
 
     def _learn(self, X: Any) -> None:
         radius = resolve_radius(self.radius, X)

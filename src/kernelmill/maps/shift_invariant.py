@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice
 from kernelmill.kernels import Kernel, resolve
-from kernelmill.maps.bandwidth import resolve_length_scale
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import GAMMA, LENGTH_SCALE, POSITIVE, KernelKind
+from kernelmill.maps.scales import resolve_length_scale
 from kernelmill.projections.layout import KINDS, FeatureLayout
 from kernelmill.random import Stream
 from kernelmill.storage.fields import Fields

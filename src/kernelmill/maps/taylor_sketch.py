@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.arguments import check_choice, check_integer, check_positive
-from kernelmill.arrays.rows import blocks_of_rows
+from kernelmill.arguments import check_choice, check_flag, check_integer, check_positive
 from kernelmill.kernels import Gaussian
-from kernelmill.maps.bandwidth import resolve_length_scale
 from kernelmill.maps.base import MOST_COMPONENTS, FeatureMap
-from kernelmill.maps.centering import check_center, column_means, distances_from, minus_center
 from kernelmill.maps.fields import CENTER, GAMMA, LENGTH_SCALE, MOST_DEGREES, POSITIVE, RADIUS
+from kernelmill.maps.scales import (
+    check_center,
+    column_means,
+    distances_from,
+    minus_center,
+    resolve_length_scale,
+)
 from kernelmill.projections.row_products import row_products
+from kernelmill.runtime.arrays import blocks_of_rows
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 from kernelmill.sketches.taylor import columns_of_degrees
 from kernelmill.storage.fields import Fields
@@ -158,8 +163,7 @@ class TaylorSketch(FeatureMap):
                     f"n_components must be above the degree, {degree}, since every term takes a "
                     f"column, got {self.n_components}; give more columns or a lower degree."
                 )
-        if not isinstance(self.normalize, (bool, np.bool_)):
-            raise TypeError(f"normalize must be True or False, got {self.normalize!r}.")
+        check_flag("normalize", self.normalize)
         if self.center is not None and self.center != "mean":
             raise ValueError(f"center must be 'mean' or None, got {self.center!r}.")
         if isinstance(self.radius, str):

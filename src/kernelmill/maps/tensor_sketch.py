@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice
 from kernelmill.kernels import Polynomial
-from kernelmill.maps.bandwidth import resolve_gamma
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import MOST_DEGREES, POSITIVE
+from kernelmill.maps.scales import resolve_gamma
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Choice, Integer, Number

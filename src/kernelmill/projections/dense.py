@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
-from kernelmill.arrays.rounding import divided_by_length_scale, rounded
-from kernelmill.arrays.rows import blocks_of_rows, native_rows
 from kernelmill.kernels import Gaussian, Kernel, Laplacian, RadialKernel
 from kernelmill.projections.layout import FeatureLayout
 from kernelmill.projections.sobol import MOST_DIMENSIONS, scrambled_sobol
 from kernelmill.random import Stream, normal_quantile
+from kernelmill.runtime.arrays import (
+    blocks_of_rows,
+    divide_by_length_scale,
+    native_rows,
+    round_coefficients,
+)
 from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["SAMPLINGS", "DenseProjection"]
@@ -84,7 +88,7 @@ class DenseProjection:
         """Rows start, ..., stop - 1 of W."""
         stop = self.n_frequencies if stop is None else stop
         draw = {"iid": self._iid, "orthogonal": self._orthogonal, "qmc": self._qmc}[self.sampling]
-        return divided_by_length_scale(draw(start, stop), self.length_scale)
+        return divide_by_length_scale(draw(start, stop), self.length_scale)
 
     def _iid(self, start: int, stop: int) -> NDArray[np.float64]:
         stream = self.stream.substream("frequencies")
@@ -134,7 +138,7 @@ class DenseProjection:
     def _pack(self, start: int, stop: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         panel = 64 // dtype.itemsize
         packed = np.empty(-(-(stop - start) // panel) * panel * self.dim, dtype)
-        _native.dense_pack(rounded(self.frequencies(start, stop), dtype), packed)
+        _native.dense_pack(round_coefficients(self.frequencies(start, stop), dtype), packed)
         return packed
 
     def packed(self, dtype: Any) -> NDArray[Any]:

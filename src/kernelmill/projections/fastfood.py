@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
-from kernelmill.arrays.rounding import divided_by_length_scale, rounded
-from kernelmill.arrays.rows import blocks_of_rows, native_rows
 from kernelmill.kernels import RadialKernel
 from kernelmill.projections.coefficients import (
     STRATA,
@@ -21,6 +19,12 @@ from kernelmill.projections.coefficients import (
 from kernelmill.projections.layout import FeatureLayout
 from kernelmill.projections.row_products import row_products
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import (
+    blocks_of_rows,
+    divide_by_length_scale,
+    native_rows,
+    round_coefficients,
+)
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.transforms import fwht
 
@@ -69,7 +73,7 @@ class FastfoodFactors:
 
     def astype(self, dtype: np.dtype[Any]) -> FastfoodFactors:
         """The same factors rounded to another dtype, read-only."""
-        arrays = [rounded(a, dtype) for a in (self.signs, self.inner, self.outer)]
+        arrays = [round_coefficients(a, dtype) for a in (self.signs, self.inner, self.outer)]
         if self.permutation is not None:  # native code relies on it
             self.permutation.flags.writeable = False
         signs, inner, outer = arrays
@@ -260,7 +264,7 @@ class HadamardProjection:
         row_lengths = lengths[:, np.newaxis]
         if not self.kernel.gaussian_mixture and self.dim < size:
             row_lengths = _lengths_of_leading_part(factors, self.dim, self.n_frequencies)
-        factors.outer[:] = divided_by_length_scale(self._radii() / row_lengths, self.length_scale)
+        factors.outer[:] = divide_by_length_scale(self._radii() / row_lengths, self.length_scale)
         return factors
 
     def lengths(self) -> NDArray[np.float64]:
@@ -274,7 +278,7 @@ class HadamardProjection:
                 f"{self.dim} of {self.block_size} dimensions; use a Radial kernel."
             )
         order = self.factors(np.float64).rows_in_order()[: self.n_frequencies]
-        return divided_by_length_scale(self._radii().ravel()[order], self.length_scale)
+        return divide_by_length_scale(self._radii().ravel()[order], self.length_scale)
 
     def prepare(self, dtype: Any) -> None:
         """Draw the coefficients for data of this dtype."""

@@ -10,8 +10,6 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from kernelmill import _native
-from kernelmill.arrays.rounding import divided_by_length_scale, rounded
-from kernelmill.arrays.rows import blocks_of_rows
 from kernelmill.kernels import RadialKernel
 from kernelmill.projections.coefficients import (
     STRATA,
@@ -21,6 +19,7 @@ from kernelmill.projections.coefficients import (
 )
 from kernelmill.projections.layout import FeatureLayout
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import blocks_of_rows, divide_by_length_scale, round_coefficients
 from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["FourierProjection"]
@@ -94,12 +93,12 @@ class FourierProjection:
         kind = np.dtype(dtype)
         if kind.char not in self._drawn:
             drawn = self._draw()
-            inner = None if drawn.inner is None else rounded(drawn.inner, kind)
+            inner = None if drawn.inner is None else round_coefficients(drawn.inner, kind)
             self._drawn[kind.char] = _Factors(
-                rounded(drawn.signs, kind),
+                round_coefficients(drawn.signs, kind),
                 drawn.permutation,
                 inner,
-                rounded(drawn.outer, kind),
+                round_coefficients(drawn.outer, kind),
                 drawn.blocks_per_group,
             )
         return self._drawn[kind.char]
@@ -119,7 +118,7 @@ class FourierProjection:
             signs=self.stream.substream("signs").signs((n_groups, size)),
             permutation=draw_permutations(self.stream.substream("permutations"), n_groups, size),
             inner=inner,
-            outer=divided_by_length_scale(
+            outer=divide_by_length_scale(
                 radii.reshape(n_blocks, size) / lengths[:, np.newaxis], self.length_scale
             ),
             blocks_per_group=per_group,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelmill.arrays.rounding import divided_by_length_scale
 from kernelmill.projections.fastfood import FastfoodFactors, apply_factors
 from kernelmill.projections.layout import FeatureLayout
+from kernelmill.runtime.arrays import divide_by_length_scale
 
 __all__ = ["GivenFactors", "GivenProjection"]
 
@@ -116,7 +116,7 @@ class GivenProjection:
                 signs=given.B[:, np.newaxis],
                 permutation=given.permutation,
                 inner=given.G,
-                outer=divided_by_length_scale(
+                outer=divide_by_length_scale(
                     given.S / np.sqrt(given.block_size), self.length_scale
                 ),
                 blocks_per_group=1,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
-from kernelmill.arrays.rows import blocks_of_rows, native_rows
+from kernelmill.runtime.arrays import blocks_of_rows, native_rows
 from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["row_products"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
-from kernelmill.arrays.rounding import rounded
+from kernelmill.runtime.arrays import round_coefficients
 from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["ZonalColumns", "ZonalTerms", "legendre_terms", "power_terms", "shared_columns"]
@@ -177,7 +177,7 @@ class ZonalColumns:
         """Make features of the projections z on unit vectors of rows with these squared lengths."""
         kind = z.dtype
         if kind.char not in self._recurrence:
-            alpha, beta = (rounded(a, kind) for a in (self.terms.alpha, self.terms.beta))
+            alpha, beta = (round_coefficients(a, kind) for a in (self.terms.alpha, self.terms.beta))
             self._recurrence[kind.char] = alpha, beta
         alpha, beta = self._recurrence[kind.char]
         _native.zonal(

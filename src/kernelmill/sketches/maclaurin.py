@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
-from kernelmill.arrays.rounding import rounded
-from kernelmill.arrays.rows import blocks_of_rows, native_rows
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import blocks_of_rows, native_rows, round_coefficients
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.sketches.degrees import feature_weights, spread_degrees
 
@@ -109,7 +108,7 @@ class MaclaurinSketch:
         _, start, stop = part
         panel = 64 // dtype.itemsize
         packed = np.empty(-(-(stop - start) // panel) * panel * self.dim, dtype)
-        _native.dense_pack(rounded(self.factors(*part), dtype), packed)
+        _native.dense_pack(round_coefficients(self.factors(*part), dtype), packed)
         packed.flags.writeable = False
         return packed
 

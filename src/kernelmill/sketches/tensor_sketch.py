@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
-from kernelmill.arrays.rounding import rounded
-from kernelmill.arrays.rows import blocks_of_rows, native_rows
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import blocks_of_rows, native_rows, round_coefficients
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.sketches.hashing import draw_hashes
 
@@ -74,7 +73,7 @@ class PolynomialSketch:
         )
         columns = np.ascontiguousarray(buckets[:, : self.dim])
         columns.flags.writeable = False
-        weights = rounded(signs[:, : self.dim] * self.scale, dtype)
+        weights = round_coefficients(signs[:, : self.dim] * self.scale, dtype)
         constants = None
         if has_constant:
             constants = np.zeros((self.degree, self.length))
@@ -89,8 +88,8 @@ class PolynomialSketch:
         return Tables(
             columns,
             weights,
-            None if offsets is None else rounded(offsets, dtype),
-            None if constants is None else rounded(constants, dtype),
+            None if offsets is None else round_coefficients(offsets, dtype),
+            None if constants is None else round_coefficients(constants, dtype),
             self._ring_roots(dtype),
         )
 

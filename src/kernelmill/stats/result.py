@@ -16,7 +16,7 @@ from kernelmill.learners.mapped_rows import (
     rows_per_block,
     take_rows,
 )
-from kernelmill.maps.validation import check_data
+from kernelmill.maps.base import check_data
 
 __all__ = ["TwoSampleResult"]
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _get_feature_names
 
 from kernelmill.learners.mapped_rows import n_rows_of, take_rows
-from kernelmill.maps.validation import check_data
+from kernelmill.maps.base import check_data
 from kernelmill.random import Stream
 
 __all__ = ["MatrixRows", "RowSource", "StreamRows", "row_source", "stacked"]

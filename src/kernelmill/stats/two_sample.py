@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.arguments import check_integer
+from kernelmill.arguments import check_flag, check_integer
 from kernelmill.learners.feature_map import unfitted_feature_map
 from kernelmill.learners.mapped_rows import features_of, rows_per_block
+from kernelmill.maps.base import REAL
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
-from kernelmill.maps.validation import REAL
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.stats.bins import BinnedSamples, most_bins_for
@@ -109,8 +109,7 @@ def two_sample_test(
     True
     """
     n_permutations = check_integer("n_permutations", n_permutations, 1)
-    if not isinstance(shuffle, (bool, np.bool_)):
-        raise TypeError(f"shuffle must be True or False, got {shuffle!r}.")
+    check_flag("shuffle", shuffle)
     resolve_threads(n_threads)
     stream = Stream.from_random_state(random_state)
     unfitted = _median_by_default(feature_map, unfitted_feature_map(feature_map, stream, n_threads))

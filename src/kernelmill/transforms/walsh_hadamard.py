@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
+from kernelmill.arguments import check_flag
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.transforms.arrays import as_real, check_axis, check_out
 
@@ -74,7 +75,7 @@ def fwht(
     if type(axis) is not int:
         axis = check_axis(axis, array.ndim)
     if type(normalize) is not bool:
-        normalize = _check_normalize(normalize)
+        normalize = check_flag("normalize", normalize)
     try:
         if not _native.fwht(array, result, axis, normalize, threads):
             _native.fwht(array.copy(), result, axis, normalize, threads)
@@ -82,12 +83,6 @@ def fwht(
         _explain(array, axis, result)
         raise
     return result
-
-
-def _check_normalize(normalize: object) -> bool:
-    if not isinstance(normalize, np.bool_):
-        raise TypeError(f"normalize must be True or False, got {normalize!r}.")
-    return bool(normalize)
 
 
 def _explain(x: NDArray[Any], axis: int, out: object) -> None:

@@ -1,7 +1,8 @@
-"""The length scale of a kernel: given, or taken from the data."""
+"""Scales and centers of data: length scales, radii and column means, given or computed from X."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,23 @@ from numpy.typing import NDArray
 
 from kernelmill.arguments import check_positive
 from kernelmill.kernels import Kernel
+from kernelmill.projections.row_products import row_products
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import blocks_of_rows
 
-__all__ = ["resolve_gamma", "resolve_length_scale"]
+__all__ = [
+    "check_center",
+    "column_means",
+    "distances_from",
+    "minus_center",
+    "resolve_gamma",
+    "resolve_length_scale",
+    "resolve_radius",
+]
 
 _MEDIAN_ROWS = 1000
 _BLOCK_ELEMENTS = 1 << 20
+_RADIUS_BITS = 10
 
 
 def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
@@ -137,3 +149,88 @@ def _median_distance(kernel: Kernel, X: Any) -> float:
             "length_scale as a number."
         )
     return median
+
+
+def resolve_radius(radius: Any, X: Any) -> float:
+    """The radius that the parameter means for X: a number, or the root mean square norm of rows.
+
+    The latter is rounded to 10 bits: so it does not depend on the order in which squares are added,
+    for dense and sparse data alike. It is 1 if X is 0.
+    """
+    if not isinstance(radius, str):
+        return check_positive("radius", radius)
+    if radius != "scale":
+        raise ValueError(f"radius must be a positive number or 'scale', got {radius!r}.")
+    stored = X if isinstance(X, np.ndarray) else X.data.reshape(-1, 1)
+    step = max(1, _BLOCK_ELEMENTS // max(1, stored.shape[1]))
+    blocks = [stored[begin : begin + step] for begin in range(0, stored.shape[0], step)]
+    largest = max((float(np.abs(block).max(initial=0.0)) for block in blocks), default=0.0)
+    if largest == 0:
+        return 1.0
+    scaled = (np.divide(block, largest, dtype=np.float64) for block in blocks)
+    squares = math.fsum(float(np.square(block).sum()) for block in scaled)
+    mantissa, exponent = math.frexp(largest * math.sqrt(squares / X.shape[0]))
+    if not math.isfinite(mantissa):
+        raise ValueError(
+            "The norms of the rows of X are too large for float64; divide the data by a number, or "
+            "give radius as one."
+        )
+    return math.ldexp(round(math.ldexp(mantissa, _RADIUS_BITS)), exponent - _RADIUS_BITS)
+
+
+def column_means(X: Any) -> NDArray[np.float64]:
+    """The mean of each column in float64: the same bits for a dense and a CSR matrix.
+
+    Elements are added row after row in both cases, and zeros change nothing.
+    """
+    n_rows, dim = X.shape
+    if not isinstance(X, np.ndarray):
+        sums = np.bincount(X.indices, X.data.astype(np.float64), minlength=dim)
+    else:
+        sums = np.zeros(dim)
+        step = max(1, _BLOCK_ELEMENTS // dim)
+        for begin in range(0, n_rows, step):
+            block = np.empty((min(step, n_rows - begin) + 1, dim))
+            block[0], block[1:] = sums, X[begin : begin + step]
+            # numpy would add a single column pairwise
+            sums = np.add.accumulate(block)[-1] if dim == 1 else np.add.reduce(block, axis=0)
+    return np.asarray(sums / n_rows)
+
+
+def check_center(fitted_map: Any) -> None:
+    """Raise an error unless ``center_`` is there exactly if the parameter asks for it."""
+    if (fitted_map.center is None) != (fitted_map.center_ is None):
+        present = "absent" if fitted_map.center_ is None else "present"
+        raise ValueError(f"center_ must match center={fitted_map.center!r}, and is {present}.")
+
+
+def minus_center(rows: Any, center: NDArray[np.float64] | None) -> Any:
+    """Dense rows measured from the center, in their dtype; sparse ones are left as they are.
+
+    The difference is taken in float64 and before anything else: inner products with a center far
+    from 0 would cancel.
+    """
+    if center is None or not isinstance(rows, np.ndarray):
+        return rows
+    with np.errstate(over="ignore"):
+        return (rows - center).astype(rows.dtype)
+
+
+def distances_from(
+    X: Any, center: NDArray[np.float64] | None, n_threads: int | None = None
+) -> NDArray[np.float64]:
+    """Squared distances of rows from the center, infinite if too large."""
+    if center is None:
+        return row_products(X, n_threads=n_threads)
+    if isinstance(X, np.ndarray):
+        out = np.empty(X.shape[0])
+        step = max(1, _BLOCK_ELEMENTS // X.shape[1])
+        for rows, part in blocks_of_rows(X, out, most_rows=step):
+            part[:] = row_products(minus_center(rows, center), n_threads=n_threads)
+        return out
+    out = row_products(X, n_threads=n_threads)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out -= 2 * row_products(X, center, n_threads=n_threads)
+        out += row_products(center[np.newaxis], n_threads=1)[0]
+    out[np.isnan(out)] = np.inf
+    return np.maximum(out, 0, out=out)

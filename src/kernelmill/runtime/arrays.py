@@ -1,0 +1,87 @@
+"""Arrays for native code: contiguous rows, and coefficients in the precision of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.errors import ArgumentError, Remedy
+
+__all__ = [
+    "blocks_of_rows",
+    "divide_by_length_scale",
+    "native_rows",
+    "round_coefficients",
+    "rows_in_cache",
+]
+
+_BLOCK_BYTES = 1 << 21
+_CACHED_ELEMENTS = 1 << 17
+
+
+def native_rows(X: Any) -> Any:
+    """Return a dense matrix itself, a CSR matrix as (data, indices, indptr, number of columns)."""
+    if isinstance(X, np.ndarray):
+        return X
+    return (X.data, X.indices, X.indptr, X.shape[1])
+
+
+def blocks_of_rows(X: Any, out: NDArray[Any], *, most_rows: int = 0) -> Iterator[tuple[Any, Any]]:
+    """Yield rows of X that native code can read, with their part of the output.
+
+    Contiguous rows come at once, others as copies of a bounded size. `most_rows` limits a block if
+    the caller needs memory for each row.
+    """
+    n_rows = X.shape[0]
+    readable = not isinstance(X, np.ndarray) or _has_contiguous_rows(X)
+    step = n_rows
+    if not readable:
+        step = max(1, _BLOCK_BYTES // max(1, X.shape[1] * X.itemsize))
+    if most_rows:
+        step = min(step, most_rows)
+    if step >= n_rows and readable:
+        yield X, out
+        return
+    for begin in range(0, n_rows, step):
+        block = X[begin : begin + step]
+        yield block if readable else block.copy(), out[begin : begin + step]
+
+
+def _has_contiguous_rows(X: NDArray[Any]) -> bool:
+    itemsize = X.itemsize
+    return bool(
+        (X.strides[1] == itemsize or X.shape[1] <= 1)
+        and X.strides[0] % itemsize == 0
+        and X.flags.aligned
+    )
+
+
+def rows_in_cache(n_columns: int) -> int:
+    """Return the number of rows of `n_columns` columns that stay in the cache between two steps."""
+    return max(32, _CACHED_ELEMENTS // n_columns)
+
+
+def divide_by_length_scale(
+    frequencies: NDArray[np.float64], length_scale: float
+) -> NDArray[np.float64]:
+    """Return frequencies of length scale 1 for another length scale."""
+    with np.errstate(over="ignore"):
+        return np.asarray(frequencies / length_scale)
+
+
+def round_coefficients(coefficients: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a read-only copy in a dtype; raise an error if it cannot hold the coefficients."""
+    with np.errstate(over="ignore"):
+        out = coefficients.astype(dtype)
+    if not np.isfinite(out).all():
+        raise ArgumentError(
+            f"the coefficients of the map are too large for {dtype.name}",
+            Remedy("use a larger length scale if the map has one", length_scale=...),
+            "scale the data",
+            "pass the data in float64",
+        )
+    out.flags.writeable = False
+    return out
