@@ -1,4 +1,4 @@
-"""What becomes of columns: against scikit-learn's encoders, in blocks of any size."""
+"""The encoding of columns, against scikit-learn's encoders, in blocks of any size."""
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ def batch(**columns):
     )
 
 
-def learnt(batches, kinds, missing="error"):
+def fit_encoder(batches, kinds, missing="error"):
     learner = ColumnLearner(kinds, missing)
     first = 0
     for each in batches:
@@ -44,7 +44,7 @@ def test_same_as_scikit_learn():
     rng = np.random.default_rng(0)
     ages, town = rng.normal(40, 10, 500), rng.choice(["a", "b", "c"], 500).tolist()
     data = batch(age=ages, town=town)
-    encoder, summary = learnt([data], [("age", "numeric"), ("town", "category")])
+    encoder, summary = fit_encoder([data], [("age", "numeric"), ("town", "category")])
     expected = np.hstack(
         [
             StandardScaler().fit_transform(ages[:, None]),
@@ -86,7 +86,7 @@ def test_moments_do_not_depend_on_the_blocks(values, size):
 def test_extreme_numbers_are_standardized(scale):
     rng = np.random.default_rng(0)
     data = batch(x=rng.normal(size=100) * scale)
-    encoder, _ = learnt([data], [("x", "numeric")])
+    encoder, _ = fit_encoder([data], [("x", "numeric")])
     encoded = encoder.encode(data)
     assert abs(encoded.mean()) < 1e-5
     assert abs(encoded.std() - 1) < 1e-5
@@ -95,14 +95,14 @@ def test_extreme_numbers_are_standardized(scale):
 def test_timestamps_keep_their_differences():
     """Numbers far from zero: float32 before the subtraction would lose seconds."""
     seconds = 1.6e9 + np.arange(100.0)
-    encoder, _ = learnt([batch(t=seconds)], [("t", "numeric")])
+    encoder, _ = fit_encoder([batch(t=seconds)], [("t", "numeric")])
     steps = np.diff(encoder.encode(batch(t=seconds))[:, 0])
     np.testing.assert_allclose(steps, steps[0], rtol=1e-4)
 
 
 def test_zeros_and_ones_stay_and_constants_go():
     data = batch(flag=[0.0, 1.0, 0.0, 0.0], same=[5.0] * 4, x=[1.0, 2.0, 3.0, 4.0])
-    encoder, summary = learnt([data], [(n, "numeric") for n in ("flag", "same", "x")])
+    encoder, summary = fit_encoder([data], [(n, "numeric") for n in ("flag", "same", "x")])
     assert encoder.input_names() == ["flag", "x"]
     np.testing.assert_array_equal(encoder.encode(data)[:, 0], [0, 1, 0, 0])
     assert summary[1].detail == "constant: left out"
@@ -110,38 +110,38 @@ def test_zeros_and_ones_stay_and_constants_go():
 
 def test_all_constant_is_an_error():
     with pytest.raises(TableError, match="constant"):
-        learnt([batch(x=[1.0, 1.0])], [("x", "numeric")])
+        fit_encoder([batch(x=[1.0, 1.0])], [("x", "numeric")])
 
 
 def test_rare_categories_are_pooled_and_unknown_ones_join_them():
     town = ["a"] * 500 + ["b"] * 495 + ["c"] * 3 + ["d"] * 2
     assert fewest_rows(1000) == 5
-    encoder, _ = learnt([batch(town=town)], [("town", "category")])
+    encoder, _ = fit_encoder([batch(town=town)], [("town", "category")])
     assert encoder.input_names() == ["town = a", "town = b", "town is another"]
     encoded = encoder.encode(batch(town=["a", "d", "new"]))
     np.testing.assert_array_equal(encoded, [[1, 0, 0], [0, 0, 1], [0, 0, 1]])
 
 
 def test_unknown_category_without_a_pool_is_a_row_of_zeros():
-    encoder, _ = learnt([batch(town=["a", "b"] * 5)], [("town", "category")])
+    encoder, _ = fit_encoder([batch(town=["a", "b"] * 5)], [("town", "category")])
     np.testing.assert_array_equal(encoder.encode(batch(town=["new", "b"])), [[0, 0], [0, 1]])
 
 
 def test_missing_values_are_an_error_by_default():
     data = batch(age=[1.0, None, 3.0])
     with pytest.raises(TableError, match=r"t.csv: column 'age' has no value in row 2.*impute"):
-        learnt([data], [("age", "numeric")])
+        fit_encoder([data], [("age", "numeric")])
 
 
 def test_missing_values_in_later_blocks_name_their_row():
     blocks = [batch(age=[1.0, 2.0]), batch(age=[3.0, np.nan])]
     with pytest.raises(TableError, match="row 4"):
-        learnt(blocks, [("age", "numeric")])
+        fit_encoder(blocks, [("age", "numeric")])
 
 
 def test_imputed_values_are_means_and_are_marked():
     data = batch(age=[1.0, None, 3.0], town=["a", "b", None])
-    encoder, summary = learnt([data], [("age", "numeric"), ("town", "category")], "impute")
+    encoder, summary = fit_encoder([data], [("age", "numeric"), ("town", "category")], "impute")
     assert encoder.input_names() == ["age", "age is missing", "town is another", "town is missing"]
     np.testing.assert_allclose(
         encoder.encode(data), [[-1, 0, 1, 0], [0, 1, 1, 0], [1, 0, 0, 1]], atol=1e-6
@@ -150,22 +150,22 @@ def test_imputed_values_are_means_and_are_marked():
 
 
 def test_missing_later_but_not_in_training():
-    encoder, _ = learnt([batch(x=[1.0, 3.0])], [("x", "numeric")], "impute")
+    encoder, _ = fit_encoder([batch(x=[1.0, 3.0])], [("x", "numeric")], "impute")
     np.testing.assert_array_equal(encoder.encode(batch(x=[None])), [[0.0]])
-    strict, _ = learnt([batch(x=[1.0, 3.0])], [("x", "numeric")])
+    strict, _ = fit_encoder([batch(x=[1.0, 3.0])], [("x", "numeric")])
     with pytest.raises(TableError, match="row 11"):
         strict.encode(batch(x=[None]), file="new.csv", first_row=10)
 
 
 def test_infinite_values_are_rejected():
     with pytest.raises(TableError, match="'x' is inf in row 2"):
-        learnt([batch(x=[1.0, np.inf])], [("x", "numeric")])
+        fit_encoder([batch(x=[1.0, np.inf])], [("x", "numeric")])
 
 
 def test_identifiers_are_rejected_with_a_remedy():
     names = [f"id{i}" for i in range(3000)]
     with pytest.raises(TableError, match="identifier or free text") as caught:
-        learnt([batch(key=names)], [("key", "category")])
+        fit_encoder([batch(key=names)], [("key", "category")])
     assert [remedy.settings for remedy in caught.value.message.remedies] == [{"drop": ["key"]}]
 
 
@@ -194,7 +194,7 @@ def test_doubtful_columns_are_noted():
 
 
 def test_values_beyond_float32_are_named():
-    encoder, _ = learnt([batch(x=[1.0, 2.0, 3.0])], [("x", "numeric")])
+    encoder, _ = fit_encoder([batch(x=[1.0, 2.0, 3.0])], [("x", "numeric")])
     with pytest.raises(TableError, match=r"new.csv: 'x' in row 12 is too far"):
         encoder.encode(batch(x=[1.0, 1e300]), file="new.csv", first_row=10)
 
@@ -204,7 +204,7 @@ def test_many_columns_are_sparse_and_the_same():
     kinds = [("x", "numeric")] + [(f"c{i}", "category") for i in range(6)]
     texts = {f"c{i}": [f"v{v}" for v in rng.integers(0, 230, 20_000)] for i in range(6)}
     data = batch(x=rng.normal(size=20_000), **texts)
-    encoder, _ = learnt([data], kinds)
+    encoder, _ = fit_encoder([data], kinds)
     assert encoder.n_inputs > 1024
     few = data.slice(0, 50)
     sparse = encoder.encode(few)
@@ -220,7 +220,7 @@ def test_many_columns_are_sparse_and_the_same():
 
 def test_comes_back_from_a_record():
     data = batch(age=[1.0, None, 3.0], town=["a", "b", None])
-    encoder, _ = learnt([data], [("age", "numeric"), ("town", "category")], "impute")
+    encoder, _ = fit_encoder([data], [("age", "numeric"), ("town", "category")], "impute")
     again = ColumnEncoder.from_record(encoder.to_record())
     np.testing.assert_array_equal(again.encode(data), encoder.encode(data))
 

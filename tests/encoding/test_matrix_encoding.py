@@ -10,7 +10,7 @@ from kernelmill.io import TableError
 from kernelmill.storage import ModelFileError
 
 
-def learnt(blocks, missing="error"):
+def fit_encoder(blocks, missing="error"):
     learner = MatrixLearner(missing)
     first = 0
     for block in blocks:
@@ -22,25 +22,25 @@ def learnt(blocks, missing="error"):
 @pytest.mark.representative
 def test_dense_columns_are_standardized_in_blocks():
     X = np.random.default_rng(0).normal(3, 5, (200, 4))
-    encoder, summary = learnt([X[:70], X[70:71], X[71:]])
+    encoder, summary = fit_encoder([X[:70], X[70:71], X[71:]])
     np.testing.assert_allclose(encoder.encode(X), StandardScaler().fit_transform(X), atol=1e-5)
     assert summary[0].n_columns == 4
 
 
 def test_constant_columns_become_zeros():
     X = np.c_[np.full(5, 7.0), np.arange(5.0)]
-    encoder, _ = learnt([X])
+    encoder, _ = fit_encoder([X])
     np.testing.assert_array_equal(encoder.encode(X)[:, 0], 0)
 
 
 def test_bytes_are_divided_by_255():
     X = np.array([[0, 51, 255]], np.uint8)
-    np.testing.assert_allclose(learnt([X])[0].encode(X), [[0, 0.2, 1]])
+    np.testing.assert_allclose(fit_encoder([X])[0].encode(X), [[0, 0.2, 1]])
 
 
 def test_sparse_columns_are_divided_by_their_largest_value():
     X = csr_array(np.array([[0, 2.0, -4.0], [1.0, 0, 2.0]]))
-    encoder, _ = learnt([X])
+    encoder, _ = fit_encoder([X])
     encoded = encoder.encode(X)
     np.testing.assert_allclose(encoded.toarray(), MaxAbsScaler().fit_transform(X).toarray())
     assert encoded.dtype == np.float32
@@ -48,15 +48,15 @@ def test_sparse_columns_are_divided_by_their_largest_value():
 
 def test_sparse_files_may_be_narrower_later():
     X = csr_array(np.array([[0, 2.0, -4.0]]))
-    encoder, _ = learnt([X])
+    encoder, _ = fit_encoder([X])
     assert encoder.encode(csr_array(np.array([[1.0]]))).shape == (1, 3)
     with pytest.raises(TableError, match="must have 3 columns"):
         encoder.encode(csr_array(np.ones((1, 4))))
 
 
 @pytest.mark.parametrize("width", [2, 4])
-def test_other_widths_are_refused(width):
-    encoder, _ = learnt([np.eye(3)])
+def test_other_widths_are_rejected(width):
+    encoder, _ = fit_encoder([np.eye(3)])
     with pytest.raises(TableError, match="must have 3 columns"):
         encoder.encode(np.ones((1, width)))
 
@@ -64,21 +64,21 @@ def test_other_widths_are_refused(width):
 def test_nan_is_an_error_or_the_mean():
     X = np.array([[1.0, 2.0], [np.nan, 4.0], [3.0, 6.0]])
     with pytest.raises(TableError, match="row 2 has a value that is not finite"):
-        learnt([X])
-    encoder, summary = learnt([X], "impute")
+        fit_encoder([X])
+    encoder, summary = fit_encoder([X], "impute")
     assert encoder.encode(X)[1, 0] == 0
     np.testing.assert_allclose(encoder.mean, [2, 4])
     np.testing.assert_allclose(encoder.scale, [1, np.std([2, 4, 6])])
     assert summary[0].missing == 1
 
 
-def test_infinite_values_are_refused_always():
+def test_infinite_values_are_rejected_always():
     with pytest.raises(TableError, match="not finite"):
-        learnt([np.array([[np.inf]])], "impute")
+        fit_encoder([np.array([[np.inf]])], "impute")
 
 
 def test_comes_back_from_a_record():
-    encoder, _ = learnt([np.arange(6.0).reshape(3, 2)])
+    encoder, _ = fit_encoder([np.arange(6.0).reshape(3, 2)])
     tensors = {}
     again = MatrixEncoder.from_record(encoder.to_record(tensors), tensors)
     np.testing.assert_array_equal(again.encode(np.eye(2)), encoder.encode(np.eye(2)))

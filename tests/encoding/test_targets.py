@@ -1,4 +1,4 @@
-"""Targets: classes and values from texts, numbers and labels."""
+"""Targets: classes and values from strings, numbers and labels."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def block(values, first_row=0):
     return TableBlock(pa.record_batch({"y": column}), None, Path("t.csv"), first_row)
 
 
-def learnt(*lists, task="auto"):
+def fit_target(*lists, task="auto"):
     learner = TargetLearner("y", task)
     for values in lists:
         learner.update(block(values))
@@ -29,7 +29,7 @@ def learnt(*lists, task="auto"):
 
 @pytest.mark.representative
 def test_texts_are_classes():
-    reader, notes = learnt(["b", "a"], ["c", None])
+    reader, notes = fit_target(["b", "a"], ["c", None])
     assert reader.task == "classification"
     assert reader.classes.tolist() == ["a", "b", "c"]
     numbers, present = reader.numbers(block(["c", None, "a"]))
@@ -39,7 +39,7 @@ def test_texts_are_classes():
 
 
 def test_few_integers_are_classes_and_that_is_noted():
-    reader, notes = learnt([1.0, 7.0, 3.0])
+    reader, notes = fit_target([1.0, 7.0, 3.0])
     assert reader.classes.tolist() == [1, 3, 7]
     assert reader.classes.dtype == np.int64
     (note,) = notes
@@ -49,16 +49,16 @@ def test_few_integers_are_classes_and_that_is_noted():
 
 
 def test_other_numbers_are_values():
-    assert learnt([0.5, 1.0])[0].task == "regression"
-    assert learnt(list(np.arange(31.0)))[0].task == "regression"
-    assert learnt(list(np.arange(30.0)))[0].task == "classification"
+    assert fit_target([0.5, 1.0])[0].task == "regression"
+    assert fit_target(list(np.arange(31.0)))[0].task == "regression"
+    assert fit_target(list(np.arange(30.0)))[0].task == "classification"
 
 
 def test_task_can_be_given():
-    assert learnt([1.0, 2.0], task="regression")[0].classes is None
-    assert learnt([0.5, 1.0], task="classification")[0].classes.tolist() == [0.5, 1.0]
+    assert fit_target([1.0, 2.0], task="regression")[0].classes is None
+    assert fit_target([0.5, 1.0], task="classification")[0].classes.tolist() == [0.5, 1.0]
     with pytest.raises(TableError, match="must hold numbers for regression"):
-        learnt(["a", "b"], task="regression")
+        fit_target(["a", "b"], task="regression")
 
 
 def test_many_values_take_no_memory():
@@ -71,20 +71,20 @@ def test_many_values_take_no_memory():
 
 def test_too_many_classes():
     with pytest.raises(TableError, match="more than 1000"):
-        learnt([f"t{i}" for i in range(1001)])
+        fit_target([f"t{i}" for i in range(1001)])
 
 
 @pytest.mark.parametrize(("values", "words"), [([None], "no value"), ([3.0, 3.0], "two different")])
 def test_one_value_is_not_enough(values, words):
     with pytest.raises(TableError, match=words):
-        learnt(values)
+        fit_target(values)
 
 
 def test_unknown_labels_are_named_with_their_row():
-    reader, _ = learnt(["<=50K", ">50K"])
+    reader, _ = fit_target(["<=50K", ">50K"])
     with pytest.raises(TableError, match=r"'<=50K.' in row 12.*<=50K, >50K"):
         reader.numbers(block([">50K", "<=50K."], first_row=10))
-    numbers, _ = learnt([1.0, 2.0])
+    numbers, _ = fit_target([1.0, 2.0])
     with pytest.raises(TableError, match="is 3 in row 1"):
         numbers.numbers(block([3.0]))
 
@@ -103,7 +103,7 @@ def test_number_classes_that_are_texts_later():
 
 def test_labels_that_float64_would_merge():
     with pytest.raises(TableError, match=r"beyond 2\*\*53") as caught:
-        learnt([float(2**60), 1.0])
+        fit_target([float(2**60), 1.0])
     assert caught.value.message.remedies[0].settings == {"categorical": ["y"]}
     labels = np.array([2**60, 2**60 + 1])
     learner = TargetLearner("labels", "auto")
@@ -112,17 +112,17 @@ def test_labels_that_float64_would_merge():
     reader, _ = learner.finish()
     assert reader.classes.tolist() == [str(2**60), str(2**60 + 1)]
     assert reader.numbers(block)[0].tolist() == [0, 1]
-    assert learnt([1e300, 2e300, 0.5])[0].task == "regression"
+    assert fit_target([1e300, 2e300, 0.5])[0].task == "regression"
 
 
-def test_infinite_targets_and_identifiers_are_refused_in_training():
+def test_infinite_targets_and_identifiers_are_rejected_in_training():
     with pytest.raises(TableError, match="is inf in row 2"):
-        learnt([1.0, np.inf])
+        fit_target([1.0, np.inf])
     with pytest.raises(TableError, match="too many for classes"):
-        learnt([f"id{i}" for i in range(100)])
+        fit_target([f"id{i}" for i in range(100)])
 
 
-def test_infinite_targets_are_refused():
+def test_infinite_targets_are_rejected():
     reader = TargetReader("y", "regression", None)
     with pytest.raises(TableError, match="row 2"):
         reader.numbers(block([1.0, np.inf]))

@@ -1,4 +1,4 @@
-"""Matrices in NPY, NPZ and IDX files: all layouts come back, and headers that lie are refused."""
+"""Matrices in NPY, NPZ and IDX files: all layouts come back, and wrong headers are rejected."""
 
 import gzip
 import io
@@ -66,7 +66,7 @@ def test_blocks_have_the_wanted_size(tmp_path):
         (np.ones((2, 2), np.longdouble), "real numbers"),
     ],
 )
-def test_refused_npy(tmp_path, array, match):
+def test_rejected_npy(tmp_path, array, match):
     np.save(tmp_path / "rows.npy", array, allow_pickle=True)
     with pytest.raises(TableError, match=match):
         open_table(tmp_path / "rows.npy")
@@ -123,7 +123,7 @@ def test_npz(tmp_path, save, order, names):
         assert np.array_equal(found_labels, labels)
 
 
-def test_refused_npz(tmp_path):
+def test_rejected_npz(tmp_path):
     path = tmp_path / "rows.npz"
     np.savez(path, A=np.ones((2, 2)))
     with pytest.raises(TableError, match="must have a member X or data, got A"):
@@ -262,7 +262,7 @@ def test_idx_labels(digits, tmp_path):
         open_table(tmp_path / "train-labels-idx1-ubyte")
 
 
-def test_options_of_columns_are_refused(tmp_path):
+def test_options_of_columns_are_rejected(tmp_path):
     path = tmp_path / "rows.npy"
     np.save(path, np.ones((2, 2)))
     for option in ({"delimiter": ","}, {"header": True}, {"categorical": [0]}, {"skip_rows": 1}):

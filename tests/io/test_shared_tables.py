@@ -1,4 +1,4 @@
-"""Files as they are found in the wild, where they are at hand."""
+"""Real data files, if they are available."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which files a source means, which format they have, and which column a name means."""
+"""The files of a source, their format, and the column that a name stands for."""
 
 import gzip
 import os
@@ -58,7 +58,7 @@ def test_wrong_sources(source, match):
         open_table(source)
 
 
-def test_pipes_are_refused(tmp_path):
+def test_pipes_are_rejected(tmp_path):
     os.mkfifo(tmp_path / "rows.csv")
     with pytest.raises(TableError, match="regular file"):
         open_table(tmp_path / "rows.csv")

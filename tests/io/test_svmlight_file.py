@@ -86,7 +86,7 @@ def test_pieces_are_all_of_the_text_cut_at_line_ends(tmp_path_factory, lines, si
         position += n
 
 
-def test_a_line_without_end_is_refused(tmp_path):
+def test_a_line_without_end_is_rejected(tmp_path):
     path = write(tmp_path, b"1 1:1\n" + b"2" * 5000)
     with (
         path.open("rb") as stream,
@@ -196,7 +196,7 @@ def test_huge_indices_cost_nothing(tmp_path):
     np.testing.assert_array_equal(X.indices, [2147483646])
 
 
-def test_a_truncated_gz_is_refused(tmp_path):
+def test_a_truncated_gz_is_rejected(tmp_path):
     path = write(tmp_path, gzip.compress(TEXT)[:-20], "rows.svm.gz")
     with pytest.raises(TableError, match=r"rows.svm.gz is truncated"):
         read_svmlight(path)

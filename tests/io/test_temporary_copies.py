@@ -1,4 +1,4 @@
-"""A shuffled order of compressed files needs a copy; a full disk gets a message that says so."""
+"""A shuffled order of compressed files needs a copy; a full disk is reported."""
 
 import gzip
 import io

@@ -131,7 +131,7 @@ def test_wrong_delimiter(write, wrong):
         ("1,b\n1,2\n", False),
         ("x,y\nx,z\n", False),  # the value occurs again
         ("colour,size\nred,big\nred,small\n", True),
-        ("colour,size\nred,big\nblue,small\n", False),  # four words that say nothing
+        ("colour,size\nred,big\nblue,small\n", False),  # four words without a pattern
         ("day,n\n2024-01-01,x\n", True),
         (",n\n0,1\n1,2\n", True),  # row numbers without a name
         ("a,?\n1,2\n", False),
@@ -269,7 +269,7 @@ def test_two_passes_at_once(write):
 
 @st.composite
 def tables(draw):
-    """Rows of a number and of texts, with quotes, delimiters, newlines and missing values."""
+    """Rows of a number and of strings, with quotes, delimiters, newlines and missing values."""
     words = st.text(st.sampled_from("ab\"',;\n\r |é"), max_size=6).map(str.strip)
     words = words.filter(lambda word: word not in ("", "?"))
     numbers = st.floats(allow_nan=False, width=32) | st.integers(-5, 5).map(float)

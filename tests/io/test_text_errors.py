@@ -1,4 +1,4 @@
-"""What is wrong in a text file is named: file, line, column, value and what to change."""
+"""Errors in text files name the file, the line, the column, the value and remedies."""
 
 import gzip
 import os

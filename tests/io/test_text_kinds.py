@@ -1,4 +1,4 @@
-"""Which columns of text are numbers, with faults or with decimal commas among them."""
+"""Which columns of text are numeric, with errors or with decimal commas among the values."""
 
 import pickle
 

@@ -1,7 +1,7 @@
 """Tables with many columns: names are looked up, not searched for."""
 
 from kernelmill.io import open_table
-from kernelmill.io.table_file import unique_names
+from kernelmill.io.table_file import make_unique
 
 
 class CountingName(str):
@@ -18,12 +18,12 @@ class CountingName(str):
 def test_names_are_made_unique_without_a_search():
     names = [CountingName(f"c{i}") for i in range(2000)]
     CountingName.compared = 0
-    assert unique_names(names)[0] == tuple(f"c{i}" for i in range(2000))
+    assert make_unique(names)[0] == tuple(f"c{i}" for i in range(2000))
     assert CountingName.compared < 10 * len(names)
 
 
 def test_names_that_come_again():
-    names, notes = unique_names(["a", "a", "", "a_1", "a"])
+    names, notes = make_unique(["a", "a", "", "a_1", "a"])
     assert names == ("a", "a_1_", "2", "a_1", "a_4")
     assert len(notes) == 3
 

@@ -1,4 +1,4 @@
-"""Written files can be read again, and appear complete or not at all."""
+"""Written files can be read again, and are written atomically."""
 
 import os
 
@@ -141,7 +141,7 @@ def test_link_and_permissions(tmp_path):
         ("folder.csv", {"a": "int64"}, "must be the path of a file"),
     ],
 )
-def test_refused(tmp_path, name, columns, match):
+def test_rejected(tmp_path, name, columns, match):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(KernelmillError, match=match):
         open_writer(tmp_path / name, columns)

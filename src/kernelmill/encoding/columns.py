@@ -203,8 +203,8 @@ class NumericMoments:
         """A note for the user if the column looks like a row number."""
         if self._counts_up and self.count >= _ENOUGH and encoding.scale:
             return Message(
-                f"Column {self.name!r} increases by one from row to row, as row numbers do",
-                Remedy("leave it out", drop=[self.name]),
+                f"Column {self.name!r} increases by one from row to row",
+                Remedy("if it is a row number, leave it out", drop=[self.name]),
             )
         return None
 

@@ -109,7 +109,7 @@ class TargetReader(Stored):
         positions = lookup[indices]
         if (positions < 0).any():
             row = int(np.argmax(positions < 0))
-            raise self._unknown_class(repr(strings[indices[row]]), row, block)
+            raise self._unknown_class_error(repr(strings[indices[row]]), row, block)
         return positions, present
 
     def _class_names(self) -> list[str]:
@@ -146,10 +146,10 @@ class TargetReader(Stored):
         wrong = present & (known[positions] != found)
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise self._unknown_class(format_label(float(found[row])), row, block)
+            raise self._unknown_class_error(format_label(float(found[row])), row, block)
         return positions
 
-    def _unknown_class(self, label: str, row: int, block: Any) -> TableError:
+    def _unknown_class_error(self, label: str, row: int, block: Any) -> TableError:
         names = self._class_names()
         some = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
         return TableError(
@@ -239,7 +239,7 @@ class TargetLearner:
                     Message(
                         f"The target {self.target!r} has {len(self.counts)} different integers: "
                         "this is a classification",
-                        Remedy("fit a regressor instead", task="regression"),
+                        Remedy("to fit a regressor, set the task", task="regression"),
                     )
                 )
         if not self.counts:

@@ -20,15 +20,15 @@ __all__ = [
     "COMPRESSIONS",
     "GET_AGAIN",
     "TemporaryCopy",
-    "compression_of",
     "copy_errors",
     "decompress",
-    "first_bytes",
+    "detect_compression",
     "largest_size",
     "open_stream",
-    "raw_beginning",
     "read_at",
+    "read_beginning",
     "read_fully",
+    "read_head",
 ]
 
 COMPRESSIONS = (".gz", ".bz2", ".zst")
@@ -49,16 +49,16 @@ _BEGINNINGS = {
 }
 
 
-def compression_of(path: Path) -> str | None:
+def detect_compression(path: Path) -> str | None:
     """The extension of the compression, from the name or the first bytes; None if there is none."""
     suffix = path.suffix.lower()
     if suffix in COMPRESSIONS:
         return suffix
-    start = raw_beginning(path)
+    start = read_beginning(path)
     return next((name for name, each in _BEGINNINGS.items() if each.match(start)), None)
 
 
-def raw_beginning(path: Path) -> bytes:
+def read_beginning(path: Path) -> bytes:
     """The first 16 bytes of the file as stored; empty if it cannot be read."""
     try:
         if not path.is_file():  # opening a pipe would block until something is written
@@ -71,7 +71,7 @@ def raw_beginning(path: Path) -> bytes:
 
 def largest_size(path: Path, n_bytes: int) -> int | None:
     """An upper bound of the decompressed size of a file of `n_bytes`; None if there is none."""
-    compression = compression_of(path)
+    compression = detect_compression(path)
     if compression is None:
         return n_bytes
     ratio = _LARGEST_RATIO.get(compression)
@@ -95,7 +95,7 @@ def open_stream(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _open(path: Path) -> IO[bytes]:
-    compression = compression_of(path)
+    compression = detect_compression(path)
     if compression == ".gz":
         return cast("IO[bytes]", gzip.open(path, "rb"))
     if compression == ".bz2":
@@ -107,7 +107,7 @@ def _open(path: Path) -> IO[bytes]:
     return path.open("rb", buffering=0)
 
 
-def first_bytes(path: Path, count: int) -> bytes:
+def read_head(path: Path, count: int) -> bytes:
     """The first `count` bytes of the decompressed file, or all of them if it is shorter."""
     with open_stream(path) as stream:
         return read_fully(stream, count)

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from kernelmill.errors import ArgumentError
-from kernelmill.io.compression import COMPRESSIONS, first_bytes, raw_beginning
+from kernelmill.io.compression import COMPRESSIONS, read_beginning, read_head
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import TableFile
 
-__all__ = ["FORMATS", "detect_format", "load_file_class", "reject_unsupported", "source_files"]
+__all__ = ["FORMATS", "detect_format", "find_files", "load_file_class", "reject_unsupported"]
 
 
-def source_files(source: Any) -> list[Path]:
+def find_files(source: Any) -> list[Path]:
     """The files of a source, in the order of their rows."""
     if isinstance(source, (str, os.PathLike)):
         return _check_distinct(_expand(os.fspath(source)))
@@ -194,7 +194,7 @@ def detect_format(path: Path, given: str | None) -> str:
         return "idx"
     if suffixes and suffixes[-1] in _EXTENSIONS:
         return _EXTENSIONS[suffixes[-1]]
-    return _detect_from_content(first_bytes(path, 1 << 16))
+    return _detect_from_content(read_head(path, 1 << 16))
 
 
 def _detect_from_content(start: bytes) -> str:
@@ -257,7 +257,7 @@ def reject_unsupported(path: Path, given: str | None) -> None:
     /rows is compressed by xz, which is not supported; decompress it or use .gz, .bz2 or .zst.
     """
     suffix = path.suffix.lower()
-    start = raw_beginning(path)
+    start = read_beginning(path)
     members = _list_members(path) if start.startswith(_ZIP) and given != "npz" else None
     if (
         (given is None and suffix in _WORKBOOKS)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kernelmill.arguments import check_choice, check_integer
 from kernelmill.errors import ArgumentError, Message
 from kernelmill.io.errors import TableError
-from kernelmill.io.sources import detect_format, load_file_class, source_files
+from kernelmill.io.sources import detect_format, find_files, load_file_class
 from kernelmill.io.table_file import (
     SAME_COLUMNS,
     Column,
@@ -165,7 +165,7 @@ def _check_columns(parameter: str, given: Sequence[str | int]) -> tuple[str | in
 
 
 def _open_files(source: Source, given_format: str | None, options: TableOptions) -> Table:
-    paths = source_files(source)
+    paths = find_files(source)
     found = detect_format(paths[0], given_format)
     file_class = load_file_class(found)
     files: list[TableFile] = []

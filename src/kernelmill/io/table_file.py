@@ -24,9 +24,9 @@ __all__ = [
     "compare_columns",
     "enumerate_names",
     "find_column",
+    "make_unique",
     "resolve_kinds",
     "set_kinds",
-    "unique_names",
 ]
 
 LARGEST_EXACT = 2**53  # float64 represents all integers up to this one
@@ -124,9 +124,9 @@ class TableFile(ABC):
     def check_unchanged(self) -> None:
         """Raise an error if the file is not the one that was opened."""
         if _read_state(self.path) != self._state:
-            raise self.changed()
+            raise self.changed_error()
 
-    def changed(self) -> TableError:
+    def changed_error(self) -> TableError:
         """The error for a file that was modified after it was opened."""
         return TableError(
             f"{self.path} changed while it was being read", "start again when it is complete"
@@ -181,7 +181,7 @@ def find_column(
     raise TableError(problem, f"use one of its columns: {', '.join(map(repr, names[:10]))}{dots}")
 
 
-def unique_names(given: Sequence[str]) -> tuple[tuple[str, ...], list[Message | str]]:
+def make_unique(given: Sequence[str]) -> tuple[tuple[str, ...], list[Message | str]]:
     """Make the names of columns unique; return them with notes on those that were changed."""
     names: list[str] = []
     notes: list[Message | str] = []

@@ -87,7 +87,7 @@ class MappedStatistics(RidgeStatistics):
             )
         same = type(self.feature_map) is type(other.feature_map)
         if same and self._probe is not None and other._probe is not None:
-            same = _agree(self._probe, other._probe)
+            same = _agree_on_numbering(self._probe, other._probe)
         if not same:
             raise ValueError(
                 "other must be statistics of the same map, got those of a map with other features; "
@@ -112,7 +112,7 @@ def _features_of_fixed_rows(feature_map: Any, n_columns: int) -> NDArray[Any] | 
         return None
 
 
-def _agree(first: NDArray[Any], second: NDArray[Any]) -> bool:
+def _agree_on_numbering(first: NDArray[Any], second: NDArray[Any]) -> bool:
     if first.shape != second.shape:
         return False
     finite = np.isfinite(first)

@@ -310,10 +310,10 @@ def command(
 
 def _suggest_name(data: str, table: dict[str, Any]) -> str:
     """Return a name for a file of new rows; text files have many suffixes."""
-    from kernelmill.io.sources import detect_format, source_files
+    from kernelmill.io.sources import detect_format, find_files
 
     try:
-        is_text = detect_format(source_files(data)[0], table.get("format")) == "text"
+        is_text = detect_format(find_files(data)[0], table.get("format")) == "text"
     except OSError:  # the file was removed during training
         is_text = False
     return "NEW.csv" if is_text else "NEW"

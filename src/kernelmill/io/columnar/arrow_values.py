@@ -13,8 +13,8 @@ from kernelmill.io.text.records import MISSING_MARKERS
 
 __all__ = [
     "CATEGORY_TYPE",
+    "detect_kind",
     "find_inexact_integer",
-    "kind_of_type",
     "nan_to_null",
     "to_categories",
     "to_numbers",
@@ -24,10 +24,10 @@ CATEGORY_TYPE = pa.dictionary(pa.int32(), pa.string())
 _MARKERS = pa.array(MISSING_MARKERS, pa.string())
 
 
-def kind_of_type(kind: Any) -> str:
+def detect_kind(kind: Any) -> str:
     """The kind of a column of an Arrow type."""
     if pa.types.is_dictionary(kind):
-        return kind_of_type(kind.value_type)
+        return detect_kind(kind.value_type)
     if (
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
@@ -64,7 +64,7 @@ def to_numbers(array: Any) -> Any:
         array = array.cast(array.type.value_type)
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
-    elif kind_of_type(array.type) == "category":
+    elif detect_kind(array.type) == "category":
         trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
         missing = pc.is_in(trimmed, value_set=_MARKERS)
         array = pc.if_else(missing, pa.scalar(None, pa.string()), trimmed)

@@ -14,21 +14,21 @@ import pyarrow.parquet
 
 from kernelmill.errors import Remedy
 from kernelmill.io.columnar.arrow_values import (
+    detect_kind,
     find_inexact_integer,
-    kind_of_type,
     to_categories,
     to_numbers,
 )
-from kernelmill.io.compression import TemporaryCopy, copy_errors, first_bytes
+from kernelmill.io.compression import TemporaryCopy, copy_errors, read_head
 from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.table_file import (
     Column,
     TableFile,
     TableOptions,
     enumerate_names,
+    make_unique,
     resolve_kinds,
     set_kinds,
-    unique_names,
 )
 from kernelmill.io.text.records import MISSING_MARKERS, is_number
 
@@ -48,7 +48,7 @@ class ColumnarFile(TableFile):
         with arrow_errors(path):  # names may not be UTF-8
             schema = self.read_schema()
             names = schema.names
-        self._names, self._name_notes = unique_names(names)
+        self._names, self._name_notes = make_unique(names)
         if not self._names:
             raise TableError(f"{path} has no columns", "give a file with columns")
         self._types = dict(zip(self._names, schema.types, strict=True))
@@ -57,7 +57,7 @@ class ColumnarFile(TableFile):
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds of columns and the rows per block, from the types of the columns."""
         self.notes = list(self._name_notes)
-        kinds = {name: kind_of_type(type_) for name, type_ in self._types.items()}
+        kinds = {name: detect_kind(type_) for name, type_ in self._types.items()}
         given = resolve_kinds(self._names, self.options, str(self.path))
         columns = set_kinds(kinds, given)
         for column in columns:
@@ -240,7 +240,7 @@ class ArrowFile(ColumnarFile):
     """An Arrow IPC file (Feather 2), mapped into memory; its batches are cut into blocks."""
 
     def __init__(self, path: Path, options: TableOptions, first: ArrowFile | None) -> None:
-        start = first_bytes(path, 6)
+        start = read_head(path, 6)
         if start.startswith(b"FEA1"):
             raise TableError(
                 f"{path} is a Feather file of version 1",

@@ -15,8 +15,8 @@ from kernelmill.arguments import check_dtype
 from kernelmill.errors import Remedy
 from kernelmill.io.compression import (
     TemporaryCopy,
-    compression_of,
     decompress,
+    detect_compression,
     open_stream,
     read_fully,
 )
@@ -76,7 +76,7 @@ class SvmlightFile(TableFile):
         self._scan()
         self._table: list[SvmlightFile] = [] if first is None else first._table
         self._table.append(self)
-        self._agree()
+        self._agree_on_numbering()
         self.configure(first)
 
     def configure(self, first: Self | None) -> None:
@@ -95,7 +95,7 @@ class SvmlightFile(TableFile):
             self._seen.include(rows.smallest, rows.largest)
         self.n_rows = n_rows
 
-    def _agree(self) -> None:
+    def _agree_on_numbering(self) -> None:
         """Set the numbering and the width of all files of the table that are open so far."""
         seen = IndexRange()
         for file in self._table:
@@ -122,12 +122,12 @@ class SvmlightFile(TableFile):
         assert self.n_features is not None
         first = 0 if self.zero_based else 1
         if rows.smallest < first or rows.largest >= first + self.n_features:
-            raise self.changed()
+            raise self.changed_error()
         return rows.matrix(self.n_features, bool(self.zero_based)), rows.labels
 
     def prepare_random_access(self) -> None:
         """Decompress the file to a temporary file, once."""
-        if self._copy is None and compression_of(self.path) is not None:
+        if self._copy is None and detect_compression(self.path) is not None:
             self._copy = decompress(self.path)
 
     def block(self, number: int) -> tuple[Any, NDArray[Any]]:
@@ -139,7 +139,7 @@ class SvmlightFile(TableFile):
             with open_stream(self.path) as stream:
                 text = _read_at(stream, place)
         if len(text) != place.length:
-            raise self.changed()
+            raise self.changed_error()
         if not text.endswith(b"\n"):
             text += b"\n"
         return self._make_block(self._pass(bool(self.zero_based)).parse(text, place))

@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelmill.io.compression import (
     GET_AGAIN,
-    compression_of,
+    detect_compression,
     largest_size,
     open_stream,
     read_fully,
@@ -63,7 +63,7 @@ def _read_header(path: Path, n_bytes: int) -> RawArray:
     dtype = np.dtype(_TYPES[magic[2]])
     offset = 4 + len(sizes)
     _check_size(path, shape, offset + math.prod(shape) * dtype.itemsize, n_bytes)
-    seekable = compression_of(path) is None
+    seekable = detect_compression(path) is None
     return RawArray(path, lambda: open_stream(path), seekable, offset, shape, dtype)
 
 
@@ -71,7 +71,7 @@ def _check_size(path: Path, shape: tuple[int, ...], needed: int, n_bytes: int) -
     if math.prod(shape[1:]) == 0:
         raise TableError(f"{path} is not a valid IDX file: its rows are empty, shape {shape}")
     limit = largest_size(path, n_bytes)
-    exact = compression_of(path) is None
+    exact = detect_compression(path) is None
     if limit is not None and (needed > limit or (exact and needed != limit)):
         has = f"it has {n_bytes}" if exact else f"{n_bytes} compressed ones cannot hold that"
         raise TableError(

@@ -178,7 +178,7 @@ class RawRows:
         with copy_errors(self.array.path):
             copy.stream.flush()
         if left:
-            raise self._too_short()
+            raise self._truncation_error()
         self._copy = copy
 
     def rows(self, first: int, count: int) -> NDArray[Any]:
@@ -201,12 +201,12 @@ class RawRows:
     def _convert(self, data: bytes, count: int) -> NDArray[Any]:
         array = self.array
         if len(data) != count * array.row_bytes:
-            raise self._too_short()
+            raise self._truncation_error()
         rows = np.frombuffer(data, array.dtype).reshape((count, *array.shape[1:]))
         rows = rows.astype(array.dtype.newbyteorder("="), copy=False)
         return rows if rows.ndim < 3 else rows.reshape(count, -1)
 
-    def _too_short(self) -> TableError:
+    def _truncation_error(self) -> TableError:
         return TableError(
             f"{self.array.path} is truncated: it has fewer than the {self.array.shape[0]} rows "
             "of its header",

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from kernelmill.io.compression import GET_AGAIN, compression_of, open_stream
+from kernelmill.io.compression import GET_AGAIN, detect_compression, open_stream
 from kernelmill.io.errors import TableError
 from kernelmill.io.matrix.matrix_file import MatrixFile, RawArray, check_matrix
 
@@ -27,7 +27,7 @@ class NpyFile(MatrixFile):
 
     def find_arrays(self) -> tuple[RawArray, None]:
         """Find the matrix."""
-        if compression_of(self.path) is not None:
+        if detect_compression(self.path) is not None:
             raise TableError(f"{self.path} must not be compressed", "decompress it first")
         with open_stream(self.path) as stream:
             shape, fortran, dtype, offset = read_npy_header(stream, self.path)

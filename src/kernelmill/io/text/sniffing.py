@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from kernelmill.errors import ArgumentError, Message
-from kernelmill.io.table_file import unique_names
+from kernelmill.io.table_file import make_unique
 from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
     DATE_PATTERN,
@@ -132,7 +132,7 @@ def detect_dialect(
             notes.append("The only line is read as the names of the columns.")
     if not header:
         return Dialect(delimiter, False, tuple(str(i) for i in range(width)), point, notes)
-    names, changed = unique_names(found[0])
+    names, changed = make_unique(found[0])
     return Dialect(delimiter, True, names, point, notes + changed)
 
 

@@ -12,12 +12,12 @@ from typing import IO, Any
 from kernelmill.errors import Remedy
 from kernelmill.io.compression import (
     TemporaryCopy,
-    compression_of,
     decompress,
-    first_bytes,
+    detect_compression,
     open_stream,
     read_at,
     read_fully,
+    read_head,
 )
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import (
@@ -26,9 +26,9 @@ from kernelmill.io.table_file import (
     TableFile,
     TableOptions,
     compare_columns,
+    make_unique,
     resolve_kinds,
     set_kinds,
-    unique_names,
 )
 from kernelmill.io.text.parser import TextParser, decode
 from kernelmill.io.text.records import (
@@ -65,7 +65,7 @@ class TextFile(TableFile):
     def __init__(self, path: Path, options: TableOptions, first: TextFile | None) -> None:
         super().__init__(path, options, first)
         self._copy: TemporaryCopy | None = None
-        start = first_bytes(path, _KINDS_BYTES)
+        start = read_head(path, _KINDS_BYTES)
         complete = len(start) < _KINDS_BYTES
         offset = self._find_first_line(start)
         head = start[offset:]
@@ -156,7 +156,7 @@ class TextFile(TableFile):
                     SAME_COLUMNS,
                 )
             return first._dialect
-        own, _ = unique_names(found[0][1])
+        own, _ = make_unique(found[0][1])
         compare_columns(self.path, dict.fromkeys(own, ""), first.path, dict.fromkeys(names, ""))
         return replace(first._dialect, names=own)
 
@@ -235,7 +235,7 @@ class TextFile(TableFile):
         """Yield the offset, the bytes and the first line of pieces of complete records."""
         separator, quotes = self._dialect.separator.encode(), self._dialect.quotes
         position = self._offset
-        anywhere = self._copy is not None or compression_of(self.path) is None
+        anywhere = self._copy is not None or detect_compression(self.path) is None
         if not anywhere:
             read_fully(stream, position)
         line, rest, wanted, at_end = self._first_line, b"", self._piece_bytes, False
@@ -283,7 +283,7 @@ class TextFile(TableFile):
 
     def prepare_random_access(self) -> None:
         """Decompress the file to a temporary file, once."""
-        if self._copy is None and compression_of(self.path) is not None:
+        if self._copy is None and detect_compression(self.path) is not None:
             self._copy = decompress(self.path)
 
     def block(self, number: int) -> tuple[Any, None]:

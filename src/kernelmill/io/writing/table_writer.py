@@ -160,7 +160,7 @@ class TableWriter:
         lengths = {len(array) for array in arrays.values()}
         if len(lengths) != 1:
             raise TableError(f"must have one length, got {sorted(lengths)}", parameter="values")
-        writer, n_rows = self._get_format(), lengths.pop()
+        writer, n_rows = self._check_open(), lengths.pop()
         if n_rows:
             with self._system_errors():
                 writer.write(arrays)
@@ -174,7 +174,7 @@ class TableWriter:
                 f"must have {len(self._columns)} columns, got shape {rows.shape}",
                 parameter="matrix",
             )
-        writer = self._get_format()
+        writer = self._check_open()
         if isinstance(writer, NpyFormat):
             with self._system_errors():
                 writer.write_matrix(rows)
@@ -191,7 +191,7 @@ class TableWriter:
             raise TableError(f"values of {name!r} must have one dimension, got {array.ndim}")
         return array
 
-    def _get_format(self) -> TableFormat:
+    def _check_open(self) -> TableFormat:
         if self._format is None:
             raise TableError(f"{self.path} is not open", "write inside a with statement")
         return self._format

@@ -1,4 +1,4 @@
-"""What is not read is refused by name: workbooks, archives, data in memory, files given twice."""
+"""Unsupported sources are rejected: workbooks, archives, data in memory, files given twice."""
 
 import gzip
 import lzma
@@ -80,7 +80,7 @@ def test_data_in_memory():
 
 
 @pytest.mark.parametrize("value", [2**53 + 2, -(2**53) - 2])
-def test_whole_numbers_that_floats_would_merge(tmp_path, value):
+def test_integers_that_floats_would_merge(tmp_path, value):
     path = tmp_path / "rows.parquet"
     pa.parquet.write_table(pa.table({"the id": [1, value, None], "b": [1, 2**53, 3]}), path)
     said = message(path)
@@ -92,7 +92,7 @@ def test_whole_numbers_that_floats_would_merge(tmp_path, value):
     assert f"column 1 has integers beyond 2**53, such as {value}" in message(tmp_path / "rows.npy")
 
 
-def test_unsigned_numbers_that_floats_would_merge(tmp_path):
+def test_unsigned_integers_that_floats_would_merge(tmp_path):
     np.save(tmp_path / "rows.npy", np.array([[1, 2**64 - 1]], np.uint64))
     assert "such as 18446744073709551615" in message(tmp_path / "rows.npy")
     np.save(tmp_path / "rows.npy", np.array([[1, 2**53]], np.uint64))
