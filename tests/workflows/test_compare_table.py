@@ -13,12 +13,12 @@ from .conftest import write_rings
 
 
 def test_classification(folder, rings_csv):
-    found = compare_table(rings_csv, "place", n_components=(16, 64, 256), exact_rows=500)
+    found = compare_table(rings_csv, "place", n_components=(16, 64, 128), exact_rows=500)
     assert [(m.name, m.n_components) for m in found.models] == [
         ("linear", None),
         ("fastfood", 16),
         ("fastfood", 64),
-        ("fastfood", 256),
+        ("fastfood", 128),
         ("random_fourier", 64),
         ("tensor_sketch", 64),
         ("exact kernel", None),

@@ -22,7 +22,7 @@ from kernelmill.report.drawing import (
     tick_percent,
 )
 from kernelmill.report.kernel_plots import kernel_check_panel
-from kernelmill.report.panel import Panel, Table
+from kernelmill.report.panel import PageTable, Panel
 from kernelmill.workflows.records import ComparedModel, Comparison
 
 __all__ = [
@@ -215,7 +215,7 @@ def comparison_panels(comparison: Comparison) -> list[Panel]:
     return [panel for panel in panels if panel]
 
 
-def comparison_table(comparison: Comparison) -> Table:
+def comparison_table(comparison: Comparison) -> PageTable:
     """All models with all their numbers."""
     form = html.percent if comparison.error_name == "error" else html.number
     has_detail = any(model.detail for model in comparison.models)
@@ -233,7 +233,7 @@ def comparison_table(comparison: Comparison) -> Table:
             html.size(model.peak_memory),
         ]
         rows.append([*row, clean_text(model.detail)] if has_detail else row)
-    return Table(
+    return PageTable(
         [*headings, "detail"] if has_detail else headings,
         rows,
         f"The models, tested on the same {html.count(comparison.n_test, 'row')}; smallest values "
@@ -253,7 +253,7 @@ def _smallest(comparison: Comparison) -> frozenset[tuple[int, int]]:
     }
     marked = set()
     for column, values in columns.items():
-        known = [value for value in values if value is not None and is_number(value)]
+        known = [value for value in values if is_number(value)]
         smallest = min(known, default=None)
         marked |= {(row, column) for row, value in enumerate(values) if known and value == smallest}
     return frozenset(marked)
@@ -279,7 +279,7 @@ def _by_features(comparison: Comparison) -> Panel | None:
         "More features approximate the kernel better. Where a line is level, more of them do not "
         "reduce the error."
         + (" Horizontal lines are models without random features." if others else ""),
-        Table(
+        PageTable(
             ["model", "features", comparison.error_name],
             [
                 [clean_text(m.name), html.count(m.n_components), form(m.error)]
@@ -313,7 +313,7 @@ def _by_time(comparison: Comparison) -> Panel | None:
         error_by_time_plot(comparison),
         f"Line plot of the error against the time of the fit: {clean_text(ends)}.",
         f"Lower left is better: a small error in a short time.{note}",
-        Table(
+        PageTable(
             ["model", "fit", comparison.error_name],
             [
                 [clean_text(full_name(m)), html.duration(m.fit_seconds), form(m.error)]
@@ -337,5 +337,5 @@ def _memory(comparison: Comparison) -> Panel | None:
         + ", ".join(" ".join(row) for row in rows)
         + ".",
         "The peak memory of each fit, beyond the rows themselves.",
-        Table(["model", "peak memory"], rows, "Peak memory"),
+        PageTable(["model", "peak memory"], rows, "Peak memory"),
     )

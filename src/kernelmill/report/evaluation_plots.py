@@ -21,7 +21,7 @@ from kernelmill.report.drawing import (
     new_figure,
     tick_percent,
 )
-from kernelmill.report.panel import Panel, Table, group_pairs
+from kernelmill.report.panel import PageTable, Panel, group_pairs
 from kernelmill.workflows.records import Calibration, Coverage, Evaluation
 
 __all__ = [
@@ -272,7 +272,7 @@ def evaluation_panels(key: str, evaluation: Evaluation) -> list[Panel]:
     return [panel for panel in panels if panel]
 
 
-def class_table(evaluation: Evaluation) -> Table | None:
+def class_table(evaluation: Evaluation) -> PageTable | None:
     """The number of rows, the recall and the precision of each class."""
     classes, confusion = evaluation.classes, evaluation.confusion
     if not classes or not confusion or not is_confusion_matrix(classes, confusion):
@@ -289,7 +289,7 @@ def class_table(evaluation: Evaluation) -> Table | None:
                 html.percent(correct / predicted if predicted else None),
             ]
         )
-    return Table(["class", "rows", "recall", "precision"], rows, "By class")
+    return PageTable(["class", "rows", "recall", "precision"], rows, "By class")
 
 
 def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
@@ -317,13 +317,13 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
         worst = f" Most frequent error: {pair}, {often}."
     if n <= MAX_MATRIX:
         short = [shorten(name, 24, keep_end=8) for name in names]  # in full in the table of classes
-        table = Table(
+        table = PageTable(
             ["true \\ predicted", *short],
             [[short[i], *map(html.count, confusion[i])] for i in range(n)],
             "Numbers of rows",
         )
     else:
-        table = Table(
+        table = PageTable(
             ["true", "predicted", "rows"],
             [[names[i], names[j], html.count(times)] for times, i, j in mistakes[:MAX_MISTAKES]],
             "The most frequent errors",
@@ -367,7 +367,7 @@ def _calibration(key: str, evaluation: Evaluation) -> Panel | None:
         f"{html.percent(gap)}.",
         "On the dashed line, the predicted probability is the observed frequency; below it, the "
         f"model is overconfident. The mean difference is {html.percent(gap)}: {verdict}.",
-        Table(
+        PageTable(
             ["mean probability", "correct", "rows"],
             [
                 [html.percent(sure), html.percent(correct), html.count(rows)]
@@ -397,7 +397,7 @@ def _scatters(key: str, evaluation: Evaluation) -> list[Panel]:
                 html.number(rms, 3),
             ]
         )
-    table = Table(
+    table = PageTable(
         ["predicted", "rows", "mean actual", "mean residual", "RMS residual"],
         rows,
         "The points, grouped by prediction",
@@ -439,7 +439,7 @@ def _coverage(key: str, evaluation: Evaluation) -> Panel | None:
         coverage_plot(coverage),
         f"Line plot of the observed against the nominal coverage of intervals; {result}.",
         f"Below the dashed line, intervals are too narrow; above it, too wide. Here, {result}.",
-        Table(
+        PageTable(
             ["nominal coverage", "observed coverage"],
             [[html.percent(nominal), html.percent(observed)] for nominal, observed in pairs],
             "Intervals of mean ± a multiple of the standard deviation",

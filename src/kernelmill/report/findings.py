@@ -47,7 +47,7 @@ def mean_rmse(evaluation: Evaluation) -> float | None:
     if is_number(spread):
         return spread
     rmse, r2 = evaluation.metrics.get("rmse"), evaluation.metrics.get("r2")
-    if rmse is None or r2 is None or not is_number(rmse) or not is_number(r2) or r2 >= 1:
+    if not is_number(rmse) or not is_number(r2) or r2 >= 1:
         return None
     return rmse / math.sqrt(1 - r2)
 

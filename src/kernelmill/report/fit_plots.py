@@ -20,7 +20,7 @@ from kernelmill.report.drawing import (
     tick_percent,
 )
 from kernelmill.report.kernel_plots import kernel_check_panel
-from kernelmill.report.panel import Panel, Table
+from kernelmill.report.panel import PageTable, Panel
 from kernelmill.workflows.records import FitSummary, LearningPoint, TuningPoint
 
 __all__ = [
@@ -149,8 +149,8 @@ def learning_curve_plot(points: list[LearningPoint], task: str = "classification
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['training loss', 'held-out error, %']
     """
-    losses = [(p.rows, p.loss) for p in points if p.loss is not None and is_number(p.loss)]
-    errors = [(p.rows, p.error) for p in points if p.error is not None and is_number(p.error)]
+    losses = [(p.rows, p.loss) for p in points if is_number(p.loss)]
+    errors = [(p.rows, p.error) for p in points if is_number(p.error)]
     lines = [
         ("training loss", losses, "blue", html.number),
         (
@@ -254,9 +254,8 @@ def _learning_curve(fit: FitSummary) -> Panel | None:
         reading += " If the held-out error rises again, the model overfits."
     step = -(-len(points) // 60)
     # Backwards, so that the last point is in the table for any step.
-    rows = [[html.count(p.rows), html.number(p.loss), form(p.error)] for p in points[::-1][::step]][
-        ::-1
-    ]
+    kept = points[::-1][::step][::-1]
+    rows = [[html.count(p.rows), html.number(p.loss), form(p.error)] for p in kept]
     shown = "" if step == 1 else f", one of {step} points"
     return Panel(
         "fit-learning",
@@ -265,7 +264,7 @@ def _learning_curve(fit: FitSummary) -> Panel | None:
         f"Line plot of training over {html.count(last.rows, 'row')}, ending at "
         f"{' and '.join(ends)}.",
         reading,
-        Table(["rows seen", "loss", "held-out error"], rows, f"Training{shown}", 0),
+        PageTable(["rows seen", "loss", "held-out error"], rows, f"Training{shown}", 0),
     )
 
 
@@ -329,7 +328,7 @@ def _tuning_by(
         f"{html.count(len(points), 'setting')} is at {found}.",
         f"{lines}: the {name}{of_what} on validation rows. The {which}, ringed, is at "
         f"{found}.{wider if at_edge else ''}{of_two}",
-        Table(
+        PageTable(
             ["length scale", "penalty", name],
             [
                 [html.number(p.length_scale), html.number(p.alpha, 3), form(p.error)]
@@ -356,7 +355,7 @@ def _time(fit: FitSummary) -> Panel | None:
         + ".",
         f"The longest stage is {html.quote(longest)}: {html.percent(most / total)} of "
         f"{html.duration(total)}.",
-        Table(
+        PageTable(
             ["stage", "time", "share"],
             [[stage, html.duration(time), html.percent(time / total)] for stage, time in stages],
             "Stages in order",

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from kernelmill.formatting import html
 from kernelmill.report.drawing import draw_against, drawing_style, finite_pairs
-from kernelmill.report.panel import Panel, Table, group_pairs
+from kernelmill.report.panel import PageTable, Panel, group_pairs
 from kernelmill.workflows.records import KernelCheck
 
 __all__ = [
@@ -73,7 +73,7 @@ def kernel_check_panel(key: str, check: KernelCheck | None) -> Panel | None:
         f"{html.number(check.rms_error, 2)}.",
         f"Each point is a pair of rows. On the dashed line, the {features} features estimate the "
         f"kernel exactly. Root mean squared error: {html.number(check.rms_error, 2)}.",
-        Table(
+        PageTable(
             ["exact values", "pairs", "mean exact", "mean estimate", "RMS error"],
             rows,
             "The points, grouped by exact value",

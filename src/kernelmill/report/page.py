@@ -28,7 +28,7 @@ from kernelmill.report.findings import (
     metric_rows,
 )
 from kernelmill.report.fit_plots import fit_panels
-from kernelmill.report.panel import Panel, Table
+from kernelmill.report.panel import PageTable, Panel
 from kernelmill.report.usage import fitting_lines, using_lines
 from kernelmill.storage.atomic_file import atomic_write
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
@@ -46,8 +46,8 @@ class Section:
     title: str
     finding: str = ""
     panels: Sequence[Panel] = ()
-    cards: Sequence[Table] = ()  # narrow tables, in one grid with the plots
-    tables: Sequence[Table] = ()
+    cards: Sequence[PageTable] = ()  # narrow tables, in one grid with the plots
+    tables: Sequence[PageTable] = ()
     facts: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
     code: Sequence[tuple[str, str]] = field(default=())
@@ -201,7 +201,7 @@ def _evaluation_section(key: str, evaluation: Evaluation, *, held_out: bool = Fa
     source = file_name(evaluation.source)
     rows = "held-out rows" if held_out else f"rows of {source}"
     classes = class_table(evaluation)
-    metrics = Table(
+    metrics = PageTable(
         ["metric", "value"],
         [*metric_rows(evaluation), ("prediction time", html.duration(evaluation.seconds))],
         "All metrics",
@@ -235,7 +235,7 @@ def _fit_section(fit: FitSummary) -> Section:
 
 
 def _inputs_section(fit: FitSummary) -> Section:
-    table = Table(
+    table = PageTable(
         ["column", "kind", "encoding", "missing", "inputs"],
         [
             [

@@ -15,14 +15,14 @@ from matplotlib.figure import Figure
 from kernelmill.report.drawing import COLOURS, drawing_style
 
 __all__ = [
+    "PageTable",
     "Panel",
-    "Table",
     "group_pairs",
 ]
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Columns of text; all but the first `n_names` and those in `prose` hold numbers."""
 
     headings: Sequence[str]
@@ -42,7 +42,7 @@ class Panel:
     figure: Figure = field(repr=False)
     alternative: str
     reading: str
-    table: Table
+    table: PageTable
 
     @property
     def svg(self) -> Markup:
