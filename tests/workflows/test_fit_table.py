@@ -231,7 +231,7 @@ def test_dates_and_identifiers_get_advice(folder):
         ({"n_components": 0}, "n_components must be"),
         ({"task": "regression"}, r"line 2, column 'place' .*'(in|out)' is not a number"),
         ({"drop": ["place"]}, "among the dropped"),
-        ({"categorial": ["a"]}, "did you mean 'categorical'"),
+        ({"categorial": ["a"]}, "use 'categorical'"),
         ({"random_state": 2**70}, "random_state must be"),
         ({"n_threads": 10**6}, "n_threads must be"),
     ],

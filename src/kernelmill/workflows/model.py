@@ -38,8 +38,13 @@ __all__ = ["TABLE_MODEL", "TableModel", "load"]
 
 TABLE_MODEL = "table-model"
 
-# The parts of a model file besides the learner and the summary.
-_PARTS = Fields(encoder=ENCODERS, inputs=Nested(Inputs), target=Nested(TargetReader))
+# The parts of a model file besides the learner.
+_PARTS = Fields(
+    encoder=ENCODERS,
+    inputs=Nested(Inputs),
+    target=Nested(TargetReader),
+    summary=Nested(FitSummary),
+)
 
 
 def load(path: Any) -> Any:
@@ -151,14 +156,15 @@ class TableModel:
         """
         options = {} if self.reader.task == "classification" else {"uncertainty": uncertainty}
         learner, tensors = learner_record(self.learner, weights=weights, **options)
-        both = under_prefix("learner", tensors)
-        parts = {"encoder": self.encoder, "inputs": self.inputs, "target": self.reader}
-        record = {
-            "learner": learner,
-            **_PARTS.write(parts, both),
-            "summary": self.summary.to_record(),
+        tensors = under_prefix("learner", tensors)
+        parts = {
+            "encoder": self.encoder,
+            "inputs": self.inputs,
+            "target": self.reader,
+            "summary": self.summary,
         }
-        write_model_file(path, kind=TABLE_MODEL, record=record, tensors=both)
+        record = {"learner": learner, **_PARTS.write(parts, tensors)}
+        write_model_file(path, kind=TABLE_MODEL, record=record, tensors=tensors)
         Run(self.checkpoint).finish()
 
     @classmethod
@@ -167,14 +173,15 @@ class TableModel:
         try:
             learner = learner_from_record(record["learner"], without_prefix("learner", tensors))
             parts = _PARTS.read({name: record[name] for name in _PARTS}, tensors)
-            encoder, inputs, reader = parts["encoder"], parts["inputs"], parts["target"]
-            summary = FitSummary.from_record(record["summary"])
-            _check_parts(learner, encoder, inputs, reader)
+            model = cls(
+                learner, parts["encoder"], parts["inputs"], parts["target"], parts["summary"]
+            )
+            _check_parts(model)
         except ModelFileError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise ModelFileError(f"its parts do not fit together: {error}") from error
-        return cls(learner, encoder, inputs, reader, summary)
+        return model
 
     def predict(self, source: Any, **table_options: Any) -> NDArray[Any]:
         """Return the predictions for all rows of a table.
@@ -427,8 +434,9 @@ def _free_name(name: str, taken: Mapping[str, Any]) -> str:
     return name
 
 
-def _check_parts(learner: Any, encoder: Encoder, inputs: Inputs, reader: TargetReader) -> None:
+def _check_parts(model: TableModel) -> None:
     """Raise ValueError if the parts belong to different models."""
+    learner, encoder, inputs, reader = model.learner, model.encoder, model.inputs, model.reader
     if reader.target != inputs.target:
         raise ValueError("the target and the inputs have different targets")
     if learner.n_features_in_ != encoder.n_inputs:

@@ -44,7 +44,7 @@ def open_source(
     for name in options:
         if name not in _TABLE_OPTIONS:
             near = get_close_matches(name, _TABLE_OPTIONS, n=1)
-            remedies = [f"did you mean {near[0]!r}?"] if near else []
+            remedies = [f"use {near[0]!r}"] if near else []
             raise ArgumentTypeError(f"there is no argument {name!r}", *remedies)
     table = open_table(source, **options)
     target = find_target(table, target)
