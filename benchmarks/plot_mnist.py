@@ -97,7 +97,8 @@ def draw() -> None:
         ylabel="test error, %",
         title="MNIST: 60,000 training images, 10,000 test images",
     )
-    axes.set_yticks([1.5, 2, 3, 5, 8], labels=["1.5", "2", "3", "5", "8"])
+    axes.set_xticks([2, 5, 10, 20, 50, 100, 200], labels=["2", "5", "10", "20", "50", "100", "200"])
+    axes.set_yticks([1.5, 2, 3, 5, 8, 12], labels=["1.5", "2", "3", "5", "8", "12"])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")

@@ -139,7 +139,7 @@ class TestErrors:
         encoder = PermutationEncoder().fit([[0, 1], [1, 0]])
         with pytest.raises(ValueError, match="encoding must be one of"):
             encoder.set_params(encoding="zzz").transform([[0, 1]])
-        with pytest.raises(TypeError, match="X must hold whole numbers, got dtype datetime64"):
+        with pytest.raises(TypeError, match="X must contain integers, got dtype datetime64"):
             PermutationEncoder().fit(np.array([["2020-01-01", "2020-01-02"]], "M8[D]"))
 
     def test_native_lengths(self):

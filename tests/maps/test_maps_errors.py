@@ -270,5 +270,5 @@ class TestFactors:
         self.rejects("length_scale must be a positive", *factors, length_scale=0)
         with pytest.raises(ValueError, match="expecting 8 features"):
             Fastfood.from_factors(*factors).transform(np.ones((2, 7)))
-        with pytest.raises(ValueError, match="coefficients were given"):
+        with pytest.raises(ValueError, match="coefficients are custom"):
             Fastfood.from_factors(*factors).exact_kernel(np.ones((2, 8)))

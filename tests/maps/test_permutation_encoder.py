@@ -216,9 +216,9 @@ def test_input_is_left_alone(encoder):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([0.0, np.nan, 2.0], "every whole number from 0 to 2 once; row 1 has NaN at column 1"),
+        ([0.0, np.nan, 2.0], "every integer from 0 to 2 once; row 1 has NaN at column 1"),
         ([0.0, np.inf, 2.0], "row 1 has infinity at column 1"),
-        ([0.0, 1.5, 2.0], r"row 1 has 1\.5 at column 1, which is not a whole number"),
+        ([0.0, 1.5, 2.0], r"row 1 has 1\.5 at column 1, which is not an integer"),
         ([0, 1, -1], r"row 1 has -1.* at column 2, which is out of range"),
         ([0, 7, 1], r"row 1 has 7.* at column 1, which is out of range"),
         ([0, 1e300, 1], "row 1 has 1e.300 at column 1, which is out of range"),
@@ -354,7 +354,7 @@ def test_check_permutation_encoder(estimator, check):
         return
     with pytest.raises((ValueError, AssertionError)) as error:
         check(estimator)
-    assert "must hold permutations" in f"{error.value} {error.value.__cause__}"
+    assert "must contain permutations" in f"{error.value} {error.value.__cause__}"
 
 
 class OrderEncoder(PermutationEncoder):

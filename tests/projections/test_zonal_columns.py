@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from kernelmill.kernels.gegenbauer import legendre_polynomials, number_of_harmonics
-from kernelmill.projections.zonal import ZonalColumns, legendre_terms, power_terms, shared_columns
+from kernelmill.projections.zonal import ZonalColumns, allocate_columns, legendre_terms, power_terms
 from kernelmill.random import Stream
 
 
@@ -93,7 +93,7 @@ def test_shares_are_unbiased(shares, constant, n_columns):
     grid = (np.arange(5_000) + 0.5) / 5_000
     ratios = np.zeros(shares.size)
     for uniform in grid:
-        counts, divisors = shared_columns(shares, constant, n_columns, uniform)
+        counts, divisors = allocate_columns(shares, constant, n_columns, uniform)
         assert counts.sum() == n_columns
         ratios += counts / divisors
     # An interval of the uniforms is counted up to one point of the grid.
@@ -103,10 +103,10 @@ def test_shares_are_unbiased(shares, constant, n_columns):
 
 def test_constant_terms_take_one_column_and_others_the_rest():
     shares, constant = np.array([8.0, 1.0, 1.0]), np.array([True, False, False])
-    counts, divisors = shared_columns(shares, constant, 101, 0.3)
+    counts, divisors = allocate_columns(shares, constant, 101, 0.3)
     assert counts.tolist() == [1, 50, 50]
     assert divisors.tolist() == [1, 50, 50]
-    only = shared_columns(np.array([1.0, 2.0]), np.array([True, True]), 9, 0.5)
+    only = allocate_columns(np.array([1.0, 2.0]), np.array([True, True]), 9, 0.5)
     assert only[0].tolist() == [1, 1]
     columns = ZonalColumns(power_terms(np.ones(1), np.ones(1), 4), np.array([1]), np.ones(1), 5)
     z = np.ones((2, 5))

@@ -264,7 +264,7 @@ def _of_dot_product(
     weights = per_power * power_in_legendre_polynomials(dim, max_degree)
     kept = kernel.coefficients(max_degree + 1, scale=radius * radius).sum()
     whole = float(kernel.value(radius * radius))
-    return _collected(dim, weights, 0.0 if highest == max_degree else whole - kept)
+    return _collect(dim, weights, 0.0 if highest == max_degree else whole - kept)
 
 
 def _of_sphere_power(
@@ -278,10 +278,10 @@ def _of_sphere_power(
     kept = float(weights.sum(axis=1) @ (radius * radius) ** np.arange(per_power.size))
     complete = per_power.size == kernel.coefficients.size
     whole = float(kernel.value(1.0, radius * radius, dim))
-    return _collected(dim, weights, 0.0 if complete else whole - kept)
+    return _collect(dim, weights, 0.0 if complete else whole - kept)
 
 
-def _collected(dim: int, weights: NDArray[np.float64], remainder: float) -> SphericalExpansion:
+def _collect(dim: int, weights: NDArray[np.float64], remainder: float) -> SphericalExpansion:
     """The expansion with weights[k, n] at power k and degree n."""
     powers, degrees = np.nonzero(weights)
     return SphericalExpansion(

@@ -22,7 +22,8 @@ class CountSketch(FeatureMap):
     .. math:: z(x)_j = \sum_{i : h(i) = j} s(i) \, x_i
 
     Inner products are estimated without bias: :math:`E \langle z(x), z(y) \rangle = \langle x, y
-    \rangle`. A row costs as much as it has nonzero entries. Also known as feature hashing.
+    \rangle`. The cost of a row is proportional to its nonzero entries. Also known as feature
+    hashing.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ class CountSketch(FeatureMap):
         The number of output columns.
     hashing : {"collision_free", "independent"}, default="collision_free"
         "collision_free": no two input columns share an output column while there are enough of
-        them, so that inner products are exact if ``n_components >= n_features``; beyond, output
+        them, so that inner products are exact if ``n_components >= n_features``; otherwise output
         columns are filled as evenly as possible. "independent": the choice of Charikar, Chen &
         Farach-Colton (2002), 2-wise independent buckets and (4-wise) independent signs.
     random_state : int, RandomState, Generator or Stream, default=None

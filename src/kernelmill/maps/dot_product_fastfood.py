@@ -32,9 +32,9 @@ from kernelmill.projections.row_products import row_products
 from kernelmill.projections.zonal import (
     ZonalColumns,
     ZonalTerms,
+    allocate_columns,
     legendre_terms,
     power_terms,
-    shared_columns,
 )
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import blocks_of_rows, rows_in_cache
@@ -47,11 +47,11 @@ _BLOCKS = ("stratified", "independent")
 _DEGREE_OF_ZONAL = 128
 _SHORTEST = 1e-100  # radius: squares and their inverses are finite
 _MOST_EXACT_DIMENSIONS = 1024
-_REACH = 2.0  # radii: as far out infinite series are complete
+_REACH = 2.0  # radii: up to here, infinite series are complete
 
 
 class DotProductFastfood(FeatureMap):
-    r"""Dot-product kernels and kernels of angles, at O(log d + n) operations a feature of degree n.
+    r"""Dot-product kernels and kernels of angles: O(log d + n) operations per feature of degree n.
 
     A kernel of norms and the angle is a sum of terms
     :math:`w \, (\|x\| \|y\|)^k L_n(\cos \theta)` with the Legendre polynomials of d dimensions, and
@@ -62,8 +62,8 @@ class DotProductFastfood(FeatureMap):
     for a uniform direction v, N(d, n) being the number of spherical harmonics of degree n. So a
     column is a polynomial of the projection on a random direction (Le, Sarlós & Smola, 2013,
     sections 3.3 and 4.5), and the directions are rows of Fastfood. Inner products of features
-    estimate the kernel without bias, up to what is cut off from an infinite series, for points of
-    all norms.
+    estimate the kernel without bias for points of all norms, up to the truncation of infinite
+    series.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ class DotProductFastfood(FeatureMap):
     n_components : int, default=100
         The number of output columns, exactly.
     radius : float or "scale", default="scale"
-        The norm of typical rows, at which columns are shared out between the terms; the estimate is
-        unbiased for any. "scale" is the root mean square norm of the rows at `fit`.
+        The typical norm of rows, for which columns are allocated to the terms. The estimate is
+        unbiased for any value. "scale" is the root mean square norm of the rows at `fit`.
     max_degree : int, default=None
-        Leave out higher powers of the inner product; for ``Zonal`` kernels, higher degrees of
-        polynomials. By default nothing that matters for rows up to twice the radius is left out of
-        an infinite series, and degrees above 128 of a ``Zonal`` kernel.
+        Omit higher powers of the inner product; for ``Zonal`` kernels, higher degrees of
+        polynomials. By default, infinite series keep all terms that matter for rows up to twice the
+        radius, and ``Zonal`` kernels keep degrees up to 128.
     blocks : {"stratified", "independent"}, default="stratified"
         How the blocks of directions depend on each other: see :class:`Fastfood`.
     random_state : int, RandomState, Generator or Stream, default=None
@@ -93,7 +93,7 @@ class DotProductFastfood(FeatureMap):
     kernel_ : DotProductKernel, Zonal or SpherePower
     radius_ : float
     remainder_ : float
-        The part of k(x, x) that is left out, for x of norm `radius_`: 0 for polynomials.
+        The part of k(x, x) that is omitted, for x of norm `radius_`: 0 for polynomials.
     degrees_ : ndarray of shape (n_components,)
         The degree of the polynomial of each column.
     projection_ : HadamardProjection
@@ -104,27 +104,29 @@ class DotProductFastfood(FeatureMap):
 
     See Also
     --------
-    RandomMaclaurin : Products of random signs; of less error for higher degrees of rows whose
-        entries are not negative.
-    TensorSketch : Polynomial kernels; of less error for large numbers of columns.
+    RandomMaclaurin : Products of random signs, with less error at higher degrees for rows
+        without negative entries.
+    TensorSketch : Polynomial kernels, with less error for large numbers of columns.
 
     Notes
     -----
-    Columns are shared out in proportion to what the terms contribute to k(x, x) at the radius, by
-    systematic sampling; that is optimal for orthogonal rows, whose products vary alike in all
-    degrees. Terms of degree 0 are exact and take one column each. Columns of a term are
-    consecutive rows of Fastfood. Where they fill groups of four stratified blocks, their variance
-    was measured as 0.4 to 1.3 times that of independent directions; in a part of a group, and with
-    independent blocks, up to 1.9 times for degree 1, 1.6 for degree 2 and less for higher ones.
+    Columns are allocated by systematic sampling, in proportion to the contribution of the terms to
+    k(x, x) at the radius. That is optimal for orthogonal rows, whose products have the same
+    variance in all degrees. Terms of degree 0 are exact and take one column each. Columns of a term
+    are consecutive rows of Fastfood. Where they fill groups of four stratified blocks, their
+    variance was measured as 0.4 to 1.3 times that of independent directions; in a part of a group,
+    and with independent blocks, up to 1.9 times for degree 1, 1.6 for degree 2 and less for higher
+    ones.
 
     High degrees are estimated by rare, large values: in 64 dimensions half of the square of a
     polynomial of degree 10 comes from projections of more than four standard deviations, of
-    probability 2e-5. With fewer columns than that most estimates lack this part. So kernels whose
-    high degrees matter, such as ``ArcCosine(0)``, come out too small near k(x, x).
+    probability 2e-5. With few columns, most estimates miss this part. So kernels whose high degrees
+    matter, such as ``ArcCosine(0)``, are estimated too small near k(x, x).
 
-    Where the number of input columns is not a power of two, `fit` measures the directions (not for
-    functions of the inner product of more than 1024 columns); so does the first `transform` of an
-    unpickled map. That took 0.3 s for 784 columns and 16384 components, 6 s for 10000 columns.
+    Where the number of input columns is not a power of two, `fit` computes the lengths of the
+    directions (except for functions of the inner product of more than 1024 columns), and so does
+    the first `transform` of an unpickled map. That took 0.3 s for 784 columns and 16384 components,
+    6 s for 10000 columns.
 
     A single data column is treated as two of which the second is 0, and more than 1024 columns as
     the next power of two. A zero row has the value of the constant term in all products; for
@@ -208,7 +210,7 @@ class DotProductFastfood(FeatureMap):
         self.projection_.prepare(X.dtype)
 
     def _dimensions_of_sphere(self, dim: int) -> int:
-        """The data's own, or more, of which the others are 0: inner products are the same."""
+        """The dimension to use: columns of zeros may be added, inner products stay the same."""
         if isinstance(self.kernel_, SpherePower):
             return dim
         if isinstance(self.kernel_, DotProductKernel) and dim > _MOST_EXACT_DIMENSIONS:
@@ -239,7 +241,7 @@ class DotProductFastfood(FeatureMap):
                 f"max_degree={self._cut}; give a larger one, another radius or another kernel."
             )
         n, uniform = self._n_features_out, self._substream().substream("terms").uniforms(1)[0]
-        counts, divisors = shared_columns(terms.at_one, terms.degrees == 0, n, float(uniform))
+        counts, divisors = allocate_columns(terms.at_one, terms.degrees == 0, n, float(uniform))
         return ZonalColumns(terms, counts, divisors, n), remainder
 
     def _terms(self) -> tuple[ZonalTerms, float]:

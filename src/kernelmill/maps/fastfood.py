@@ -30,18 +30,18 @@ class Fastfood(ShiftInvariantMap):
     .. math:: V = \frac{1}{\ell \sqrt{p}} \, S H G \Pi H B
 
     in blocks of p rows: B holds random signs, :math:`\Pi` is a random permutation, G holds standard
-    normals, H is the Walsh-Hadamard matrix, and S gives the rows the lengths that the kernel's
-    spectrum asks for (Le, Sarlós & Smola, 2013). Inputs are padded with zeros to p, a power of two.
+    normals, H is the Walsh-Hadamard matrix, and S gives the rows lengths drawn from the spectrum
+    of the kernel (Le, Sarlós & Smola, 2013). Inputs are padded with zeros to p, a power of two.
     Each row of V has exactly the distribution of a random frequency, so inner products of the
-    features estimate the kernel without bias (with the default `structure`). V itself is never
-    stored, nor are its coefficients saved: they are functions of the seed.
+    features estimate the kernel without bias (with the default `structure`). V is never stored,
+    and its coefficients are not saved: they are functions of the seed.
 
     Parameters
     ----------
     kernel : str or Kernel, default="gaussian"
         A radial kernel: "gaussian" (or "rbf"), "exponential", "matern" (nu = 3/2),
         "rational_quadratic", "cauchy", "ball_convolution", or an object of
-        :mod:`kernelmill.kernels` such as ``Matern(nu=2.5)`` or your own ``Radial``. The Laplacian
+        :mod:`kernelmill.kernels` such as ``Matern(nu=2.5)`` or a custom ``Radial``. The Laplacian
         kernel is not radial: use :class:`RandomFourier`.
     n_components : int, default=100
         The number of output columns, exactly.
@@ -50,29 +50,29 @@ class Fastfood(ShiftInvariantMap):
         "scale" is what scikit-learn's ``gamma="scale"`` means, "median" the median distance between
         the rows of a fixed sample of at most 1000. None is "scale", unless gamma is given.
     gamma : float or "scale", default=None
-        The other way to say it: :math:`\ell = 1 / \sqrt{2 \gamma}`, so that the Gaussian kernel is
-        :math:`\exp(-\gamma r^2)`.
+        An alternative to `length_scale`: :math:`\ell = 1 / \sqrt{2 \gamma}`, so that the Gaussian
+        kernel is :math:`\exp(-\gamma r^2)`.
     features : {"cos_sin", "complex", "cos_phase"}, default="cos_sin"
         "cos_sin" has the cosines in the first half of the columns and the sines in the second (an
-        odd number of columns ends with one ``cos(z + b)``); "complex" has ``exp(i z)``, of which
+        odd number of columns ends with one ``cos(z + b)``); "complex" has ``exp(i z)``, whose
         inner products take a conjugate; "cos_phase" has ``cos(z + b)`` with a random phase b, one
         column for each frequency, and a larger error at the same number of columns.
     structure : {"hadamard", "sorf", "dct", "fft"}, default="hadamard"
-        "hadamard" is the product above. "sorf": three rounds of random signs and H
-        instead, :math:`S (H D)^3` (Yu et al., 2016); not quite unbiased, but of much less error for
-        points that are close to each other. "dct": cosine transforms in the place of H, of any
-        length; biased by up to some 0.3 / d (0.02 in few dimensions for `BallConvolution` and
-        `Radial`). "fft": rows of a Fourier matrix with random signs, the heuristic of section 6 of
-        Le, Sarlós & Smola; in few dimensions it does not estimate the kernel at all closely. The
-        last two are slower.
+        "hadamard" is the product above. "sorf": three rounds of random signs and H instead,
+        :math:`S (H D)^3` (Yu et al., 2016); not quite unbiased, but with much less error for points
+        that are close to each other. "dct": cosine transforms of any length instead of H; biased by
+        up to about 0.3 / d (0.02 in few dimensions for `BallConvolution` and `Radial`). "fft": rows
+        of a Fourier matrix with random signs, the heuristic of section 6 of Le, Sarlós & Smola; in
+        few dimensions its estimates are poor. The last two are slower.
     blocks : {"stratified", "independent"}, default="stratified"
-        How the blocks of V depend on each other. "independent" is the construction of the paper.
-        "stratified" lets four consecutive blocks share B and :math:`\Pi`, and stratifies their
-        normals: faster and of less error; each row of V is distributed as before. "sorf" and "fft"
+        How the blocks of V depend on each other. "independent" is the construction of Le,
+        Sarlós & Smola. With "stratified", four consecutive blocks share B and :math:`\Pi`, and
+        their normals are stratified. This is faster and has less error; each row of V has the same
+        distribution. "sorf" and "fft"
         have independent blocks.
     factors : GivenFactors, default=None
-        Coefficients of your own instead of random ones: see :meth:`from_factors`. Then `kernel`,
-        `structure` and `blocks` stay at their defaults.
+        Custom coefficients instead of random ones: see :meth:`from_factors`. `kernel`, `structure`
+        and `blocks` must then keep their defaults.
     random_state : int, RandomState, Generator or Stream, default=None
         The seed. An integer gives the same coefficients on every machine and in every release.
     n_threads : int, default=None
@@ -83,7 +83,7 @@ class Fastfood(ShiftInvariantMap):
     kernel_ : Kernel
     length_scale_ : float
     n_frequencies_ : int
-        How many frequencies the columns are made of: half as many for "cos_sin".
+        The number of frequencies; for "cos_sin", half the number of columns.
     projection_ : HadamardProjection, FourierProjection or GivenProjection
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -95,14 +95,15 @@ class Fastfood(ShiftInvariantMap):
 
     Notes
     -----
-    With independent blocks the variance of an estimate is larger than that of as many independent
-    frequencies: for close points by a factor of about 2 (d - 1) / (d + 2). With stratified blocks
-    it is about the same for distant points and 0.4 to 0.7 of it for close ones. Derivation and
+    With independent blocks the variance of an estimate is larger than with the same number of
+    independent frequencies: for close points by a factor of about 2 (d - 1) / (d + 2). With
+    stratified blocks it is about the same for distant points, and 0.4 to 0.7 times as large for
+    close ones. Derivation and
     measurements: ``docs/decisions/008-stratified-blocks.md``.
 
     Entries of float32 data should stay below 1e30: sums of them must not overflow. Where d is not a
-    power of two, kernels whose spectrum is not a scale mixture of Gaussians
-    (`BallConvolution`, `Radial`) make `fit` measure the rows of V, which takes O(p log p) for each.
+    power of two, kernels whose spectrum is not a scale mixture of Gaussians (`BallConvolution`,
+    `Radial`) require `fit` to compute the lengths of the rows of V, in O(p log p) operations each.
 
     Examples
     --------
@@ -196,7 +197,7 @@ class Fastfood(ShiftInvariantMap):
         >>> Fastfood.from_factors(B, permutation, G, S).transform(np.ones((2, 16))).shape
         (2, 256)
         """
-        given = GivenFactors.checked(B, permutation, G, S)
+        given = GivenFactors.from_arrays(B, permutation, G, S)
         if n_components is None:
             n_components = given.n_frequencies * (2 if features == "cos_sin" else 1)
         made = cls(
@@ -216,19 +217,19 @@ class Fastfood(ShiftInvariantMap):
         if self.factors is not None:
             if not isinstance(self.factors, GivenFactors):
                 raise TypeError(
-                    f"factors must be made by Fastfood.from_factors, got {type(self.factors)}."
+                    f"factors must come from Fastfood.from_factors, got {type(self.factors)}."
                 )
             defaults = {"kernel": "gaussian", "structure": "hadamard", "blocks": "stratified"}
             for name, default in defaults.items():
                 if getattr(self, name) != default:
                     raise ValueError(
-                        f"{name} must be left at {default!r} where the coefficients are given, got "
+                        f"{name} must be {default!r} if the coefficients are given, got "
                         f"{getattr(self, name)!r}; it would have no effect."
                     )
         if not kernel.radial:
             raise ValueError(
-                "Fastfood needs a radial kernel, one that depends on the Euclidean distance alone, "
-                f"and {type(kernel).__name__} is not; use RandomFourier for it."
+                "Fastfood needs a radial kernel, a function of the Euclidean distance only, and "
+                f"{type(kernel).__name__} is not; use RandomFourier."
             )
 
     def _resolve_length_scale(self, X: Any) -> float:
@@ -239,8 +240,8 @@ class Fastfood(ShiftInvariantMap):
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         if self.factors is not None:
             raise ValueError(
-                "The coefficients were given, so the kernel is not known; call the kernel that "
-                "they were made for, such as kernelmill.kernels.Gaussian()(X, Y)."
+                "The coefficients are custom, so the kernel is not known; call the kernel that "
+                "they were drawn for, such as kernelmill.kernels.Gaussian()(X, Y)."
             )
         return super()._exact_kernel(X, Y)
 

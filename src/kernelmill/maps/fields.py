@@ -155,7 +155,7 @@ class FactorsKind(Kind):
             return None
         if stored != "given":
             raise Mismatch
-        return GivenFactors.checked(**self._fields.read_at({}, place.inside()))
+        return GivenFactors.from_arrays(**self._fields.read_at({}, place.inside()))
 
 
 class StreamKind(Kind):

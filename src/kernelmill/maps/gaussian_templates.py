@@ -34,7 +34,7 @@ __all__ = ["GaussianTemplates"]
 _WEIGHTINGS = ("gaussian", "student")
 _SHORTEST = 1e-100  # length scale: squares and their inverses are finite
 _ZERO_BELOW = -750.0  # the exponential function is 0 in float64
-_LARGEST_Q = 1 - 1e-6  # templates as narrow as float64 can tell from the limit
+_LARGEST_Q = 1 - 1e-6  # the narrowest templates that float64 distinguishes from the limit
 
 
 def gaussian_lengths(stream: Stream, n: int, dim: int) -> NDArray[np.float64]:
@@ -50,12 +50,12 @@ def student_lengths(stream: Stream, n: int, dim: int, *, df: float) -> NDArray[n
 
 
 class GaussianTemplates(FeatureMap):
-    r"""Gaussian bumps around random centres: positive features, each of them local.
+    r"""Gaussian bumps around random centres: positive, local features.
 
     A feature is :math:`\phi_z(x) \propto \exp(-\frac a2 \|x - z\|^2)`, z a random centre (Le,
-    Sarlós & Smola, 2013, section 3.4). With centres drawn from :math:`N(0, \tau^2 I)` and what
-    depends on :math:`\|x\|` alone divided out, inner products estimate the Gaussian kernel
-    :math:`\exp(-\|x - y\|^2 / (2 \ell^2))` without bias. The centres come in the blocks of
+    Sarlós & Smola, 2013, section 3.4). With centres drawn from :math:`N(0, \tau^2 I)` and the
+    factor that depends only on :math:`\|x\|` divided out, inner products estimate the Gaussian
+    kernel :math:`\exp(-\|x - y\|^2 / (2 \ell^2))` without bias. The centres come in the blocks of
     Fastfood: O(log d) operations for each.
 
     Parameters
@@ -65,17 +65,17 @@ class GaussianTemplates(FeatureMap):
     length_scale : float, {"scale", "median"}, default=None
         :math:`\ell`, as in :class:`Fastfood`. None is "scale", unless gamma is given.
     gamma : float or "scale", default=None
-        The other way to say it: :math:`\ell = 1 / \sqrt{2 \gamma}`.
+        An alternative to `length_scale`: :math:`\ell = 1 / \sqrt{2 \gamma}`.
     spread : float or "scale", default="scale"
         :math:`\tau`, the standard deviation of the coordinates of the centres. "scale" is the one
         of least variance where it matters, for close pairs at the root mean square distance R of
         the rows from the center: :math:`\sqrt{1 - q} \, R / \sqrt d` with the q of the notes. For
         other weightings it is :math:`R / \sqrt d`.
     weighting : {"gaussian", "student"} or callable, default="gaussian"
-        The law of the centres. "student" is the multivariate t distribution with `df` degrees of
-        freedom, for data with heavy tails. A callable ``weighting(stream, n, dim)`` returns n
-        lengths, shape (n,), drawn from the `Stream`, in units of `spread`; the first ones must not
-        depend on n. Directions are uniform. Only "gaussian" has a kernel in closed form.
+        The distribution of the centres. "student" is the multivariate t distribution with `df`
+        degrees of freedom, for data with heavy tails. A callable ``weighting(stream, n, dim)``
+        returns n lengths, shape (n,), drawn from the `Stream`, in units of `spread`; the first ones
+        must not depend on n. Directions are uniform. Only "gaussian" has a kernel in closed form.
     df : float, default=3.0
         The degrees of freedom of "student".
     proper : bool, default=True
@@ -97,7 +97,7 @@ class GaussianTemplates(FeatureMap):
     Attributes
     ----------
     kernel_ : Gaussian
-        Of the proper features.
+        The kernel of the proper features.
     length_scale_, spread_ : float
     template_scale_ : float
         The length scale :math:`1 / \sqrt a` of a template.
@@ -110,7 +110,7 @@ class GaussianTemplates(FeatureMap):
 
     See Also
     --------
-    Fastfood : The same kernel by cosines; of much less variance, but neither positive nor local.
+    Fastfood : The same kernel by cosines, with much less variance, but neither positive nor local.
 
     Notes
     -----
@@ -124,13 +124,14 @@ class GaussianTemplates(FeatureMap):
     Wide spreads (q near 0) give templates of scale :math:`\ell / \sqrt 2`, most of which are far
     from any data: the first factor explodes with d. Narrow ones (q near 1) tend to features
     :math:`\exp(\langle w, x \rangle - \|x\|^2 / \ell^2)` with normal w, the positive random
-    features of Choromanski et al. (2021), local no more: the second factor explodes with the norms.
+    features of Choromanski et al. (2021), which are not local: the second factor explodes with the
+    norms.
     The least value at S is that of :math:`2 S q^2 + (2 S + d) q - d = 0`. With spread and length
     scale both "scale", on data of independent columns and d = 5, 20, 100, 1000, estimates between
     different rows have 1.0 to 1.2 times the variance of random Fourier features. But those of
     k(x, x), which Fourier features have exactly, have with D columns a variance of 21 / D, 170 / D,
     1100 / D and 2700 / D; at 0.7 times that length scale 66 / D, 3500 / D, 3e5 / D and 5e6 / D.
-    Beyond a variance of 1 most estimates are far too small, and few of them huge: take them where
+    Beyond a variance of 1 most estimates are far too small, and a few are huge. Use this map where
     positive features are needed, in few dimensions or at large length scales.
 
     Rows far from all centres have features of 0. Near a centre far out proper features are large,
@@ -270,7 +271,7 @@ class GaussianTemplates(FeatureMap):
         return float(scale * (1 - q) / math.sqrt(8 * q * (1 + q)))
 
     def _resolve_precision(self) -> float:
-        """The factor a of the templates, such that the kernel has the length scale."""
+        """The factor a of the templates for which the kernel has the length scale."""
         scale = self.length_scale_
         if not self._is_gaussian():
             return 2 / scale**2  # the limit of wide spreads

@@ -26,7 +26,7 @@ class PermutationEncoder(
 
     A row of the input is an order of n items: entry j is the item at place j. Dot-product kernels
     of the encoded rows are kernels on the symmetric group (Le, Sarlós & Smola, 2013, Remark 8), and
-    do not change if the items of both permutations are given other numbers alike.
+    do not change if the items are renumbered.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ class PermutationEncoder(
     first : int, default=0
         The number of the first item: the items are ``first``, ..., ``first + n - 1``.
     normalize : bool, default=True
-        Whether rows have length 1. Without, nonzero entries are 1 or -1, and inner products count:
+        Whether rows have length 1. If not, nonzero entries are 1 or -1, and inner products count
         places of agreement, or pairs in the same order minus pairs in opposite order.
     sparse_output : bool, default=True
         Whether "matrix" gives a CSR array. "pairs" has no zeros and is always dense.
     dtype : {float64, float32}, default=float64
-        Of the encoded rows.
+        The dtype of the encoded rows.
 
     Attributes
     ----------
@@ -52,11 +52,11 @@ class PermutationEncoder(
     n_features_in_ : int
         The same.
     feature_names_in_ : ndarray of str
-        The names of the places, if `fit` saw a data frame with such.
+        The names of the places, if X had column names at `fit`.
 
     Notes
     -----
-    Where entry j is not the item at place j but the place (the rank) of item j, give
+    If entry j is not the item at place j but the place (the rank) of item j, pass
     ``numpy.argsort(ranks, axis=1)``. For "matrix" this only reorders the columns; for "pairs" it
     makes the difference between pairs of items and pairs of places.
 
@@ -99,14 +99,14 @@ class PermutationEncoder(
         Parameters
         ----------
         X : array_like of shape (n_samples, n)
-            Permutations, one a row; whole numbers, of whatever dtype.
+            Permutations, one per row: integers of any dtype.
         y : None
             Ignored.
 
         Returns
         -------
         self
-            If anything is wrong, it stays as it was before the call.
+            If an error is raised, the encoder is unchanged.
         """
         before = dict(vars(self))
         try:
@@ -164,7 +164,7 @@ class PermutationEncoder(
             return items
         items = np.empty((Z.shape[0], self.n_items_), np.int64)
         for rows, block in dense_blocks(Z):
-            decoded = self._decoded(block)
+            decoded = self._decode(block)
             again = (
                 self._pairs(decoded) if self.encoding == "pairs" else self._dense_matrix(decoded)
             )
@@ -258,20 +258,20 @@ class PermutationEncoder(
         """X as an array of integers or floats with the columns that `fit` saw."""
         if isinstance(X, np.ma.MaskedArray):
             raise TypeError("X is a masked array, whose mask would be lost; drop those rows first.")
-        # Missing and infinite entries pass: whoever looks for permutations names their row.
+        # Missing and infinite entries pass here: the check of permutations reports their row.
         numbers = np.asarray(
             validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=reset)
         )
         if numbers.dtype.kind not in "biuf":
             raise TypeError(
-                f"X must hold whole numbers, got dtype {numbers.dtype}; give the numbers of items."
+                f"X must contain integers, got dtype {numbers.dtype}; pass the numbers of items."
             )
         return numbers
 
     def _complaint(self, row: int, what: str) -> str:
         n = self.n_features_in_
         return (
-            f"X must hold permutations, in each row every whole number from {self.first} to "
+            f"X must contain permutations, in each row every integer from {self.first} to "
             f"{self.first + n - 1} once; row {row} has {what}."
         )
 
@@ -328,7 +328,7 @@ class PermutationEncoder(
         )
         return items if as_made and _all_there(items).all() else None
 
-    def _decoded(self, block: NDArray[Any]) -> NDArray[np.int64]:
+    def _decode(self, block: NDArray[Any]) -> NDArray[np.int64]:
         """The items of encoded rows; anything, if they are not encoded permutations."""
         n = self.n_items_
         if self.encoding == "matrix":
@@ -346,7 +346,7 @@ class PermutationEncoder(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True  # the numbers of items are names, not quantities
-        tags.transformer_tags.preserves_dtype = []  # `dtype` says what comes out
+        tags.transformer_tags.preserves_dtype = []  # `dtype` determines the output
         return tags
 
 
@@ -365,7 +365,7 @@ def _wrong_entry(row: NDArray[Any], place: int, first: int) -> str:
     if np.isinf(value):
         return f"infinity at column {place}; drop or complete such rows"
     if value != np.floor(value):
-        return f"{value} at column {place}, which is not a whole number; drop or repair such rows"
+        return f"{value} at column {place}, which is not an integer; drop or repair such rows"
     for start in {0, 1} - {first}:
         if (np.sort(row) == start + np.arange(len(row))).all():
             return (

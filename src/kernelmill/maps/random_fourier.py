@@ -23,15 +23,15 @@ class RandomFourier(ShiftInvariantMap):
     :math:`\sin z_j`, scaled so that inner products of rows estimate the kernel without bias
     (Rahimi & Recht, 2007).
 
-    Takes the place of :class:`sklearn.kernel_approximation.RBFSampler`: change the import and the
-    name. For inputs of more than some 30 dimensions, :class:`Fastfood` is faster.
+    A drop-in replacement for :class:`sklearn.kernel_approximation.RBFSampler`. For inputs of more
+    than about 30 dimensions, :class:`Fastfood` is faster.
 
     Parameters
     ----------
     kernel : str or Kernel, default="gaussian"
         "gaussian" (or "rbf"), "laplacian", "exponential", "matern" (nu = 3/2),
         "rational_quadratic", "cauchy", "ball_convolution", or an object of
-        :mod:`kernelmill.kernels` such as ``Matern(nu=2.5)`` or your own ``Spectrum``.
+        :mod:`kernelmill.kernels` such as ``Matern(nu=2.5)`` or a custom ``Spectrum``.
     n_components : int, default=100
         The number of output columns, exactly.
     length_scale : float, {"scale", "median"}, default=None
@@ -39,21 +39,22 @@ class RandomFourier(ShiftInvariantMap):
         "scale" is what scikit-learn's ``gamma="scale"`` means, "median" the median distance between
         the rows of a fixed sample of at most 1000. None is "scale", unless gamma is given.
     gamma : float or "scale", default=None
-        The other way to say it: :math:`\ell = 1 / \sqrt{2 \gamma}`, so that the Gaussian kernel is
-        :math:`\exp(-\gamma r^2)`; for the Laplacian kernel :math:`\ell = 1 / \gamma`.
+        An alternative to `length_scale`: :math:`\ell = 1 / \sqrt{2 \gamma}`, so that the Gaussian
+        kernel is :math:`\exp(-\gamma r^2)`; for the Laplacian kernel :math:`\ell = 1 / \gamma`.
     features : {"cos_sin", "complex", "cos_phase"}, default="cos_sin"
         "cos_sin" has the cosines in the first half of the columns and the sines in the second (an
-        odd number of columns ends with one ``cos(z + b)``); "complex" has ``exp(i z)``, of which
+        odd number of columns ends with one ``cos(z + b)``); "complex" has ``exp(i z)``, whose
         inner products take a conjugate; "cos_phase" has ``cos(z + b)`` with a random phase b, one
         column for each frequency, and a larger error at the same number of columns.
     sampling : {"iid", "orthogonal", "qmc"}, default="iid"
         "iid": independent frequencies. "orthogonal": rows of random orthogonal matrices with random
-        lengths (Yu et al., 2016), of less error, for radial kernels. "qmc": scrambled Sobol points
-        (Avron et al., 2016), best in few dimensions, for radial kernels and the Laplacian one.
+        lengths (Yu et al., 2016), with less error, for radial kernels. "qmc": scrambled Sobol
+        points (Avron et al., 2016), best in few dimensions, for radial kernels and the Laplacian
+        kernel.
     store_matrix : bool, default=True
         With False, the matrix is drawn again in every call of `transform`, some rows at a time,
         instead of taking ``n_components * n_features`` numbers of memory (Le, Sarlós & Smola, 2013,
-        remark 5). The results are the same; every call then takes some 10 ns for each number of the
+        remark 5). The results are the same; every call then takes about 10 ns per element of the
         matrix, which is little for many rows and much for one.
     random_state : int, RandomState, Generator or Stream, default=None
         The seed. An integer gives the same frequencies on every machine and in every release.
@@ -65,7 +66,7 @@ class RandomFourier(ShiftInvariantMap):
     kernel_ : Kernel
     length_scale_ : float
     n_frequencies_ : int
-        How many frequencies the columns are made of: half as many for "cos_sin".
+        The number of frequencies; for "cos_sin", half the number of columns.
     projection_ : DenseProjection
         ``projection_.frequencies()`` is the matrix.
     n_features_in_ : int

@@ -28,25 +28,25 @@ class RandomMaclaurin(FeatureMap):
     .. math:: \sqrt{\frac{a_n}{D \pi_n}} \prod_{l=1}^n \langle \omega_l, x \rangle,
 
     where :math:`\pi_n` is the probability of the degree (Kar & Karnick, 2012). Inner products of
-    the features estimate the kernel without bias, whatever the probabilities.
+    the features estimate the kernel without bias for any probabilities.
 
     Parameters
     ----------
     kernel : str, DotProductKernel, array_like or callable, default="polynomial"
         "polynomial" (or "poly": degree 2, homogeneous), "exponential", an object of
-        :mod:`kernelmill.kernels` such as ``Polynomial(3, coef0=1.0)``, or your own: an array of the
-        coefficients :math:`a_n`, none negative, or a function of the degree n (not the kernel
-        function).
+        :mod:`kernelmill.kernels` such as ``Polynomial(3, coef0=1.0)``, or a custom kernel: an array
+        of the coefficients :math:`a_n`, none negative, or a function of the degree n (not the
+        kernel function).
     n_components : int, default=100
         D, the number of output columns, exactly.
     h01 : bool, default=False
         Whether the constant and the linear term are exact: the first columns are then
         :math:`\sqrt{a_0}` and :math:`\sqrt{a_1} x`, those of them that are not 0, and the others
-        have degrees from 2 on ("H0/1" in the paper).
+        have degrees from 2 on ("H0/1" of Kar & Karnick).
     degrees : {"proportional", "geometric"}, default="proportional"
         :math:`\pi_n` is proportional to :math:`a_n R^{2n}`, which for points of norm R makes the
-        features of all degrees equally large, or to :math:`2^{-n}` where :math:`a_n > 0`. (The
-        paper draws from all degrees, which leaves columns of zeros where :math:`a_n = 0`.)
+        features of all degrees equally large, or to :math:`2^{-n}` where :math:`a_n > 0`. (Kar
+        & Karnick draw from all degrees, which gives columns of zeros where :math:`a_n = 0`.)
     radius : float or "scale", default="scale"
         R; "scale" is the root mean square norm of the rows given to `fit`, to three digits.
         "geometric" does not need it.
@@ -75,17 +75,17 @@ class RandomMaclaurin(FeatureMap):
 
     See Also
     --------
-    TensorSketch : Polynomial kernels, faster; for homogeneous ones also of less error.
+    TensorSketch : Polynomial kernels, faster; for homogeneous ones also with less error.
 
     Notes
     -----
     Degrees are spread over the columns by systematic sampling: degree n has :math:`D \pi_n` columns
     up to rounding, not a random number of them. If that is at least 1 for degree 0, the constant
-    term is exact in a single column and the others are for degrees from 1 on: as many columns of a
-    constant would say no more. Degrees that are expected in less than 1e-16 of a column never come:
-    of an infinite series, "proportional" lacks terms that are below 1e-16 of the sum at norms up to
-    R, and "geometric" the terms from some 60 degrees after the first one on, which matter for
-    series that converge slowly.
+    term is exact in a single column and the others are for degrees from 1 on: more columns of a
+    constant would add nothing. Degrees whose expected number of columns is below 1e-16 never occur:
+    of an infinite series, "proportional" omits terms below 1e-16 of the sum at norms up to R, and
+    "geometric" omits the terms more than about 60 degrees after the first, which matter for series
+    that converge slowly.
 
     The product for degree n has the second moment
 

@@ -30,15 +30,15 @@ _RADIUS_BITS = 10
 
 
 def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
-    """The length scale that the two parameters, of which at most one is given, mean for X.
+    """The length scale for X, from two parameters of which at most one is set.
 
-    Neither is the same as ``length_scale="scale"``.
+    If neither is set, it is that of ``length_scale="scale"``.
     """
     resolved = _resolve(kernel, length_scale, gamma, X)
     if not (resolved > 0 and np.isfinite(resolved)):
         raise ValueError(
             f"The length scale must be positive and finite, got {resolved} from "
-            f"length_scale={length_scale!r}, gamma={gamma!r}; scale the data or give another one."
+            f"length_scale={length_scale!r}, gamma={gamma!r}; scale the data or set another one."
         )
     return resolved
 
@@ -47,13 +47,13 @@ def _resolve(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
     if length_scale is not None and gamma is not None:
         raise ValueError(
             f"Only one of length_scale and gamma can be given, got length_scale={length_scale!r} "
-            f"and gamma={gamma!r}; leave one out."
+            f"and gamma={gamma!r}; omit one of them."
         )
     if gamma is not None and not isinstance(gamma, str):
         return kernel.length_scale_from_gamma(check_positive("gamma", gamma))
     if isinstance(length_scale, (list, tuple, np.ndarray)) and np.size(length_scale) != 1:
         raise ValueError(
-            "length_scale must be one number, 'scale' or 'median', got an array; for one of each "
+            "length_scale must be one number, 'scale' or 'median', got an array; for one per "
             "column, divide the columns of X by them first."
         )
     if length_scale is not None and not isinstance(length_scale, str):
@@ -77,7 +77,7 @@ def _scale_of_spread(kernel: Kernel, X: Any) -> float:
     if not np.isfinite(spread):
         raise ValueError(
             "The variance of X is too large for float64, so length_scale='scale' has no meaning; "
-            "scale the data or give length_scale as a number."
+            "scale the data or set length_scale to a number."
         )
     return kernel.length_scale_of_spread(X.shape[1], spread)
 
@@ -99,7 +99,7 @@ def resolve_gamma(gamma: Any, X: Any) -> float:
     if not (resolved > 0 and np.isfinite(resolved)):
         raise ValueError(
             f"gamma='scale' must give a positive and finite number, got {resolved} from a variance "
-            f"of {spread / X.shape[1]}; scale the data or give gamma as a number."
+            f"of {spread / X.shape[1]}; scale the data or set gamma to a number."
         )
     return float(resolved)
 
@@ -138,15 +138,15 @@ def _median_distance(kernel: Kernel, X: Any) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         distances = kernel.distances(X)[pairs]
         least: Any = 0.0
-        if not isinstance(X, np.ndarray):  # found from squared norms: equal rows are not quite so
+        if not isinstance(X, np.ndarray):  # by squared norms: those of equal rows may be above 0
             norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
             least = 1e-7 * (norms[pairs[0]] + norms[pairs[1]])
     positive = distances[~(distances <= least)]
     median = float(np.median(positive)) if positive.size else 1.0
     if not np.isfinite(median):
         raise ValueError(
-            "The distances between the rows of X are too large for float64; scale the data or give "
-            "length_scale as a number."
+            "The distances between the rows of X are too large for float64; scale the data or set "
+            "length_scale to a number."
         )
     return median
 
@@ -154,8 +154,8 @@ def _median_distance(kernel: Kernel, X: Any) -> float:
 def resolve_radius(radius: Any, X: Any) -> float:
     """The radius that the parameter means for X: a number, or the root mean square norm of rows.
 
-    The latter is rounded to 10 bits: so it does not depend on the order in which squares are added,
-    for dense and sparse data alike. It is 1 if X is 0.
+    The latter is rounded to 10 bits, so that it does not depend on the order in which squares are
+    added, for dense and sparse data. It is 1 if X is 0.
     """
     if not isinstance(radius, str):
         return check_positive("radius", radius)
@@ -173,13 +173,13 @@ def resolve_radius(radius: Any, X: Any) -> float:
     if not math.isfinite(mantissa):
         raise ValueError(
             "The norms of the rows of X are too large for float64; divide the data by a number, or "
-            "give radius as one."
+            "set radius to a number."
         )
     return math.ldexp(round(math.ldexp(mantissa, _RADIUS_BITS)), exponent - _RADIUS_BITS)
 
 
 def column_means(X: Any) -> NDArray[np.float64]:
-    """The mean of each column in float64: the same bits for a dense and a CSR matrix.
+    """The mean of each column in float64, bit-identical for a dense and a CSR matrix.
 
     Elements are added row after row in both cases, and zeros change nothing.
     """
@@ -198,17 +198,17 @@ def column_means(X: Any) -> NDArray[np.float64]:
 
 
 def check_center(fitted_map: Any) -> None:
-    """Raise an error unless ``center_`` is there exactly if the parameter asks for it."""
+    """Raise an error if ``center_`` does not match the parameter ``center``."""
     if (fitted_map.center is None) != (fitted_map.center_ is None):
         present = "absent" if fitted_map.center_ is None else "present"
         raise ValueError(f"center_ must match center={fitted_map.center!r}, and is {present}.")
 
 
 def minus_center(rows: Any, center: NDArray[np.float64] | None) -> Any:
-    """Dense rows measured from the center, in their dtype; sparse ones are left as they are.
+    """Dense rows minus the center, in their dtype; sparse rows are returned unchanged.
 
-    The difference is taken in float64 and before anything else: inner products with a center far
-    from 0 would cancel.
+    The difference is computed first, in float64: inner products with a center far from 0 would
+    cancel.
     """
     if center is None or not isinstance(rows, np.ndarray):
         return rows

@@ -1,4 +1,4 @@
-"""What the feature maps of shift-invariant kernels have in common."""
+"""The base class of feature maps of shift-invariant kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["ShiftInvariantMap"]
 
 
 class Projection(Protocol):
-    """What a map needs of a projection."""
+    """The interface of a projection."""
 
     def prepare(self, dtype: Any) -> None:
         """Draw the coefficients for data of this dtype."""
@@ -41,7 +41,7 @@ class Projection(Protocol):
 class ShiftInvariantMap(FeatureMap):
     """A transformer whose features have inner products that estimate a shift-invariant kernel.
 
-    A subclass names its parameters and says which projection they stand for.
+    A subclass declares its parameters and constructs the projection from them.
     """
 
     _stored_parameters = FeatureMap._stored_parameters | {
@@ -83,7 +83,7 @@ class ShiftInvariantMap(FeatureMap):
 
     @abstractmethod
     def _check_kernel(self, kernel: Kernel) -> None:
-        """Refuse a kernel, or parameters of the subclass, that make no sense."""
+        """Raise an error if the kernel or the parameters of the subclass are not supported."""
 
     @abstractmethod
     def _substream(self) -> Stream:

@@ -34,7 +34,7 @@ _BLOCK_ELEMENTS = 1 << 20
 class TaylorSketch(FeatureMap):
     r"""Features of the Gaussian kernel, for data that are not far from their mean.
 
-    With u = x / :math:`\ell`, measured from the mean of the data,
+    With u = (x - mean) / :math:`\ell`,
 
     .. math:: e^{-\|u - v\|^2 / 2} = e^{-\|u\|^2 / 2} e^{-\|v\|^2 / 2}
         \sum_n \frac{\langle u, v \rangle^n}{n!},
@@ -49,19 +49,19 @@ class TaylorSketch(FeatureMap):
     length_scale : float, {"scale", "median"}, default=None
         :math:`\ell`, as in :class:`Fastfood`. None is "scale", unless gamma is given.
     gamma : float or "scale", default=None
-        The other way to say it: :math:`\ell = 1 / \sqrt{2 \gamma}`.
+        An alternative to `length_scale`: :math:`\ell = 1 / \sqrt{2 \gamma}`.
     degree : int, default=None
         The last term of the series, at least 1. By default, the one with the least expected error.
     center : {"mean"} or None, default="mean"
         What is subtracted from the rows: the mean of the columns at `fit`, or nothing. The kernel
         does not depend on it, but the error does. Sparse data stay sparse.
     radius : float or "scale", default="scale"
-        The typical length of centered rows, for which columns are shared out between the terms;
+        The typical length of centered rows, for which columns are allocated to the terms;
         "scale" is their root mean square at `fit`.
     normalize : bool, default=True
         Whether features are scaled to length 1, so that k(x, x) = 1 is exact. Errors become much
-        smaller for close points, and up to twice as large for others. Without it, and up to what is
-        cut off from the series, estimates are unbiased.
+        smaller for close points, and up to twice as large for others. Without it, estimates are
+        unbiased up to the truncation of the series.
     hashing : {"collision_free", "independent"}, default="collision_free"
         As in :class:`TensorSketch`.
     random_state : int, RandomState, Generator or Stream, default=None
@@ -77,7 +77,7 @@ class TaylorSketch(FeatureMap):
     degree_ : int
         The last term.
     columns_of_degrees_ : list of int
-        How many columns the terms of degree 0, 1, ... have; they come in this order.
+        The numbers of columns for degrees 0, 1, ..., in the order of the columns.
     sketches_ : list of PolynomialSketch
         Of degrees 1, 2, ...
     n_features_in_ : int
@@ -86,7 +86,7 @@ class TaylorSketch(FeatureMap):
 
     See Also
     --------
-    Fastfood : Takes any length scale and any radial kernel.
+    Fastfood : For any length scale and any radial kernel.
 
     Notes
     -----

@@ -25,8 +25,8 @@ class TensorSketch(FeatureMap):
 
     The kernel is an inner product of tensor powers of the inputs, with d\ :sup:`p` entries. Their
     count sketch is the circular convolution of p count sketches of the input itself (Pham & Pagh,
-    2013), which takes :math:`O(p (d + D \log D))` operations a row, and with sparse rows as many
-    as nonzero entries instead of d. Inner products of the features estimate the kernel without
+    2013), which takes :math:`O(p (d + D \log D))` operations per row; for sparse rows, d is the
+    number of nonzero entries. Inner products of the features estimate the kernel without
     bias. A drop-in replacement for :class:`sklearn.kernel_approximation.PolynomialCountSketch`.
 
     Parameters
@@ -39,12 +39,12 @@ class TensorSketch(FeatureMap):
         c, not negative.
     n_components : int, default=100
         D, the number of output columns, exactly. Powers of two and products of primes up to 13
-        cost about the same for each column; other numbers 3 to 6 times as much.
+        cost about the same per column; other numbers cost 3 to 6 times as much.
     hashing : {"collision_free", "independent"}, default="collision_free"
-        How count sketches assign input columns to buckets. "collision_free": no two to the same
-        one while there are enough of them, and such that also few entries of the tensor power
-        collide; of less error, and exact if D is at least d\ :sup:`p` (with coef0, (d + 1)\
-        :sup:`p`). "independent": 2-wise independent, as in the paper.
+        How count sketches assign input columns to buckets. "collision_free": no two columns share a
+        bucket while there are enough of them, and few entries of the tensor power collide. This has
+        less error, and is exact if D is at least d\ :sup:`p` (with coef0, (d + 1)\ :sup:`p`).
+        "independent": 2-wise independent, as in Pham & Pagh.
     random_state : int, RandomState, Generator or Stream, default=None
         The seed. An integer gives the same coefficients on every machine and in every release.
     n_threads : int, default=None
@@ -75,12 +75,12 @@ class TensorSketch(FeatureMap):
     where q\ :sub:`m` is the probability that entries of the tensor power collide whose indices
     differ in m places: 1/D for independent hashing. For collision-free hashing q\ :sub:`1`, of the
     largest term, is 0 up to d = D; q\ :sub:`2` is at most about (1 - D / d\ :sup:`2`) / D and the
-    others about 1/D. (Lemma 6 of Pham & Pagh states less than this for p > 1; see
+    others about 1/D. (Lemma 6 of Pham & Pagh states a smaller bound for p > 1; see
     ``docs/decisions/011-tensor-sketch.md``.) From about p = 5 on estimates have heavy tails.
 
-    Features are of the size of :math:`\sqrt{k(x, x)}`, and the products of p transforms that they
-    are made of are larger: where these leave the range of the dtype, features are infinite or NaN.
-    Scale the data, or set `gamma`, such that k(x, x) is of moderate size.
+    Features have the size of :math:`\sqrt{k(x, x)}`, but are computed from larger products of p
+    transforms. If these overflow, features are infinite or NaN. Scale the data, or set `gamma`, so
+    that k(x, x) is of moderate size.
 
     Examples
     --------

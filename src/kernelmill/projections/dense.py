@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kernelmill import _native
 from kernelmill.kernels import Gaussian, Kernel, Laplacian, RadialKernel
 from kernelmill.projections.layout import FeatureLayout
-from kernelmill.projections.sobol import MOST_DIMENSIONS, scrambled_sobol
+from kernelmill.projections.sobol import MOST_DIMENSIONS, sobol_points
 from kernelmill.random import Stream, normal_quantile
 from kernelmill.runtime.arrays import (
     blocks_of_rows,
@@ -114,7 +114,7 @@ class DenseProjection:
     def _qmc(self, start: int, stop: int) -> NDArray[np.float64]:
         """Scrambled Sobol points through the quantile functions of the coordinates."""
         stream = self.stream.substream("sobol")
-        points = scrambled_sobol(stream, stop - start, self.dim, start=start)
+        points = sobol_points(stream, stop - start, self.dim, start=start)
         if not self.kernel.radial:
             points -= 0.5
             tangents = np.empty_like(points)
@@ -141,7 +141,7 @@ class DenseProjection:
         _native.dense_pack(round_coefficients(self.frequencies(start, stop), dtype), packed)
         return packed
 
-    def packed(self, dtype: Any) -> NDArray[Any]:
+    def pack_matrix(self, dtype: Any) -> NDArray[Any]:
         """The matrix in the memory layout of the native code."""
         kind = np.dtype(dtype)
         if kind.char not in self._packed:
@@ -158,7 +158,7 @@ class DenseProjection:
     def prepare(self, dtype: Any) -> None:
         """Draw the matrix, if it is stored, for data of this dtype."""
         if self.stored:
-            self.packed(dtype)
+            self.pack_matrix(dtype)
         elif self.sampling == "iid":  # a custom kernel should fail now rather than later
             self.frequencies(self.n_frequencies - 1, self.n_frequencies)
 
@@ -175,7 +175,7 @@ class DenseProjection:
         for start in range(0, self.n_frequencies, step):
             stop = min(start + step, self.n_frequencies)
             kept = self.stored
-            packed = self.packed(out.dtype) if kept else self._pack(start, stop, out.dtype)
+            packed = self.pack_matrix(out.dtype) if kept else self._pack(start, stop, out.dtype)
             for rows, part in blocks_of_rows(X, out):
                 _native.dense(
                     native_rows(rows),

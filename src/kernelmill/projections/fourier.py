@@ -147,7 +147,7 @@ class FourierProjection:
             for block in range(factors.outer.shape[0]):
                 group, within = divmod(block, factors.blocks_per_group)
                 if within == 0:
-                    mixed = self._mixed(padded, factors, group)
+                    mixed = self._mix(padded, factors, group)
                 z = mixed
                 if factors.inner is not None:
                     z = cosine(mixed * factors.inner[block])
@@ -155,7 +155,7 @@ class FourierProjection:
                 kind, scale = layout.native_kind, layout.scale
                 _native.features(z, factors.outer[block], first, part, kind, scale, phases, threads)
 
-    def _mixed(self, padded: NDArray[Any], factors: _Factors, group: int) -> NDArray[Any]:
+    def _mix(self, padded: NDArray[Any], factors: _Factors, group: int) -> NDArray[Any]:
         signed = padded * factors.signs[group]
         forward = real_fourier if self.structure == "fft" else cosine
         return np.ascontiguousarray(forward(signed)[:, factors.permutation[group]])

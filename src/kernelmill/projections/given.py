@@ -35,7 +35,7 @@ class GivenFactors:
         return self.G.size
 
     @classmethod
-    def checked(
+    def from_arrays(
         cls, B: ArrayLike, permutation: ArrayLike, G: ArrayLike, S: ArrayLike
     ) -> GivenFactors:
         """The factors, if they fit together."""

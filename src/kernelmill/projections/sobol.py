@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from kernelmill.random import Stream
 
-__all__ = ["MOST_DIMENSIONS", "scrambled_sobol"]
+__all__ = ["MOST_DIMENSIONS", "sobol_points"]
 
 MOST_DIMENSIONS = 21201  # scipy's table of direction numbers (Joe & Kuo) ends here
 _BITS = 32
 
 
-def scrambled_sobol(stream: Stream, n: int, dim: int, *, start: int = 0) -> NDArray[np.float64]:
+def sobol_points(stream: Stream, n: int, dim: int, *, start: int = 0) -> NDArray[np.float64]:
     """Points number start, ..., start + n - 1 of a randomly scrambled Sobol sequence in (0, 1)^dim.
 
     Every point is uniform. The sequence comes from scipy; the scrambling, by random lower

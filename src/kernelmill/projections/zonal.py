@@ -13,7 +13,7 @@ from kernelmill import _native
 from kernelmill.runtime.arrays import round_coefficients
 from kernelmill.runtime.threads import resolve_threads
 
-__all__ = ["ZonalColumns", "ZonalTerms", "legendre_terms", "power_terms", "shared_columns"]
+__all__ = ["ZonalColumns", "ZonalTerms", "allocate_columns", "legendre_terms", "power_terms"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ def power_terms(
     )
 
 
-def shared_columns(
+def allocate_columns(
     shares: NDArray[np.float64], constant: NDArray[np.bool_], n_columns: int, uniform: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """How many columns each term gets, and what its estimate is to be divided by.
