@@ -31,7 +31,7 @@ def test_unscaled_columns(loss):
     assert fitted(loss, X, y).score(X, y) > 0.9
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1e-4, 1e4, 1e12])
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
 def test_features_of_any_size(loss, scale):
     """The polynomial kernel of data of any size: only the penalty, here none, could tell."""
     X, y = make_moons(1500, noise=0.1, random_state=0)
