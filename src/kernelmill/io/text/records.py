@@ -16,7 +16,6 @@ __all__ = [
     "COMMA_NUMBER_PATTERN",
     "DATE_PATTERN",
     "DECIMAL_COMMA_PATTERN",
-    "INTEGER_PATTERN",
     "MISSING_MARKERS",
     "NUMBER_PATTERN",
     "Record",
@@ -36,7 +35,6 @@ NUMBER_PATTERN = (
     r"^[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?"
     r"|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
 )
-INTEGER_PATTERN = r"^[+-]?[0-9]+$"
 # With a decimal comma, and points between groups of three digits.
 _GROUPED = r"[0-9]{1,3}(\.[0-9]{3})+"
 _EXPONENT = r"([eE][+-]?[0-9]+)?"

@@ -16,7 +16,6 @@ from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
     DATE_PATTERN,
     DECIMAL_COMMA_PATTERN,
-    INTEGER_PATTERN,
     MISSING_MARKERS,
     NUMBER_PATTERN,
     Record,
@@ -289,21 +288,29 @@ class TextSample:
 def inspect_columns(sample: Any, n_bytes: int, decimal: str | None) -> TextSample:
     """Inspect a record batch of categories; `decimal` is None if it has to be detected."""
     words = [column.dictionary for column in sample.columns]
-    decimals = ["" if decimal is not None else _find_decimal(each) for each in words]
-    points = decimal or (".," if "," in decimals else ".")
+    point = decimal or "."
+    numbers = [pc.match_substring_regex(each, _NUMBERS[point]) for each in words]
+    decimals = [""] * len(words)
+    if decimal is None:
+        decimals = [_find_decimal(*pair) for pair in zip(words, numbers, strict=True)]
     columns = []
-    for name, each, found in zip(sample.schema.names, words, decimals, strict=True):
-        kinds, doubts = {}, {}
-        for point in points:
-            kinds[point], doubts[point] = _detect_kind(name, each, point)
+    for name, each, found, own in zip(sample.schema.names, words, numbers, decimals, strict=True):
+        evidence = {point: _detect_kind(name, each, found)}
+        if "," in decimals:
+            found_with_commas = pc.match_substring_regex(each, COMMA_NUMBER_PATTERN)
+            evidence[","] = _detect_kind(name, each, found_with_commas)
+        kinds = {key: kind for key, (kind, _) in evidence.items()}
+        doubts = {key: doubt for key, (_, doubt) in evidence.items()}
         all_missing = len(each) == 0 and sample.num_rows > 0
-        columns.append(ColumnEvidence(name, found, kinds, doubts, all_missing))
+        columns.append(ColumnEvidence(name, own, kinds, doubts, all_missing))
     return TextSample(tuple(columns), sample.num_rows, n_bytes)
 
 
-def _detect_kind(name: str, words: Any, decimal: str) -> tuple[str, Message | None]:
-    """The kind of a column with these different values, and a note if that is doubtful."""
-    numbers = pc.match_substring_regex(words, _NUMBERS[decimal])
+def _detect_kind(name: str, words: Any, numbers: Any) -> tuple[str, Message | None]:
+    """The kind of a column, and a note if that is doubtful.
+
+    `words` are the different values, `numbers` is whether each of them is a number.
+    """
     n_numbers = _count(numbers)
     if _are_numbers(n_numbers, len(words)):  # also if all values are missing
         return "numeric", None
@@ -344,13 +351,11 @@ def _find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Message 
     return None
 
 
-def _find_decimal(words: Any) -> str:
+def _find_decimal(words: Any, numbers: Any) -> str:
     """The decimal point in a column of numbers; empty if there are none or only integers."""
-    if len(words) == _count(pc.match_substring_regex(words, INTEGER_PATTERN)):
-        return ""
-    if _are_numbers(_count(pc.match_substring_regex(words, NUMBER_PATTERN)), len(words)):
+    if _are_numbers(_count(numbers), len(words)):
         return "." if pc.any(pc.match_substring(words, ".")).as_py() else ""
     if pc.any(pc.match_substring_regex(words, DECIMAL_COMMA_PATTERN)).as_py():
-        numbers = _count(pc.match_substring_regex(words, COMMA_NUMBER_PATTERN))
-        return "," if _are_numbers(numbers, len(words)) else ""
+        n_numbers = _count(pc.match_substring_regex(words, COMMA_NUMBER_PATTERN))
+        return "," if _are_numbers(n_numbers, len(words)) else ""
     return ""
