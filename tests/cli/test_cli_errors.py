@@ -203,6 +203,7 @@ COMMAND = Command(
             """--drop 'm (kg)' --drop 'it'"'"'s' --drop '--x]'""",
         ),
         ({"drop": [3]}, "--drop 3"),
+        ({"drop": []}, "without --drop"),
         ({"drop": "kernel=x"}, "--drop kernel=x"),
         ({"map_options": {"degree": 3}}, "--map-option degree=3"),
         ({"delimiter": "\t"}, "--delimiter tab"),

@@ -84,7 +84,7 @@ def _render_setting(name: str, value: Any, command: click.Command | None) -> str
         return f"{shown}: {', '.join(map(str, _list_values(value)))}"
     if isinstance(parameter, click.Option) and parameter.is_flag and value:
         return shown
-    if value is None or value is False:
+    if value is None or value is False or value == []:
         return parameter.secondary_opts[0] if parameter.secondary_opts else f"without {shown}"
     # Types whose values are hard to type in a shell have a `spell` method.
     spell = getattr(parameter.type, "spell", str)
