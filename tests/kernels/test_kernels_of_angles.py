@@ -251,7 +251,7 @@ class TestNames:
     @pytest.mark.parametrize(
         ("wrong", "error", "message"),
         [
-            ("polynomal", ValueError, "did you mean 'polynomial'"),
+            ("polynomal", ValueError, "kernel='polynomial'"),
             ("rbf", ValueError, "shift-invariant kernel, for RandomFourier"),
             ("sigmoid", ValueError, r"one of 'exponential', .* got 'sigmoid'\."),
             (Polynomial, TypeError, r"write Polynomial\(\)"),

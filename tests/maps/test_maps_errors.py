@@ -52,9 +52,9 @@ OF_FASTFOOD = [
     ({"structure": "hadamar"}, ValueError, "structure must be one of .* got 'hadamar'"),
     ({"structure": None}, ValueError, "structure must be one of .* got None"),
     ({"blocks": "stratify"}, ValueError, "blocks must be one of .* got 'stratify'"),
-    ({"kernel": "laplacian"}, ValueError, "radial kernel.*Laplacian is not; use RandomFourier"),
-    ({"kernel": Laplacian()}, ValueError, "radial kernel.*Laplacian is not; use RandomFourier"),
-    ({"kernel": Spectrum(uniform_frequencies)}, ValueError, "Spectrum is not; use RandomFourier"),
+    ({"kernel": "laplacian"}, ValueError, "must be radial.*got Laplacian; use RandomFourier"),
+    ({"kernel": Laplacian()}, ValueError, "must be radial.*got Laplacian; use RandomFourier"),
+    ({"kernel": Spectrum(uniform_frequencies)}, ValueError, "got Spectrum; use RandomFourier"),
 ]
 OF_DENSE = [
     ({"sampling": "iidd"}, ValueError, "sampling must be one of .* got 'iidd'"),

@@ -160,7 +160,7 @@ def test_given_factors_leave_no_doubt_about_other_parameters():
 
 def test_hints_in_errors():
     for parameters, hint in [
-        ({"kernel": "Matern"}, "did you mean 'matern'"),
+        ({"kernel": "Matern"}, "kernel='matern'"),
         ({"gamma": "median"}, "length_scale='median'"),
         ({"gamma": "auto"}, r"gamma=1 / X.shape\[1\]"),
         ({"length_scale": np.ones(6)}, "divide the columns"),

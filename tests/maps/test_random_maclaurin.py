@@ -285,7 +285,7 @@ class TestRadius:
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"kernel": "polynomal"}, ValueError, "did you mean 'polynomial'"),
+        ({"kernel": "polynomal"}, ValueError, "kernel='polynomial'"),
         ({"kernel": [1.0, -1.0]}, ValueError, "not negative, got -1.0"),
         ({"kernel": 3}, TypeError, "kernel must be one of"),
         ({"degrees": "uniform"}, ValueError, "degrees must be one of 'proportional', 'geometric'"),

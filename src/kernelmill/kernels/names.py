@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels.ball_convolution import BallConvolution
 from kernelmill.kernels.base import Kernel
 from kernelmill.kernels.dot_product import DotProductKernel
@@ -56,9 +57,11 @@ def resolve(kernel: str | Kernel) -> Kernel:
     if isinstance(kernel, str):
         if kernel in _NAMED:
             return _NAMED[kernel]()
-        close = get_close_matches(kernel.lower(), _NAMED, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else "."
-        raise ValueError(f"kernel must be one of {names} or a Kernel, got {kernel!r}{hint}")
+        raise ArgumentError(
+            f"must be one of {names} or a Kernel, got {kernel!r}",
+            *_suggest_name(kernel, _NAMED),
+            parameter="kernel",
+        )
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
         raise TypeError(
             f"kernel must be an instance, got the class {kernel.__name__}; "
@@ -105,16 +108,12 @@ def resolve_dot_product(
     if isinstance(kernel, str):
         if kernel in _NAMED_DOT_PRODUCTS:
             return _NAMED_DOT_PRODUCTS[kernel]()
-        close = get_close_matches(kernel.lower(), _NAMED_DOT_PRODUCTS, n=1)
-        if close:
-            hint = f"; did you mean {close[0]!r}?"
-        elif kernel in _NAMED:
-            hint = f"; {_FOR_SHIFT_INVARIANT}."
-        else:
-            hint = "."
-        raise ValueError(
-            f"kernel must be one of {names}, a DotProductKernel or Maclaurin coefficients, got "
-            f"{kernel!r}{hint}"
+        why = f" ({_FOR_SHIFT_INVARIANT})" if kernel in _NAMED else ""
+        raise ArgumentError(
+            f"must be one of {names}, a DotProductKernel or Maclaurin coefficients, got "
+            f"{kernel!r}{why}",
+            *_suggest_name(kernel, _NAMED_DOT_PRODUCTS),
+            parameter="kernel",
         )
     if isinstance(kernel, type) and issubclass(kernel, DotProductKernel):
         raise TypeError(
@@ -135,3 +134,8 @@ def resolve_dot_product(
         f"kernel must be one of {names}, a DotProductKernel such as Polynomial(3, coef0=1.0) or "
         f"Maclaurin coefficients, got {kernel!r} ({type(kernel).__name__}){hint}."
     )
+
+
+def _suggest_name(given: str, names: Iterable[str]) -> list[Remedy]:
+    similar = get_close_matches(given.lower(), names, n=1)
+    return [Remedy("use the kernel with a similar name", kernel=name) for name in similar]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_choice, check_integer
+from kernelmill.errors import ArgumentError
 from kernelmill.kernels import Kernel, RadialKernel
 from kernelmill.maps.fields import FactorsKind
 from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap
@@ -227,9 +228,11 @@ class Fastfood(ShiftInvariantMap):
                         f"{getattr(self, name)!r}; it would have no effect."
                     )
         if not kernel.radial:
-            raise ValueError(
-                "Fastfood needs a radial kernel, a function of the Euclidean distance only, and "
-                f"{type(kernel).__name__} is not; use RandomFourier."
+            raise ArgumentError(
+                "must be radial (a function of the Euclidean distance) for Fastfood, got "
+                f"{type(kernel).__name__}",
+                "use RandomFourier (the feature map 'random_fourier')",
+                parameter="kernel",
             )
 
     def _resolve_length_scale(self, X: Any) -> float:
