@@ -24,8 +24,8 @@ __all__ = [
     "LONGEST_LINE",
     "IndexRange",
     "Numbering",
-    "Place",
     "SvmlightPass",
+    "TextSpan",
     "split_lines",
 ]
 
@@ -158,7 +158,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
-class Place:
+class TextSpan:
     """The position of a piece of text: its first byte, length and first line."""
 
     start: int
@@ -190,17 +190,17 @@ class SvmlightPass:
     piece_bytes: int
     dtype: Any
 
-    def pieces(self, buffers: Buffers | None = None) -> Iterator[tuple[Place, SvmlightRows]]:
+    def pieces(self, buffers: Buffers | None = None) -> Iterator[tuple[TextSpan, SvmlightRows]]:
         """Yield all rows, piece by piece; with `buffers`, they are valid until the next piece."""
         line = 1
         with open_stream(self.path) as stream:
             for start, length, text in split_lines(stream, self.piece_bytes, self.path):
-                place = Place(start, length, line)
+                place = TextSpan(start, length, line)
                 rows = self.parse(text, place, buffers)
                 line += rows.n_lines
                 yield place, rows
 
-    def parse(self, text: Any, place: Place, buffers: Buffers | None = None) -> SvmlightRows:
+    def parse(self, text: Any, place: TextSpan, buffers: Buffers | None = None) -> SvmlightRows:
         """Parse a piece of text; the byte order mark of some files is skipped."""
         if place.start == 0 and text[:3] == _BYTE_ORDER_MARK:
             text = text[3:]

@@ -22,7 +22,7 @@ from kernelmill.io.compression import (
 )
 from kernelmill.io.errors import TableError
 from kernelmill.io.libsvm.parser import Buffers, RowCollector, SvmlightRows
-from kernelmill.io.libsvm.reader import LARGEST_WIDTH, IndexRange, Numbering, Place, SvmlightPass
+from kernelmill.io.libsvm.reader import LARGEST_WIDTH, IndexRange, Numbering, SvmlightPass, TextSpan
 from kernelmill.io.table_file import TableFile, TableOptions
 
 __all__ = ["SvmlightFile", "read_svmlight"]
@@ -81,7 +81,7 @@ class SvmlightFile(TableFile):
 
     def configure(self, first: Self | None) -> None:
         """Forget the positions of blocks; the numbering of the indices does not depend on them."""
-        self._places: list[Place] = []  # of the pieces of text that have rows
+        self._places: list[TextSpan] = []  # of the pieces of text that have rows
 
     def _pass(self, zero_based: bool) -> SvmlightPass:
         size = min(self.options.block_bytes, _LARGEST_PIECE)
@@ -216,6 +216,6 @@ def _check_numbering(reading: SvmlightPass, seen: IndexRange) -> None:
             pass
 
 
-def _read_at(stream: IO[bytes], place: Place) -> bytes:
+def _read_at(stream: IO[bytes], place: TextSpan) -> bytes:
     stream.seek(place.start)
     return read_fully(stream, place.length)
