@@ -1,4 +1,4 @@
-"""What `import kernelmill` costs beside what it is built on."""
+"""The cost of `import kernelmill` compared with its dependencies."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What learners cost as rows get more: ten times the rows, ten times the time, the same memory."""
+"""Cost of learners by number of rows: ten times the rows, ten times the time, the same memory."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,7 +28,7 @@ def draw_rows(n: int, seed: int = 0) -> NDArray[np.float32]:
 
 
 def labels_of(X: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Tell rows apart by the largest of the first columns squared."""
+    """Return classes: the largest of the first columns squared."""
     return np.asarray(np.argmax(X[:, :CLASSES] ** 2, axis=1))
 
 

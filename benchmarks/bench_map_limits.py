@@ -29,7 +29,7 @@ def allocate_and_fill(shape: tuple[int, int]) -> NDArray[Any]:
 def writing() -> None:
     """Time Fastfood beside writing as many bytes of ones."""
     n = 2000
-    heading(f"Fastfood, {n} x 784 -> 8192, float32, beside writing the output: us a row")
+    heading(f"Fastfood, {n} x 784 -> 8192, float32, beside writing the output: us per row")
     print("threads  task                             us a row  / out.fill  / empty + fill")
     X = draw_rows(n, 784)
     out = np.empty((n, LAYOUT.n_columns), np.float32)
@@ -91,7 +91,7 @@ print(kilobytes("VmHWM") - before - Z.nbytes // 1024)
 
 
 def memory() -> None:
-    """Measure the peak of the resident memory in processes of their own (Linux)."""
+    """Measure the peak resident memory in separate processes (Linux)."""
     heading("memory of transform beyond its output, 20000 x 784 -> 4096, float32: MB (output 328)")
     for expression in (
         "Fastfood(n_components=4096, length_scale=28.0, random_state=0)",
@@ -111,7 +111,7 @@ def memory() -> None:
 
 def prototype() -> None:
     """Time the prototype with coefficients that Fastfood is given too."""
-    heading("Fastfood 784 -> 8192, float32, one thread, into a given output: us a row")
+    heading("Fastfood 784 -> 8192, float32, one thread, into a given output: us per row")
     library = prototypes.load()
     n, p, n_blocks = 1000, 1024, 4
     X = draw_rows(n, 784)

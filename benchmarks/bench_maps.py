@@ -29,7 +29,7 @@ def batch_size(d: int, n_columns: int) -> int:
 
 def against_rbf_sampler() -> None:
     """Time transform on all threads, with the allocation of its output."""
-    heading("transform, float32, all threads: us a row, and ratios to RBFSampler")
+    heading("transform, float32, all threads: us per row, and ratios to RBFSampler")
     print(
         "    d columns    rows  RBFSampler  RandomFourier  Fastfood"
         "  RBFSampler / RandomFourier  / Fastfood"
@@ -56,7 +56,7 @@ def against_rbf_sampler() -> None:
 
 def dtypes() -> None:
     """Time Fastfood in both dtypes."""
-    heading("Fastfood 784 -> 8192, all threads: us a row")
+    heading("Fastfood 784 -> 8192, all threads: us per row")
     n = 2000
     calls = {}
     for dtype in (np.float32, np.float64):
@@ -71,7 +71,7 @@ def dtypes() -> None:
 
 def crossover() -> None:
     """Find the dimension from which Fastfood is the faster map."""
-    heading("RandomFourier against Fastfood, 4096 columns, float32, all threads: us a row")
+    heading("RandomFourier against Fastfood, 4096 columns, float32, all threads: us per row")
     print("   d  RandomFourier  Fastfood  RandomFourier / Fastfood")
     ratios = {}
     for d in CROSSOVER_DIMENSIONS:
@@ -93,7 +93,7 @@ def crossover() -> None:
 
 def options() -> None:
     """Time what the parameters choose from."""
-    heading("784 -> 4096, float32, all threads: us a row, and ms to fit")
+    heading("784 -> 4096, float32, all threads: us per row, and ms to fit")
     X = draw_rows(OPTION_ROWS, 784)
     makers: dict[str, Callable[[], Any]] = {
         "Fastfood hadamard, stratified": partial(fastfood, X, 4096),
@@ -122,7 +122,7 @@ def options() -> None:
 
 def sparse() -> None:
     """Time CSR input against the same rows as a dense array."""
-    heading("784 -> 4096, float32, all threads, 10 % of X not zero: us a row")
+    heading("784 -> 4096, float32, all threads, 10 % of X not zero: us per row")
     print("                   dense      CSR  CSR / dense")
     X = draw_rows(OPTION_ROWS, 784)
     X *= np.random.default_rng(1).random(X.shape) < 0.1

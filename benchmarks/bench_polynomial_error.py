@@ -50,7 +50,7 @@ def of_map(make: Callable[..., Any]) -> Features:
 
 
 def figure_maps(degree: int, coef0: float) -> dict[str, Features]:
-    """Return what figure 1 compares, TS and RM, and what the paper does not have."""
+    """Return the maps of figure 1, TS and RM, and some that Pham & Pagh do not have."""
     kernel = Polynomial(degree, coef0=coef0)
     sketch = partial(TensorSketch, degree, coef0=coef0)
     maps: dict[str, Features] = {

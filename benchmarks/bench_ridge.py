@@ -105,7 +105,7 @@ def prepare_fit(n: int) -> Task:
 
 def memory(n: int) -> None:
     """Measure the memory of a fit beyond the data."""
-    heading("memory of fit beyond the data, in a process of its own")
+    heading("memory of fit beyond the data, in its own process")
     moments = 8 * FEATURES**2 / 1e6
     kept = 4 * n * FEATURES / 1e6
     measured = measured_apart(prepare_fit, n)

@@ -24,7 +24,7 @@ def copy_twice(x: NDArray[Any], s: NDArray[Any], c: NDArray[Any]) -> None:
 
 def main() -> None:
     """Time arrays in cache and in memory."""
-    heading("sincos, one thread: ns an element, and ratio to numpy.sin + numpy.cos")
+    heading("sincos, one thread: ns per element, and ratio to numpy.sin + numpy.cos")
     print("dtype    elements  largest  kernelmill   numpy  ratio  two copies")
     for dtype in (np.float32, np.float64):
         for count, largest in [(4096, 10.0), (4096, 1e5), (1 << 22, 10.0)]:

@@ -1,4 +1,4 @@
-"""How the cost of Tensor Sketch grows, and that of Random Maclaurin beside it."""
+"""Growth of the costs of Tensor Sketch and of Random Maclaurin."""
 
 from functools import partial
 from typing import Any
@@ -29,7 +29,7 @@ MOST_PRODUCTS = 1.2e10  # multiplications of Random Maclaurin in a call: about a
 
 def growth() -> None:
     """Time TensorSketch while one of the sizes varies."""
-    heading("TensorSketch, float32, all threads: us a row, and that / p (d + D log2 D) in ns")
+    heading("TensorSketch, float32, all threads: us per row, and that / p (d + D log2 D) in ns")
     parts, times = [], []  # of one factor of one row: d and D log2 D; ns
     for varied, values in VARIED.items():
         others = ", ".join(f"{name} = {USUAL[name]}" for name in USUAL if name != varied)
@@ -59,7 +59,7 @@ def print_fit(parts: NDArray[Any], times: NDArray[Any]) -> None:
     constants, _ = nnls(parts / times[:, np.newaxis], np.ones(len(times)))
     ratios = times / (parts @ constants)
     print(f"a row / p = {constants[0]:.4f} ns d + {constants[1]:.4f} ns D log2 D fits best:")
-    print(f"  what is measured is {ratios.min():.2f} to {ratios.max():.2f} of that")
+    print(f"  measured: {ratios.min():.2f} to {ratios.max():.2f} times that")
 
 
 def figure_maps(X: Any, n_columns: int) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def figure_2() -> None:
     TS is TensorSketch, RM RandomMaclaurin with geometric and proportional degrees; DPF,
     DotProductFastfood, is not in the paper.
     """
-    heading("(1 + <x, y>)^4, float32, all threads: us a row, as D grows")
+    heading("(1 + <x, y>)^4, float32, all threads: us per row, as D grows")
     small = time_figure([(123, D) for D in FIGURE_COLUMNS])
     large = time_figure([(780, D) for D in FIGURE_COLUMNS])
     print(f"d = 780 takes, of the time of d = 123, at D = {FIGURE_COLUMNS}:")
@@ -140,7 +140,7 @@ def figure_2() -> None:
     }.items():
         ratios = [more[name] / less[name] for less, more in zip(small, large, strict=True)]
         print(f"  {title:30s}", " ".join(f"{ratio:6.2f}x" for ratio in ratios))
-    heading("(1 + <x, y>)^4, float32, all threads: us a row, as d = D grows")
+    heading("(1 + <x, y>)^4, float32, all threads: us per row, as d = D grows")
     time_figure([(size, size) for size in FIGURE_SQUARES])
 
 

@@ -42,7 +42,7 @@ def peer(X: Any, degree: int, n_columns: int) -> Any:
 
 
 def print_ratio(task: str, ours: float, theirs: float, n: int, goal: str = "") -> None:
-    """Print microseconds a row of both, and how often ours goes into theirs."""
+    """Print microseconds per row of both, and their ratio."""
     print(
         f"{task:44s} {ours / n * 1e6:9.2f} {theirs / n * 1e6:12.2f} {theirs / ours:9.1f}x  {goal}"
     )
@@ -74,7 +74,7 @@ def against_polynomial_count_sketch() -> None:
         print_ratio(task, t["ours"], t["theirs"], len(X), goal)
         for name, seconds in (("out.fill(1)", t["fill"]), ("a new array of ones", t["new"])):
             us = seconds / len(X) * 1e6
-            print(f"  {name:42s} {us:9.2f} {'':12s} {t['ours'] / seconds:9.1f}x as long is ours")
+            print(f"  {name:42s} {us:9.2f} {'':12s} {t['ours'] / seconds:9.1f}x this time for ours")
         one = best_times({name: partial(made.transform, X[:1]) for name, made in maps.items()})
         print_ratio("  a single row", one["ours"], one["theirs"], 1)
 
@@ -83,7 +83,7 @@ def sparse() -> None:
     """Time CSR rows against the peer and against the same rows as a dense array."""
     X, source = adult_rows()
     X = X[:16000]
-    heading(f"TensorSketch of CSR rows, 123 -> 1024, p = 3, float32, {source}: us a row")
+    heading(f"TensorSketch of CSR rows, 123 -> 1024, p = 3, float32, {source}: us per row")
     print(f"{'task':44s} {'kernelmill':>9s} {'scikit-learn':>12s} {'ratio':>9s}")
     dense = X.toarray()
     ours, theirs = tensor_sketch(X, 3, 1024), peer(X, 3, 1024)
@@ -149,7 +149,7 @@ print(kilobytes("VmHWM") - before - Z.nbytes // 1024, Z.nbytes)
 
 
 def memory() -> None:
-    """Measure the peak of the resident memory in processes of their own (Linux)."""
+    """Measure the peak resident memory in separate processes (Linux)."""
     heading("memory of transform beyond its output, 5000 -> D, p = 4, float32 given: MB")
     print("map                        D  rows  output  beyond it")
     # Arrays that were freed before must not stay resident, to be used again.
@@ -193,7 +193,7 @@ class ClarksonWoodruff(BaseEstimator):  # type: ignore[misc] # scikit-learn is u
 
 def count_sketches() -> None:
     """Time random projections of degree 1."""
-    heading("CountSketch beside other sparse projections, float32 given, all threads: us a row")
+    heading("CountSketch beside other sparse projections, float32 given, all threads: us per row")
     print(
         "    d     D  rows of    kernelmill  clarkson_woodruff  SparseRandomProjection"
         "  out.fill     ratios"

@@ -1,4 +1,4 @@
-"""Tables in blocks beside pyarrow's own readers, and what encoding and prediction add to it."""
+"""Tables in blocks compared with pyarrow's readers, and the cost of encoding and prediction."""
 
 import gzip
 import tempfile

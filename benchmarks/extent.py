@@ -7,7 +7,7 @@ EXTENTS = ("short", "usual", "full")
 
 
 def at_least(extent: str) -> bool:
-    """Tell whether as much as this was asked for; "usual" is what is run if nothing is said."""
+    """Whether $KERNELMILL_BENCH asks for at least this extent; the default is "usual"."""
     asked = os.environ.get("KERNELMILL_BENCH", "usual")
     if asked not in EXTENTS:
         sys.exit(f"KERNELMILL_BENCH must be one of {', '.join(EXTENTS)}, got {asked!r}.")
@@ -15,5 +15,5 @@ def at_least(extent: str) -> bool:
 
 
 def load() -> str:
-    """Return the load of the machine: times taken while others work say less."""
+    """Return the load of the machine: times measured on a busy machine are less reliable."""
     return f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} CPUs"

@@ -1,4 +1,4 @@
-"""Work in a process of its own: its result, its time and its memory beyond the data."""
+"""Result, time and memory beyond the data of work in its own process."""
 
 import json
 import subprocess
@@ -56,7 +56,7 @@ def answer() -> None:
     """Do what `measured_apart` asks for, in its process."""
     module, name, arguments = sys.argv[1:]
     task: Task = getattr(import_module(module), name)(*json.loads(arguments))
-    # Loading may have peaked above the data; where that cannot be forgotten the figure is a bound.
+    # Loading may have peaked above the data; if the peak cannot be reset, the result is a bound.
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     before = _kilobytes("VmRSS")

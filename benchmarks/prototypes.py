@@ -21,7 +21,7 @@ def load() -> ctypes.CDLL | None:
     default = Path(__file__).parents[2] / "shared" / "prototypes"
     source = Path(os.environ.get("KERNELMILL_PROTOTYPES", default)) / "fastfood_lanes.cpp"
     if not source.exists():
-        print("(no prototypes found: set KERNELMILL_PROTOTYPES to compare with them)")
+        print("(prototypes not available: set KERNELMILL_PROTOTYPES to compare with them)")
         return None
     library = Path(tempfile.mkdtemp()) / "prototypes.so"
     flags = ["-O3", "-march=native", "-ffast-math", "-std=c++17", "-shared", "-fPIC", "-w"]

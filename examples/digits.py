@@ -1,7 +1,7 @@
-"""From a linear model to a kernel machine, by one line in a pipeline.
+"""From a linear model to a kernel machine by one line in a pipeline.
 
-Handwritten digits that ship with scikit-learn; a linear model, the same on random features, and the
-exact kernel machine. Then what the features cost beside scikit-learn's own.
+Compares a linear model, the same model on random features, and the exact kernel machine on the
+handwritten digits of scikit-learn. Then compares the speed of the features with scikit-learn's.
 
     python examples/digits.py
 """
@@ -60,7 +60,9 @@ def compare_models() -> None:
     machine = KernelClassifier(features, loss="squared_hinge", random_state=0)
     show("KernelClassifier, features not stored", "passthrough", machine)
     show("exact kernel SVM", "passthrough", SVC(gamma=GAMMA, C=10))
-    print("\nWith a thousand rows the exact machine is quick; its cost grows with their square.")
+    print(
+        "\nWith a thousand rows the exact kernel machine is fast; its cost grows with their square."
+    )
 
 
 def compare_speed() -> None:

@@ -2,7 +2,8 @@
 
 Fastfood (Le, Sarlós & Smola 2013) approximates the Gaussian kernel by an inner product of random
 features cos(Vx), sin(Vx), where V = S H G P H B / (sigma sqrt d) is a product of diagonal matrices,
-a permutation and Walsh-Hadamard transforms: O(D log d) a row, and nothing to store but a seed.
+a permutation and Walsh-Hadamard transforms: O(D log d) operations per row, and only a seed to
+store.
 
     python examples/fastfood_by_hand.py
 """
@@ -31,7 +32,7 @@ def fastfood(x: NDArray[Any], n_blocks: int, sigma: float, stream: Stream) -> ND
     d = x.shape[1]
     angles = np.empty((len(x), n_blocks, d), x.dtype)
     for block in range(n_blocks):
-        part = stream.substream("block", block)  # never depends on how many blocks there are
+        part = stream.substream("block", block)  # does not depend on the number of blocks
         b = part.signs(d, dtype=x.dtype)
         g = part.normals(d)
         lengths = part.chis(d, df=d)
@@ -78,7 +79,7 @@ def handwritten_digits() -> None:
 
 
 def parts() -> None:
-    """Show the parts on their own, each checked against the plain way of doing it."""
+    """Time each part, and check it against a plain implementation."""
     threads = kernelmill.get_num_threads()
     print(f"\nThe parts (instruction set {runtime.get_isa()}, {threads} threads)\n")
     x = np.random.default_rng(0).standard_normal((1000, 1024)).astype(np.float32)

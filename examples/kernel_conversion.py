@@ -1,10 +1,10 @@
-"""What feature maps keep of the data: estimates of one kernel turned into those of another.
+"""Estimates of one kernel, converted to those of another.
 
 Lengths turn inner products into distances and back, and so the polynomial kernel into the Gaussian.
-Features of the polynomial kernel hold the lengths of the points; those of the Gaussian kernel do
-not, and have to be told. After Sivertsen's Figures 4.8 and D.1 (2014): 16 columns, degree 2,
-length scale 2, points uniform on the unit cube. Prints mean relative errors and plots estimates
-against exact values.
+Features of the polynomial kernel contain the lengths of the points; those of the Gaussian kernel do
+not, so the lengths have to be supplied. After Sivertsen's Figures 4.8 and D.1 (2014): 16 columns,
+degree 2, length scale 2, points uniform on the unit cube. Prints mean relative errors and plots
+estimates against exact values.
 
     python examples/kernel_conversion.py [kernel_conversion.png]
 """
@@ -35,7 +35,7 @@ def estimates() -> list[Row]:
     lengths = (x**2).sum(axis=1)
     mean_length = np.full(N_POINTS, lengths.mean())
     gaussian, polynomial = Gaussian(), Polynomial(2)
-    # As in the thesis; collision-free hashing would be exact, with 16**2 < N_COMPONENTS.
+    # As in Sivertsen (2014); collision-free hashing would be exact, with 16**2 < N_COMPONENTS.
     sketch = TensorSketch(2, n_components=N_COMPONENTS, hashing="independent", random_state=0)
     fastfood = Fastfood(n_components=N_COMPONENTS, length_scale=LENGTH_SCALE, random_state=0)
     z = sketch.fit_transform(x)

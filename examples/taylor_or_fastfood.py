@@ -1,8 +1,8 @@
 """Errors of TaylorSketch and of Fastfood, for the Gaussian kernel at many length scales.
 
 Both maps with 1024 columns, on normal data in 5, 20 and 100 dimensions and on scikit-learn's
-digits. What decides is R, the typical distance of the data from their mean in length scales. Prints
-the errors, which takes half a minute, and draws them:
+digits. The errors depend on R, the typical distance of the data from their mean in length scales.
+Prints the errors, which takes half a minute, and plots them:
 
     python examples/taylor_or_fastfood.py [plot.svg]
 """
@@ -24,7 +24,7 @@ SEEDS = range(5)
 
 
 def data_sets() -> dict[str, NDArray[np.float64]]:
-    """Rows to try the maps on."""
+    """The data sets."""
     rng = np.random.default_rng(0)
     sets = {f"normal, d = {dim}": rng.standard_normal((N_ROWS, dim)) for dim in (5, 20, 100)}
     digits = load_digits().data[rng.permutation(1797)[:N_ROWS]]

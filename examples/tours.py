@@ -1,10 +1,11 @@
 """Learn from permutations: the length of round trips, from examples of trips and their lengths.
 
 A trip visits each of nine cities once and returns; the model sees orders of cities and lengths, but
-no map. The length is a sum over pairs of neighbours on the trip, a polynomial of degree 2 in the
-permutation matrix. A linear model learns nothing, since no city makes trips longer by standing at
-this place or that; features of degree 2 are just what is needed. Such polynomials are a space of
-1578 dimensions, so that about as many columns, and more trips than that, explain everything.
+not the coordinates of the cities. The length is a sum over pairs of neighbours on the trip, a
+polynomial of degree 2 in the permutation matrix. A linear model learns nothing, since the position
+of a single city does not determine the length; features of degree 2 are needed. These polynomials
+form a space of 1578 dimensions, so that about that many columns, and more trips than that, predict
+the length exactly.
 
     python examples/tours.py
 """

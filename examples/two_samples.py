@@ -1,8 +1,8 @@
-"""Two-sample tests: how often differences are found, and what that costs.
+"""Two-sample tests: power and cost.
 
 Compares `two_sample_test` with the exact maximum mean discrepancy of the Gaussian kernel, whose
 permutation test takes memory and time quadratic in the number of rows. Prints power and times,
-which takes some minutes, and draws them:
+which takes some minutes, and plots them:
 
     python examples/two_samples.py [plot.svg]
 """
@@ -68,7 +68,7 @@ def exact_p_value(X: Rows, Y: Rows, length_scale: float, rng: np.random.Generato
 
 
 def power(draw: Callable[..., Rows], effect: float) -> list[float]:
-    """How often each test finds the difference: exact, 2048 features, 128 features."""
+    """The power of each test: exact, 2048 features, 128 features."""
     rng = np.random.default_rng(0)
     found = np.zeros(3)
     for seed in range(N_TESTS):
@@ -87,7 +87,7 @@ def power(draw: Callable[..., Rows], effect: float) -> list[float]:
 
 
 def seconds(n_rows: int) -> tuple[float, float]:
-    """Times of the exact test (NaN if that is too large) and of the test on 2048 features."""
+    """Times of the exact test (NaN if it would take too long) and of the test on 2048 features."""
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(2, n_rows // 2, DIM))
     two_sample_test(X[:100], Y[:100], random_state=0)  # threads and coefficients are ready

@@ -1,9 +1,8 @@
-"""GridSearchCV over `feature_map__length_scale`: the one parameter that must be right.
+"""GridSearchCV over `feature_map__length_scale`, the most important parameter.
 
-Handwritten digits. Too short a length scale, and each image is like no other; too long, and the
-model is nearly linear. In between the errors differ little, and which length scale is the best of
-all is a matter of a few images. The parameter has the same name in a Pipeline and in a
-KernelClassifier.
+Handwritten digits. With a length scale that is too short, each image is unlike all others; with one
+that is too long, the model is nearly linear. In between the errors differ by a few images. The
+parameter has the same name in a Pipeline and in a KernelClassifier.
 
     python examples/pipelines/grid_search.py        # 1797 images; or give a smaller number
 """
@@ -43,7 +42,7 @@ def pipeline(n_components: int) -> Pipeline:
 
 
 def exact_search() -> GridSearchCV:
-    """The same search for the kernel SVM, in its own parameter."""
+    """The same search for the kernel SVM, over `gamma`."""
     gammas = [1 / (2 * scale**2) for scale in LENGTH_SCALES]
     return GridSearchCV(SVC(C=10), {"gamma": gammas}, cv=FOLDS)
 

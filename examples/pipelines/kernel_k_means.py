@@ -1,9 +1,9 @@
 """MiniBatchKMeans on a tensor sketch: kernel k-means without the n x n matrix.
 
-Signals that come with either sign: each point is one of five waves, times a random amplitude that
-may be negative, plus noise; points of a wave lie along a line through the origin. k-means cuts
-the lines in two, even if all rows are scaled to length 1. To the kernel <x, y>², x and -x are the
-same, and kernel k-means finds the waves. Pham & Pagh (2013) name clustering by tensor sketches as
+Signals of unknown sign: each point is one of five waves, times a random amplitude that may be
+negative, plus noise; points of a wave lie along a line through the origin. k-means cuts the lines
+in two, even if all rows are scaled to length 1. The kernel <x, y>² does not distinguish x from -x,
+and kernel k-means finds the waves. Pham & Pagh (2013) mention clustering by tensor sketches as
 future work; Chitta, Jin & Jain (2012) do it with random Fourier features.
 
     python examples/pipelines/kernel_k_means.py        # 4000 rows; or give another number

@@ -1,7 +1,7 @@
-"""PCA on random features: kernel PCA, and for rows it has never seen too.
+"""PCA on random features: kernel PCA, which also transforms new rows.
 
 Three noisy rings. Their principal components are just the rings again; those of the features of a
-Gaussian kernel (Schölkopf, Smola & Müller 1998) lay the rings apart. PCA centers the features as
+Gaussian kernel (Schölkopf, Smola & Müller 1998) separate the rings. PCA centers the features as
 KernelPCA centers the kernel, so that both find the same components: one for the radius, then two
 for the direction, which are determined up to a rotation.
 

@@ -1,8 +1,8 @@
-"""LinearSVC on random features: the regions of a kernel SVM at the price of a linear one.
+"""LinearSVC on random features: the regions of a kernel SVM at the cost of a linear SVM.
 
-Two noisy spirals. A linear model cannot tell them apart; LIBLINEAR on random features of the
-Gaussian kernel draws the regions that the exact kernel SVM draws, and its cost grows with the
-number of rows, not with their square.
+Two noisy spirals. A linear model cannot separate them; LIBLINEAR on random features of the
+Gaussian kernel finds the regions of the exact kernel SVM, and its cost is linear in the number of
+rows, not quadratic.
 
     python examples/pipelines/linear_svc.py        # 20000 rows; or give another number
 """

@@ -1,7 +1,7 @@
-"""LogisticRegression on random features: probabilities that are not straight.
+"""LogisticRegression on random features: nonlinear probabilities.
 
-Labels are drawn from known probabilities, a wavy function of two columns, so that models can be
-judged by the probabilities themselves. Exact kernel logistic regression for comparison:
+Labels are drawn from known probabilities, a wavy function of two columns, so that predicted
+probabilities can be compared with the true ones. Exact kernel logistic regression for comparison:
 scikit-learn's Nystroem with all rows has inner products equal to the kernel, at a cost of n³.
 
     python examples/pipelines/logistic_regression.py        # 1500 rows; or give another number

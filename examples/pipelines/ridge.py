@@ -2,7 +2,7 @@
 
 Friedman's function of ten columns, five of which do not matter (Friedman 1991). The linear model
 misses the bends, and its residuals show them; ridge regression on Fastfood features does not, and
-comes the closer to kernel ridge regression the more features it has.
+approaches kernel ridge regression with more features.
 
     python examples/pipelines/ridge.py        # 4000 rows; or give another number
 """

@@ -3,26 +3,26 @@
 Contents
 --------
 fit_table, compare_table, load, TableModel
-    From a file to a model, and from a model file to predictions.
+    From a data file to a model, and from a model file to predictions.
 KernelClassifier, KernelRegressor
-    Kernel machines in blocks of rows: support vector machines, logistic regression, ridge
-    regression and Gaussian processes on features that are never stored.
+    Support vector machines, logistic regression, ridge regression and Gaussian processes on
+    features that are computed in blocks and never stored.
 two_sample_test
-    Do two samples come from one distribution?
+    Test whether two samples come from the same distribution.
 Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
 TaylorSketch, GaussianTemplates
-    Features of the Gaussian kernel by its Taylor series, and positive, local ones.
+    Feature maps of the Gaussian kernel: by its Taylor series, and positive, local features.
 TensorSketch, RandomMaclaurin, CountSketch, DotProductFastfood
     Feature maps of kernels of the inner product; the last one also of kernels of angles.
 PermutationEncoder
-    Permutations as vectors for them.
+    Encoding of permutations as vectors for these maps.
 kernels
     The kernels, with their exact values and spectral measures.
 fwht
     Fast Walsh-Hadamard transform.
 transforms
-    That, circular convolution (`circular_convolve`), and sine and cosine together (`sincos`).
+    `fwht`, circular convolution (`circular_convolve`), sine and cosine together (`sincos`).
 random
     Counter-based random streams (`Stream`), the same on every machine.
 get_num_threads, set_num_threads, runtime
@@ -89,7 +89,7 @@ __all__ = [
     "workflows",
 ]
 
-_HOMES = {
+_PACKAGE_OF = {
     "KernelClassifier": "learners",
     "KernelRegressor": "learners",
     "TableModel": "workflows",
@@ -98,18 +98,18 @@ _HOMES = {
     "load": "workflows",
     "two_sample_test": "stats",
 }
-_ROOMS = ("io", "learners", "maps", "report", "stats", "workflows")
+_LAZY_PACKAGES = ("io", "learners", "maps", "report", "stats", "workflows")
 
 _apply_environment()
 
 
 def __getattr__(name: str) -> Any:
-    # Maps and what is above them import scikit-learn, which takes a second: not before somebody
-    # wants one. All names that do not come from the imports above are theirs.
-    if name in _ROOMS:
+    # Maps and the layers above import scikit-learn, which takes a second, so they are imported on
+    # first use. All names that the imports above do not define are theirs.
+    if name in _LAZY_PACKAGES:
         return import_module(f"kernelmill.{name}")
     if name in __all__:
-        return getattr(import_module(f"kernelmill.{_HOMES.get(name, 'maps')}"), name)
+        return getattr(import_module(f"kernelmill.{_PACKAGE_OF.get(name, 'maps')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
