@@ -1,4 +1,4 @@
-"""The table of kernels: every law is tested on every one of them."""
+"""The table of kernels: every property is tested on each of them."""
 
 import numpy as np
 import pytest

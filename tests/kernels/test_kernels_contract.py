@@ -1,4 +1,4 @@
-"""What kernels are as objects, the length scales they name, and the errors they raise."""
+"""Kernels as objects: equality, copies, named length scales and errors."""
 
 import copy
 import pickle
@@ -65,10 +65,10 @@ def test_parameters_make_the_difference():
 
 def test_arrays_given_are_copied():
     radii, frequencies = np.ones(3), np.ones((3, 2))
-    own, spectrum = Radial(radii), Spectrum(frequencies)
+    custom, spectrum = Radial(radii), Spectrum(frequencies)
     radii[:] = 7
     frequencies[:] = 7
-    assert own == Radial(np.ones(3))
+    assert custom == Radial(np.ones(3))
     assert spectrum == Spectrum(np.ones((3, 2)))
     spectrum.frequencies(STREAM, 3, 2)[:] = 7
     assert spectrum == Spectrum(np.ones((3, 2)))

@@ -240,7 +240,7 @@ class TestZonal:
                 spherical_expansion(Zonal(np.exp, maclaurin=wrong), 3)
 
 
-def test_refusals():
+def test_errors():
     for call in (
         lambda: spherical_expansion(Polynomial(), 1),
         lambda: legendre_recurrence(1, 3),

@@ -1,4 +1,4 @@
-"""Kernels of inner products and angles: values, series, and what they are as objects."""
+"""Kernels of inner products and angles: values, series, equality and errors."""
 
 import copy
 import math
@@ -99,7 +99,7 @@ class TestAll:
         small = X.astype(np.float32)
         np.testing.assert_array_equal(kernel(small), kernel(small.astype(np.float64)))
 
-    def test_refuses_what_are_no_points(self, kernel):
+    def test_invalid_points(self, kernel):
         with pytest.raises(ValueError, match="same number of columns, got 3 and 4"):
             kernel(np.zeros((2, 3)), np.zeros((2, 4)))
         with pytest.raises(ValueError, match="X must hold finite numbers, got NaN"):
@@ -194,17 +194,17 @@ class TestMaclaurin:
 
     def test_coefficients_too_small_for_floats_are_noticed(self):
         """1 / n! is 0 as a float from n = 178 on, long before terms at t = 300 start to fall."""
-        own = Maclaurin(lambda n: math.exp(-math.lgamma(n + 1)))
-        assert own.value(60.0) == pytest.approx(np.exp(60.0), rel=1e-11)
+        custom = Maclaurin(lambda n: math.exp(-math.lgamma(n + 1)))
+        assert custom.value(60.0) == pytest.approx(np.exp(60.0), rel=1e-11)
         with pytest.raises(ValueError, match="must converge"):
-            own.value(300.0)
+            custom.value(300.0)
 
     @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf, "one", None, 1j])
     def test_functions_are_checked(self, wrong):
-        own = Maclaurin(lambda n: wrong if n == 3 else 1.0)
-        assert own.coefficients(3).tolist() == [1, 1, 1]
+        custom = Maclaurin(lambda n: wrong if n == 3 else 1.0)
+        assert custom.coefficients(3).tolist() == [1, 1, 1]
         with pytest.raises(ValueError, match=r"not negative, got .* for n = 3"):
-            own.coefficients(4)
+            custom.coefficients(4)
 
     @pytest.mark.parametrize(
         ("wrong", "error", "message"),
@@ -226,11 +226,11 @@ class TestMaclaurin:
 
     def test_arrays_are_copied_and_trimmed(self):
         array = np.array([1.0, 2.0, 0.0])
-        own = Maclaurin(array)
+        custom = Maclaurin(array)
         array[:] = 7
-        assert own == Maclaurin([1, 2])
-        assert own.degree == 1
-        assert repr(own) == "Maclaurin([1.0, 2.0], value=None)"
+        assert custom == Maclaurin([1, 2])
+        assert custom.degree == 1
+        assert repr(custom) == "Maclaurin([1.0, 2.0], value=None)"
         assert repr(Maclaurin(np.ones(20))) == "Maclaurin(<20 coefficients>, value=None)"
 
     def test_values_are_checked(self):
@@ -263,7 +263,7 @@ class TestNames:
             ([-1.0], ValueError, "coefficients must be finite and not negative"),
         ],
     )
-    def test_refusals(self, wrong, error, message):
+    def test_errors(self, wrong, error, message):
         with pytest.raises(error, match=message):
             resolve_dot_product(wrong)
 

@@ -1,4 +1,4 @@
-"""Exact values: laws of all kernels, peers in scikit-learn, and mpmath in hard cases."""
+"""Exact values: properties of all kernels, scikit-learn as a reference, mpmath in hard cases."""
 
 import mpmath
 import numpy as np
@@ -78,9 +78,9 @@ def test_blocks_of_rows_make_no_difference(monkeypatch):
     expected = Laplacian()(X)
     monkeypatch.setattr("kernelmill.kernels.points._BLOCK", 20)
     np.testing.assert_array_equal(Laplacian()(scipy.sparse.csr_array(X)), expected)
-    own = Spectrum(lambda s, n, d: s.cauchys((n, d)), value=lambda u: np.exp(-np.abs(u).sum(-1)))
+    custom = Spectrum(lambda s, n, d: s.cauchys((n, d)), value=lambda u: np.exp(-np.abs(u).sum(-1)))
     monkeypatch.setattr("kernelmill.kernels.custom_spectrum._BLOCK", 30)
-    np.testing.assert_allclose(own(X), expected, rtol=1e-14)
+    np.testing.assert_allclose(custom(X), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, bool, ">f8"])

@@ -1,4 +1,4 @@
-"""Data and parameters at the ends of what the maps of dot-product kernels take."""
+"""Maps of dot-product kernels with extreme data and parameters."""
 
 import pickle
 

@@ -141,7 +141,7 @@ def test_spread_of_least_variance(dim, length_scale):
         {"weighting": lambda stream, n, dim: stream.uniforms(n), "proper": False},
         {},
     ],
-    ids=["gaussian", "student", "cauchy", "own", "proper"],
+    ids=["gaussian", "student", "cauchy", "custom", "proper"],
 )
 @pytest.mark.parametrize("dim", [1, 5, 64])
 def test_columns_are_templates_around_centres(dim, options):

@@ -1,4 +1,4 @@
-"""The length scale: given as such or as gamma, or taken from the data."""
+"""The length scale: given directly or as gamma, or computed from the data."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A row has the same features, to the last bit, in whatever company and form it comes."""
+"""The features of a row are the same bits in any batch and any format."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ class TestBatches:
             same_bits(fitted.transform(form[:5]), expected[:5])
             np.testing.assert_array_equal(form, before)
 
-    def test_the_batch_that_was_fitted_does_not_matter(
+    def test_features_do_not_depend_on_the_fitted_batch(
         self, feature_map, fix_scale, points, same_bits, dim, n_components, dtype
     ):
         X = points(40, dim, dtype)
@@ -73,7 +73,7 @@ class TestBatches:
 
 
 def sparse_points(n_rows, dim, dtype):
-    """Dense rows, most of whose entries are 0, some rows wholly."""
+    """Dense rows with mostly zero entries; some rows are all zero."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((n_rows, dim)).astype(dtype)
     X[rng.uniform(size=X.shape) < 0.7] = 0

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of estimators, those of check_estimator and those it leaves out."""
+"""scikit-learn's estimator checks: those of check_estimator and some that it leaves out."""
 
 import pytest
 from sklearn.base import clone
@@ -67,7 +67,7 @@ def test_check_estimator(estimator, check):
 
 
 # Some versions of scikit-learn lack some of these. Four of them fit a data frame and transform an
-# array, or the other way around, at which scikit-learn warns as it should.
+# array, or the other way around; scikit-learn warns about both.
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 @pytest.mark.filterwarnings("ignore:X has feature names, but:UserWarning")
 @pytest.mark.parametrize("name", [n for n in FURTHER if hasattr(estimator_checks, n)])

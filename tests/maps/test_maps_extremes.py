@@ -1,4 +1,4 @@
-"""At the edge: data and parameters that are legal and strange, and ways to spoil a map."""
+"""Edge cases: unusual but valid data and parameters, and attempts to corrupt a map."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ X = RNG.standard_normal((40, 6))
 
 
 @pytest.mark.parametrize("kernel", [BallConvolution(2), Radial([1.0, 2.0])], ids=repr)
-def test_sorf_refuses_few_columns_where_signs_may_cancel(kernel):
+def test_sorf_rejects_few_columns_where_signs_may_cancel(kernel):
     with pytest.raises(ValueError, match=r"only from 16 columns on, got 3.*hadamard"):
         Fastfood(kernel, structure="sorf").fit(X[:, :3])
     wide = RNG.standard_normal((5, 16))

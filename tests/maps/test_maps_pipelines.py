@@ -1,4 +1,4 @@
-"""The maps where people use them: in pipelines, searches and unions."""
+"""Maps in scikit-learn pipelines, searches and unions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Maps at work: memory, few rows, threads, forks, interrupts."""
+"""Maps at run time: memory, few rows, threads, forks, interrupts."""
 
 import multiprocessing
 import os
@@ -34,7 +34,7 @@ def run(code, *arguments):
     return result.stdout.split()
 
 
-def test_peak_memory_is_the_output_and_a_little():
+def test_peak_memory_is_little_more_than_the_output():
     code = """
         import sys
         import numpy as np
@@ -70,9 +70,9 @@ def test_peak_memory_is_the_output_and_a_little():
 
 
 class TestFewRows:
-    """Up to 16 rows go around scikit-learn's checks."""
+    """Up to 16 rows bypass scikit-learn's checks."""
 
-    def test_same_as_the_long_way(self, feature_map, points, same_bits, monkeypatch):
+    def test_same_as_with_all_checks(self, feature_map, points, same_bits, monkeypatch):
         X = points(16, 5)
         feature_map.fit(points(30, 5))
         short = [feature_map.transform(X[:n].astype(t)) for n in (1, 16) for t in ("f4", "f8")]
@@ -82,7 +82,7 @@ class TestFewRows:
             same_bits(first, second)
 
     @pytest.mark.parametrize("make", [RandomFourier, Fastfood])
-    def test_refusals_are_the_same(self, make, monkeypatch):
+    def test_errors_are_the_same(self, make, monkeypatch):
         fitted = make().fit(np.eye(5))
         bad = [np.full((1, 5), np.nan), np.full((1, 5), -np.inf), np.ones((1, 4)), np.ones(5)]
         bad += [np.ones((1, 6), np.float32), np.empty((0, 5)), np.ones((1, 1, 5))]
@@ -110,7 +110,7 @@ class TestFewRows:
             fitted.transform(frame[["b", "a", "c"]])
 
     @pytest.mark.parametrize("make", [RandomFourier, Fastfood])
-    def test_subclasses_of_arrays_go_the_long_way(self, make):
+    def test_subclasses_of_arrays_are_checked(self, make):
         fitted = make().fit(np.eye(3))
         with pytest.raises(TypeError, match="mask would be lost"):
             fitted.transform(np.ma.masked_array([[1.0, np.nan, 2.0]]))

@@ -1,6 +1,6 @@
 """Parameters, seeds, copies and saved maps.
 
-The digests below are a promise: a saved map is its seed, and no release may change what it draws.
+No release may change the digests below: a saved map stores its seed and draws again.
 ``python tests/maps/test_maps_state.py`` prints the table again.
 """
 
@@ -144,7 +144,7 @@ class TestSeeds:
             first, second = (Fastfood(random_state=state).fit_transform(X) for _ in range(2))
             assert not np.allclose(first, second)
 
-    def test_none_is_governed_by_numpy(self, feature_map, points, same_bits):
+    def test_none_uses_the_global_state_of_numpy(self, feature_map, points, same_bits):
         X = points(4, 5)
         feature_map.set_params(random_state=None)
         state = np.random.get_state()  # what is tested is NumPy's global state

@@ -140,7 +140,7 @@ def test_fastfood_is_unbiased(kernel, blocks):
 def test_random_fourier_is_unbiased(kernel, sampling):
     """Groups of so many frequencies that they end with an orthogonal matrix."""
     if sampling == "orthogonal" and not kernel.radial:
-        pytest.skip("refused for kernels that are not radial")
+        pytest.skip("rejected for kernels that are not radial")
 
     def make(dim):
         return RandomFourier(

@@ -1,4 +1,4 @@
-"""Permutations as vectors: what inner products mean, what comes back, what is refused."""
+"""Permutations as vectors: inner products, inverse transforms and errors."""
 
 import pickle
 from functools import partial
@@ -74,7 +74,7 @@ def test_kernels_do_not_depend_on_the_numbers_of_the_items(encoder):
     renamed = other_number[X]
     before = gram(encoder, X + encoder.first)
     np.testing.assert_allclose(gram(encoder, renamed + encoder.first), before, atol=1e-6)
-    # It is no matter of course: renaming the items of one side changes the kernel.
+    # This is not trivial: renaming the items of one side changes the kernel.
     one_side = gram(encoder, X + encoder.first, renamed + encoder.first)
     assert np.abs(one_side - before).max() > 0.1
 
@@ -86,7 +86,7 @@ def test_only_matrix_forgets_the_order_of_places():
         assert np.allclose(before, after) == invariant
 
 
-def test_rows_have_the_length_they_should(encoder):
+def test_rows_have_the_documented_length(encoder):
     X = orders(5, 6, encoder.first)
     length = 1 if encoder.normalize else {"matrix": 6, "pairs": 15}[encoder.encoding]
     np.testing.assert_allclose(np.diag(gram(encoder, X)), length, rtol=1e-6)
@@ -301,7 +301,7 @@ def test_works_in_pipelines_and_pickles(encoder):
     assert model.score(new, np.argmin(new, axis=1)) > 0.999
 
 
-# Most of scikit-learn's checks feed numbers of their own making, which are no permutations. They
+# Most of scikit-learn's checks use arbitrary numbers, which are not permutations. They
 # must fail for this reason and no other; and all must pass on the order of such numbers.
 
 NOT_PERMUTATIONS = {

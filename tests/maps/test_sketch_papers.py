@@ -1,4 +1,4 @@
-"""Experiments of the papers on Tensor Sketch: who is below whom, and a table of errors.
+"""Experiments of the papers on Tensor Sketch: the order of the methods, and a table of errors.
 
 Pham & Pagh (2013), figure 1: relative errors on Adult, rows scaled to length 1. The Random
 Maclaurin features that they compare with draw their degrees from all natural numbers, whether the
@@ -7,7 +7,7 @@ it. `RandomMaclaurin` does better: Tensor Sketch is below it for homogeneous ker
 and 3, about equal for degree 4, and above it with `h01` for inhomogeneous ones.
 
 Left out: independent hashing and (1 + <x, y>)^2. Its mean square error is below that of
-`published_maclaurin` too, but by a fifth only, and its tails take some 1000 seeds to tell.
+`published_maclaurin` too, but by a fifth only, and its tails need about 1000 seeds to show it.
 
 A score is a difference of mean errors over independent seeds, in standard errors. All must be above
 LEAST_SCORE, which maps of equal error would reach with probability 1e-2. With these seeds they are
@@ -132,7 +132,7 @@ def test_independent_hashing_is_below_maclaurin_as_published(rows, degree, n_see
 
 @pytest.mark.parametrize(("degree", "D", "n_seeds"), [(2, 500, 40), (2, 3000, 20), (3, 1500, 160)])
 def test_tensor_sketch_is_below_maclaurin_for_homogeneous_kernels(rows, degree, D, n_seeds):
-    """With one degree only, all laws of degrees are the same."""
+    """With one degree only, all distributions of degrees are the same."""
     sketch = TensorSketch(degree, n_components=D)
     maclaurin = RandomMaclaurin(Polynomial(degree), n_components=D)
     below = relative_errors(of_map(sketch, rows), rows, degree, 0.0, n_seeds)

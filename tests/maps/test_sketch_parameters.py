@@ -1,4 +1,4 @@
-"""Parameters of the sketches, and what they refuse."""
+"""Parameters of the sketches and their errors."""
 
 import numpy as np
 import pytest

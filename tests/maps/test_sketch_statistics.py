@@ -1,4 +1,4 @@
-"""Estimates of sketches: no bias, the variance that theory says, and the lemmas of Pham & Pagh.
+"""Estimates of sketches: bias, theoretical variance, and the lemmas of Pham & Pagh (2013).
 
 Means are compared at 4.9 standard errors, which a normal variable passes with probability 1e-6;
 seeds are fixed. Variances are compared at as many standard errors of a sample variance, which are
@@ -40,7 +40,7 @@ def estimates(x, y, degree, length, hashing, n_seeds=SEEDS, constant=0.0):
 
 
 def difference_laws(dim, length, degree, hashing):
-    """The law of the difference of the buckets of two columns, modulo length, for each factor."""
+    """The distribution of the difference of two buckets, modulo length, for each factor."""
     if hashing == "independent":
         return [np.full(length, 1 / length)] * degree
     laws = []

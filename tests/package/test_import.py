@@ -1,4 +1,4 @@
-"""What `import kernelmill` costs, and that the stub of the extension module is true."""
+"""The cost of `import kernelmill`, and the stub of the extension module."""
 
 import ast
 import subprocess
@@ -31,7 +31,7 @@ def test_is_light():
 
 
 def test_modules_import_only_the_native_module_from_the_package_itself():
-    """What the import contract cannot see: `from kernelmill import name` inside the package."""
+    """Not visible to the import contract: `from kernelmill import name` inside the package."""
     package = Path(kernelmill.__file__).parent
     for path in package.rglob("*.py"):
         if path == package / "__init__.py":

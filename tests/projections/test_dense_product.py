@@ -1,4 +1,4 @@
-"""Products of rows with packed frequencies: values, bits that depend on nothing else, refusals.
+"""Products of rows with packed frequencies: values, reproducible bits, errors.
 
 The sizes at which blocks and tiles end are tested in native/tests/test_dense.cpp.
 """
@@ -72,7 +72,7 @@ def test_what_is_not_finite_stays_in_its_row():
     assert np.flatnonzero(bad).tolist() == [3, 7]
 
 
-def test_refusals():
+def test_errors():
     x, w = arrays(4, 5, 6, np.float32)
     packed, out = pack(w), np.empty((4, 6), np.float32)
     for bad in (x.astype(np.float64), x.astype(np.int32), np.asfortranarray(x), x[:, ::-1]):

@@ -1,4 +1,4 @@
-"""Projections against slow explicit matrices, and the laws of their entries by statistics.
+"""Projections against slow explicit matrices, and the distribution of their entries.
 
 Every statistical test compares a p-value, or a z-score with its Bonferroni threshold, with a
 probability of false alarm of 1e-6. There are some 100 of them here, so with new seeds one would
@@ -271,7 +271,7 @@ def test_given_factors_make_the_matrix_of_the_paper(isa, p, n_blocks, dim, dtype
     )
 
 
-# -------------------------------------------------------------------------------- laws of entries
+# ---------------------------------------------------------------------- distribution of entries
 
 
 @pytest.mark.parametrize("dim", [1, 16, 64])
@@ -304,7 +304,7 @@ def test_lengths_of_whole_rows_are_chi_distributed(structure):
 
 
 # Draws for Kolmogorov-Smirnov. It alarms (p < 1e-6) where distribution functions are further apart
-# than 2.7 / sqrt(6000) = 0.035; a width off by sqrt(2) is 0.08 away for these laws.
+# than 2.7 / sqrt(6000) = 0.035; a width off by sqrt(2) is 0.08 away for these distributions.
 KS_SIZE = 6000
 
 
@@ -387,7 +387,7 @@ def test_different_rows_are_uncorrelated(stratified, dim):
 
 
 def test_rows_that_share_their_normals_would_be_noticed():
-    """Without a sign of its own, the same row of two blocks has a mean product that is not 0."""
+    """Without separate signs, the same row of two blocks has a mean product that is not 0."""
     projection = hadamard(16, GROUP * 400)
     factors = projection.factors(np.float64)
     unsigned = dataclasses.replace(factors, inner=np.abs(factors.inner))
@@ -398,7 +398,7 @@ def test_rows_that_share_their_normals_would_be_noticed():
 
 
 def test_phases_are_uniform_on_the_circle():
-    """Inner products would not tell: half of the circle gives the same means and variances."""
+    """Inner products would not show it: half of the circle gives the same means and variances."""
     phases = FeatureLayout("cos_phase", KS_SIZE).phases(Stream.from_seed(1))
     uniform = stats.uniform(0, 2 * np.pi)
     assert stats.kstest(phases, uniform.cdf).pvalue > FALSE_ALARM

@@ -1,4 +1,4 @@
-"""Bad arguments: each is refused with what was given and what to give."""
+"""Invalid arguments: each error names the value given and the values allowed."""
 
 import numpy as np
 import pytest

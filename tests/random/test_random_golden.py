@@ -1,8 +1,8 @@
-"""Golden vectors: the bits that every machine and every release gives.
+"""Golden vectors: the same bits on every machine and in every release.
 
-golden.json holds them. It may grow but no entry may ever change: a saved model is its seed, and its
-coefficients are drawn anew wherever it is loaded. A failure here means that the library broke its
-promise, or that the compiler did (contraction of a * b + c, -ffast-math, flushed subnormals).
+golden.json holds them. It may grow, but no entry may ever change: a saved model stores its seed,
+and its coefficients are drawn again wherever it is loaded. A failure means that the library or the
+compiler changed the arithmetic (contraction of a * b + c, -ffast-math, flushed subnormals).
 """
 
 import hashlib

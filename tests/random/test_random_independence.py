@@ -1,4 +1,4 @@
-"""Neighbouring streams, positions and distributions have nothing to do with each other.
+"""Neighbouring streams, positions and distributions are independent.
 
 Tests at level 1e-4 with fixed seeds; see test_random_distributions.py for the sum.
 """

@@ -1,4 +1,4 @@
-"""The words under the distributions, against NumPy's Philox, and slow references made of them."""
+"""The words under the distributions against NumPy's Philox, and slow references based on them."""
 
 import mpmath
 import numpy as np

@@ -1,4 +1,4 @@
-"""One thread of BLAS inside, as many as before outside."""
+"""One BLAS thread inside the block, the previous number after it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Deferred interrupts: the block is finished, then the interrupt comes."""
+"""Deferred interrupts: the block finishes before KeyboardInterrupt is raised."""
 
 import signal
 import threading
@@ -52,7 +52,7 @@ def test_errors_of_the_block_pass_and_the_handler_is_restored():
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_own_handlers_are_called_at_the_end():
+def test_custom_handlers_are_called_at_the_end():
     calls = []
     before = signal.signal(signal.SIGINT, lambda *_: calls.append("handler"))
     try:

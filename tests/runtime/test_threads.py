@@ -61,7 +61,7 @@ class TestCount:
     @pytest.mark.parametrize(
         ("value", "error"), [(0, ValueError), (-2, ValueError), (1.5, TypeError), ("2", TypeError)]
     )
-    def test_nonsense_is_refused(self, value, error, restored_count):
+    def test_invalid_counts(self, value, error, restored_count):
         with pytest.raises(error, match="count must be a positive integer, got"):
             kernelmill.set_num_threads(value)
         assert kernelmill.get_num_threads() == restored_count
@@ -84,7 +84,7 @@ class TestCount:
             kernelmill.fwht(np.ones((1000, 1024)), n_threads=3)
             print(before, len(os.listdir("/proc/self/task")))
         """
-        # BLAS starts threads of its own: one each, so that only ours are counted.
+        # BLAS starts threads too: one each, so that only those of kernelmill are counted.
         one = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         assert run(code, one).stdout.split() == ["1", "3"]
 
@@ -196,7 +196,7 @@ class TestGil:
 
 
 class TestInterrupt:
-    """Ctrl-C during a call: it stops soon, or finishes what must not be left half done."""
+    """Ctrl-C during a call: it stops soon, or finishes what must not be left incomplete."""
 
     prologue = """
         import os, signal, threading, time

@@ -1,4 +1,4 @@
-"""The Walsh-Hadamard transform against scipy's Hadamard matrix, and its laws."""
+"""The Walsh-Hadamard transform against scipy's Hadamard matrix, and its algebraic properties."""
 
 import itertools
 
@@ -17,7 +17,7 @@ EPS = {np.float32: 2.0**-24, np.float64: 2.0**-53}
 
 
 def slow_butterflies(x):
-    """Transform the last axis level by level, distance n/2 first: the order the core promises."""
+    """Transform the last axis level by level, distance n/2 first, as the C++ core does."""
     n = x.shape[-1]
     y = x.reshape(-1, n).copy()
     half = n // 2
@@ -263,7 +263,7 @@ def test_law_parseval(isa, x):
 @each_isa
 @given(x=arrays, factors=st.tuples(st.integers(-8, 8), st.integers(-8, 8)))
 def test_law_linearity(isa, x, factors):
-    """On integers no rounding happens, so the law holds exactly."""
+    """On integers no rounding happens, so the property holds exactly."""
     a = np.round(8 * x)
     b = a[::-1]
     expected = factors[0] * fwht(a) + factors[1] * fwht(b)

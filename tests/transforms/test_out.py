@@ -1,4 +1,4 @@
-"""Outputs that look like arrays but are none, or overlap themselves: refused, never a crash."""
+"""Outputs that are not arrays, or overlap themselves, raise an error and never crash."""
 
 import array
 import ctypes

@@ -1,4 +1,4 @@
-"""Sine and cosine against mpmath, and on arguments that are hard or odd."""
+"""Sine and cosine against mpmath, including arguments that are hard or unusual."""
 
 import mpmath
 import numpy as np
@@ -130,7 +130,7 @@ def test_errors_say_what_to_change(arguments, error, message):
         sincos(**arguments)
 
 
-def test_two_outputs_in_one_place_are_refused():
+def test_outputs_that_overlap_are_rejected():
     out = np.empty(8)
     with pytest.raises(ValueError, match="share elements; give two separate arrays"):
         sincos(np.ones(8), out=(out, out))
