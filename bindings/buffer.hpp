@@ -43,7 +43,7 @@ class Buffer {
         const auto [other_low, other_high] = other.bounds();
         return low < other_high && other_low < high;
     }
-    // Might two elements lie in one place? False for whatever slicing and transposing can make.
+    // Might two elements lie in one place? Always false for slices and transposes.
     bool overlaps_itself() const {
         std::vector<std::pair<ptrdiff_t, ptrdiff_t>> steps;  // (distance, extent), nearest first
         for (int d = 0; d < view_.ndim; ++d) {

@@ -1,4 +1,4 @@
-// Matrices of rows that the core reads and writes.
+// Matrices of rows that the C++ core reads and writes.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -106,7 +106,7 @@ bool convolve_lanes(const Problem<T>& p) {
             for (size_t t = begin; t < end; ++t) {
                 const size_t first = t * width, used = std::min(width, p.lines.count() - first);
                 const auto forward = [&](size_t operand, T* tile, T scale) {
-                    // Lanes without a line of their own repeat the first; nobody reads the result.
+                    // Unused lanes repeat the first line; their results are not read.
                     for (size_t l = 0; l < width; ++l) {
                         from[l] = l < used ? p.read(operand, first + l, space(l)) : from[0];
                     }

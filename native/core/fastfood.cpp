@@ -13,7 +13,7 @@ namespace {
 // Tiles of one row per lane serve blocks of these sizes. Smaller ones have too few levels for the
 // tile's passes; of larger ones three tiles do not fit into the second cache.
 constexpr int smallest_tile = 4, largest_tile = 12;
-// A tile costs about as much as so many rows one by one, in tenths of its lanes.
+// A tile costs about as much as this number of single rows, in tenths of its lanes.
 constexpr size_t rows_worth_a_tile_tenths = 5;
 // Elements of output per piece of work.
 constexpr size_t elements_per_piece = size_t(1) << 14;

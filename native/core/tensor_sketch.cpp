@@ -237,7 +237,7 @@ bool sketch_tiles(const Problem<T>& p, const Input& x, const Transforms& transfo
                 }
             }
             if (!p.folded) transforms.inverse(product);
-            // Lanes without a row of their own go to the factor, which nobody needs any more.
+            // Unused lanes write to the factor, which is no longer needed.
             for (size_t l = 0; l < width; ++l) {
                 to[l] = l < used ? p.out_row(first + l) : factor + l * s.length;
             }

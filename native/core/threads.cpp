@@ -262,7 +262,7 @@ void Pool::run(Job& job, int helpers, const Execution& execution) {
     }
 }
 
-// Number 0 for whoever works alone; the number in an outer job comes back at the end.
+// Number 0 for a thread that works alone; the number in an outer job is restored at the end.
 class OnlyParticipant {
   public:
     OnlyParticipant() : outer_(std::exchange(participant_number, 0)) {}
@@ -325,7 +325,7 @@ int allowed_cpus() {
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-// Threads beyond this help nobody; a slip of the pen should not start a million.
+// More threads than this never help; a typing error should not start a million.
 int most_threads() {
     static const int most = std::max(16, 4 * allowed_cpus());
     return most;

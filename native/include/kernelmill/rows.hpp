@@ -15,8 +15,8 @@ struct DenseRows {
     size_t count;
 };
 
-// Rows in compressed form: row i has the entries starts[i] to starts[i + 1]. Every index is below
-// the number of columns: nobody looks again. Index: int32_t or int64_t.
+// Rows in compressed form: row i has the entries starts[i] to starts[i + 1]. Every index must be
+// below the number of columns; this is not checked. Index: int32_t or int64_t.
 template <class T, class Index>
 struct SparseRows {
     const T* values;

@@ -11,7 +11,7 @@ namespace kernelmill {
 
 // `degree` count sketches of vectors of `dim` coordinates. Sketch k adds weights[k * dim + i] x[i]
 // to element buckets[k * dim + i] of `length`, and starts from offsets[k * length ...] where those
-// are given, else from 0. Every bucket is below `length`: nobody looks again.
+// are given, else from 0. Every bucket must be below `length`; this is not checked.
 template <class T>
 struct CountSketches {
     size_t degree, dim, length;

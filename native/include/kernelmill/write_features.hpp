@@ -9,7 +9,7 @@
 namespace kernelmill {
 
 // Features of n projections of each row, of frequencies first, first + 1, ..., times outer[0 .. n)
-// where that is given. Rows of z and of the output are so many elements apart. Returns false if it
+// where that is given. Strides of z and of the output are in elements. Returns false if it
 // was interrupted.
 template <class T>
 bool write_features(const T* z, ptrdiff_t z_stride, size_t rows, size_t n, const T* outer,
