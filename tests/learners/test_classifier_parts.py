@@ -5,9 +5,8 @@ import pytest
 
 from kernelmill import Fastfood
 from kernelmill.learners.losses import LOSSES
-from kernelmill.learners.row_order import held_out_rows, visiting_order
-from kernelmill.learners.sgd import Descent, Weights
-from kernelmill.learners.spectrum import TopSpectrum
+from kernelmill.learners.solvers.sgd import Descent, Weights, held_out_rows, visiting_order
+from kernelmill.learners.solvers.spectrum import TopSpectrum
 from kernelmill.random import Stream
 
 

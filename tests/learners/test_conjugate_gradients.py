@@ -7,9 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill import Fastfood
-from kernelmill.learners import conjugate_gradients as module
-from kernelmill.learners.regressor import KernelRegressor
-from kernelmill.learners.regressor_training import EXACT_BYTES
+from kernelmill.learners.regressor import EXACT_BYTES, KernelRegressor
+from kernelmill.learners.solvers import cg as module
 from kernelmill.random import Stream
 
 MAP = Fastfood(n_components=200, length_scale=1.5, random_state=1)
@@ -133,9 +132,9 @@ def test_the_sample_stands_for_all_rows():
     X, Y, weights = problem()
     Z = MAP.fit(X).transform(X)
     blocks = [(Z[i : i + 999], Y[i : i + 999], weights[i : i + 999]) for i in range(0, 3000, 999)]
-    means = module._means(blocks)
+    means = module._compute_means(blocks)
     np.testing.assert_allclose(means.features, weights @ Z / weights.sum(), rtol=0, atol=1e-13)
-    cross, moments, sample = module._moments_and_sample(blocks, means, Stream.from_seed(0))
+    cross, moments, sample = module._compute_moments_and_sample(blocks, means, Stream.from_seed(0))
     centered, targets = Z - means.features, Y - means.targets
     np.testing.assert_allclose(cross, centered.T @ (weights[:, None] * targets), atol=1e-7)
     np.testing.assert_allclose(moments, weights @ targets**2, rtol=1e-12)

@@ -16,8 +16,7 @@ from sklearn.kernel_approximation import RBFSampler
 from kernelmill import Fastfood, KernelClassifier
 from kernelmill.learners import CheckpointError
 from kernelmill.learners import statistics as statistics_module
-from kernelmill.learners.digests import digest_of_block
-from kernelmill.learners.passed_blocks import PassedBlocks
+from kernelmill.learners.blocks import PassDigest, digest_block
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.random import Stream
 
@@ -346,22 +345,22 @@ def test_digests_of_all_kinds_of_rows():
         lambda rows: rows.astype(object),
     ]
     for kind in kinds:
-        digest = digest_of_block(kind(X), y, None)
-        assert digest == digest_of_block(kind(X.copy()), y.copy(), None)
-        assert digest != digest_of_block(kind(changed(X)), y, None)
-        assert digest != digest_of_block(kind(X), changed(y), None)
-        assert digest != digest_of_block(kind(X), y, np.ones(4))
+        digest = digest_block(kind(X), y, None)
+        assert digest == digest_block(kind(X.copy()), y.copy(), None)
+        assert digest != digest_block(kind(changed(X)), y, None)
+        assert digest != digest_block(kind(X), changed(y), None)
+        assert digest != digest_block(kind(X), y, np.ones(4))
 
 
 def test_digests_up_to_a_row():
     def passed(*blocks):
-        result = PassedBlocks()
+        result = PassDigest()
         for block in blocks:
-            result.enter(*block)
+            result.add(*block)
         return result
 
     three = passed((10, "a"), (5, "b"), (7, "c"))
     assert three.n_rows == 22
-    assert three.digest(10) == passed((10, "a")).digest(10)
-    assert three.digest(11) == three.digest(15) == passed((10, "a"), (5, "b")).digest(15)
-    assert three.digest(22) != passed((10, "a"), (7, "c"), (5, "b")).digest(22)
+    assert three.at(10) == passed((10, "a")).at(10)
+    assert three.at(11) == three.at(15) == passed((10, "a"), (5, "b")).at(15)
+    assert three.at(22) != passed((10, "a"), (7, "c"), (5, "b")).at(22)

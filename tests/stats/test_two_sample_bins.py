@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelmill.stats.bins import BinnedSamples, most_bins_for
+from kernelmill.stats.permutations import BinnedSamples, most_bins_for
 
 MOST = 64
 BLOCK = 16

@@ -1,4 +1,4 @@
-"""Estimators on top of a feature map, fed in blocks: the features of all rows never exist at once.
+"""Estimators on a feature map, which work in blocks: the features of all rows are never stored.
 
 Contents
 --------
@@ -7,11 +7,11 @@ KernelClassifier
 KernelRegressor
     Ridge regression and Gaussian processes.
 RidgeStatistics
-    What blocks of rows contribute to a regression; statistics of several machines merge.
+    Statistics of rows that determine a regression; those of several machines merge.
 MappedStatistics
     The same with the map, from `KernelRegressor.statistics`.
 load_learner
-    A classifier or regressor from the file that its `save` wrote.
+    Load a classifier or regressor from the file that its `save` wrote.
 Run
     Checkpoint and progress of one training run, for callers that control these themselves.
 CheckpointError
@@ -20,13 +20,12 @@ DEFAULT_C, default_alpha, default_epochs
     The penalty and the number of passes of a classifier that is given none.
 """
 
-from kernelmill.learners.classifier import KernelClassifier
-from kernelmill.learners.classifier_training import DEFAULT_C, default_alpha, default_epochs
+from kernelmill.learners.classifier import DEFAULT_C, KernelClassifier, default_alpha
 from kernelmill.learners.loading import load_learner
-from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.learners.run import CheckpointError, Run
-from kernelmill.learners.statistics import RidgeStatistics
+from kernelmill.learners.solvers.sgd import default_epochs
+from kernelmill.learners.statistics import MappedStatistics, RidgeStatistics
 
 __all__ = [
     "DEFAULT_C",

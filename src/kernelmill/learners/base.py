@@ -1,9 +1,10 @@
-"""What the learners have in common: a fitted map, linear weights on it, prediction in blocks."""
+"""The base of the learners: a fitted map, linear weights on its features, prediction in blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
-from kernelmill.learners.feature_map import unfitted_feature_map
-from kernelmill.learners.mapped_rows import (
-    features_of,
-    n_rows_of,
-    row_blocks,
+from kernelmill.errors import ArgumentError
+from kernelmill.learners.blocks import Block, count_rows, digest_block, slice_rows, take_rows
+from kernelmill.learners.feature_map import (
+    Features,
+    compute_features,
+    make_feature_map,
     rows_per_block,
-    take_rows,
 )
 from kernelmill.learners.run import Run
 from kernelmill.maps.base import FeatureMap, check_data
@@ -31,7 +32,7 @@ __all__ = ["KernelMachine"]
 
 
 class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
-    """A linear model on features that are made on the fly.
+    """A linear model on features that are computed on the fly.
 
     A subclass sets `coef_` of shape (n_outputs, D) and `intercept_` of shape (n_outputs,).
     """
@@ -51,7 +52,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
-        """Whatever is raised inside, an interrupt included, the attributes are those of before.
+        """Restore all attributes if anything is raised, an interrupt included.
 
         Arrays that attributes hold are not copied: replace them, do not write into them.
         """
@@ -66,32 +67,48 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     def _running(self, run: Run | None) -> Iterator[Run]:
         """Yield the run, or one made from the parameters, which is finished at the end."""
         with self._unchanged_on_failure():
-            current = self._make_run() if run is None else run
+            current = run
+            if current is None:
+                current = self._make_run(self.checkpoint)
             yield current
             if run is None:
                 current.finish()
 
-    def _make_run(self) -> Run:
+    def _make_run(self, checkpoint: Any = None) -> Run:
         return Run(
-            self.checkpoint,
+            checkpoint,
             checkpoint_seconds=self.checkpoint_seconds,
             progress=StderrProgress() if self.verbose else None,
         )
 
-    def _verbose_run(self) -> Run:
-        """A run without a checkpoint."""
-        return Run(progress=StderrProgress() if self.verbose else None)
+    def _open_checkpoint(self, run: Run, first: Block) -> tuple[Stream | None, str | None]:
+        """Open the checkpoint of a run on rows that begin with this block.
 
-    def _start(self, X: Any, stream: Stream | None = None, y: Any = None) -> Any:
-        """Check X, draw the stream, fit the map on X; returns the checked rows.
+        Returns the stream to use and the digest of the block; None without a checkpoint.
+        """
+        if run.path is None:
+            return None, None
+        parameters = self.get_params(deep=False)
+        for name in ("checkpoint", "checkpoint_seconds", "n_threads", "verbose"):
+            del parameters[name]
+        if isinstance(parameters["random_state"], (np.random.RandomState, np.random.Generator)):
+            # Its text is an address, and what was drawn from it is in the file.
+            parameters["random_state"] = type(parameters["random_state"]).__name__
+        digest = digest_block(first.X, first.y, first.weight)
+        identity = {name: repr(value) for name, value in parameters.items()}
+        run.open({**identity, "the data": digest})
+        return run.draw_stream(self.random_state), digest
 
-        A given `stream` takes the place of `random_state`: training is to be repeatable.
+    def _fit_map(self, X: Any, y: Any, stream: Stream | None = None) -> Any:
+        """Check X, draw the stream, fit the map on X; return the checked rows.
+
+        A given `stream` replaces `random_state`, so that the run can be repeated.
         """
         resolve_threads(self.n_threads)
         self.__dict__.pop("_is_loaded", None)
         if stream is None and self.random_state is not None:
             stream = Stream.from_random_state(self.random_state)
-        feature_map = unfitted_feature_map(self.feature_map, stream, self.n_threads)
+        feature_map = make_feature_map(self.feature_map, stream, self.n_threads)
         self.stream_ = Stream.from_random_state(None) if stream is None else stream
         X = self._check_rows(X, reset=True, feature_map=feature_map)
         if isinstance(feature_map, FeatureMap):
@@ -100,49 +117,36 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             self.feature_map_ = feature_map.fit(X, y)  # some learn from targets
         return X
 
-    def _open_run(self, run: Run, data: str) -> Stream | None:
-        """Open the checkpoint of a run on data of this digest; return the stream to use, if any."""
-        parameters = self.get_params(deep=False)
-        for name in ("checkpoint", "checkpoint_seconds", "n_threads", "verbose"):
-            del parameters[name]
-        if isinstance(parameters["random_state"], (np.random.RandomState, np.random.Generator)):
-            # Its text is an address, and what was drawn from it is in the file.
-            parameters["random_state"] = type(parameters["random_state"]).__name__
-        identity = {name: repr(value) for name, value in parameters.items()}
-        run.open({**identity, "the data": data})
-        return run.draw_stream(self.random_state)
-
     def _check_rows(self, X: Any, *, reset: bool, feature_map: Any = None) -> Any:
-        """X as kernelmill's maps take it; other transformers get it as it was given."""
+        """Return X as kernelmill's maps take it; other transformers get it as it was given."""
         feature_map = self.feature_map_ if feature_map is None else feature_map
         if isinstance(feature_map, FeatureMap):
             return check_data(self, X, reset=reset, keep_integers=True)
         _check_feature_names(self, X, reset=reset)
         if hasattr(X, "shape"):
             _check_n_features(self, X, reset=reset)
-        if n_rows_of(X) == 0:
-            raise ValueError("X must have at least one row, got none.")
+        if count_rows(X) == 0:
+            raise ArgumentError("must have at least one row, got none", parameter="X")
         return X.tocsr() if scipy.sparse.issparse(X) else X
 
-    def _features(self, X: Any) -> NDArray[Any]:
-        """The features of a few checked rows."""
-        return features_of(self.feature_map_, X)
+    def _features(self) -> Features:
+        """Return the function from checked rows to features."""
+        return partial(compute_features, self.feature_map_)
 
     def _feature_blocks(
         self, X: Any, rows: int | None = None
     ) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Slices of the checked rows with their features, in order.
+        """Yield slices of the checked rows with their features, in order.
 
         Without `rows`, blocks are as large as the cache allows. Nothing is as large as n x D.
         """
-        n_rows = n_rows_of(X)
         if rows is None:
             rows = rows_per_block(self.coef_.shape[-1], np.dtype(np.float64).itemsize)
-        for block in row_blocks(n_rows, rows):
-            yield block, self._features(take_rows(X, block))
+        for block in slice_rows(count_rows(X), rows):
+            yield block, compute_features(self.feature_map_, take_rows(X, block))
 
     def _scores(self, X: Any) -> NDArray[Any]:
-        """z(x)ᵀ W + b for each row of X, of shape (n_samples, n_outputs)."""
+        """Return z(x)ᵀ W + b for each row of X, of shape (n_samples, n_outputs)."""
         check_is_fitted(self)
         X = self._check_rows(X, reset=False)
         coef = np.atleast_2d(self.coef_)
@@ -151,9 +155,9 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         for block, Z in self._feature_blocks(X):
             if scores is None:
                 weights = np.asfortranarray(coef.T, dtype=Z.dtype)
-                scores = np.empty((n_rows_of(X), coef.shape[0]), Z.dtype)
+                scores = np.empty((count_rows(X), coef.shape[0]), Z.dtype)
             np.matmul(Z, weights, out=scores[block])
-        assert scores is not None  # scikit-learn's checks let no empty X pass
+        assert scores is not None  # scikit-learn's checks reject an empty X
         scores += np.atleast_1d(self.intercept_).astype(scores.dtype)
         return scores
 

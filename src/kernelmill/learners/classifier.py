@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
@@ -12,27 +14,57 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
-from kernelmill.learners.classifier_training import TrainedClassifier
-from kernelmill.learners.labelled_blocks import BlockSource
-from kernelmill.learners.labels import (
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.learners.base import KernelMachine
+from kernelmill.learners.blocks import Block, BlockSource, take_rows
+from kernelmill.learners.feature_map import compute_features
+from kernelmill.learners.losses import LOSSES, Objective, classes_of_scores
+from kernelmill.learners.run import Run
+from kernelmill.learners.solvers.exact import solve_signs
+from kernelmill.learners.solvers.lbfgs import LBFGS_ITERATIONS, solve_lbfgs
+from kernelmill.learners.solvers.sgd import (
+    PLAIN_EPOCHS,
+    SgdSettings,
+    SgdState,
+    default_epochs,
+    solve_sgd,
+)
+from kernelmill.learners.statistics import RidgeStatistics
+from kernelmill.learners.stored import learner_record
+from kernelmill.learners.targets import (
     check_classes,
     check_labels,
-    class_factors,
-    codes_of,
-    row_weights,
+    collect_classes,
+    compute_class_factors,
+    compute_row_weights,
+    encode_labels,
 )
-from kernelmill.learners.losses import LOSSES
-from kernelmill.learners.problem import LabelledRows, RowSource, codes_of_scores
-from kernelmill.learners.run import Run
-from kernelmill.learners.stored import learner_record
 from kernelmill.storage import write_model_file
 
-__all__ = ["KernelClassifier"]
+__all__ = ["DEFAULT_C", "KernelClassifier", "default_alpha"]
 
+DEFAULT_C = 10.0
+"""C = 1 / (alpha n) of a classifier that is given no alpha."""
+
+_ALPHA_OF_UNKNOWN_ROWS = 1e-6
+_MOST_EXACT_FEATURES = 8192  # their moments take half a gigabyte
 _SOLVERS = ("auto", "sgd", "lbfgs", "exact", "plain_sgd")
+
+
+def default_alpha(n_rows: int | None) -> float:
+    """Return the penalty that stands for C = 10, or 1e-6 for an unknown number of rows.
+
+    Examples
+    --------
+    >>> from kernelmill.learners import default_alpha
+    >>> default_alpha(1000), default_alpha(None)
+    (0.0001, 1e-06)
+    """
+    return _ALPHA_OF_UNKNOWN_ROWS if n_rows is None else 1 / (DEFAULT_C * n_rows)
 
 
 def _gives_probabilities(classifier: KernelClassifier) -> bool:
@@ -48,12 +80,12 @@ def _takes_parts(classifier: KernelClassifier) -> bool:
     if classifier.solver != "lbfgs":
         return True
     raise AttributeError(
-        "partial_fit is not to be had with solver='lbfgs', which needs all rows; use solver='sgd'."
+        "partial_fit is not available with solver='lbfgs', which needs all rows; use solver='sgd'."
     )
 
 
-class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc] # untyped
-    r"""A kernel classifier at linear cost: a linear one on random features made on the fly.
+class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # untyped
+    r"""Kernel classifier at linear cost: linear on random features that are computed on the fly.
 
     Minimizes the mean loss of the rows plus :math:`\frac{\alpha}{2} |W|^2` over weights W and
     intercepts b of the scores :math:`z(x)^T W + b`. The features of all rows never exist at once:
@@ -67,44 +99,45 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         "gaussian_templates", "tensor_sketch", "dot_product_fastfood", "random_maclaurin" or
         "count_sketch" with 2048 components.
     loss : {"log_loss", "hinge", "squared_hinge", "squared"}, default="log_loss"
-        "log_loss" is logistic regression, of several classes by softmax; it alone has
-        probabilities. The others tell each class from the rest: "hinge" as SVC does,
-        "squared_hinge" as LinearSVC, "squared" by least squares.
+        "log_loss" is logistic regression, with softmax for several classes; only it has
+        probabilities. The others separate each class from the rest: "hinge" as SVC does,
+        "squared_hinge" as LinearSVC does, "squared" by least squares.
     alpha : float, default=None
         Weight of the penalty. SVC and LogisticRegression have ``C = 1 / (alpha * n_samples)``, and
-        the default is the alpha that stands for C = 10; where the number of rows is not known, in
+        the default is the alpha that stands for C = 10; if the number of rows is not known, in
         `partial_fit` and for generators, it is 1e-6.
     solver : {"auto", "sgd", "lbfgs", "exact", "plain_sgd"}, default="auto"
-        "sgd" is mini-batch descent, preconditioned by the leading eigenvectors of the features and
-        averaged; its steps come from the data. "lbfgs" goes to the minimum, in many more passes.
-        "exact", for the squared loss, solves the normal equations. "plain_sgd" has the fixed steps,
-        batches and epochs of McKernel (Curtó et al.), for comparison. "auto" is "exact" for the
-        squared loss and up to 8192 features, otherwise "sgd".
+        "sgd" is mini-batch gradient descent, preconditioned by the leading eigenvectors of the
+        features and averaged, with step sizes estimated from the data. "lbfgs" converges to the
+        minimum, in many more passes. "exact", for the squared loss, solves the normal equations.
+        "plain_sgd" has the fixed steps, batches and epochs of McKernel (Curtó et al., 2017), for
+        comparison. "auto" is "exact" for the squared loss and up to 8192 features, otherwise
+        "sgd".
     epochs : int, default=None
-        The number of passes over the data; for "lbfgs" the most iterations. By default so many that
-        100,000 rows are seen, but at least 4 and at most 500; for "lbfgs" 1000.
+        The number of passes over the data; for "lbfgs" the maximum number of iterations. The
+        default is the number in which 100,000 rows are seen, from 4 to 500; for "lbfgs" 1000.
     batch_size : int, default=None
-        By default 256, less for few rows.
+        The default is 256, less for few rows.
     validation_fraction : float, default=None
         The share of rows to hold out: training stops when their accuracy has not improved for
-        `patience` epochs, and the best weights are kept. None means all rows are trained on.
+        `patience` epochs, and the best weights are kept. With None all rows are trained on.
     patience : int, default=3
     class_weight : dict or "balanced", default=None
         Factors of the weights of rows by class, as in scikit-learn.
     tol : float, default=1e-6
         "lbfgs" stops where the gradient is smaller.
     checkpoint : str or path, default=None
-        A file in which "sgd" keeps its state. If the process dies, the same call of `fit` goes on
-        from there and gives the same result; at the end the file is removed. `partial_fit`, and
-        the exact solver where "auto" chooses it, do without.
+        A file in which "sgd" saves its state. If the process dies, the same call of `fit` resumes
+        from there with the same result; at the end the file is deleted. `partial_fit`, and the
+        exact solver if "auto" chooses it, do not use it.
     checkpoint_seconds : float, default=60.0
-        How often it is written.
+        The least time between two states that are saved.
     random_state : int, RandomState, Generator or Stream, default=None
-        The seed of the order of the rows, and of the map if that has none of its own.
+        Seeds the order of the rows, and the map if its own `random_state` is None.
     n_threads : int, default=None
-        Of the map, if that does not say it itself.
+        The number of threads of the map, if its own `n_threads` is None.
     verbose : int, default=0
-        1 tells about the progress on stderr.
+        1 prints the progress to stderr.
 
     Attributes
     ----------
@@ -115,14 +148,14 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
     feature_map_ : transformer
         The fitted map.
     loss_curve_ : list of float
-        The mean loss in each epoch, each row's before it was learnt; for "lbfgs" the objective
+        The mean loss in each epoch, of each row before the step on it; for "lbfgs" the objective
         after each iteration.
     validation_curve_ : list of float
         The accuracy on held-out rows after each epoch, if there are any.
     n_iter_ : int
-        How many epochs or iterations there were.
+        The number of epochs or iterations.
     alpha_ : float
-        The penalty that was used.
+        The penalty in use.
     solver_ : str
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -135,8 +168,8 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
     Notes
     -----
     Rows are visited in random order, rows of larger weight more often (by systematic sampling);
-    "lbfgs" and "exact" multiply by the weights. Weights are relative: to double all of them
-    changes nothing. Results are repeatable for an integer `random_state`, to rounding: sums of
+    "lbfgs" and "exact" multiply by the weights. Weights are relative: doubling all of them
+    changes nothing. Results are repeatable for an integer `random_state`, up to rounding: sums of
     products depend on the BLAS. Dense float32 data take about half the time of float64 data.
 
     Examples
@@ -150,6 +183,15 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
     >>> bool(classifier.fit(X_train, y_train).score(X_test, y_test) > 0.97)
     True
     """
+
+    alpha_: float
+    classes_: NDArray[Any]
+    solver_: str
+    loss_curve_: list[float]
+    validation_curve_: list[float]
+    n_iter_: int
+    _training: SgdState | None
+    _statistics: RidgeStatistics | None
 
     def __init__(
         self,
@@ -187,7 +229,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, run: Run | None = None) -> Self:
-        """Learn to tell the classes apart.
+        """Fit the map and the weights.
 
         Parameters
         ----------
@@ -196,46 +238,48 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
             Labels: numbers or strings.
         sample_weight : array_like of shape (n_samples,), default=None
         run : Run, default=None
-            Checkpoint and progress of the training run, in place of those that the parameters
+            Checkpoint and progress of the training run, instead of those that the parameters
             `checkpoint`, `checkpoint_seconds` and `verbose` describe. The caller finishes it.
 
         Returns
         -------
         self
-            If anything is wrong, it stays as it was before the call.
+            If an error is raised, it stays as it was before the call.
         """
         with self._running(run) as current:
             self._check_parameters()
-            X = self._start(X, self._open_checkpoint(current, X, y, sample_weight), y)
+            source = BlockSource.from_arrays(X, y, sample_weight)
+            X = self._start(source, current)
             labels = check_labels(y, X, type(self).__name__)
             self.classes_ = check_classes(labels)
-            codes = codes_of(labels, self.classes_)
-            plain = row_weights(sample_weight, X, codes, None)
+            codes = encode_labels(labels, self.classes_)
+            plain = compute_row_weights(sample_weight, X, codes, None)
             totals = np.bincount(codes, plain, len(self.classes_)).astype(np.float64)
-            factors = class_factors(self.class_weight, self.classes_, totals)
-            rows = LabelledRows(X, codes, row_weights(sample_weight, X, codes, factors))
-            source = RowSource(lambda: [rows], len(codes), one_block=True)
-            self._learn(source, self._probe(X), current)
+            factors = compute_class_factors(self.class_weight, self.classes_, totals)
+            weights = compute_row_weights(sample_weight, X, codes, factors)
+            source.check_with(Block, Block(X, codes, weights))
+            self._learn(source, self._probe(X), current, len(codes))
         return self
 
     def fit_blocks(self, blocks: Any, *, classes: Any = None, run: Run | None = None) -> Self:
-        """Learn from blocks of rows, of which only one has to be in memory.
+        """Fit to blocks of rows, of which only one has to be in memory.
 
         Parameters
         ----------
         blocks : iterable of (X, y) or (X, y, sample_weight)
-            A list, or an object whose ``__iter__`` starts anew, is passed over once for each epoch.
-            A generator is passed over once, with "sgd" or "exact". The map is fitted on the first
+            A list, or an object whose ``__iter__`` starts again, is passed over once per epoch. A
+            generator is passed over once, with "sgd" or "exact". The map is fitted on the first
             block, and rows are shuffled only within blocks: they should not be sorted by class.
         classes : array_like, default=None
-            All labels. Without them there is a pass to collect them, which a generator cannot do.
+            All labels. Without them an additional pass collects them, which a generator does not
+            allow.
         run : Run, default=None
             As in `fit`.
 
         Returns
         -------
         self
-            If anything is wrong, it stays as it was before the call.
+            If an error is raised, it stays as it was before the call.
 
         Examples
         --------
@@ -254,36 +298,25 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         with self._running(run) as current:
             self._check_parameters()
             source = BlockSource(blocks)
-            if not source.repeatable and self.epochs is not None and self.epochs > 1:
-                raise ValueError(
-                    f"epochs={self.epochs} needs blocks that can be passed over again, and a "
-                    "generator gives one pass; leave epochs out, or give a list or an object whose "
-                    "__iter__ starts anew."
-                )
-            if current.path is not None and not source.repeatable:
-                raise ValueError(
-                    "A checkpoint needs blocks that can be passed over again, and a generator "
-                    "cannot; give a list or an object whose __iter__ starts anew."
-                )
-            stream = self._open_checkpoint(current, *source.first)
-            probe = self._probe(self._start(source.first[0], stream, source.first[1]))
+            if self.epochs is not None and self.epochs > 1:
+                source.require_passes(f"epochs={self.epochs}", Remedy("do one pass", epochs=None))
+            probe = self._probe(self._start(source, current))
             n_rows, totals = None, None
             if classes is None or isinstance(self.class_weight, str):
-                classes, totals, n_rows = self._collect_classes(source, classes)
+                source.require_passes(
+                    "collecting the classes and their weights",
+                    Remedy("give all labels, and class_weight as a dict if any", classes=...),
+                )
+                classes, totals, n_rows = collect_classes(source, classes, type(self).__name__)
             self.classes_ = check_classes(classes)
-            factors = class_factors(self.class_weight, self.classes_, totals)
-
-            def check_blocks() -> Iterator[LabelledRows]:
-                for X, y, weight in source:
-                    yield self._labelled(X, y, weight, factors)
-
-            checked = RowSource(check_blocks, n_rows, repeatable=source.repeatable)
-            self._learn(checked, probe, current)
+            factors = compute_class_factors(self.class_weight, self.classes_, totals)
+            source.check_with(partial(self._check_block, factors))
+            self._learn(source, probe, current, n_rows)
         return self
 
     @available_if(_takes_parts)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from some more rows, in one pass over them.
+        """Learn from more rows, in one pass over them.
 
         Parameters
         ----------
@@ -296,49 +329,50 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         Returns
         -------
         self
-            If anything is wrong, it stays as it was before the call.
+            If an error is raised, it stays as it was before the call.
         """
         with self._unchanged_on_failure():
             self._check_parameters()
             if self.validation_fraction:
-                raise ValueError("partial_fit holds no rows out; set validation_fraction=None.")
+                raise ArgumentError(
+                    "must be None for partial_fit, which holds out no rows, got "
+                    f"{self.validation_fraction!r}",
+                    parameter="validation_fraction",
+                )
             if not hasattr(self, "classes_"):
                 if classes is None:
-                    raise ValueError(
-                        "classes must be given in the first call of partial_fit: all labels that "
-                        "will come."
+                    raise ArgumentError(
+                        "must be given in the first call of partial_fit: all labels that will "
+                        "occur",
+                        parameter="classes",
                     )
-                X = self._start(X, None, y)
+                X = self._fit_map(X, y)
                 self.classes_ = check_classes(classes)
-                self._set_solver(self._probe(X).shape[1])
-                self._set_alpha(None)
-                self._training = self._statistics = None
+                self._choose(self._probe(X).shape[1], None)
             elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
-                raise ValueError(
-                    f"classes must be the same in every call, got {np.unique(classes).tolist()} "
-                    f"after {self.classes_.tolist()}; make a new classifier to change them."
+                raise ArgumentError(
+                    f"must be the same in every call, got {np.unique(classes).tolist()} after "
+                    f"{self.classes_.tolist()}",
+                    "create a new classifier to change them",
+                    parameter="classes",
                 )
-            rows = self._labelled(
-                X, y, sample_weight, class_factors(self.class_weight, self.classes_, None)
-            )
-            if hasattr(self, "_is_loaded"):
-                raise ValueError(
-                    "partial_fit cannot go on with a classifier from a file, which holds no state "
-                    "of the training; fit again with all rows, or keep the classifier in memory."
-                )
-            if hasattr(self, "coef_") and self._training is None and self._statistics is None:
-                raise ValueError(
-                    f"partial_fit cannot go on after fit with solver={self.solver_!r}, which keeps "
-                    "no state; make a new classifier with solver='sgd'."
-                )
+            factors = compute_class_factors(self.class_weight, self.classes_, None)
+            block = self._check_block(factors, X, y, sample_weight)
+            self._check_continuable()
+            objective = self._objective(self._probe(block.X))
+            run = self._make_run()
+            run.begin(len(block.y))
             if self.solver_ == "exact":
-                self._solve([rows], copy.deepcopy(self._statistics))
+                self._solve(objective, [block], run, copy.deepcopy(self._statistics))
             else:
-                self._descend_further(rows)
+                state = SgdState(self.stream_)
+                if self._training is not None:
+                    state = self._training.for_more_rows()
+                self._descend(objective, [block], run, self._settings(1), state)
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """The score of each class; with two classes, of the second one.
+        """Return the score of each class; with two classes, that of the second one.
 
         Parameters
         ----------
@@ -352,7 +386,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most likely class of each row.
+        """Return the most likely class of each row.
 
         Parameters
         ----------
@@ -363,12 +397,12 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         ndarray of shape (n_samples,)
         """
         scores = self._scores(X)
-        labels: NDArray[Any] = self.classes_[codes_of_scores(scores)]
+        labels: NDArray[Any] = self.classes_[classes_of_scores(scores)]
         return labels
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """The probability of each class, by the logistic function or softmax of the scores.
+        """Return the probability of each class: the logistic function or softmax of the scores.
 
         Parameters
         ----------
@@ -385,7 +419,7 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """The logarithms of the probabilities.
+        """Return the logarithms of the probabilities.
 
         Parameters
         ----------
@@ -405,15 +439,15 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
     def save(self, path: str | os.PathLike[str], *, weights: str = "float32") -> None:
         """Write the fitted classifier to a file, for `load_learner`.
 
-        The file is a safetensors file with the parameters, the seed and what was learnt; no code
-        and no coefficients of the map. An existing one is replaced when the new one is complete.
+        The file is a safetensors file with the parameters, the seed and the fitted attributes. It
+        has no code and no coefficients of the map. It is written atomically.
 
         Parameters
         ----------
         path : str or path
         weights : {"float32", "float16", "float64"}, default="float32"
-            The precision of the weights in the file. With "float64" predictions are the same to
-            the last bit.
+            The precision of the weights in the file. With "float64" predictions are the same,
+            bit for bit.
 
         Examples
         --------
@@ -440,8 +474,9 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         if self.alpha is not None and not (
             isinstance(self.alpha, Real) and 0 <= float(self.alpha) < np.inf
         ):
-            raise ValueError(
-                f"alpha must be None or a number, finite and not negative, got {self.alpha!r}."
+            raise ArgumentError(
+                f"must be None or a finite number that is not negative, got {self.alpha!r}",
+                parameter="alpha",
             )
         for name in ("epochs", "batch_size"):
             if getattr(self, name) is not None:
@@ -451,52 +486,171 @@ class KernelClassifier(ClassifierMixin, TrainedClassifier):  # type: ignore[misc
         if self.validation_fraction is not None and not (
             isinstance(self.validation_fraction, Real) and 0 <= float(self.validation_fraction) < 1
         ):
-            raise ValueError(
-                "validation_fraction must be None or from 0 to below 1, got "
-                f"{self.validation_fraction!r}."
+            raise ArgumentError(
+                f"must be None or a number from 0 to below 1, got {self.validation_fraction!r}",
+                parameter="validation_fraction",
             )
         if self.solver == "exact" and self.loss != "squared":
-            raise ValueError(
-                f"solver='exact' needs loss='squared', got loss={self.loss!r}; use solver='auto'."
+            raise ArgumentError(
+                f"is 'exact', which needs loss='squared', got loss={self.loss!r}",
+                Remedy("let the loss decide", solver="auto"),
+                parameter="solver",
             )
         if self.solver == "lbfgs" and not LOSSES[self.loss].smooth:
-            raise ValueError(
-                f"solver='lbfgs' needs a smooth loss, got loss={self.loss!r}; use "
-                "loss='squared_hinge' or solver='sgd'."
+            raise ArgumentError(
+                f"is 'lbfgs', which needs a smooth loss, got loss={self.loss!r}",
+                Remedy("use a smooth loss", loss="squared_hinge"),
+                Remedy("use descent", solver="sgd"),
+                parameter="solver",
             )
 
-    def _labelled(
-        self, X: Any, y: Any, sample_weight: Any, factors: NDArray[np.float64] | None
-    ) -> LabelledRows:
+    def _start(self, source: BlockSource, run: Run) -> Any:
+        """Open the checkpoint and fit the map on the first block; return its checked rows."""
+        if run.path is not None:
+            if self.solver in ("lbfgs", "exact"):
+                raise ArgumentError(
+                    f"needs solver='sgd', got solver={self.solver!r}",
+                    Remedy("do without a checkpoint", checkpoint=None),
+                    parameter="checkpoint",
+                )
+            source.require_passes("a checkpoint")
+        first = source.first
+        return self._fit_map(first.X, first.y, self._open_checkpoint(run, first)[0])
+
+    def _probe(self, X: Any) -> NDArray[Any]:
+        """Return the features of one row, which show their number and dtype."""
+        return compute_features(self.feature_map_, take_rows(X, slice(0, 1)))
+
+    def _check_block(
+        self, factors: NDArray[np.float64] | None, X: Any, y: Any, sample_weight: Any
+    ) -> Block:
         X = self._check_rows(X, reset=False)
-        codes = codes_of(check_labels(y, X, type(self).__name__), self.classes_)
-        return LabelledRows(X, codes, row_weights(sample_weight, X, codes, factors))
+        codes = encode_labels(check_labels(y, X, type(self).__name__), self.classes_)
+        return Block(X, codes, compute_row_weights(sample_weight, X, codes, factors))
 
-    def _collect_classes(
-        self, source: BlockSource, classes: Any
-    ) -> tuple[NDArray[Any], NDArray[np.float64], int]:
-        """All labels in the blocks, the weight of each, and the number of rows."""
-        if not source.repeatable:
-            raise ValueError(
-                "blocks can be passed over only once, so the labels cannot be collected first; "
-                "give `classes` (and class_weight as a dict, if any), or a list instead of a "
-                "generator."
+    def _check_continuable(self) -> None:
+        """Raise if a fitted classifier has no state that more rows could be added to."""
+        if hasattr(self, "_is_loaded"):
+            raise ArgumentError(
+                "partial_fit cannot continue with a classifier from a file, which holds no state "
+                "of the training run",
+                "fit again with all rows, or keep the classifier in memory",
             )
-        known: NDArray[Any] | None = None if classes is None else check_classes(classes)
-        totals = np.zeros(0 if known is None else len(known))
-        n_rows = 0
-        for X, y, weight in source:
-            labels = check_labels(y, X, type(self).__name__)
-            if classes is None:
-                found = np.unique(labels)
-                both = found if known is None else np.union1d(known, found)
-                grown = np.zeros(len(both))
-                if known is not None:
-                    grown[codes_of(known, both)] = totals
-                known, totals = both, grown
-            assert known is not None
-            codes = codes_of(labels, known)
-            totals += np.bincount(codes, row_weights(weight, X, codes, None), len(known))
-            n_rows += len(labels)
-        assert known is not None
-        return known, totals, n_rows
+        if hasattr(self, "coef_") and self._training is None and self._statistics is None:
+            raise ArgumentError(
+                f"partial_fit cannot continue after fit with solver={self.solver_!r}, which keeps "
+                "no state",
+                Remedy("create a new classifier", solver="sgd"),
+            )
+
+    def _choose(self, n_features: int, n_rows: int | None) -> None:
+        """Set the solver and the penalty, and forget the state of an earlier fit."""
+        self._training = self._statistics = None
+        self.solver_ = self.solver
+        if self.solver == "auto":
+            exact = self.loss == "squared" and n_features <= _MOST_EXACT_FEATURES
+            self.solver_ = "exact" if exact else "sgd"
+        self.alpha_ = default_alpha(n_rows) if self.alpha is None else float(self.alpha)
+
+    def _objective(self, probe: NDArray[Any]) -> Objective:
+        return Objective(
+            self._features(),
+            n_features=probe.shape[1],
+            dtype=probe.dtype,
+            loss=LOSSES[self.loss],
+            alpha=self.alpha_,
+            n_classes=len(self.classes_),
+        )
+
+    def _learn(
+        self, source: BlockSource, probe: NDArray[Any], run: Run, n_rows: int | None
+    ) -> None:
+        """Call the solver on the blocks; `probe` are the features of one row."""
+        run.set_origin(self.stream_, probe)
+        self._choose(probe.shape[1], n_rows)
+        objective = self._objective(probe)
+        if self.solver_ == "exact":
+            run.begin(n_rows)
+            self._solve(objective, source, run, None)
+        elif self.solver_ == "lbfgs":
+            source.require_passes("solver='lbfgs'")
+            self._minimize(objective, source, run)
+        else:
+            if self.validation_fraction:
+                source.require_passes("validation_fraction")
+            settings = self._settings(self._n_epochs(source, n_rows), one_block=source.is_whole)
+            run.begin(None if n_rows is None else settings.n_epochs * n_rows)
+            self._descend(objective, source, run, settings, SgdState(self.stream_))
+            assert self._training is not None
+            self._training = self._training.without_spectrum()
+
+    def _n_epochs(self, source: BlockSource, n_rows: int | None) -> int:
+        if self.epochs is not None:
+            return int(self.epochs)
+        if not source.repeatable:
+            return 1
+        return PLAIN_EPOCHS if self.solver_ == "plain_sgd" else default_epochs(n_rows)
+
+    def _settings(self, n_epochs: int, *, one_block: bool = False) -> SgdSettings:
+        return SgdSettings(
+            n_epochs,
+            batch_size=self.batch_size,
+            plain=self.solver_ == "plain_sgd",
+            one_block=one_block,
+            validation_fraction=self.validation_fraction or 0.0,
+            patience=self.patience,
+        )
+
+    def _descend(
+        self,
+        objective: Objective,
+        blocks: Iterable[Block],
+        run: Run,
+        settings: SgdSettings,
+        state: SgdState,
+    ) -> None:
+        fit = solve_sgd(objective, blocks, run, settings, state)
+        self._take_weights(fit.coef, fit.intercept, fit.loss_curve, fit.validation_curve)
+        self._training = fit.state
+
+    def _minimize(self, objective: Objective, blocks: Iterable[Block], run: Run) -> None:
+        run.begin()
+        fit = solve_lbfgs(
+            objective,
+            blocks,
+            run,
+            stream=self.stream_,
+            max_iter=self.epochs or LBFGS_ITERATIONS,
+            tol=float(self.tol),
+        )
+        if not fit.converged:
+            warnings.warn(
+                f"L-BFGS stopped after {len(fit.loss_curve)} iterations, before the gradient was "
+                f"below tol={self.tol}: {fit.message}; increase epochs or alpha.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self._take_weights(fit.coef, fit.intercept, fit.loss_curve)
+
+    def _solve(
+        self,
+        objective: Objective,
+        blocks: Iterable[Block],
+        run: Run,
+        statistics: RidgeStatistics | None,
+    ) -> None:
+        fit = solve_signs(objective, blocks, run, statistics)
+        self._take_weights(fit.coef, fit.intercept)
+        self.n_iter_ = 1
+        self._statistics = fit.statistics
+
+    def _take_weights(
+        self,
+        coef: NDArray[Any],
+        intercept: NDArray[Any],
+        loss_curve: Sequence[float] = (),
+        validation_curve: Sequence[float] = (),
+    ) -> None:
+        self.coef_, self.intercept_ = coef, intercept
+        self.loss_curve_, self.validation_curve_ = list(loss_curve), list(validation_curve)
+        self.n_iter_ = len(loss_curve)

@@ -1,4 +1,4 @@
-"""The evidence of ridge regression seen as a Gaussian process, from the normal equations alone.
+"""The evidence of ridge regression as a Gaussian process, from the normal equations alone.
 
 The process has the covariance s² zᵀz' and, with an intercept, a constant mean with a flat prior;
 row i has noise of variance σ² / wᵢ. Its mean is the ridge fit with penalty α = σ²/s² (Rasmussen &
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from kernelmill.errors import ArgumentError
 from kernelmill.learners.ridge import Inverse, NormalEquations
 
 __all__ = ["Evidence", "evidence_of", "log_evidence_at", "most_likely_alpha"]
@@ -24,12 +25,12 @@ _Array = NDArray[np.float64]
 
 _GRID_POINTS = 61
 _LEAST_RELATIVE_ALPHA = 1e-12  # of the largest eigenvalue; rounding hides what is below
-_MOST_RELATIVE_ALPHA = 10.0  # there next to nothing is fitted
+_MOST_RELATIVE_ALPHA = 10.0  # almost nothing is fitted there
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the evidence at one penalty α is made of, apart from the variance of the noise.
+    """The evidence at one penalty α, as a function of the variance of the noise.
 
     Attributes
     ----------
@@ -51,20 +52,22 @@ class Evidence:
     log_weight: float
 
     def noise(self) -> _Array:
-        """The variance σ² of the noise, for each output, at which the evidence is largest.
+        """Return the variance σ² of the noise of each output at which the evidence is largest.
 
-        The ratio σ²/s² stays α. NaN if there is not a single degree of freedom.
+        The ratio σ²/s² stays α. NaN without a degree of freedom.
         """
         if self.n_degrees == 0:
             return np.full_like(self.objective, np.nan)
         return self.objective / self.n_degrees
 
     def log_likelihood(self, noise: _Array) -> _Array:
-        """The logarithm of the evidence of each output, at these variances of the noise."""
+        """Return the log evidence of each output at these variances of the noise."""
         if self.alpha == 0.0:
-            raise ValueError(
-                "alpha must be positive for the evidence, got 0, which stands for weights of "
-                "infinite variance; fit with a positive alpha."
+            raise ArgumentError(
+                "must be positive for the evidence, got 0, which stands for weights of infinite "
+                "variance",
+                "fit with a positive alpha",
+                parameter="alpha",
             )
         with np.errstate(divide="ignore", invalid="ignore"):
             misfit = np.where(self.objective > 0, self.objective / noise, 0.0)
@@ -80,7 +83,7 @@ class Evidence:
 
 
 def evidence_of(equations: NormalEquations, inverse: Inverse, coef: _Array) -> Evidence:
-    """The evidence at the penalty of an inverse, given the weights for it."""
+    """Return the evidence at the penalty of an inverse, given its weights."""
     alpha = inverse.alpha
     explained = np.einsum("dt,td->t", equations.cross, coef)
     least = alpha * np.einsum("td,td->t", coef, coef)
@@ -89,7 +92,7 @@ def evidence_of(equations: NormalEquations, inverse: Inverse, coef: _Array) -> E
 
 
 def log_evidence_at(equations: NormalEquations, alpha: float, noise: float | None = None) -> float:
-    """The logarithm of the evidence of all outputs together, at one penalty.
+    """Return the log evidence of all outputs together, at one penalty.
 
     Without `noise`, its best variance for each output is taken.
     """
@@ -98,10 +101,10 @@ def log_evidence_at(equations: NormalEquations, alpha: float, noise: float | Non
 
 
 def most_likely_alpha(equations: NormalEquations) -> tuple[float, float]:
-    """The penalty of the largest evidence of all outputs together, and its logarithm.
+    """Return the penalty with the largest evidence of all outputs together, and the log evidence.
 
     The variances of noise and process are the best ones for each penalty and output. The
-    eigenvectors of the equations are made, once.
+    eigenvectors of the equations are computed once.
     """
     eigenvalues, _ = equations.spectrum()
     top = eigenvalues[-1] if eigenvalues[-1] > equations.rounding else 1.0
@@ -114,7 +117,7 @@ def most_likely_alpha(equations: NormalEquations) -> tuple[float, float]:
         math.log(_LEAST_RELATIVE_ALPHA), math.log(_MOST_RELATIVE_ALPHA), _GRID_POINTS
     )
     values = [log_evidence(point) for point in grid]
-    # The last of equal ones: where nothing tells penalties apart, a large one promises least.
+    # The last of equal ones: if the data do not favor a penalty, a large one is safest.
     best = len(values) - 1 - int(np.argmax(values[::-1]))
     log_alpha, value = float(grid[best]), values[best]
     found: Any = minimize_scalar(
@@ -152,7 +155,7 @@ def _evidence(
         log_volume += math.log(equations.weight)
     return Evidence(
         alpha=alpha,
-        # A difference, which rounding may leave too small: the penalty alone is a lower bound.
+        # Rounding may make the difference too small: the penalty alone is a lower bound.
         objective=np.maximum(objective, least),
         log_volume=log_volume,
         n_degrees=equations.n_rows - equations.n_free,

@@ -13,7 +13,7 @@ from kernelmill.learners.classifier import KernelClassifier
 from kernelmill.learners.evidence import Evidence
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.learners.ridge import CholeskyInverse
-from kernelmill.learners.ridge_fit import RidgeFit
+from kernelmill.learners.solvers.exact import RidgeFit
 from kernelmill.learners.stored import LEARNERS
 from kernelmill.storage import ModelFileError, errors_of_file, read_model_file
 from kernelmill.storage.kinds import Choice

@@ -1,19 +1,23 @@
-r"""Losses of classifiers: values and derivatives for a block of scores.
+r"""What a classifier minimizes: the mean loss of its scores, plus a penalty of its weights.
 
-Two classes have one score f with targets t = ±1. More classes have a score each: "log_loss" then
-means softmax, the other losses one class against the rest.
+Two classes have one score f with targets t = ±1. More classes have a score each: "log_loss" is
+then softmax, and the other losses separate one class from the rest.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-__all__ = ["LOSSES", "Loss"]
+from kernelmill.learners.blocks import Block
+from kernelmill.learners.feature_map import Features
+
+__all__ = ["LOSSES", "Loss", "Objective", "classes_of_scores", "signs_of_classes"]
 
 
 class Loss(ABC):
@@ -23,29 +27,29 @@ class Loss(ABC):
 
     @abstractmethod
     def curvature(self, n_classes: int) -> float:
-        """The second derivative by a score that a step size has to reckon with."""
+        """Return the second derivative by a score that step sizes are based on."""
 
     @abstractmethod
     def first_scores(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The constant scores to start from, given the share of each class."""
+        """Return the best constant scores, given the share of each class."""
 
     @abstractmethod
     def derivatives(
         self, scores: NDArray[Any], codes: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The loss of each row, and its derivatives by the scores.
+        """Return the loss of each row, and its derivatives by the scores.
 
         Parameters
         ----------
         scores : ndarray of shape (n, n_outputs)
             May be overwritten.
         codes : ndarray of int of shape (n,)
-            The class of each row, from 0 on.
+            The number of the class of each row.
         """
 
 
-def signs_of(codes: NDArray[np.intp], n_outputs: int, dtype: Any) -> NDArray[Any]:
-    """Targets of +1 for the class of a row and -1 for the others."""
+def signs_of_classes(codes: NDArray[np.intp], n_outputs: int, dtype: Any) -> NDArray[Any]:
+    """Return targets of +1 for the class of a row and -1 for the others."""
     if n_outputs == 1:
         return (2 * codes - 1).astype(dtype)[:, None]
     signs = np.full((len(codes), n_outputs), -1, dtype)
@@ -69,7 +73,7 @@ class LogLoss(Loss):
         self, scores: NDArray[Any], codes: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         if scores.shape[1] == 1:
-            signs = signs_of(codes, 1, scores.dtype)
+            signs = signs_of_classes(codes, 1, scores.dtype)
             margins = signs * scores
             return np.logaddexp(0, -margins)[:, 0], -signs * expit(-margins)
         rows = np.arange(len(codes))
@@ -94,7 +98,7 @@ class Squared(Loss):
     def derivatives(
         self, scores: NDArray[Any], codes: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        scores -= signs_of(codes, scores.shape[1], scores.dtype)
+        scores -= signs_of_classes(codes, scores.shape[1], scores.dtype)
         return 0.5 * np.einsum("ij,ij->i", scores, scores), scores
 
 
@@ -111,7 +115,7 @@ class SquaredHinge(Loss):
     def derivatives(
         self, scores: NDArray[Any], codes: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        signs = signs_of(codes, scores.shape[1], scores.dtype)
+        signs = signs_of_classes(codes, scores.shape[1], scores.dtype)
         gaps = np.maximum(1 - signs * scores, 0)
         return np.einsum("ij,ij->i", gaps, gaps), -2 * signs * gaps
 
@@ -131,7 +135,7 @@ class Hinge(Loss):
     def derivatives(
         self, scores: NDArray[Any], codes: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        signs = signs_of(codes, scores.shape[1], scores.dtype)
+        signs = signs_of_classes(codes, scores.shape[1], scores.dtype)
         gaps = np.maximum(1 - signs * scores, 0)
         return gaps.sum(axis=1), -signs * (gaps > 0)
 
@@ -142,3 +146,52 @@ LOSSES: dict[str, Loss] = {
     "squared_hinge": SquaredHinge(),
     "squared": Squared(),
 }
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The mean loss plus alpha / 2 times the squared norm of the weights without the intercept.
+
+    Attributes
+    ----------
+    features : callable
+        Computes the features of checked rows.
+    n_features, dtype
+        Of its output.
+    loss : Loss
+    alpha : float
+    n_classes : int
+    """
+
+    features: Features
+    n_features: int
+    dtype: Any
+    loss: Loss
+    alpha: float
+    n_classes: int
+
+    @property
+    def n_outputs(self) -> int:
+        """One score for two classes, otherwise one for each."""
+        return self.n_classes if self.n_classes > 2 else 1
+
+    @property
+    def curvature(self) -> float:
+        """The curvature of the loss."""
+        return self.loss.curvature(self.n_classes)
+
+    def first_scores(self, block: Block) -> NDArray[np.float64]:
+        """Return constant scores to start from, by the classes of these rows."""
+        counts = np.bincount(block.y, block.weight, self.n_classes).astype(np.float64)
+        total = float(counts.sum())
+        typical = total / len(block.y)  # one more row of each class: none is impossible
+        if not typical > 0:
+            counts, total, typical = np.ones(self.n_classes), float(self.n_classes), 1.0
+        return self.loss.first_scores((counts + typical) / (total + self.n_classes * typical))
+
+
+def classes_of_scores(scores: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the class of the largest score; with two classes, by the sign of the one score."""
+    if scores.shape[1] == 1:
+        return (scores[:, 0] > 0).astype(np.intp)
+    return np.asarray(scores.argmax(axis=1))

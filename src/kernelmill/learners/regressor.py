@@ -4,31 +4,65 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
-from kernelmill.learners.mapped_rows import take_rows
-from kernelmill.learners.mapped_statistics import MappedStatistics
-from kernelmill.learners.penalty import penalties
-from kernelmill.learners.regression_rows import feature_blocks
-from kernelmill.learners.regressor_prediction import PredictingRegressor
-from kernelmill.learners.resumable_blocks import ResumableBlocks
+from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
+from kernelmill.learners.base import KernelMachine
+from kernelmill.learners.blocks import Block, BlockSource, count_rows, take_rows
+from kernelmill.learners.feature_map import (
+    compute_feature_blocks,
+    compute_features,
+    make_feature_map,
+)
+from kernelmill.learners.ridge import (
+    RidgeObjective,
+    check_alpha,
+    check_penalties,
+    check_penalty,
+)
 from kernelmill.learners.run import Run
-from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
+from kernelmill.learners.solvers.cg import solve_cg
+from kernelmill.learners.solvers.exact import (
+    RidgeFit,
+    collect_statistics,
+    solve_exact,
+    solve_statistics,
+)
+from kernelmill.learners.statistics import (
+    MappedStatistics,
+    RidgeStatistics,
+    rows_per_update,
+)
 from kernelmill.learners.stored import learner_record
+from kernelmill.learners.targets import check_optional_weights, check_targets
+from kernelmill.learners.tuning import tune_map
 from kernelmill.random import Stream
+from kernelmill.runtime.threads import resolve_threads
 from kernelmill.storage import write_model_file
 
-__all__ = ["KernelRegressor"]
+__all__ = ["EXACT_BYTES", "KernelRegressor"]
+
+EXACT_BYTES = 1 << 30
+"""The most that solver="auto" uses for two D x D matrices of the exact solver: 8192 features."""
+
+_Array = NDArray[np.float64]
+_OF_ONE_FIT = ("alphas_", "scores_", "tuning_", "statistics_", "_fit", "_is_loaded")
 
 
 def _adds_rows(regressor: KernelRegressor) -> bool:
-    """Whether there is a partial_fit: conjugate gradients need all rows in each iteration."""
+    """Return whether partial_fit is available: "cg" needs all rows in each iteration."""
     if regressor.solver == "cg":
         raise AttributeError("partial_fit needs solver='exact', got 'cg'; set another solver.")
     return True
@@ -37,63 +71,63 @@ def _adds_rows(regressor: KernelRegressor) -> bool:
 class KernelRegressor(
     RegressorMixin,  # type: ignore[misc] # scikit-learn is untyped
     MultiOutputMixin,  # type: ignore[misc]
-    PredictingRegressor,
+    KernelMachine,
 ):
     """Kernel ridge regression at linear cost, with the uncertainties of a Gaussian process.
 
     Minimizes Σ wᵢ |yᵢ - zᵢᵀW - b|² + α|W|² over W and b, for features zᵢ of a map whose inner
     products estimate a kernel. That is kernel ridge regression with the map's kernel, and the mean
     of a Gaussian process with it: covariance s² zᵀz', noise of variance σ²/wᵢ, α = σ²/s², and a
-    flat prior of the constant b (Rasmussen & Williams 2006, sections 2.3 and 2.7). Features are
-    made a block at a time and never stored: the memory does not depend on the number of rows.
+    flat prior of the constant b (Rasmussen & Williams, 2006, sections 2.3 and 2.7). Features are
+    computed a block at a time and never stored: memory does not depend on the number of rows.
 
     Parameters
     ----------
     feature_map : str or transformer, default="fastfood"
-        A map of kernelmill, any scikit-learn transformer, or the name of a map, which stands for it
-        with 2048 components.
+        A map of kernelmill, any scikit-learn transformer, or the name of a map, which stands for
+        that map with 2048 components.
     alpha : float or sequence of float, optional
-        The penalty. Of several, the best one by `scoring` is taken. The variances of noise and
-        process are then estimated, at this ratio, by their evidence. Neither `alpha` nor
-        `noise` means alpha=1, as in scikit-learn's `KernelRidge`.
+        The penalty. Of several, the best one by `scoring` is used. The variances of noise and
+        process are estimated by their evidence, with this ratio. The default, if `noise` is not
+        given either, is 1, as in scikit-learn's `KernelRidge`.
     noise : float, optional
-        The variance of the noise of a Gaussian process that has the map's kernel as it is as its
-        covariance, instead of `alpha`: the same weights as alpha=noise, and absolute uncertainties
-        as those of scikit-learn's ``GaussianProcessRegressor(kernel, alpha=noise)``.
+        Instead of `alpha`: the variance of the noise of a Gaussian process whose covariance is the
+        kernel of the map. The weights are those of alpha=noise, and the uncertainties are absolute,
+        like those of scikit-learn's ``GaussianProcessRegressor(kernel, alpha=noise)``.
     fit_intercept : bool, default=True
         Whether there is a constant b. Without it, results are exactly those of `KernelRidge` and
         `GaussianProcessRegressor` with the kernel zᵀz'.
     solver : {"auto", "exact", "cg"}, default="auto"
         "exact" passes over the rows once and factors a D x D matrix, for D features. "cg",
-        conjugate gradients, passes over them in each iteration and holds no such matrix; it has no
-        uncertainties. "auto" is "exact" for up to 8192 features, for which the matrices take 1 GiB.
+        conjugate gradients, passes over them in each iteration and needs no such matrix; it gives
+        no uncertainties. "auto" is "exact" for up to 8192 features, whose matrices take 1 GiB.
     scoring : {"gcv", "loo"}, default="gcv"
         How several `alpha` are compared: generalized cross-validation, or the mean squared error of
         leaving out each row, which takes a second pass over the rows.
     tune : bool, default=False
         Choose the length scale of the map by the evidence of at most 2048 rows with at most 1024
-        features, and with it alpha, unless `alpha` or `noise` is given. The map has to have a
-        parameter `length_scale` or `gamma`; of a pipeline, the last step.
+        features, and also alpha unless `alpha` or `noise` is given. The map, or the last step of a
+        pipeline, must have a parameter `length_scale` or `gamma`.
     tune_budget : int, default=20
-        How many length scales to try.
+        The number of length scales to try.
     max_iter : int, default=500
-        Iterations of "cg".
+        The maximum number of iterations of "cg".
     tol : float, default=1e-6
-        When "cg" stops: the norm of the residual of the normal equations, relative to that of their
-        right-hand side.
+        "cg" stops when the norm of the residual of the normal equations, relative to that of their
+        right-hand side, is smaller.
     checkpoint : str or path, default=None
-        A file in which `fit` and `fit_blocks` keep their state. If the process dies, the same call
-        goes on from there and gives the same result, bit for bit with as many threads; at the end
-        the file is removed. Blocks have to be the same again: a list, not an iterator. The state
-        of the exact solver takes 8 D² bytes. Tuning, if any, is done again.
+        A file in which `fit` and `fit_blocks` save their state. If the process dies, the same call
+        resumes from there with the same result, bit for bit with the same number of threads; at
+        the end the file is deleted. The blocks have to be the same again: a list, not an iterator.
+        The state of the exact solver takes 8 D² bytes. Tuning, if any, is repeated.
     checkpoint_seconds : float, default=60.0
-        How often it is written.
+        The least time between two states that are saved.
     random_state : int, RandomState, Generator or None, default=None
-        Seeds the map, if it has no seed of its own, and whatever rows are sampled.
+        Seeds the map if its own `random_state` is None, and the sampling of rows.
     n_threads : int, optional
-        For the map and the linear algebra of fitting; as many as there are CPUs by default.
+        For the map and the linear algebra of fitting; the default is the number of CPUs.
     verbose : int, default=0
-        Whether tuning and "cg" tell on stderr how far they are.
+        1 prints the progress of tuning and "cg" to stderr.
 
     Attributes
     ----------
@@ -104,23 +138,23 @@ class KernelRegressor(
     alpha_ : float
         The penalty in use.
     noise_ : float or ndarray of shape (n_outputs,)
-        The variance of the noise of a row of weight one: given, or estimated. NaN where one row
-        alone, beside an intercept, leaves it open.
+        The variance of the noise of a row of weight one: given, or estimated. NaN if there is one
+        row only and an intercept.
     alphas_, scores_ : ndarray
-        Of several `alpha`: their values and scores, which are estimates of the squared error.
+        With several `alpha`: their values and scores, which are estimates of the squared error.
     tuning_ : dict of ndarray
-        With `tune`: the length scales tried, their best alpha and log evidence.
+        With `tune`: the length scales tried, the best alpha for each and its log evidence.
     statistics_ : RidgeStatistics
-        Of the exact solver: what it knows of the rows.
+        The statistics of the rows, with the exact solver.
     n_iter_ : int
-        Iterations of "cg"; 1 for the exact solver.
+        The number of iterations of "cg"; 1 with the exact solver.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    `sample_weight` says how precise rows are: the noise of row i has variance σ²/wᵢ. For the
-    weights, W and b, that is the same as repeating rows; for noise and evidence it is not.
+    `sample_weight` gives the precision of rows: the noise of row i has variance σ²/wᵢ. For W and b
+    that is the same as repeating rows; for noise and evidence it is not.
 
     Examples
     --------
@@ -137,6 +171,17 @@ class KernelRegressor(
     >>> bool(0.08 < np.sqrt(model.noise_) < 0.12)
     True
     """
+
+    alpha_: float
+    noise_: Any
+    alphas_: _Array
+    scores_: _Array | None
+    tuning_: dict[str, _Array]
+    statistics_: RidgeStatistics
+    n_iter_: int
+    _fit: RidgeFit
+    _targets_ndim: int
+    _n_outputs: int
 
     def __init__(
         self,
@@ -181,10 +226,10 @@ class KernelRegressor(
         X : array_like or CSR matrix of shape (n_samples, n_features)
         y : array_like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array_like of shape (n_samples,), optional
-            Not negative. A row of weight zero is as if it were absent, except that a length scale
-            that the map takes from the data counts all rows.
+            Not negative. A row of weight zero counts as absent, except that a length scale that
+            the map estimates from the data depends on all rows.
         run : Run, optional
-            Checkpoint and progress of the training run, in place of those that the parameters
+            Checkpoint and progress of the training run, instead of those that the parameters
             `checkpoint`, `checkpoint_seconds` and `verbose` describe. The caller finishes it.
 
         Returns
@@ -192,9 +237,9 @@ class KernelRegressor(
         self
             If anything is raised, an interrupt included, it stays as it was before the call.
         """
-        with self._running(run) as current, self._threads():
+        with self._running(run) as current, self._limit_threads():
             self._check_parameters()
-            self._fit_anew([(X, y, sample_weight)], current)
+            self._fit_source(BlockSource.from_arrays(X, y, sample_weight), current)
         return self
 
     def fit_blocks(self, blocks: Iterable[Any], *, run: Run | None = None) -> Self:
@@ -204,7 +249,7 @@ class KernelRegressor(
         ----------
         blocks : iterable of (X, y) or (X, y, sample_weight)
             Of any sizes; at most one is held at a time. The exact solver takes each once; "cg"
-            needs something that can be passed over again, such as a list.
+            needs something that can be passed over repeatedly, such as a list.
         run : Run, optional
             As in `fit`.
 
@@ -214,18 +259,18 @@ class KernelRegressor(
             As by `fit` of all rows with the same map, up to rounding. If anything is raised, it
             stays as it was before the call.
         """
-        self._refuse_leave_one_out()
-        with self._running(run) as current, self._threads():
+        self._check_scoring_of_stream()
+        with self._running(run) as current, self._limit_threads():
             self._check_parameters()
-            self._fit_anew(blocks, current)
+            self._fit_source(BlockSource(blocks), current)
         return self
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take in more rows and solve again; the first call fits, and tunes, the map.
+        """Add rows and solve again; the first call fits, and tunes, the map.
 
-        What the map took from the first rows, its length scale for one, stays. A tuned alpha stays
-        too; of several `alpha`, the best one is chosen again.
+        What the map estimated from the first rows, such as its length scale, stays. A tuned alpha
+        stays too; of several `alpha`, the best one is chosen again.
 
         Parameters
         ----------
@@ -239,41 +284,141 @@ class KernelRegressor(
             As by `fit` of all rows so far with the same map, up to rounding. If anything is
             raised, it stays as it was before the call.
         """
-        self._refuse_leave_one_out()
+        self._check_scoring_of_stream()
         if hasattr(self, "_is_loaded"):
-            raise ValueError(
-                "partial_fit cannot go on with a regressor from a file, which holds no statistics "
-                "of earlier rows; fit again with all rows, or keep the regressor in memory."
+            raise ArgumentError(
+                "partial_fit cannot continue with a regressor from a file, which holds no "
+                "statistics of earlier rows",
+                "fit again with all rows, or keep the regressor in memory",
             )
         if hasattr(self, "coef_") and not hasattr(self, "statistics_"):
-            raise ValueError(
-                "partial_fit needs what the exact solver knows of earlier rows, got a regressor "
-                "fitted by conjugate gradients; fit with solver='exact', or all rows at once."
+            raise ArgumentError(
+                "partial_fit needs the statistics of earlier rows, got a regressor fitted by "
+                "conjugate gradients",
+                Remedy("fit again", solver="exact"),
+                "fit all rows at once",
             )
-        with self._unchanged_on_failure(), self._threads():
+        with self._unchanged_on_failure(), self._limit_threads():
             self._check_parameters()
             if not hasattr(self, "coef_"):
-                self._fit_anew([(X, y, sample_weight)], self._verbose_run(), adding=True)
+                source = BlockSource.from_arrays(X, y, sample_weight)
+                self._fit_source(source, self._make_run(), adding=True)
                 return self
-            rows = rows_per_update(self.coef_.shape[1])
             statistics = RidgeStatistics(*self.coef_.shape[::-1])
-            X, Y, weights = self._check_block(X, y, sample_weight, reset=False)
-            for block in feature_blocks(self.feature_map_, X, Y, weights, rows):
-                statistics.update(*block)
-            # Into the new ones, not the old ones: those stay whole whatever happens.
+            block = self._check_block(X, y, sample_weight)
+            rows = rows_per_update(self.coef_.shape[1])
+            for mapped in compute_feature_blocks(self._features(), block, rows):
+                statistics.update(*mapped)
+            # Into the new statistics: the old ones stay complete whatever happens.
             statistics.merge(self.statistics_)
             tuned = self.alpha_ if hasattr(self, "tuning_") else None
-            self._solve(statistics, tuned)
+            self._solve_statistics(statistics, self._penalty(tuned))
         return self
 
-    def statistics(self, X: Any, y: Any, sample_weight: Any = None) -> MappedStatistics:
-        """What some rows contribute to a fit, for `fit_statistics`; the regressor stays as it is.
+    def predict(self, X: Any, return_std: bool = False, include_noise: bool = False) -> Any:
+        """Return the mean of the process, which is the ridge fit, and optionally its deviation.
 
-        Several machines each collect those of their own rows; merged, they make one model. All
-        of them need the same map: one with an integer `random_state`, its own or the
-        regressor's, and a number as its length scale. Merging statistics of two maps is an error.
-        A length scale can be tuned on some rows first: the fitted ``model.feature_map_`` of
-        ``tune=True`` is a map as it is wanted here.
+        Parameters
+        ----------
+        X : array_like or CSR matrix of shape (n_samples, n_features)
+        return_std : bool, default=False
+        include_noise : bool, default=False
+            Whether the standard deviation is that of a new target of weight one, noise included;
+            by default it is that of the function without noise.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+        std : ndarray of the same shape
+            Only with `return_std`. The uncertainty of the intercept is part of it.
+        """
+        check_is_fitted(self)
+        X = self._check_rows(X, reset=False)
+        if return_std and hasattr(self, "_is_loaded") and not hasattr(self, "_fit"):
+            raise ArgumentError(
+                "needs the factor of the exact solver, got a regressor from a file without it",
+                "save the fitted regressor with uncertainty=True",
+                parameter="return_std",
+            )
+        if return_std and not hasattr(self, "_fit"):
+            raise ArgumentError(
+                "needs the exact solver, got a regressor fitted by solver='cg'",
+                Remedy("fit again", solver="exact"),
+                parameter="return_std",
+            )
+        if return_std and np.isnan(self.noise_).any():
+            raise ArgumentError(
+                "needs two rows to estimate the noise beside an intercept, got one",
+                Remedy("give the noise", noise=...),
+                Remedy("leave the intercept out", fit_intercept=False),
+                parameter="return_std",
+            )
+        n_outputs = len(self.coef_)
+        mean = np.empty((count_rows(X), n_outputs))
+        spread = np.empty((count_rows(X), 1)) if return_std else None
+        weights = np.asfortranarray(self.coef_.T)
+        # The spread takes a solve with a D x D matrix, which few rows are not worth.
+        rows = rows_per_update(len(weights)) if return_std else None
+        for block, features in self._feature_blocks(X, rows):
+            Z = features.astype(np.float64)  # a copy, which the spread overwrites
+            np.matmul(Z, weights, out=mean[block])
+            if spread is not None:
+                spread[block, 0] = self._fit.relative_variances(Z)
+        mean += self.intercept_
+        if spread is None:
+            return mean if self._targets_ndim == 2 else mean[:, 0]
+        std = np.sqrt((spread + (1.0 if include_noise else 0.0)) * self.noise_)
+        return (mean, std) if self._targets_ndim == 2 else (mean[:, 0], std[:, 0])
+
+    def log_marginal_likelihood(
+        self, *, alpha: float | None = None, noise: float | None = None
+    ) -> float:
+        """Return the log evidence of the fitted rows, summed over outputs.
+
+        With an intercept, p(y) is the integral of p(y | b) over its flat prior db, with the factor
+        (2π)^(-(n-1)/2): equation 2.45 of Rasmussen & Williams (2006). It is computed from the
+        statistics alone, in O(D³) for other alpha or noise than the fitted ones.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            Another ratio of the variances of noise and process; the noise is estimated for it.
+        noise : float, optional
+            Another variance of the noise; that of the process is one.
+        """
+        check_is_fitted(self)
+        needs_statistics = alpha is not None or noise is not None or not hasattr(self, "_fit")
+        if hasattr(self, "_is_loaded") and needs_statistics:
+            raise ArgumentError(
+                "log_marginal_likelihood needs the statistics of the rows, got a regressor from a "
+                "file, which has none",
+                "fit again",
+                "save with uncertainty=True and leave alpha and noise out",
+            )
+        if needs_statistics and not hasattr(self, "statistics_"):
+            raise ArgumentError(
+                "log_marginal_likelihood needs the exact solver, got a regressor fitted by "
+                "solver='cg'",
+                Remedy("fit again", solver="exact"),
+            )
+        evidence = self._fit.evidence
+        variances = np.atleast_1d(np.asarray(self.noise_, dtype=np.float64))
+        if alpha is not None or noise is not None:
+            given = check_penalty(alpha, noise)
+            intercept = self._fit.feature_mean is not None
+            fit = solve_statistics(self.statistics_, given, fit_intercept=intercept)
+            evidence = fit.evidence
+            variances = evidence.noise() if noise is None else np.full(len(self.coef_), given)
+        return float(evidence.log_likelihood(variances).sum())
+
+    def statistics(self, X: Any, y: Any, sample_weight: Any = None) -> MappedStatistics:
+        """Return the statistics of some rows, for `fit_statistics`; the regressor does not change.
+
+        Several machines each collect the statistics of their own rows; merged, they determine one
+        model. All of them need the same map: with an integer `random_state`, its own or that of
+        the regressor, and a number as its length scale. Merging statistics of two maps is an
+        error. To tune the length scale, fit some rows with ``tune=True`` first and use the fitted
+        ``model.feature_map_``.
 
         Parameters
         ----------
@@ -284,8 +429,8 @@ class KernelRegressor(
         Returns
         -------
         MappedStatistics
-            They can be pickled and take 8 D² bytes. `alpha`, `noise` and `fit_intercept` have no
-            part in them.
+            They can be pickled and take 8 D² bytes. They do not depend on `alpha`, `noise` and
+            `fit_intercept`.
 
         Examples
         --------
@@ -306,7 +451,7 @@ class KernelRegressor(
         return self.statistics_of_blocks([(X, y, sample_weight)])
 
     def statistics_of_blocks(self, blocks: Iterable[Any]) -> MappedStatistics:
-        """What rows that come in blocks contribute to a fit, as by `statistics` of all of them.
+        """Return the statistics of rows that come in blocks, as by `statistics` of all of them.
 
         Parameters
         ----------
@@ -318,17 +463,19 @@ class KernelRegressor(
         MappedStatistics
         """
         collector = clone(self)
-        with collector._threads():
+        with collector._limit_threads():
             collector._check_parameters()
-            collector._refuse_what_needs_rows("statistics")
+            collector._check_solver_for_statistics("statistics")
             if self.tune:
-                raise ValueError(
-                    "tune must be False for statistics, got True: machines would tune their maps "
-                    "apart; tune on some rows with fit, and give the fitted map, feature_map_."
+                raise ArgumentError(
+                    "must be False for statistics, got True: machines would tune their maps "
+                    "separately",
+                    "tune on some rows with fit, and use the fitted map, feature_map_",
+                    parameter="tune",
                 )
-            source = ResumableBlocks(collector, blocks, Run())
-            probe = collector._features(take_rows(source.first_rows()[0], slice(0, 1)))
-            collector._solver_for(probe.shape[1], adding=True)
+            source = BlockSource(blocks)
+            probe = collector._start(source, Run())
+            collector._choose_solver(probe.shape[1], adding=True)
             statistics = MappedStatistics(
                 collector.feature_map_,
                 probe.shape[1],
@@ -337,17 +484,17 @@ class KernelRegressor(
                 feature_names_in=getattr(collector, "feature_names_in_", None),
                 targets_ndim=collector._targets_ndim,
             )
-            collector._collected(source, statistics, Run())
+            collect_statistics(collector._features(), source, Run(), statistics)
         return statistics
 
     def fit_statistics(self, statistics: MappedStatistics) -> Self:
-        """Fit to the rows that statistics were collected of, by this or by other regressors.
+        """Fit to the rows whose statistics were collected, by this or by other regressors.
 
         Parameters
         ----------
         statistics : MappedStatistics
-            From `statistics` or `statistics_of_blocks`, merged. A copy is kept, and `partial_fit`
-            can go on from it. The map is that of the statistics, whatever `feature_map` is.
+            From `statistics` or `statistics_of_blocks`, merged. A copy is kept, to which
+            `partial_fit` can add rows. The map is that of the statistics, not `feature_map`.
 
         Returns
         -------
@@ -356,14 +503,16 @@ class KernelRegressor(
             stays as it was before the call.
         """
         if not isinstance(statistics, MappedStatistics):
-            raise TypeError(
-                "statistics must be what KernelRegressor.statistics returns, which has the map "
-                f"too, got {type(statistics).__name__}."
+            raise ArgumentTypeError(
+                "must be what KernelRegressor.statistics returns, which includes the map, got "
+                f"{type(statistics).__name__}",
+                parameter="statistics",
             )
-        with self._unchanged_on_failure(), self._threads():
+        with self._unchanged_on_failure(), self._limit_threads():
             self._check_parameters()
-            self._refuse_what_needs_rows("fit_statistics")
-            self._forget_fit()
+            self._check_solver_for_statistics("fit_statistics")
+            for name in _OF_ONE_FIT:
+                self.__dict__.pop(name, None)
             known = copy.deepcopy(statistics)
             self.feature_map_ = known.feature_map
             self.stream_ = Stream.from_random_state(self.random_state)
@@ -372,7 +521,7 @@ class KernelRegressor(
                 if getattr(known, name) is not None:
                     setattr(self, f"{name}_", getattr(known, name))
             self._targets_ndim, self._n_outputs = known.targets_ndim, known.n_targets
-            self._solve(known, None)
+            self._solve_statistics(known, self._penalty(None))
         return self
 
     def save(
@@ -384,19 +533,19 @@ class KernelRegressor(
     ) -> None:
         """Write the fitted regressor to a file, for `load_learner`.
 
-        The file is a safetensors file with the parameters, the seed and what was learnt; no code,
-        no coefficients of the map and no statistics of the rows. An existing one is replaced when
-        the new one is complete.
+        The file is a safetensors file with the parameters, the seed and the fitted attributes. It
+        has no code, no coefficients of the map and no statistics of the rows. It is written
+        atomically.
 
         Parameters
         ----------
         path : str or path
         weights : {"float32", "float16", "float64"}, default="float32"
-            The precision of the weights in the file. With "float64" predictions are the same to
-            the last bit.
+            The precision of the weights in the file. With "float64" predictions are the same,
+            bit for bit.
         uncertainty : bool or "auto", default="auto"
             Whether the file has what ``predict(X, return_std=True)`` needs, which takes 2 D² bytes
-            (4 D² with float64 weights). "auto" is up to 4096 features, if there is any.
+            (4 D² with float64 weights). "auto" is True up to 4096 features, if available.
 
         Examples
         --------
@@ -423,16 +572,162 @@ class KernelRegressor(
         check_integer("tune_budget", self.tune_budget, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_positive("tol", self.tol)
-        penalties(self.alpha, self.noise)
+        check_penalties(self.alpha, self.noise)
 
-    def _refuse_what_needs_rows(self, method: str) -> None:
-        self._refuse_leave_one_out()
+    def _check_solver_for_statistics(self, method: str) -> None:
+        self._check_scoring_of_stream()
         if self.solver == "cg":
-            raise ValueError(f"{method} needs solver='exact', got 'cg'; set another solver.")
+            raise ArgumentError(f"must be 'exact' for {method}, got 'cg'", parameter="solver")
 
-    def _refuse_leave_one_out(self) -> None:
+    def _check_scoring_of_stream(self) -> None:
         if self.scoring == "loo" and np.ndim(self.alpha) > 0:
-            raise ValueError(
-                "scoring must be 'gcv' for rows that come one after the other, got 'loo', which "
-                "takes a second pass over them; set scoring='gcv', or give all rows to fit."
+            raise ArgumentError(
+                "must be 'gcv' for rows that come one after the other, got 'loo', which takes a "
+                "second pass over them",
+                "give all rows to fit",
+                parameter="scoring",
             )
+
+    def _start(self, source: BlockSource, run: Run) -> NDArray[Any]:
+        """Fit the map, and tune it, on the first block; return the features of one row.
+
+        From then on the source gives checked blocks.
+        """
+        if run.path is not None:
+            source.require_passes("a checkpoint", Remedy("do without", checkpoint=None))
+        X, y, sample_weight, _ = source.first
+        stream, digest = self._open_checkpoint(run, source.first)
+        if y is None:
+            check_targets(y, 0, type(self).__name__)
+        X = self._fit_map(X, y, stream)
+        Y = check_targets(y, count_rows(X), type(self).__name__)
+        self._targets_ndim, self._n_outputs = Y.ndim, Y[:1].size
+        weights = check_optional_weights(sample_weight, len(Y))
+        source.check_with(self._check_block, Block(X, Y, weights), digest=digest)
+        return compute_features(self.feature_map_, take_rows(X, slice(0, 1)))
+
+    def _fit_source(self, source: BlockSource, run: Run, *, adding: bool = False) -> None:
+        """Fit the map on the first block and the weights on all; `adding` if more rows follow."""
+        for name in _OF_ONE_FIT:
+            self.__dict__.pop(name, None)
+        probe = self._start(source, run)
+        tuned = None
+        if self.tune:
+            tuned = self._tune(source.first, run)
+            probe = compute_features(self.feature_map_, take_rows(source.first.X, slice(0, 1)))
+        run.set_origin(self.stream_, probe)
+        run.begin()
+        objective = RidgeObjective(
+            self._features(),
+            n_features=probe.shape[1],
+            n_targets=self._n_outputs,
+            penalty=self._penalty(tuned),
+            fit_intercept=bool(self.fit_intercept),
+        )
+        if self._choose_solver(probe.shape[1], adding=adding) == "cg":
+            self._iterate(objective, source, run)
+            return
+        again = source.first if self.scoring == "loo" and source.is_whole else None
+        fit, statistics = solve_exact(objective, source, run, again=again)
+        self._take_fit(fit, statistics, objective.penalty)
+
+    def _penalty(self, tuned: float | None) -> float | _Array:
+        return check_penalties(self.alpha, self.noise) if tuned is None else tuned
+
+    def _choose_solver(self, n_features: int, *, adding: bool) -> str:
+        """Return the solver that "auto" stands for; to add rows takes the exact one."""
+        fits = 2 * 8 * n_features**2 <= EXACT_BYTES
+        if self.solver == "auto" and not fits and adding:
+            raise ArgumentError(
+                f"partial_fit and statistics take at most 8192 features, got {n_features}, to "
+                "stay within 1 GiB",
+                "use fewer components",
+                Remedy("use more memory", solver="exact"),
+            )
+        if self.solver != "auto":
+            return self.solver
+        return "exact" if fits else "cg"
+
+    def _solve_statistics(self, statistics: RidgeStatistics, penalty: float | _Array) -> None:
+        fit = solve_statistics(statistics, penalty, fit_intercept=bool(self.fit_intercept))
+        self._take_fit(fit, statistics, penalty)
+
+    def _take_fit(
+        self, fit: RidgeFit, statistics: RidgeStatistics, penalty: float | _Array
+    ) -> None:
+        for name in ("alphas_", "scores_"):
+            self.__dict__.pop(name, None)
+        if isinstance(penalty, np.ndarray):
+            self.alphas_, self.scores_ = penalty, fit.scores
+        self._fit = fit
+        self.coef_, self.intercept_, self.alpha_ = fit.coef, fit.intercept, fit.alpha
+        self._set_noise(fit.evidence.noise())
+        self.statistics_ = statistics
+        self.n_iter_ = 1
+
+    def _iterate(self, objective: RidgeObjective, source: BlockSource, run: Run) -> None:
+        source.require_passes("solver='cg'", Remedy("take each block once", solver="exact"))
+        alpha = objective.penalty
+        if not isinstance(alpha, float) or alpha == 0.0:
+            raise ArgumentError(
+                f"must be one positive number for solver='cg', got {self.alpha!r}",
+                Remedy("compare several", solver="exact"),
+                parameter="alpha",
+            )
+        fit = solve_cg(
+            objective, source, run, stream=self.stream_, tol=self.tol, max_iter=self.max_iter
+        )
+        if fit.residual > self.tol:
+            warnings.warn(
+                f"Conjugate gradients stopped after {fit.n_iter} iterations at a residual of "
+                f"{fit.residual:.1e}, above tol={self.tol:g}; increase max_iter, alpha or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self.coef_, self.intercept_, self.alpha_ = fit.coef, fit.intercept, alpha
+        n_degrees = fit.n_rows - bool(self.fit_intercept)
+        self._set_noise(fit.objective / n_degrees if n_degrees else fit.objective * np.nan)
+        self.n_iter_ = max(1, fit.n_iter)
+
+    def _tune(self, block: Block, run: Run) -> float:
+        tuned = tune_map(
+            make_feature_map(self.feature_map, self.stream_, self.n_threads),
+            self.feature_map_,
+            block,
+            alpha=None if self.alpha is None else check_alpha("alpha with tune=True", self.alpha),
+            noise=self.noise,
+            fit_intercept=self.fit_intercept,
+            budget=self.tune_budget,
+            stream=self.stream_,
+            progress=run.progress,
+        )
+        self.feature_map_ = tuned.feature_map.fit(block.X)
+        self.tuning_ = tuned.table
+        return tuned.alpha
+
+    def _set_noise(self, estimate: _Array) -> None:
+        noise = estimate if self.noise is None else np.full_like(estimate, self.noise)
+        self.noise_ = noise if self._targets_ndim == 2 else float(noise[0])
+
+    def _check_block(self, X: Any, y: Any, sample_weight: Any) -> Block:
+        """Return checked rows, with targets like those of the first rows."""
+        if y is None:
+            check_targets(y, 0, type(self).__name__)
+        X = self._check_rows(X, reset=False)
+        Y = check_targets(y, count_rows(X), type(self).__name__)
+        if (Y.ndim, Y[:1].size) != (self._targets_ndim, self._n_outputs):
+            first = () if self._targets_ndim == 1 else (self._n_outputs,)
+            raise ArgumentError(
+                f"must have shape (n_samples, *{first}) as in the first rows, got (n_samples, "
+                f"*{Y.shape[1:]})",
+                "call fit to change the outputs",
+                parameter="y",
+            )
+        return Block(X, Y, check_optional_weights(sample_weight, len(Y)))
+
+    def _limit_threads(self) -> AbstractContextManager[Any]:
+        resolve_threads(self.n_threads)
+        if self.n_threads is None:
+            return nullcontext()
+        limits: AbstractContextManager[Any] = threadpool_limits(self.n_threads, user_api="blas")
+        return limits

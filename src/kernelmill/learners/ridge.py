@@ -1,8 +1,10 @@
-"""The normal equations of ridge regression, solved by Cholesky or by eigenvectors."""
+"""Ridge regression: its objective, the normal equations, and scores of penalties."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,22 +13,93 @@ from scipy.linalg import eigh
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf
 
-__all__ = ["CholeskyInverse", "Inverse", "NormalEquations", "SpectralInverse", "check_alpha"]
+from kernelmill.arguments import check_positive
+from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
+from kernelmill.learners.feature_map import FeatureBlock, Features
+
+__all__ = [
+    "CholeskyInverse",
+    "Inverse",
+    "NormalEquations",
+    "RidgeObjective",
+    "SpectralInverse",
+    "check_alpha",
+    "check_penalties",
+    "check_penalty",
+    "gcv_scores",
+    "leave_one_out_scores",
+]
 
 _Array = NDArray[np.float64]
 
+_LEAST_LEFT = 1e-14  # of 1 - h, a few ulp
+
+
+@dataclass(frozen=True)
+class RidgeObjective:
+    """Σ w |y - zᵀW - b|² + α|W|² over W and b.
+
+    Attributes
+    ----------
+    features : callable
+        Computes the features z of checked rows.
+    n_features, n_targets : int
+        The numbers of columns of the features and of y.
+    penalty : float or ndarray
+        α, or several to choose from.
+    fit_intercept : bool
+        Whether there is a constant b.
+    """
+
+    features: Features
+    n_features: int
+    n_targets: int
+    penalty: float | _Array
+    fit_intercept: bool = True
+
 
 def check_alpha(name: str, value: Any) -> float:
-    """A penalty or variance as a float: finite and not negative."""
+    """Return a penalty or variance as a float: finite and not negative."""
     if isinstance(value, (bool, np.bool_)) or not np.isscalar(value) or isinstance(value, str):
-        raise TypeError(f"{name} must be a number, got {value!r}.")
+        raise ArgumentTypeError(f"must be a number, got {value!r}", parameter=name)
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a real number, got {value!r}.") from None
+        raise ArgumentTypeError(f"must be a real number, got {value!r}", parameter=name) from None
     if not (math.isfinite(number) and number >= 0):
-        raise ValueError(f"{name} must be finite and not negative, got {value!r}.")
+        raise ArgumentError(f"must be finite and not negative, got {value!r}", parameter=name)
     return number
+
+
+def check_penalty(alpha: Any, noise: Any) -> float:
+    """Return the penalty that alpha or noise stands for; 1 if neither is given."""
+    if alpha is not None and noise is not None:
+        raise ArgumentError(
+            f"only one of alpha and noise can be given, got alpha={alpha!r} and noise={noise!r}",
+            Remedy("leave one out", noise=None),
+        )
+    if noise is not None:
+        return check_positive("noise", noise)
+    return 1.0 if alpha is None else check_alpha("alpha", alpha)
+
+
+def check_penalties(alpha: Any, noise: Any) -> float | _Array:
+    """Return the same, or an array of penalties to choose from if alpha is a sequence."""
+    if alpha is None or noise is not None or np.ndim(alpha) == 0:
+        return check_penalty(alpha, noise)
+    alphas = np.asarray(alpha)
+    if alphas.ndim != 1 or not alphas.size or alphas.dtype.kind not in "fiu":
+        raise ArgumentError(
+            f"must be a number or a sequence of numbers, got {alpha!r}", parameter="alpha"
+        )
+    alphas = alphas.astype(np.float64)
+    if not (np.isfinite(alphas) & (alphas > 0)).all():
+        raise ArgumentError(
+            f"must be finite and positive numbers, got {alpha!r}",
+            "leave the others out",
+            parameter="alpha",
+        )
+    return alphas
 
 
 class CholeskyInverse:
@@ -37,16 +110,16 @@ class CholeskyInverse:
         self._factor = factor
 
     def log_determinant(self) -> float:
-        """Of M + αI."""
+        """Return the logarithm of det(M + αI)."""
         return 2.0 * float(np.log(np.diagonal(self._factor)).sum())
 
     def times(self, columns: _Array) -> _Array:
-        """(M + αI)⁻¹ times a matrix of D rows."""
+        """Return (M + αI)⁻¹ times a matrix of D rows."""
         half = dtrsm(1.0, self._factor, np.asfortranarray(columns), lower=1)
         return np.asarray(dtrsm(1.0, self._factor, half, lower=1, trans_a=1, overwrite_b=1))
 
     def quadratic_forms(self, rows: _Array) -> _Array:
-        """zᵀ (M + αI)⁻¹ z of each row z of a C-ordered matrix, which is overwritten."""
+        """Return zᵀ (M + αI)⁻¹ z of each row z of a C-ordered matrix, which is overwritten."""
         whitened = dtrsm(1.0, self._factor, rows.T, lower=1, overwrite_b=1)
         return np.asarray(np.einsum("ji,ji->i", whitened, whitened))
 
@@ -60,16 +133,16 @@ class SpectralInverse:
         self._eigenvectors = eigenvectors
 
     def log_determinant(self) -> float:
-        """Of M + αI."""
+        """Return the logarithm of det(M + αI)."""
         return float(np.log(self._shifted).sum())
 
     def times(self, columns: _Array) -> _Array:
-        """(M + αI)⁻¹ times a matrix of D rows."""
+        """Return (M + αI)⁻¹ times a matrix of D rows."""
         rotated = self._eigenvectors.T @ columns
         return np.asarray(self._eigenvectors @ (rotated / self._shifted[:, None]))
 
     def quadratic_forms(self, rows: _Array) -> _Array:
-        """zᵀ (M + αI)⁻¹ z of each row z of a matrix."""
+        """Return zᵀ (M + αI)⁻¹ z of each row z of a matrix."""
         rotated = rows @ self._eigenvectors
         return np.asarray(np.square(rotated, out=rotated) @ (1.0 / self._shifted))
 
@@ -81,8 +154,8 @@ class NormalEquations:
     """(M + αI) W = C for moments M of features and cross moments C with targets.
 
     They minimize Σ w |y - zᵀW - b|² + α|W|², with b free or absent. M is in the upper triangle of
-    an array in Fortran order, which the equations own: Cholesky factors take the lower one, the
-    eigenvectors all of it, so a second array as large is never there.
+    an array in Fortran order, which the equations own: Cholesky factors take the lower triangle,
+    the eigenvectors all of it, so there is never a second array of that size.
 
     Attributes
     ----------
@@ -141,7 +214,7 @@ class NormalEquations:
         return self.weights(self.inverse(alpha))
 
     def inverse(self, alpha: float) -> Inverse:
-        """(M + αI)⁻¹, ready for use; valid until the next call.
+        """Return (M + αI)⁻¹, valid until the next call.
 
         Where rounding leaves the matrix without a Cholesky factor, as it may with α below 1e-12 of
         its trace, eigenvalues that rounding has made negative count as zero.
@@ -150,22 +223,16 @@ class NormalEquations:
         if self._eigenvalues is None and not self._factor(alpha):
             if alpha == 0.0:
                 self._restore()
-                raise ValueError(
-                    "alpha must be positive, got 0, for features that are linearly dependent on "
-                    f"these {self.n_rows} rows: the weights are not determined."
-                )
+                raise self._undetermined()
             self.spectrum()
         if self._eigenvalues is None:
             return CholeskyInverse(self._array, alpha)
         if alpha == 0.0 and self._eigenvalues[0] <= self.rounding:
-            raise ValueError(
-                "alpha must be positive, got 0, for features that are linearly dependent on these "
-                f"{self.n_rows} rows: the weights are not determined."
-            )
+            raise self._undetermined()
         return SpectralInverse(self._eigenvalues, self._array, alpha)
 
     def weights(self, inverse: Inverse) -> tuple[_Array, _Array]:
-        """Weights and intercepts, as `solve` gives them, from an inverse that there is already."""
+        """Return weights and intercepts, as `solve` does, from a given inverse."""
         if isinstance(inverse, SpectralInverse):
             assert self._eigenvalues is not None
             rotated = self._rotated(inverse.alpha) / (self._eigenvalues + inverse.alpha)[:, None]
@@ -178,9 +245,9 @@ class NormalEquations:
         return coef, target_mean - coef @ feature_mean
 
     def spectrum(self) -> tuple[_Array, _Array]:
-        """The eigenvalues of M, ascending and none negative, and its eigenvectors as columns.
+        """Return the eigenvalues of M, ascending and none negative, and eigenvectors as columns.
 
-        It is made once, in the place of M.
+        They are computed once, in place of M.
         """
         if self._eigenvalues is None:
             self._restore()
@@ -193,7 +260,7 @@ class NormalEquations:
         return self._eigenvalues, self._array
 
     def rotated_cross(self, alpha: float) -> _Array:
-        """VᵀC for the eigenvectors V, without what is rounding and a tiny α would blow up."""
+        """Return VᵀC for the eigenvectors V, without rounding errors that a small α amplifies."""
         self.spectrum()
         return self._rotated(alpha)
 
@@ -207,7 +274,7 @@ class NormalEquations:
         return np.where(present[:, None], self._rotated_cross, 0.0)
 
     def _factor(self, alpha: float) -> bool:
-        """Write the Cholesky factor of M + αI below; whether there is one."""
+        """Write the Cholesky factor of M + αI below the diagonal; return whether there is one."""
         array = self._array
         step = 256
         for begin in range(0, len(array), step):  # blocks, because transposing is slow otherwise
@@ -221,6 +288,85 @@ class NormalEquations:
             raise RuntimeError("scipy's LAPACK worked on a copy of the moments.")
         return bool(info == 0 and np.diagonal(array).min() ** 2 > self.rounding)
 
+    def _undetermined(self) -> ArgumentError:
+        return ArgumentError(
+            "must be positive, got 0, for features that are linearly dependent on these "
+            f"{self.n_rows} rows: the weights are not determined",
+            parameter="alpha",
+        )
+
     def _restore(self) -> None:
-        """Undo what a factor has done to M: the diagonal."""
+        """Restore the diagonal of M, which a factor overwrites."""
         np.fill_diagonal(self._array, self._diagonal)
+
+
+def gcv_scores(equations: NormalEquations, alphas: _Array) -> _Array:
+    """Return the generalized cross-validation score of each penalty; less is better.
+
+    (Σ w r² / Σ w) / (1 - t/n)² with the residuals r of the fit, the trace t of the matrix that
+    maps targets to fitted values (intercept included) and the number n of rows of positive
+    weight, averaged over outputs (Golub, Heath & Wahba 1979). Weights count as precisions.
+    Infinite where the fit leaves no degree of freedom.
+    """
+    eigenvalues, _ = equations.spectrum()
+    n_rows = equations.n_rows
+    scores = np.empty(len(alphas))
+    for i, alpha in enumerate(alphas):
+        rotated = equations.rotated_cross(alpha)
+        shifted = eigenvalues + alpha
+        trace = equations.n_free + float((eigenvalues / shifted).sum())
+        share = (rotated / shifted[:, None]) * rotated
+        # yᵀy - 2 cᵀw + wᵀMw; rounding may leave a perfect fit a negative rest.
+        explained = (share * (1 + alpha / shifted)[:, None]).sum(axis=0)
+        residuals = np.maximum(equations.target_moments - explained, 0.0)
+        free = 1.0 - trace / n_rows
+        scores[i] = np.inf
+        if free > n_rows * np.finfo(np.float64).eps:
+            scores[i] = residuals.mean() / equations.weight / free**2
+    return scores
+
+
+def leave_one_out_scores(
+    equations: NormalEquations,
+    alphas: _Array,
+    blocks: Iterable[FeatureBlock],
+) -> _Array:
+    """Return the mean squared error of predicting each row from all others, for each penalty.
+
+    Rows are passed once more. Leaving out row i changes its residual rᵢ to rᵢ / (1 - hᵢ) with its
+    leverage hᵢ = wᵢ (1/Σw + (zᵢ - z̄)ᵀ (M + αI)⁻¹ (zᵢ - z̄)), the first term with an intercept only.
+    The mean is weighted as the fit is, and averaged over outputs.
+
+    Parameters
+    ----------
+    equations : NormalEquations
+        Those of all rows.
+    alphas : ndarray of shape (A,)
+    blocks : iterable of (Z, Y, weights)
+        The rows of the equations; weights may be None.
+    """
+    eigenvalues, eigenvectors = equations.spectrum()
+    mean_leverage = 1.0 / equations.weight if equations.n_free else 0.0
+    errors = np.zeros(len(alphas))
+    for Z, Y, weights in blocks:
+        rows, targets = Z.astype(np.float64), Y
+        if equations.means is not None:
+            rows -= equations.means[0]
+            targets = Y - equations.means[1]
+        rotated = rows @ eigenvectors
+        squares = np.square(rotated, out=rows)
+        for i, alpha in enumerate(alphas):
+            shrink = 1.0 / (eigenvalues + alpha)
+            residuals = targets - rotated @ (shrink[:, None] * equations.rotated_cross(alpha))
+            leverages = squares @ shrink + mean_leverage
+            errors[i] += _sum_of_squares(residuals, leverages, weights)
+    return errors / equations.weight
+
+
+def _sum_of_squares(residuals: _Array, leverages: _Array, weights: _Array | None) -> float:
+    """Return Σ w (r / (1 - w h))², averaged over outputs, for leverages h of weight one."""
+    counts = np.ones(len(residuals)) if weights is None else weights
+    left = 1.0 - counts * leverages
+    if (left <= _LEAST_LEFT).any():
+        return np.inf  # a row that alone determines its fit cannot be predicted
+    return float(counts @ np.square(residuals / left[:, None]).mean(axis=1))

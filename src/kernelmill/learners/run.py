@@ -228,6 +228,11 @@ class Run:
             np.savez(file, allow_pickle=False, header=header, **{**self._origin, **arrays})
         self._last = time.monotonic()
 
+    def take_saved(self) -> SavedState | None:
+        """Return the state to resume from, once: it is large."""
+        saved, self.saved = self.saved, None
+        return saved
+
     def finish(self) -> None:
         """Delete the checkpoint: the result of the run is safe."""
         if self.path is not None:

@@ -1,4 +1,4 @@
-"""What rows contribute to a least-squares fit: moments that blocks add to and that merge."""
+"""Statistics of rows that determine a least-squares fit: blocks add to them, and they merge."""
 
 from __future__ import annotations
 
@@ -9,26 +9,38 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm, dgemv, dsyr, dsyrk
 
 from kernelmill.arguments import check_integer
+from kernelmill.errors import ArgumentError, ArgumentTypeError
+from kernelmill.learners.feature_map import compute_features
 from kernelmill.learners.ridge import NormalEquations
+from kernelmill.random import Stream
 from kernelmill.runtime.interrupts import interrupts_deferred
 
-__all__ = ["RidgeStatistics", "check_weights", "rows_per_update"]
+__all__ = [
+    "MappedStatistics",
+    "RidgeStatistics",
+    "check_some_weight",
+    "check_weights",
+    "rows_per_update",
+]
 
 _LARGEST = 1e140  # sums of squares and of products of such numbers are finite
 _MOST_ROWS = 2047  # and one more row, see `update`
 _FEWEST_ROWS = 255
 _MOST_PRODUCTS = 1 << 35  # of one call of the BLAS, about a second, for Ctrl-C to be heard
 
+_LENGTHS = (0.01, 1.0, 100.0)  # of rows that maps are compared at; one suits the length scale
+_TOLERANCE = 1e-6  # of the largest feature; other machines round differently, by far less
+
 Moments = NDArray[np.float64]
 
 
 def rows_per_update(n_features: int) -> int:
-    """How many rows are turned to float64 and multiplied at a time."""
+    """Return the number of rows that are converted to float64 and multiplied at a time."""
     return int(np.clip(_MOST_PRODUCTS // max(1, n_features) ** 2, _FEWEST_ROWS, _MOST_ROWS))
 
 
 class RidgeStatistics:
-    """Sums over rows from which least squares with any penalty can be solved.
+    """Sums over rows that determine least squares with any penalty.
 
     Of features z, targets y and weights w of rows: the number of rows with positive weight, Σ w,
     Σ log w, the weighted means, and the moments around them: Σ w (z - z̄)(z - z̄)ᵀ,
@@ -95,12 +107,12 @@ class RidgeStatistics:
         return len(self.target_mean)
 
     def update(self, Z: Any, Y: Any, sample_weight: Any = None) -> Self:
-        """Take in the features and targets of some rows.
+        """Add the features and targets of some rows.
 
         Parameters
         ----------
         Z : array_like of shape (n, D)
-            float32 loses nothing: products are made and added in float64.
+            float32 loses nothing: products and sums are in float64.
         Y : array_like of shape (n, T)
             Or of shape (n,) for a single target.
         sample_weight : array_like of shape (n,), optional
@@ -109,16 +121,15 @@ class RidgeStatistics:
         Returns
         -------
         self
-            All of the rows are in, or, if anything is raised, none of them. An interrupt waits
-            until all are.
+            With all of the rows or, if anything is raised, with none of them. An interrupt waits
+            for the end.
         """
-        Z = self._checked("Z, the features,", Z, self.n_features)
+        Z = self._check_matrix("Z", Z, self.n_features)
         Y = np.asarray(Y)
-        Y = self._checked("Y, the targets,", Y[:, None] if Y.ndim == 1 else Y, self.n_targets)
+        Y = self._check_matrix("Y", Y[:, None] if Y.ndim == 1 else Y, self.n_targets)
         if len(Z) != len(Y):
-            raise ValueError(
-                f"Z and Y must have as many rows, got {len(Z)} and {len(Y)}; give the targets of "
-                "the same rows."
+            raise ArgumentError(
+                f"Z and Y must have the same number of rows, got {len(Z)} and {len(Y)}"
             )
         weights = None if sample_weight is None else check_weights(sample_weight, len(Z))
         if not len(Z) or (weights is not None and not weights.any()):
@@ -178,27 +189,30 @@ class RidgeStatistics:
         self.log_weight += log_weight
 
     def merge(self, other: RidgeStatistics) -> Self:
-        """Take in the rows of other statistics, which stay as they are.
+        """Add the rows of other statistics, which stay as they are.
 
         Parameters
         ----------
         other : RidgeStatistics
-            Of as many features and targets. The features have to be those of one map: of the
-            same seed and the same length scale.
+            With the same numbers of features and targets. The features have to be those of the
+            same map: same seed, same length scale.
 
         Returns
         -------
         self
-            As if it had seen the other's rows too. An interrupt waits until it has.
+            As if it had been given the rows of the other, too. An interrupt waits for the end.
         """
         if not isinstance(other, RidgeStatistics):
-            raise TypeError(f"other must be RidgeStatistics, got {type(other).__name__}.")
+            raise ArgumentTypeError(
+                f"must be RidgeStatistics, got {type(other).__name__}", parameter="other"
+            )
         shapes = [(part.n_features, part.n_targets) for part in (self, other)]
         if shapes[0] != shapes[1]:
-            raise ValueError(
-                "other must have as many features and targets, "
-                f"{shapes[0][0]} and {shapes[0][1]}, got {shapes[1][0]} and {shapes[1][1]}; merge "
-                "statistics of one map and one kind of targets."
+            raise ArgumentError(
+                f"must have the same numbers of features and targets, {shapes[0][0]} and "
+                f"{shapes[0][1]}, got {shapes[1][0]} and {shapes[1][1]}",
+                "merge statistics of the same map and the same targets",
+                parameter="other",
             )
         if other.n_rows == 0:
             return self
@@ -220,7 +234,7 @@ class RidgeStatistics:
         return self
 
     def finalize(self, *, fit_intercept: bool = True) -> NormalEquations:
-        """The equations of least squares for the rows so far; more rows may follow.
+        """Return the equations of least squares for the rows so far; more rows may follow.
 
         Parameters
         ----------
@@ -230,12 +244,12 @@ class RidgeStatistics:
         Returns
         -------
         NormalEquations
-            With a copy of the moments: it stays what it is when rows follow.
+            With a copy of the moments: later rows do not change it.
         """
         if self.n_rows == 0:
-            raise ValueError(
-                "The statistics must have rows with a positive weight, got none; give some to "
-                "update first."
+            raise ArgumentError(
+                "the statistics must have rows with a positive weight, got none",
+                "add rows with update",
             )
         self._scratch = None
         moments = self.moments.copy(order="F")
@@ -255,22 +269,27 @@ class RidgeStatistics:
         )
 
     @staticmethod
-    def _checked(name: str, given: Any, n_columns: int) -> NDArray[Any]:
+    def _check_matrix(name: str, given: Any, n_columns: int) -> NDArray[Any]:
         values: NDArray[Any] = np.asarray(given)
         if values.dtype not in (np.float32, np.float64):
             if values.dtype.kind not in "fiub":
-                raise TypeError(f"{name} must be real numbers, got dtype {values.dtype}.")
+                raise ArgumentTypeError(
+                    f"must be real numbers, got dtype {values.dtype}", parameter=name
+                )
             values = values.astype(np.float64)
         if values.ndim != 2 or values.shape[1] != n_columns:
-            raise ValueError(
-                f"{name} must be of shape (n, {n_columns}), got {values.shape}; the numbers of "
-                "columns are those given to RidgeStatistics."
+            raise ArgumentError(
+                f"must have shape (n, {n_columns}), as given to RidgeStatistics, got "
+                f"{values.shape}",
+                parameter=name,
             )
-        # NaN passes through max and min; whoever squares 1e140 gets no infinity.
+        # NaN passes through max and min; squares of 1e140 are finite.
         if values.size and not max(float(values.max()), -float(values.min())) <= _LARGEST:
-            raise ValueError(
-                f"{name} must be finite and not above {_LARGEST:g} in size, got NaN, infinity or a "
-                "larger number; remove such rows or scale the data."
+            raise ArgumentError(
+                f"must be finite and at most {_LARGEST:g} in size, got NaN, infinity or a larger "
+                "number",
+                "remove such rows or scale the data",
+                parameter=name,
             )
         return values
 
@@ -284,33 +303,131 @@ class RidgeStatistics:
         )
 
 
+class MappedStatistics(RidgeStatistics):
+    """Statistics of rows with the map that computed their features.
+
+    `KernelRegressor.statistics` returns them. They can be pickled, sent and merged;
+    `KernelRegressor.fit_statistics` fits a model to them. The map adds little to their size: its
+    coefficients are functions of its seed.
+
+    Parameters
+    ----------
+    feature_map : transformer
+        The fitted map.
+    n_features, n_targets : int
+        As in `RidgeStatistics`.
+    n_features_in : int or None
+        The number of columns of the rows, if they have columns.
+    feature_names_in : ndarray of str or None
+    targets_ndim : {1, 2}
+        The number of dimensions of the targets as given, and of predictions.
+    """
+
+    def __init__(
+        self,
+        feature_map: Any,
+        n_features: int,
+        n_targets: int,
+        *,
+        n_features_in: int | None,
+        feature_names_in: NDArray[Any] | None,
+        targets_ndim: int,
+    ) -> None:
+        super().__init__(n_features, n_targets)
+        self.feature_map = feature_map
+        self.n_features_in = n_features_in
+        self.feature_names_in = feature_names_in
+        self.targets_ndim = targets_ndim
+        self._probe = None
+        if n_features_in is not None and feature_names_in is None:
+            self._probe = _features_of_fixed_rows(feature_map, n_features_in)
+
+    def merge(self, other: RidgeStatistics) -> Self:
+        """Add the rows of other statistics, which stay as they are.
+
+        Parameters
+        ----------
+        other : MappedStatistics or RidgeStatistics
+            Statistics of the same map. For `MappedStatistics` this is checked by the features of
+            a few rows; frames with column names are compared by these names only.
+
+        Returns
+        -------
+        self
+        """
+        if isinstance(other, MappedStatistics):
+            self._check_same_origin(other)
+        return super().merge(other)
+
+    def _check_same_origin(self, other: MappedStatistics) -> None:
+        if self.n_features_in != other.n_features_in or not np.array_equal(
+            _names(self), _names(other)
+        ):
+            raise ArgumentError(
+                "must be statistics of rows with the same columns, "
+                f"{self.n_features_in} {_names(self)}, got {other.n_features_in} {_names(other)}",
+                parameter="other",
+            )
+        if self.targets_ndim != other.targets_ndim:
+            raise ArgumentError(
+                f"must be statistics of targets with {self.targets_ndim} dimension(s), got "
+                f"{other.targets_ndim}",
+                "give y in the same shape everywhere",
+                parameter="other",
+            )
+        same = type(self.feature_map) is type(other.feature_map)
+        if same and self._probe is not None and other._probe is not None:
+            same = _agree(self._probe, other._probe)
+        if not same:
+            raise ArgumentError(
+                "must be statistics of the same map, got those of a map with other features",
+                "give the regressors the same feature_map with an integer random_state and a "
+                "number as length_scale or gamma, which is then not estimated from the data",
+                parameter="other",
+            )
+
+
+def check_some_weight(n_rows: int) -> None:
+    """Raise if there are no rows of positive weight."""
+    if n_rows == 0:
+        raise ArgumentError(
+            "must be above zero for some row, got zeros",
+            "leave it out for equal weights",
+            parameter="sample_weight",
+        )
+
+
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
-    """The weights of rows in float64: one for each, finite, none negative."""
+    """Return the weights of rows in float64: one for each, finite, none negative."""
     weights = np.asarray(sample_weight)
     if weights.dtype.kind not in "fiub":
-        raise TypeError(f"sample_weight must be real numbers, got dtype {weights.dtype}.")
+        raise ArgumentTypeError(
+            f"must be real numbers, got dtype {weights.dtype}", parameter="sample_weight"
+        )
     if weights.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight must be of shape ({n_rows},), one number for each row, got "
-            f"{weights.shape}."
+        raise ArgumentError(
+            f"must have shape ({n_rows},), one number for each row, got {weights.shape}",
+            parameter="sample_weight",
         )
     weights = weights.astype(np.float64, copy=False)
     if not np.isfinite(weights).all() or (weights < 0).any():
         wrong = weights[~(np.isfinite(weights) & (weights >= 0))][0]
-        raise ValueError(
-            f"sample_weight must be finite and not negative, got {wrong}; give 0 to leave a row "
-            "out."
+        raise ArgumentError(
+            f"must be finite and not negative, got {wrong}",
+            "give 0 to leave a row out",
+            parameter="sample_weight",
         )
     if not np.isfinite(weights.sum()):
-        raise ValueError(
-            "The sum of sample_weight must be finite, got infinity; divide all weights by the "
-            "largest."
+        raise ArgumentError(
+            "must have a finite sum, got infinity",
+            "divide all weights by the largest",
+            parameter="sample_weight",
         )
     return weights
 
 
 def _subtract_from_rows(values: NDArray[np.float64], row: NDArray[np.float64]) -> None:
-    """In place; copies of the row are subtracted, as NumPy's broadcast takes ten times as long."""
+    """Subtract in place, by copies of the row: NumPy's broadcasting takes ten times as long."""
     copies = np.tile(row, (min(len(values), 32), 1))
     for begin in range(0, len(values), len(copies)):
         part = values[begin : begin + len(copies)]
@@ -318,6 +435,33 @@ def _subtract_from_rows(values: NDArray[np.float64], row: NDArray[np.float64]) -
 
 
 def _in_place(result: Moments, given: Moments) -> None:
-    """Refuse to go on if the BLAS wrapper has worked on a copy."""
+    """Raise if the BLAS wrapper has worked on a copy."""
     if not np.may_share_memory(result, given):
         raise RuntimeError("scipy's BLAS worked on a copy of the moments, which stay incomplete.")
+
+
+def _names(statistics: MappedStatistics) -> list[str]:
+    names = statistics.feature_names_in
+    return [] if names is None else list(names)
+
+
+def _features_of_fixed_rows(feature_map: Any, n_columns: int) -> NDArray[Any] | None:
+    """Return features that identify a map; None for a map that cannot take such rows."""
+    row = Stream.from_seed(0).substream("rows to compare maps").normals(n_columns)
+    rows = np.outer(_LENGTHS, row / np.linalg.norm(row))
+    try:
+        with np.errstate(all="ignore"):
+            return compute_features(feature_map, rows)
+    except (TypeError, ValueError):
+        return None
+
+
+def _agree(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    if first.shape != second.shape:
+        return False
+    finite = np.isfinite(first)
+    if not np.array_equal(finite, np.isfinite(second)):
+        return False
+    first, second = np.where(finite, first, 0.0), np.where(finite, second, 0.0)
+    bound = _TOLERANCE * np.abs(first).max(axis=1, keepdims=True)
+    return bool((np.abs(first - second) <= bound).all())

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from kernelmill.arguments import check_choice
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.ridge import CholeskyInverse, SpectralInverse
-from kernelmill.learners.ridge_fit import RidgeFit
+from kernelmill.learners.solvers.exact import RidgeFit
 from kernelmill.maps.fields import SeedKind, StreamKind, stored_random_state
 from kernelmill.maps.stored import FittedMapKind, NamesKind, UnfittedMapKind
 from kernelmill.storage import ModelFileError

@@ -1,9 +1,10 @@
-"""The length scale of a map, and the noise, by evidence: a bounded search on a sample of rows."""
+"""The length scale of a map and the noise by evidence: a bounded search on a sample of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.learners.blocks import Block, count_rows, take_rows
 from kernelmill.learners.evidence import log_evidence_at, most_likely_alpha
-from kernelmill.learners.mapped_rows import n_rows_of, take_rows
-from kernelmill.learners.regression_rows import feature_blocks
-from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
+from kernelmill.learners.feature_map import compute_feature_blocks, compute_features
+from kernelmill.learners.statistics import RidgeStatistics, check_some_weight, rows_per_update
 from kernelmill.random import Stream
+from kernelmill.runtime.progress import Progress
 
-__all__ = ["TUNING_COMPONENTS", "TUNING_ROWS", "TunedMap", "tuned_map"]
+__all__ = ["TUNING_COMPONENTS", "TUNING_ROWS", "TunedMap", "tune_map"]
 
 TUNING_ROWS = 2048
 TUNING_COMPONENTS = 1024
@@ -31,17 +34,17 @@ _PRECISION = 0.02  # of the binary logarithm of the length scale
 
 @dataclass(frozen=True)
 class TunedMap:
-    """What tuning has found.
+    """The result of tuning.
 
     Attributes
     ----------
     feature_map : transformer
-        Not fitted, with the best length scale.
+        Unfitted, with the best length scale.
     alpha : float
-        The best penalty at it.
+        The best penalty for it.
     table : dict of ndarray
-        One entry for each evaluation, in their order: the parameter tried, under its name, the
-        "alpha" that is best for it, and "log_evidence".
+        One entry per evaluation, in order: the parameter under its name, the best "alpha" for it,
+        and "log_evidence".
     """
 
     feature_map: Any
@@ -51,77 +54,75 @@ class TunedMap:
 
 @dataclass(frozen=True)
 class _Scale:
-    """The parameter that is tuned: its name, that of its estimator, where the search starts."""
+    """The parameter that is tuned: the prefix of its estimator, its name, and the initial value."""
 
     prefix: str
     name: str
     start: float
 
     def value(self, offset: float) -> float:
-        """After doubling the length scale `offset` times."""
+        """Return the value after doubling the length scale `offset` times."""
         power = 1.0 if self.name == "length_scale" else -2.0
         return float(self.start * 2.0 ** (power * offset))
 
     def set_on(self, feature_map: Any, value: float) -> Any:
-        """A copy of the map with the value."""
+        """Return a copy of the map with the value."""
         copy = clone(feature_map).set_params(**{self.prefix + self.name: value})
         if self.name == "length_scale" and f"{self.prefix}gamma" in copy.get_params():
             copy.set_params(**{f"{self.prefix}gamma": None})
         return copy
 
 
-def tuned_map(
+def tune_map(
     unfitted: Any,
     fitted: Any,
-    X: Any,
-    Y: NDArray[np.float64],
-    weights: NDArray[np.float64] | None,
+    block: Block,
     *,
     alpha: float | None,
     noise: float | None,
     fit_intercept: bool,
     budget: int,
     stream: Stream,
-    report: Callable[[str], None] = lambda _: None,
+    progress: Progress,
 ) -> TunedMap:
     """Choose the length scale of the map, and the penalty, by the largest evidence.
 
     At most `TUNING_ROWS` rows, chosen by the stream, and `TUNING_COMPONENTS` features of the map
-    are used, so that an evaluation takes the same time whatever the size of the data.
+    are used, so that the time of an evaluation does not depend on the size of the data.
 
     Parameters
     ----------
     unfitted, fitted : transformer
         The map with a fixed seed, and the same fitted on X: the search starts at its scale.
-    X, Y, weights
+    block : Block
         Checked rows.
     alpha, noise : float or None
-        At most one of them is given, and then stays what it is.
+        At most one of them is given, and then fixed.
     fit_intercept : bool
     budget : int
-        How many length scales may be tried.
+        The number of length scales to try.
     stream : Stream
-    report : callable, optional
-        Takes a line of text after each evaluation.
+    progress : Progress
+        Receives a line of text after each evaluation.
     """
-    scale = _scale_of(unfitted, fitted)
+    scale = _find_scale(unfitted, fitted)
     small = clone(unfitted)
     components = f"{scale.prefix}n_components"
     if small.get_params().get(components, 0) > TUNING_COMPONENTS:
         small.set_params(**{components: TUNING_COMPONENTS})
-    X, Y, weights = _sample(X, Y, weights, stream)
+    sample = _sample_rows(block, stream)
     tried: dict[float, tuple[float, float]] = {}
 
     def evaluate(offset: float) -> float:
         if offset not in tried:
             candidate = scale.set_on(small, scale.value(offset))
             try:
-                tried[offset] = _best_at(candidate, X, Y, weights, alpha, noise, fit_intercept)
+                tried[offset] = _evaluate(candidate, sample, alpha, noise, fit_intercept)
             except (ValueError, FloatingPointError):
-                if not tried:  # at the map's own scale it is no matter of the scale
+                if not tried:  # at the initial scale, the scale is not the reason
                     raise
                 tried[offset] = (np.nan, -np.inf)
-            report(
+            progress.end_pass(
                 f"{scale.name} {scale.value(offset):.4g}: alpha {tried[offset][0]:.3g}, "
                 f"log evidence {tried[offset][1]:.6g}"
             )
@@ -137,7 +138,7 @@ def tuned_map(
 
 
 def _search(evaluate: Callable[[float], float], budget: int) -> float:
-    """The offset of the largest value that the budget finds: by doubling, then Brent's method."""
+    """Return the offset of the largest value within the budget: doubling, then Brent's method."""
     values: dict[float, float] = {}
 
     def best() -> float:
@@ -169,19 +170,18 @@ def _search(evaluate: Callable[[float], float], budget: int) -> float:
     return best()
 
 
-def _best_at(
+def _evaluate(
     candidate: Any,
-    X: Any,
-    Y: NDArray[np.float64],
-    weights: NDArray[np.float64] | None,
+    sample: Block,
     alpha: float | None,
     noise: float | None,
     fit_intercept: bool,
 ) -> tuple[float, float]:
-    """The penalty and the logarithm of its evidence for one map."""
-    candidate.fit(X)
+    """Return the best penalty for a map, and its log evidence."""
+    candidate.fit(sample.X)
+    features = partial(compute_features, candidate)
     statistics: RidgeStatistics | None = None
-    for Z, targets, part in feature_blocks(candidate, X, Y, weights, rows_per_update(1024)):
+    for Z, targets, part in compute_feature_blocks(features, sample, rows_per_update(1024)):
         if statistics is None:
             statistics = RidgeStatistics(Z.shape[1], targets.shape[1])
         statistics.update(Z, targets, part)
@@ -195,25 +195,20 @@ def _best_at(
     return fixed, value if np.isfinite(value) else -np.inf
 
 
-def _sample(
-    X: Any, Y: NDArray[np.float64], weights: NDArray[np.float64] | None, stream: Stream
-) -> tuple[Any, NDArray[np.float64], NDArray[np.float64] | None]:
-    """At most `TUNING_ROWS` of the rows with a positive weight."""
-    present = np.arange(n_rows_of(X)) if weights is None else np.flatnonzero(weights)
-    if not len(present):
-        raise ValueError(
-            "sample_weight must be above zero for some row, got zeros; leave it out for equal "
-            "weights."
-        )
+def _sample_rows(block: Block, stream: Stream) -> Block:
+    """Return at most `TUNING_ROWS` of the rows with a positive weight."""
+    X, Y, weights, _ = block
+    present = np.arange(count_rows(X)) if weights is None else np.flatnonzero(weights)
+    check_some_weight(len(present))
     if len(present) > TUNING_ROWS:
         draws = stream.substream("rows for tuning").integers(TUNING_ROWS, len(present))
         present = present[np.unique(draws)]
-    elif len(present) == n_rows_of(X):
-        return X, Y, weights
-    return take_rows(X, present), Y[present], None if weights is None else weights[present]
+    elif len(present) == count_rows(X):
+        return block
+    return Block(take_rows(X, present), Y[present], None if weights is None else weights[present])
 
 
-def _scale_of(unfitted: Any, fitted: Any) -> _Scale:
+def _find_scale(unfitted: Any, fitted: Any) -> _Scale:
     prefix, last = "", fitted
     if isinstance(fitted, Pipeline):
         prefix, last = f"{fitted.steps[-1][0]}__", fitted.steps[-1][1]
@@ -224,7 +219,9 @@ def _scale_of(unfitted: Any, fitted: Any) -> _Scale:
                 start = getattr(last, found, None)
                 if isinstance(start, (int, float, np.number)) and start > 0:
                     return _Scale(prefix, name, float(start))
-    raise ValueError(
-        "feature_map must have a parameter length_scale or gamma with tune=True, got "
-        f"{unfitted!r}; take such a map (Fastfood, RandomFourier), or tune=False and a grid search."
+    raise ArgumentError(
+        f"must have a parameter length_scale or gamma with tune=True, got {unfitted!r}",
+        "use a map with one, such as Fastfood or RandomFourier",
+        Remedy("use a grid search instead", tune=False),
+        parameter="feature_map",
     )

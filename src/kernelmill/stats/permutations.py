@@ -1,4 +1,8 @@
-"""Permutation of labels among bins of rows, and how far apart the two means then are."""
+"""The permutation test of two samples, on sums of features over bins of rows.
+
+All bins have the same number of rows in both samples, so that they are exchangeable if all rows
+have one distribution. The number of bins is bounded: if there are too many, neighbors are merged.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,130 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.random import Stream
-from kernelmill.stats.bins import BinnedSamples
 
-__all__ = ["PermutedNorms", "permuted_norms"]
+__all__ = [
+    "BinnedSample",
+    "BinnedSamples",
+    "PermutedNorms",
+    "most_bins_for",
+    "permute_norms",
+]
 
+_BYTES = 1 << 26  # of sums
+_MOST_BINS = 1024
+_FEWEST_BINS = 128
+_LEAST_SHARE = 16  # the smaller sample has one bin of this number at least, if its rows suffice
 _PERMUTATIONS_AT_ONCE = 256
+
+
+def most_bins_for(n_features: int) -> int:
+    """Return the number of bins to keep: 1024, or a smaller power of two for very many features."""
+    fitting = max(1, _BYTES // (8 * n_features))
+    return max(_FEWEST_BINS, min(_MOST_BINS, 1 << (fitting.bit_length() - 1)))
+
+
+class BinnedSample:
+    """Sums over one sample: over complete bins, the last bin begun, and rows outside of bins."""
+
+    def __init__(self, n_features: int, capacity: int) -> None:
+        self._sums = np.empty((min(capacity, 16), n_features))
+        self._capacity = capacity
+        self.n_bins = 0
+        self.n_rows = 0
+        self.rest = np.zeros(n_features)
+        self.rest_rows = 0
+        self.squares = 0.0
+        self._begun = np.zeros(n_features)
+        self._begun_rows = 0
+
+    @property
+    def bins(self) -> NDArray[np.float64]:
+        """The sums of the complete bins, of shape (n_bins, n_features)."""
+        return self._sums[: self.n_bins]
+
+    @property
+    def unpermuted(self) -> tuple[NDArray[np.float64], int]:
+        """The sum over all rows that are in no complete bin, and their number."""
+        return self.rest + self._begun, self.rest_rows + self._begun_rows
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """The sum over all rows."""
+        total: NDArray[np.float64] = self.bins.sum(axis=0) + self.unpermuted[0]
+        return total
+
+    def add(self, Z: NDArray[np.float64], bin_rows: int) -> None:
+        """Add rows, in their order, to bins of this size."""
+        self.n_rows += Z.shape[0]
+        self.squares += float(np.vdot(Z, Z))
+        while Z.shape[0]:
+            if self._begun_rows == 0 and Z.shape[0] >= bin_rows:
+                whole = Z.shape[0] // bin_rows
+                split = Z[: whole * bin_rows].reshape(whole, bin_rows, -1)
+                self._append(Z if bin_rows == 1 else split.sum(axis=1))
+                Z = Z[whole * bin_rows :]
+                continue
+            taken = min(bin_rows - self._begun_rows, Z.shape[0])
+            self._begun += Z[:taken].sum(axis=0)
+            self._begun_rows += taken
+            Z = Z[taken:]
+            if self._begun_rows == bin_rows:
+                self._append(self._begun[np.newaxis])
+                self._begin_bin()
+
+    def _append(self, sums: NDArray[np.float64]) -> None:
+        needed = self.n_bins + sums.shape[0]
+        if needed > self._sums.shape[0]:
+            grown = np.empty((max(needed, min(2 * needed, self._capacity)), sums.shape[1]))
+            grown[: self.n_bins] = self.bins
+            self._sums = grown
+        self._sums[self.n_bins : needed] = sums
+        self.n_bins = needed
+
+    def _begin_bin(self) -> None:
+        self._begun[:] = 0
+        self._begun_rows = 0
+
+    def merge_neighbors(self, bin_rows: int) -> None:
+        """Merge pairs of bins of `bin_rows` rows; a single last one becomes the bin begun."""
+        pairs = self.n_bins // 2
+        if self.n_bins % 2:
+            self._begun += self._sums[self.n_bins - 1]
+            self._begun_rows += bin_rows
+        for i in range(pairs):  # in place: a copy of the sums would be the largest array of all
+            np.add(self._sums[2 * i], self._sums[2 * i + 1], out=self._sums[i])
+        self.n_bins = pairs
+
+    def release(self, surplus: int, bin_rows: int) -> None:
+        """Move the last bins to the rows outside of bins."""
+        self.rest += self._sums[self.n_bins - surplus : self.n_bins].sum(axis=0)
+        self.rest_rows += surplus * bin_rows
+        self.n_bins -= surplus
+
+
+class BinnedSamples:
+    """Two samples in bins of one size, which grows by factors of two with the number of rows.
+
+    The bin of a row depends on the numbers of rows alone. A sample far larger than the other has
+    its surplus outside of bins: with larger bins the smaller sample would have too few.
+    """
+
+    def __init__(self, n_features: int, most_bins: int, block_rows: int) -> None:
+        self.most_bins = most_bins
+        self.bin_rows = 1
+        self.samples = tuple(BinnedSample(n_features, most_bins + block_rows) for _ in range(2))
+
+    def add(self, which: int, Z: NDArray[Any]) -> None:
+        """Add rows to sample 0 or 1: at most a quarter of `most_bins`, from both in turn."""
+        self.samples[which].add(np.asarray(Z, np.float64), self.bin_rows)
+        while (surplus := sum(sample.n_bins for sample in self.samples) - self.most_bins) > 0:
+            smaller = min(sample.n_rows for sample in self.samples)
+            if smaller // (2 * self.bin_rows) < self.most_bins // _LEAST_SHARE:
+                self.samples[which].release(surplus, self.bin_rows)
+                return
+            for sample in self.samples:
+                sample.merge_neighbors(self.bin_rows)
+            self.bin_rows *= 2
 
 
 class PermutedNorms(NamedTuple):
@@ -23,10 +146,10 @@ class PermutedNorms(NamedTuple):
     rounding: float
 
 
-def permuted_norms(
+def permute_norms(
     strata: list[BinnedSamples], n_permutations: int, block_rows: int, stream: Stream
 ) -> PermutedNorms:
-    """The norm for the labels as they are, and for labels permuted among the bins of each stratum.
+    """Return the norm for the given labels, and for labels permuted among the bins of a stratum.
 
     Rows outside of bins keep their labels. `rounding` bounds how far apart two norms can be that
     are equal in exact arithmetic: any sum here has at most n_bins + block_rows + blocks terms.
@@ -34,7 +157,7 @@ def permuted_norms(
     n_rows = sum(sample.n_rows for stratum in strata for sample in stratum.samples)
     totals = [sample.total for stratum in strata for sample in stratum.samples]
     mean = np.sum(totals, axis=0) / n_rows
-    bins, lengths = _centered_bins(strata, mean)
+    bins, lengths = _center_bins(strata, mean)
     fixed, fixed_rows = np.zeros_like(mean), 0
     for stratum in strata:
         unpermuted, rows = stratum.samples[0].unpermuted
@@ -49,15 +172,15 @@ def permuted_norms(
     permuted = np.empty(n_permutations)
     for begin in range(0, n_permutations, _PERMUTATIONS_AT_ONCE):
         part = permuted[begin : begin + _PERMUTATIONS_AT_ONCE]
-        labels = _permuted_labels(strata, begin, part.size, stream)
+        labels = _permute_labels(strata, begin, part.size, stream)
         part[:] = _norms(labels, bins, fixed)
     return PermutedNorms(float(observed), permuted, rounding)
 
 
-def _centered_bins(
+def _center_bins(
     strata: list[BinnedSamples], mean: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], float]:
-    """All bins, minus the mean over all rows times theirs; and the sum of their norms before."""
+    """Return all bins, centered, and the sum of their norms before centering."""
     parts = [sample.bins for stratum in strata for sample in stratum.samples]
     bins = np.concatenate(parts)
     lengths = float(np.sqrt(np.einsum("ij,ij->i", bins, bins)).sum())
@@ -86,10 +209,10 @@ def _observed_labels(strata: list[BinnedSamples]) -> NDArray[np.float64]:
     return np.concatenate(parts)[np.newaxis]
 
 
-def _permuted_labels(
+def _permute_labels(
     strata: list[BinnedSamples], first: int, count: int, stream: Stream
 ) -> NDArray[np.float64]:
-    """Which bins count as X, 1 or 0: in each stratum as many as there are, anywhere."""
+    """Return 1 for bins that count as X, else 0: the number of each stratum, in random places."""
     n_bins = sum(sample.n_bins for stratum in strata for sample in stratum.samples)
     labels = np.zeros((count, n_bins))
     begin = 0

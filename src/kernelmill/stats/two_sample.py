@@ -2,27 +2,139 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _get_feature_names
 
 from kernelmill.arguments import check_flag, check_integer
-from kernelmill.learners.feature_map import unfitted_feature_map
-from kernelmill.learners.mapped_rows import features_of, rows_per_block
-from kernelmill.maps.base import REAL
+from kernelmill.errors import ArgumentError, ArgumentTypeError
+from kernelmill.learners.blocks import (
+    RowReader,
+    concatenate_rows,
+    count_rows,
+    slice_rows,
+    take_rows,
+)
+from kernelmill.learners.feature_map import compute_features, make_feature_map, rows_per_block
+from kernelmill.maps.base import REAL, check_data
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
-from kernelmill.stats.bins import BinnedSamples, most_bins_for
-from kernelmill.stats.permutations import permuted_norms
-from kernelmill.stats.result import TwoSampleResult
-from kernelmill.stats.row_source import MatrixRows, RowSource, row_source, stacked
+from kernelmill.stats.permutations import BinnedSamples, most_bins_for, permute_norms
 
-__all__ = ["two_sample_test"]
+__all__ = ["TwoSampleResult", "two_sample_test"]
 
-_ROWS_TO_FIT = 1000  # as many as the median distance is taken of
+_ROWS_TO_FIT = 1000  # the number of rows that the median distance is estimated from
 _FIRST_ROWS = 512  # of two streams together
+_ROWS_AT_ONCE = 1024
+
+
+class TwoSampleTest(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+    """Stands for the estimator that scikit-learn's checks need."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoSampleResult:
+    """The result of :func:`kernelmill.stats.two_sample_test`.
+
+    Attributes
+    ----------
+    p_value : float
+        If both samples have the same distribution, it is at most u with probability at most u,
+        for every u. Its least value is 1 / (n_permutations + 1).
+    statistic : float
+        n_x n_y / (n_x + n_y) times `mmd2`, which is compared with its values under permutations.
+        Its distribution hardly depends on the numbers of rows if both samples have the same
+        distribution.
+    mmd2 : float
+        The squared distance between the mean features of X and of Y; it is biased upwards by
+        about the variance of the means.
+    mmd2_unbiased : float
+        The same without that bias, and therefore possibly negative (Gretton et al., 2012,
+        lemma 6). NaN if a sample has a single row.
+    n_x, n_y : int
+        The numbers of rows.
+    n_features : int
+    n_permutations : int
+    bin_rows : int
+        The number of rows of a sample that change their labels together: 1, as in a classical
+        permutation test, for up to 1024 rows.
+    length_scale : float or None
+        That of the kernel, if the map has one.
+    null_statistics : ndarray of shape (n_permutations,)
+        The statistic under permutations.
+    mean_difference : ndarray of shape (n_features,)
+        Mean features of X minus those of Y.
+    feature_map : transformer
+        The fitted map.
+    """
+
+    p_value: float
+    statistic: float
+    mmd2: float
+    mmd2_unbiased: float
+    n_x: int
+    n_y: int
+    n_features: int
+    n_permutations: int
+    bin_rows: int
+    length_scale: float | None
+    null_statistics: NDArray[np.float64] = field(repr=False)
+    mean_difference: NDArray[np.float64] = field(repr=False)
+    feature_map: Any = field(repr=False)
+
+    def __repr__(self) -> str:
+        scale = "" if self.length_scale is None else f", length_scale={self.length_scale:.4g}"
+        return (
+            f"TwoSampleResult(p_value={self.p_value:.4g}, statistic={self.statistic:.4g}, "
+            f"mmd2={self.mmd2:.4g}, mmd2_unbiased={self.mmd2_unbiased:.4g}, n_x={self.n_x}, "
+            f"n_y={self.n_y}, n_features={self.n_features}, "
+            f"n_permutations={self.n_permutations}{scale})"
+        )
+
+    def witness(self, rows: Any) -> NDArray[np.float64]:
+        """Return where the samples differ: positive where X has more mass than Y, else negative.
+
+        The witness function of Gretton et al. (2012, section 2.3): the inner product of a row's
+        features with `mean_difference`.
+
+        Parameters
+        ----------
+        rows : array_like or CSR matrix of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelmill.stats import two_sample_test
+        >>> rng = np.random.default_rng(0)
+        >>> result = two_sample_test(
+        ...     rng.normal(1.0, size=(300, 1)), rng.normal(-1.0, size=(300, 1)), random_state=0
+        ... )
+        >>> np.sign(result.witness([[-1.0], [1.0]]))
+        array([-1.,  1.])
+        """
+        rows = check_data(TwoSampleTest(), rows, reset=True, keep_integers=True)
+        expected = getattr(self.feature_map, "n_features_in_", rows.shape[1])
+        if rows.shape[1] != expected:
+            raise ArgumentError(
+                f"must have the {expected} columns of the samples, got {rows.shape[1]}",
+                parameter="rows",
+            )
+        values = np.empty(count_rows(rows))
+        for block in slice_rows(values.size, rows_per_block(self.n_features, 8)):
+            values[block] = compute_features(self.feature_map, take_rows(rows, block)) @ (
+                self.mean_difference
+            )
+        return values
 
 
 def two_sample_test(
@@ -35,30 +147,31 @@ def two_sample_test(
     random_state: Any = None,
     n_threads: int | None = None,
 ) -> TwoSampleResult:
-    """Test whether the rows of X and the rows of Y come from one distribution.
+    """Test whether the rows of X and the rows of Y have the same distribution.
 
-    The statistic is the maximum mean discrepancy (Gretton et al., 2012) of the kernel that the
-    features have: the distance between the mean features of X and of Y. Its distribution under the
-    hypothesis is found by permuting labels. Features are made a block at a time, and all that is
-    kept of them are sums over bins of rows, equally many rows in each; labels are permuted among
-    the bins (Domingo-Enrich, Dwivedi & Mackey, 2023), so that permutations cost the same for any
-    number of rows. Up to 1024 rows, bins are single rows and this is the classical permutation
-    test.
+    The statistic is the maximum mean discrepancy (Gretton et al., 2012) of the kernel of the
+    features: the distance between the mean features of X and of Y. Its distribution under the null
+    hypothesis is estimated by permuting labels. Features are computed a block at a time. Only their
+    sums over bins of rows are kept, with the same number of rows in each bin; labels are permuted
+    among the bins (Domingo-Enrich, Dwivedi & Mackey, 2023), so that the cost of permutations does
+    not depend on the number of rows. Up to 1024 rows, bins are single rows and this is the
+    classical permutation test.
 
     Parameters
     ----------
     X, Y : array_like, sparse matrix, data frame, or iterable of such, with the same columns
-        The samples; their sizes may differ as they like. An iterable of blocks (a generator, a list
-        of matrices) is a stream: it is read once, in turn with the other one, and never stored.
+        The samples, of any sizes. An iterable of blocks (a generator, a list of matrices) is a
+        stream: it is read once, in turn with the other one, and never stored.
     feature_map : str or transformer, default="fastfood"
         A map of kernelmill, any other transformer of numeric matrices, or the name of a map, such
-        as "random_fourier": then with 2048 components, and with ``length_scale="median"`` if it has
-        a length scale. It is copied, and fitted on at most 1000 rows of both samples together.
+        as "random_fourier", which stands for that map with 2048 components and, if it has a length
+        scale, with ``length_scale="median"``. A copy of it is fitted on at most 1000 rows of both
+        samples together.
     n_permutations : int, default=999
         The least p-value is 1 / (n_permutations + 1).
     shuffle : bool, default=True
-        Whether rows of matrices are assigned to bins at random: the order in which they are given
-        then does not matter. Without it, and in streams, a bin holds consecutive rows.
+        Whether rows of matrices are assigned to bins at random, so that their order does not
+        matter. Otherwise, and in streams, a bin has consecutive rows.
     random_state : int, RandomState, Generator or Stream, default=None
         For the map, the bins and the permutations.
     n_threads : int, default=None
@@ -67,25 +180,25 @@ def two_sample_test(
     Returns
     -------
     TwoSampleResult
-        With `p_value`, `statistic`, `mmd2`, and where the samples differ (`witness`).
+        With `p_value`, `statistic`, `mmd2`, and a `witness` of where the samples differ.
 
     Notes
     -----
     The p-value (1 + #{permuted >= observed}) / (1 + n_permutations) is valid at any numbers of
-    rows, not only in the limit, if rows are independent: under the hypothesis bins of one size are
-    exchangeable. What is not in a complete bin counts for the statistic and keeps its label. The
-    rows that the map is fitted on are chosen without regard to labels. For streams they have to be
-    the first ones, 256 of each; these then are bins of their own, of one row each, and change
-    labels only among each other, which keeps the test valid but costs power where one of the
-    samples has hardly more rows than that. A map with a given `length_scale` needs no such rows.
+    rows, not only in the limit, if rows are independent: under the null hypothesis bins of one size
+    are exchangeable. Rows outside of complete bins count for the statistic and keep their labels.
+    The rows that the map is fitted on are chosen independently of labels. For streams they are the
+    first ones, 256 of each. These become bins of one row each and exchange labels only among each
+    other, which keeps the test valid but costs power if one of the samples has hardly more rows. A
+    map with a given `length_scale` needs no such rows.
 
-    Rows of a stream should come in random order. If they do not (sorted, drifting, correlated in
-    time), bins of consecutive rows differ more than random ones, and the test tends to be
-    conservative rather than to see differences where there are none.
+    Rows of a stream should come in random order. Otherwise (sorted, drifting, correlated in time),
+    bins of consecutive rows differ more than random ones, and the test tends to be conservative
+    rather than to detect differences that do not exist.
 
-    Cost: that of the features, and one addition for each of them; memory: 1024 times the number of
-    features (fewer if there are more than 8192), whatever the number of rows, and with `shuffle`
-    8 bytes for each row of a matrix. A row costs the same in a stream.
+    The time is that of the features and one addition for each. The memory is 1024 numbers per
+    feature (fewer if there are more than 8192 features), for any number of rows, and with `shuffle`
+    8 bytes per row of a matrix.
 
     References
     ----------
@@ -112,49 +225,49 @@ def two_sample_test(
     check_flag("shuffle", shuffle)
     resolve_threads(n_threads)
     stream = Stream.from_random_state(random_state)
-    unfitted = _median_by_default(feature_map, unfitted_feature_map(feature_map, stream, n_threads))
+    unfitted = _default_to_median(feature_map, make_feature_map(feature_map, stream, n_threads))
     if X is Y and hasattr(X, "__next__"):
-        raise ValueError("X and Y must be two streams, got one iterator twice; make another one.")
+        raise ArgumentError("X and Y must be two streams, got one iterator twice")
     order = stream.substream("order of rows")
-    x = row_source("X", X, order.substream(0) if shuffle else None)
-    y = row_source("Y", Y, order.substream(1) if shuffle else None)
+    x = _Sample("X", X, order.substream(0) if shuffle else None)
+    y = _Sample("Y", Y, order.substream(1) if shuffle else None)
 
     first = None
-    if isinstance(x, MatrixRows) and isinstance(y, MatrixRows):
+    if x.X is not None and y.X is not None:
         _check_columns(x, y)
-        rows = _rows_of_both(x, y, stream.substream("rows for the map"))
+        rows = _sample_both(x.X, y.X, stream.substream("rows for the map"))
         dtype = _common_dtype(x.X, y.X)
     else:
-        first = _first_rows(x, y)
+        first = _take_first(x, y)
         _check_columns(x, y)
-        rows, dtype = stacked(list(first)), _common_dtype(*first)
+        rows, dtype = concatenate_rows(list(first)), _common_dtype(*first)
     fitted = unfitted.fit(rows.astype(dtype, copy=False))
-    n_features = features_of(fitted, rows[:1].astype(dtype, copy=False)).shape[1]
+    n_features = compute_features(fitted, rows[:1].astype(dtype, copy=False)).shape[1]
 
     most_bins = most_bins_for(n_features)
     block_rows = _block_rows(n_features, most_bins)
     strata = [BinnedSamples(n_features, most_bins, block_rows)]
-    with np.errstate(over="ignore", invalid="ignore"):  # an error below says what to do about it
-        if first is not None and _looks_at_data(fitted):
+    with np.errstate(over="ignore", invalid="ignore"):  # an error below suggests a remedy
+        if first is not None and _depends_on_data(fitted):
             strata.append(BinnedSamples(n_features, most_bins, block_rows))
-            first_x, first_y = MatrixRows("X", first[0], None), MatrixRows("Y", first[1], None)
-            _read_in_turn(strata[1], first_x, first_y, block_rows, fitted, dtype)
+            readers = (RowReader([first[0]]), RowReader([first[1]]))
+            _read_in_turn(strata[1], readers, block_rows, fitted, dtype)
         elif first is not None:
-            x.put_back(first[0])
-            y.put_back(first[1])
-        _read_in_turn(strata[0], x, y, block_rows, fitted, dtype)
+            x.reader.put_back(first[0])
+            y.reader.put_back(first[1])
+        _read_in_turn(strata[0], (x.reader, y.reader), block_rows, fitted, dtype)
         return _result(strata, n_permutations, block_rows, stream, fitted)
 
 
-def _median_by_default(feature_map: Any, unfitted: Any) -> Any:
-    """The map that a name stands for, with the length scale that is usual for this test."""
+def _default_to_median(feature_map: Any, unfitted: Any) -> Any:
+    """Return the map, with the length scale that is usual for this test if it was a name."""
     if isinstance(feature_map, str) and "length_scale" in unfitted.get_params():
         unfitted.set_params(length_scale="median")
     return unfitted
 
 
-def _looks_at_data(fitted: Any) -> bool:
-    """Whether the rows that the map was fitted on can have changed it; if unsure, yes."""
+def _depends_on_data(fitted: Any) -> bool:
+    """Return whether the map may depend on the rows that it was fitted on."""
     if not isinstance(fitted, ShiftInvariantMap):
         return True
     return not any(
@@ -163,73 +276,75 @@ def _looks_at_data(fitted: Any) -> bool:
     )
 
 
-def _check_columns(x: RowSource, y: RowSource) -> None:
+def _check_columns(x: _Sample, y: _Sample) -> None:
     if x.n_columns != y.n_columns:
-        raise ValueError(
+        raise ArgumentError(
             f"X and Y must have the same columns, got {x.n_columns} columns in X and "
-            f"{y.n_columns} in Y; select those to compare."
+            f"{y.n_columns} in Y",
+            "select the columns to compare",
         )
     if x.column_names is not None and y.column_names is not None:
         pairs = zip(x.column_names, y.column_names, strict=True)
         for a, b in pairs:
             if a != b:
-                raise ValueError(
+                raise ArgumentError(
                     f"X and Y must have the same columns in the same order, got {a!r} in X where "
-                    f"Y has {b!r}; select and order the columns of both."
+                    f"Y has {b!r}",
+                    "select and order the columns of both",
                 )
 
 
 def _common_dtype(*parts: Any) -> np.dtype[Any]:
-    """float32 if all rows are that: rounding in one sample alone would tell it from the other."""
+    """Return float32 if all rows are: rounding of one sample alone would make it different."""
     return np.result_type(*(p.dtype if p.dtype in REAL else np.dtype(np.float64) for p in parts))
 
 
-def _rows_of_both(x: MatrixRows, y: MatrixRows, stream: Stream) -> Any:
-    """A uniform sample of all rows together: independent of the labels."""
-    chosen = stream.permutation(x.n_rows + y.n_rows)[:_ROWS_TO_FIT]
+def _sample_both(X: Any, Y: Any, stream: Stream) -> Any:
+    """Return a uniform sample of all rows together, independent of the labels."""
+    n_x = X.shape[0]
+    chosen = stream.permutation(n_x + Y.shape[0])[:_ROWS_TO_FIT]
     chosen.sort()
-    split = int(np.searchsorted(chosen, x.n_rows))
-    parts = [x.X[chosen[:split]], y.X[chosen[split:] - x.n_rows]]
-    return stacked([part for part in parts if part.shape[0]])
+    split = int(np.searchsorted(chosen, n_x))
+    parts = [X[chosen[:split]], Y[chosen[split:] - n_x]]
+    return concatenate_rows([part for part in parts if part.shape[0]])
 
 
-def _first_rows(x: RowSource, y: RowSource) -> tuple[Any, Any]:
-    """The first rows of both: equally many if both have them, otherwise more of the longer one."""
+def _take_first(x: _Sample, y: _Sample) -> tuple[Any, Any]:
+    """Return the first rows of both: the same number if possible, else more of the longer one."""
     halves = [x.take(_FIRST_ROWS // 2), y.take(_FIRST_ROWS // 2)]
     for source, rows in zip((x, y), halves, strict=True):
         if rows is None:
-            raise ValueError(f"{source.name} must have at least one row, got none.")
+            raise ArgumentError("must have at least one row, got none", parameter=source.name)
     _check_columns(x, y)
     for i, source in enumerate((x, y)):
         missing = _FIRST_ROWS // 2 - halves[1 - i].shape[0]
         if missing and (more := source.take(missing)) is not None:
-            halves[i] = stacked([halves[i], more])
+            halves[i] = concatenate_rows([halves[i], more])
     return halves[0], halves[1]
 
 
 def _block_rows(n_features: int, most_bins: int) -> int:
-    """How many rows to map at a time: a power of two, so that bins are cut at its multiples."""
+    """Return the number of rows to map at a time: a power of two, so that bins align with it."""
     fitting = rows_per_block(n_features, 8)
     return int(min(1 << (fitting.bit_length() - 1), most_bins // 4))
 
 
 def _read_in_turn(
     samples: BinnedSamples,
-    x: RowSource,
-    y: RowSource,
+    readers: tuple[RowReader, RowReader],
     block_rows: int,
     fitted: Any,
     dtype: np.dtype[Any],
 ) -> None:
-    """Take a block of each sample in turn, until both are read."""
-    unread: dict[int, RowSource] = {0: x, 1: y}
+    """Take a block of each sample in turn until both are read."""
+    unread = dict(enumerate(readers))
     while unread:
-        for which, source in list(unread.items()):
-            rows = source.take(block_rows)
+        for which, reader in list(unread.items()):
+            rows = reader.take(block_rows)
             if rows is None:
                 del unread[which]
             else:
-                samples.add(which, features_of(fitted, rows.astype(dtype, copy=False)))
+                samples.add(which, compute_features(fitted, rows.astype(dtype, copy=False)))
 
 
 def _result(
@@ -245,16 +360,17 @@ def _result(
         np.sum([stratum.samples[i].total for stratum in strata], axis=0) for i in range(2)
     ]
     if not np.isfinite([*squares, *totals[0], *totals[1]]).all():
-        raise ValueError(
-            f"The features of X and Y must be finite and of finite norm, got others from {fitted}; "
-            "divide the data by a number, or take another feature_map."
+        raise ArgumentError(
+            f"the features of X and Y must be finite, with finite norm, got others from {fitted}",
+            "divide the data by a number",
+            "use another feature_map",
         )
-    norms = permuted_norms(strata, n_permutations, block_rows, stream)
+    norms = permute_norms(strata, n_permutations, block_rows, stream)
     at_least = int(np.count_nonzero(norms.permuted >= norms.observed - norms.rounding))
 
     n_x, n_y = counts
     factor = (n_x + n_y) / (n_x * n_y)
-    # Equal means differ by rounding errors, which are no discrepancy.
+    # Equal means differ by rounding errors, which do not count.
     observed, permuted = (
         np.where(values <= norms.rounding, 0.0, values)
         for values in (norms.observed, norms.permuted)
@@ -280,3 +396,83 @@ def _result(
         mean_difference=totals[0] / n_x - totals[1] / n_y,
         feature_map=fitted,
     )
+
+
+class _Sample:
+    """The rows of a matrix, in random order if `order` is given, or of an iterable of blocks.
+
+    Attributes
+    ----------
+    name : str
+    X : matrix or None
+        All rows; None for an iterable of blocks.
+    reader : RowReader
+    n_columns, column_names
+        None until the first block has been read.
+    """
+
+    def __init__(self, name: str, X: Any, order: Stream | None) -> None:
+        self.name = name
+        self.n_columns: int | None = None
+        self.column_names: NDArray[Any] | None = None
+        self.X: Any = None
+        if isinstance(X, (str, bytes, dict)):
+            raise ArgumentTypeError(
+                f"must be a matrix or an iterable of blocks of rows, got {type(X).__name__}",
+                parameter=name,
+            )
+        if _is_stream(X):
+            self.reader = RowReader(self._read_blocks(X))
+        else:
+            self.X = self._check(X)
+            self.reader = RowReader(_read_matrix(self.X, order))
+
+    def take(self, n_rows: int) -> Any:
+        """Return the next rows: fewer at the end, and None after it."""
+        return self.reader.take(n_rows)
+
+    def _read_blocks(self, blocks: Any) -> Iterator[Any]:
+        for block in blocks:
+            if not hasattr(block, "shape") and not isinstance(block, (list, tuple)):
+                raise ArgumentTypeError(
+                    "must be a matrix or an iterable of matrices, got an iterable with "
+                    f"{block!r:.50} in it",
+                    "put rows together in blocks",
+                    parameter=self.name,
+                )
+            if count_rows(block):
+                # A copy: the source of the blocks may fill the same array again.
+                yield self._check(block).copy()
+
+    def _check(self, rows: Any) -> Any:
+        """Return the rows as maps take them; all blocks must have the same columns."""
+        try:
+            names = _get_feature_names(rows)
+            rows = check_data(TwoSampleTest(), rows, reset=True, keep_integers=True)
+        except (TypeError, ValueError) as error:
+            kind = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
+            problem = str(error).removesuffix(".")
+            raise kind(f"cannot be tested: {problem}", parameter=self.name) from error
+        if self.n_columns is None:
+            self.n_columns, self.column_names = rows.shape[1], names
+        elif rows.shape[1] != self.n_columns:
+            raise ArgumentError(
+                f"must have the same columns in all blocks, got {self.n_columns} columns first "
+                f"and {rows.shape[1]} later",
+                parameter=self.name,
+            )
+        return rows
+
+
+def _is_stream(X: Any) -> bool:
+    if hasattr(X, "shape") or hasattr(X, "__array__"):
+        return False
+    if isinstance(X, (list, tuple)):  # a list of matrices, or a matrix as a list of rows
+        return bool(X) and len(getattr(X[0], "shape", ())) == 2
+    return hasattr(X, "__iter__")
+
+
+def _read_matrix(X: Any, order: Stream | None) -> Iterator[Any]:
+    permutation = None if order is None else order.permutation(X.shape[0])
+    for rows in slice_rows(X.shape[0], _ROWS_AT_ONCE):
+        yield take_rows(X, rows if permutation is None else permutation[rows])

@@ -1,8 +1,8 @@
-r"""The top of the spectrum of the features, and gradients that it does not slow down.
+r"""The top of the spectrum of the features, which preconditions gradients.
 
 Features of a smooth kernel have second moments whose eigenvalues fall steeply, and the ratio of the
-first to the others is what makes gradient descent slow. Damping gradients along the leading
-eigenvectors evens it out (Ma & Belkin, 2017):
+first to the others makes gradient descent slow. Damping gradients along the leading eigenvectors
+reduces that ratio (Ma & Belkin, 2017):
 
 .. math:: P = I - \sum_{i \le k} \Bigl(1 - \frac{\lambda_{k+1} + \rho}{\lambda_i + \rho}\Bigr)
           v_i v_i^T,
@@ -19,6 +19,8 @@ import numpy as np
 import scipy  # scipy.linalg is loaded when it is first used
 from numpy.typing import NDArray
 
+from kernelmill.errors import ArgumentError
+
 __all__ = ["MOST_DIRECTIONS", "TopSpectrum", "rows_to_sample"]
 
 _MOST_ROWS = 2000
@@ -31,7 +33,7 @@ _TYPICAL_BATCH = 256
 
 
 def rows_to_sample(n_features: int, itemsize: int) -> int:
-    """How many rows tell enough of the spectrum; their features stay below 256 MiB."""
+    """Return how many rows estimate the spectrum; their features stay below 256 MiB."""
     return int(min(_MOST_ROWS, max(50, _SAMPLE_BYTES // (n_features * itemsize))))
 
 
@@ -50,7 +52,7 @@ class TopSpectrum:
     longest_left : float
         The largest :math:`z^T P z`.
     constant : float
-        c, of the size of a typical row, so that the intercept is learnt as fast as the weights.
+        c, of the size of a typical row, so that the intercept is learned as fast as the weights.
     longest, mean_square : float
         The largest and the mean :math:`|z|^2`.
     n_rows : int
@@ -76,7 +78,7 @@ class TopSpectrum:
         most: int = MOST_DIRECTIONS,
         constant: float | None = None,
     ) -> Self:
-        r"""The spectrum of rows with features Z.
+        r"""Estimate the spectrum from rows with features Z.
 
         Parameters
         ----------
@@ -84,20 +86,21 @@ class TopSpectrum:
         ridge : float
             :math:`\rho`.
         complete : bool
-            Whether these are all the rows there are. Otherwise a quarter of them serves to judge
-            the eigenvectors of the others: those of small eigenvalues are mostly chance, and rows
-            that had no part in them stick out. As many are taken as leave the least.
+            Whether these are all the rows. Otherwise a quarter of them validates the eigenvectors
+            of the others, of which those with small eigenvalues are mostly noise; the number of
+            eigenvectors that leaves the least of the held-out quarter is used.
         most : int
             The most eigenvectors to use.
         constant : float
-            c, where it is given already.
+            c, if it is fixed already.
         """
         m = len(Z)
         squares = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
         if not np.isfinite(squares).all():
-            raise ValueError(
-                "Features of some rows are not finite or too large to be multiplied; scale the "
-                "columns of X, or look for rows far from the others."
+            raise ArgumentError(
+                "the features of some rows are not finite or too large to be multiplied",
+                "scale the columns of X",
+                "look for outliers",
             )
         if constant is None:
             constant = float(np.sqrt(squares.mean())) or 1.0
@@ -138,7 +141,7 @@ class TopSpectrum:
 
 
 def _counts(most: int, complete: bool) -> list[int]:
-    """The numbers of eigenvectors to try."""
+    """Return the numbers of eigenvectors to try."""
     return [most] if complete else sorted({most >> shift for shift in range(9)})
 
 
@@ -150,7 +153,7 @@ def _what_is_left(
     ridge: float,
     complete: bool,
 ) -> tuple[NDArray[np.float64], float, float]:
-    """The damping of k eigenvectors, and with it the largest eigenvalue and squared length."""
+    """Return the damping of k eigenvectors, and the largest eigenvalue and squared length left."""
     k = along.shape[1]
     tail = max(float(values[k]), floor)
     damping = 1 - (tail + ridge) / (values[:k] + ridge)
@@ -160,8 +163,8 @@ def _what_is_left(
     if complete or half < 2:
         largest = _top_eigenpair(left)[0] / len(left)
     else:
-        # The largest eigenvalue of few rows is too large. What a direction found in one half of
-        # them has in the other half is not.
+        # The largest eigenvalue of few rows is too large. The mean square of one half along the
+        # top direction of the other half is not.
         first, second = slice(0, half), slice(half, len(left))
         largest = max(
             _mean_square_along_top(left[a, a], left[b, a])
@@ -181,7 +184,7 @@ def _top_eigenpair(products: NDArray[np.float64]) -> tuple[float, NDArray[np.flo
 def _mean_square_along_top(
     products: NDArray[np.float64], with_others: NDArray[np.float64]
 ) -> float:
-    """The mean square of other rows along the first principal direction of some."""
+    """Return the mean square of other rows along the first principal direction of some."""
     value, coordinates = _top_eigenpair(products)
     if value <= 0:
         return 0.0
@@ -189,7 +192,7 @@ def _mean_square_along_top(
 
 
 def _vectors(Z: NDArray[Any], scaled: NDArray[np.float64], constant: float) -> NDArray[Any]:
-    """Orthonormal eigenvectors in the space of the features, from coordinates in the sample."""
+    """Return orthonormal eigenvectors in feature space, from coordinates in the sample."""
     n_used, k = scaled.shape
     vectors = np.empty((Z.shape[1] + 1, k), Z.dtype)
     np.matmul(Z[:n_used].T, scaled.astype(Z.dtype), out=vectors[:-1])

@@ -1,0 +1,331 @@
+"""Blocks of rows: one source of them for all learners, and digests that identify them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy  # scipy.sparse is loaded when it is first used
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
+from kernelmill.learners.run import CheckpointError, Run
+
+__all__ = [
+    "Block",
+    "BlockSource",
+    "PassDigest",
+    "RowReader",
+    "concatenate_rows",
+    "count_rows",
+    "digest_block",
+    "slice_rows",
+    "take_rows",
+]
+
+DIGEST_BYTES = 16
+_DIGESTED_ROWS = 1000
+
+
+class Block(NamedTuple):
+    """Some rows. Solvers take any iterable of such blocks, with checked rows.
+
+    Attributes
+    ----------
+    X : matrix, frame or list
+        The rows, as the feature map takes them.
+    y : ndarray
+        For a classifier the number of the class of each row, of shape (n,); for a regressor the
+        targets, of shape (n, n_outputs).
+    weight : ndarray of shape (n,), or None
+        None stands for weights of one.
+    digest : str
+        Identifies the rows, for checkpoints; empty where there is none.
+    """
+
+    X: Any
+    y: Any
+    weight: Any = None
+    digest: str = ""
+
+
+class BlockSource:
+    """Blocks (X, y) or (X, y, sample_weight) of an iterable, in one pass or in several.
+
+    The first block can be looked at without losing it, and no other block is held. Iterating gives
+    `Block` objects: as they come or, after `check_with`, checked.
+
+    Parameters
+    ----------
+    blocks : iterable
+        An iterator, such as a generator, gives one pass. A list, or an object whose ``__iter__``
+        starts again, gives as many as needed, and has to give the same blocks in each.
+
+    Attributes
+    ----------
+    repeatable : bool
+        Whether there can be several passes.
+    is_whole : bool
+        Whether the first block has all the rows, as from `from_arrays`. It is then kept.
+
+    Examples
+    --------
+    >>> from kernelmill.learners.blocks import BlockSource
+    >>> source = BlockSource([([[1.0]], [0]), ([[2.0]], [1])])
+    >>> source.repeatable, source.first.y
+    (True, [0])
+    >>> [block.y for block in source]
+    [[0], [1]]
+    """
+
+    def __init__(self, blocks: Any) -> None:
+        if isinstance(blocks, (str, bytes)) or not isinstance(blocks, Iterable):
+            raise ArgumentTypeError(
+                "must be an iterable of (X, y) or (X, y, sample_weight), got "
+                f"{type(blocks).__name__}",
+                parameter="blocks",
+            )
+        iterator = iter(blocks)
+        # Some objects return the same iterator each time: these give one pass, too.
+        self.repeatable = iterator is not blocks and iter(blocks) is not iterator
+        self.is_whole = False
+        self._blocks = blocks
+        self._begun: Iterator[tuple[int, Any]] | None = enumerate(iterator)
+        begin = next(self._begun, None)
+        if begin is None:
+            raise ArgumentError(
+                "must have at least one block of rows, got none",
+                "create the generator again if it was used before",
+                parameter="blocks",
+            )
+        self._first: Block | None = _unpack(begin[1], 0)
+        self._is_first_checked = False
+        self._check: Callable[[Any, Any, Any], Block] | None = None
+        self._has_digests = False
+
+    @classmethod
+    def from_arrays(cls, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """All rows as one block."""
+        source = cls([(X, y, sample_weight)])
+        source.is_whole = True
+        return source
+
+    @property
+    def first(self) -> Block:
+        """The first block; available until the first pass has gone on to the second."""
+        assert self._first is not None
+        return self._first
+
+    def require_passes(self, reason: str, *remedies: Remedy | str) -> None:
+        """Raise if there is one pass only; `reason` begins with what needs several passes."""
+        if not self.repeatable:
+            raise ArgumentError(
+                f"must be something to pass over repeatedly for {reason}, got an iterator",
+                "give a list or an object whose __iter__ starts again",
+                *remedies,
+                parameter="blocks",
+            )
+
+    def check_with(
+        self,
+        check: Callable[[Any, Any, Any], Block],
+        first: Block | None = None,
+        *,
+        digest: str | None = None,
+    ) -> None:
+        """From now on, iterate over checked blocks.
+
+        Parameters
+        ----------
+        check : callable
+            Takes X, y and the weights or None.
+        first : Block, optional
+            The first block if it is checked already.
+        digest : str, optional
+            The digest of the first block; the others then get theirs.
+        """
+        self._check = check
+        self._has_digests = digest is not None
+        if first is not None:
+            self._first = first._replace(digest=digest or "")
+            self._is_first_checked = True
+
+    def __iter__(self) -> Iterator[Block]:
+        numbered, self._begun = self._begun, None
+        if numbered is not None or self.is_whole:
+            first = self.first
+            yield first if self._is_first_checked else self._checked(first)
+            if numbered is None or self.is_whole:
+                return
+            del first
+            self._first = None  # not held while others are read
+        else:
+            self.require_passes("a second pass")
+            numbered = enumerate(self._blocks)
+        for number, block in numbered:
+            yield self._checked(_unpack(block, number))
+            del block
+
+    def _checked(self, block: Block) -> Block:
+        if self._check is None:
+            return block
+        X, y, weight, _ = block
+        checked = self._check(X, y, weight)
+        return checked._replace(digest=digest_block(X, y, weight)) if self._has_digests else checked
+
+
+def _unpack(block: Any, number: int) -> Block:
+    if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
+        what = f"{len(block)} items" if isinstance(block, (tuple, list)) else type(block).__name__
+        raise ArgumentTypeError(
+            f"must be tuples (X, y) or (X, y, sample_weight), got {what} as block {number}",
+            parameter="blocks",
+        )
+    return Block(*block)
+
+
+class RowReader:
+    """Rows of an iterable of matrices, taken from the front in any numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.learners.blocks import RowReader
+    >>> reader = RowReader([np.eye(2), np.ones((3, 2))])
+    >>> reader.take(3)
+    array([[1., 0.],
+           [0., 1.],
+           [1., 1.]])
+    >>> len(reader.take(3)), reader.take(3)
+    (2, None)
+    """
+
+    def __init__(self, matrices: Iterable[Any]) -> None:
+        self._matrices = iter(matrices)
+        self._ahead: list[Any] = []
+
+    def take(self, n_rows: int) -> Any:
+        """Return the next rows: fewer at the end, and None after it."""
+        taken: list[Any] = []
+        missing = n_rows
+        while missing and (block := self._next()) is not None:
+            if block.shape[0] > missing:
+                self._ahead.append(block[missing:])
+                block = block[:missing]
+            taken.append(block)
+            missing -= block.shape[0]
+        return concatenate_rows(taken) if taken else None
+
+    def put_back(self, rows: Any) -> None:
+        """Make the rows that were taken last the next ones."""
+        self._ahead.append(rows)
+
+    def _next(self) -> Any:
+        return self._ahead.pop() if self._ahead else next(self._matrices, None)
+
+
+def count_rows(X: Any) -> int:
+    """Return the number of rows of a matrix, frame or list."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take_rows(X: Any, rows: slice | NDArray[np.intp]) -> Any:
+    """Return some rows of a matrix, frame or list."""
+    if isinstance(X, np.ndarray) or scipy.sparse.issparse(X):
+        return X[rows]
+    return _safe_indexing(X, rows)
+
+
+def slice_rows(n_rows: int, size: int) -> Iterator[slice]:
+    """Yield slices of at most `size` rows that cover `n_rows` in order."""
+    for begin in range(0, n_rows, size):
+        yield slice(begin, min(begin + size, n_rows))
+
+
+def concatenate_rows(parts: list[Any]) -> Any:
+    """Return checked rows one below the other; sparse if any of them is."""
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return scipy.sparse.vstack([scipy.sparse.csr_array(part) for part in parts], format="csr")
+
+
+def digest_block(X: Any, y: Any, sample_weight: Any) -> str:
+    """Return a short text that differs for other rows: of up to 1000 rows and the whole vectors.
+
+    Frames and lists have digests too.
+    """
+    if scipy.sparse.issparse(X):
+        X = X.tocsr()
+    digest = blake2b(digest_size=DIGEST_BYTES)
+    vectors = [part for part in (y, sample_weight) if part is not None]
+    if scipy.sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind != "O"):
+        n_rows = X.shape[0]
+        rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _DIGESTED_ROWS)).astype(np.intp))
+        some = X[rows]
+        digest.update(f"{X.shape} {X.dtype}".encode())
+        parts = (some,) if isinstance(some, np.ndarray) else (some.data, some.indices, some.indptr)
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).tobytes())
+    else:
+        vectors.insert(0, X)
+    for vector in vectors:
+        digest.update(np.ascontiguousarray(_as_bytes(vector)).tobytes())
+    return digest.hexdigest()
+
+
+def _as_bytes(values: Any) -> NDArray[Any]:
+    """Return an array whose bytes are the values, not their addresses."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths, for example
+        return np.frombuffer(repr(values).encode(), np.uint8)
+    if array.dtype.kind != "O":
+        return array
+    return np.frombuffer(repr(array.tolist()).encode(), np.uint8)
+
+
+class PassDigest:
+    """Digests of all blocks of a pass up to a row: to find the row again and detect other rows.
+
+    Only the digests that can still be asked for are kept, however many blocks there are.
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._digest = bytes(DIGEST_BYTES)
+        self._known = [(0, self._digest)]
+
+    def add(self, n_rows: int, digest: str) -> None:
+        """Add a block."""
+        joined = blake2b(self._digest, digest_size=DIGEST_BYTES)
+        joined.update(f"{n_rows} {digest}".encode())
+        self._digest = joined.digest()
+        self._known.append((self.n_rows, self._digest))
+        self.n_rows += n_rows
+
+    def at(self, row: int) -> bytes:
+        """Return the digest of all blocks that begin before this row.
+
+        Later calls are for this row or later ones.
+        """
+        before = [index for index, (begin, _) in enumerate(self._known) if begin < row]
+        if before:
+            del self._known[: before[-1]]
+        return self._known[0][1]
+
+    def compare(self, run: Run, n_rows: int, digest: bytes) -> None:
+        """Raise if a run has a checkpoint and the first `n_rows` rows are not those of before."""
+        if run.path is None or n_rows == 0:
+            return
+        if self.n_rows < n_rows or self.at(n_rows) != digest:
+            raise CheckpointError(
+                run.path,
+                "blocks must be the same in each pass and after a restart, got others within the "
+                f"first {n_rows} rows",
+                "give the same blocks",
+            )

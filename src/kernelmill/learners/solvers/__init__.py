@@ -1,0 +1,18 @@
+"""Solvers, one per file: from an objective, blocks of rows and a run to a fit.
+
+They know nothing of estimators. Blocks are any iterable of `kernelmill.learners.blocks.Block` that
+gives the same blocks each time it is iterated over.
+
+Contents
+--------
+sgd
+    Mini-batch stochastic gradient descent, preconditioned and averaged, for any loss.
+lbfgs
+    L-BFGS, for smooth losses.
+exact
+    Normal equations, for least squares.
+cg
+    Conjugate gradients, for least squares with many features.
+spectrum
+    The leading eigenvectors of the features, which precondition `sgd` and `lbfgs`.
+"""

@@ -1,0 +1,414 @@
+"""Ridge regression without a D x D matrix: preconditioned conjugate gradients over the rows.
+
+Every iteration passes over the rows once and computes their features again. The preconditioner
+takes the top of the spectrum from a sample of the rows (Frangella, Tropp & Udell, 2023):
+P⁻¹ = V diag((l_k + α)/(lᵢ + α)) Vᵀ + (I - VVᵀ), for eigenvalues l₁ ≥ … ≥ l_k with eigenvectors V.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from kernelmill.errors import ArgumentError
+from kernelmill.learners.blocks import DIGEST_BYTES, Block, PassDigest, count_rows
+from kernelmill.learners.feature_map import FeatureBlock, compute_feature_blocks
+from kernelmill.learners.ridge import RidgeObjective
+from kernelmill.learners.run import Run, SavedState
+from kernelmill.learners.statistics import check_some_weight, rows_per_update
+from kernelmill.random import Stream
+
+__all__ = ["CgFit", "Iteration", "Means", "solve_cg"]
+
+_Array = NDArray[np.float64]
+
+_SAMPLE_ROWS = 1024
+_SAMPLE_BYTES = 1 << 27  # of the features of the sample, in float64
+_LEAST_RELATIVE_EIGENVALUE = 1e-10
+_TOO_LARGE = "the sums are not finite: targets, weights or features are too large"
+_SMALLER = "divide them by a constant"
+
+
+@dataclass(frozen=True)
+class CgFit:
+    """The result of conjugate gradients.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (T, D)
+    intercept : ndarray of shape (T,)
+    n_iter : int
+        Iterations, each a pass over the rows; two more passes prepare them.
+    residual : float
+        The norm of C - (M + αI) W relative to that of C; the largest of all outputs.
+    objective : ndarray of shape (T,)
+        The minimum of Σ w (y - zᵀW - b)² + α|W|².
+    n_rows : int
+        Rows of positive weight.
+    """
+
+    coef: _Array
+    intercept: _Array
+    n_iter: int
+    residual: float
+    objective: _Array
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class Means:
+    """Means of the rows, or zeros without an intercept.
+
+    `n_seen` counts all rows, `n_rows` those of positive weight.
+    """
+
+    n_seen: int
+    n_rows: int
+    weight: float
+    features: _Array
+    targets: _Array
+
+
+@dataclass
+class Iteration:
+    """The state of conjugate gradients between two iterations.
+
+    Attributes
+    ----------
+    means : Means
+    cross, target_moments : ndarray of shapes (D, T) and (T,)
+        The right-hand side, and Σ w (y - ȳ)².
+    eigenvalues, vectors : ndarray of shapes (k,) and (k, D)
+        Of the preconditioner.
+    solution, residuals, directions : ndarray of shape (D, T)
+    energy : ndarray of shape (T,)
+        Residuals times preconditioned residuals.
+    n_iter : int
+        Iterations done.
+    """
+
+    means: Means
+    cross: _Array
+    target_moments: _Array
+    eigenvalues: _Array
+    vectors: _Array
+    solution: _Array
+    residuals: _Array
+    directions: _Array
+    energy: _Array
+    n_iter: int = 0
+
+
+def solve_cg(
+    objective: RidgeObjective,
+    blocks: Iterable[Block],
+    run: Run,
+    *,
+    stream: Stream,
+    tol: float,
+    max_iter: int,
+) -> CgFit:
+    """Minimize the objective to a relative residual of `tol` for each output.
+
+    Parameters
+    ----------
+    objective : RidgeObjective
+        With one positive penalty.
+    blocks : iterable of Block
+        Gives the same blocks in each pass.
+    run : Run
+        If it has a saved state, the iteration resumes from there.
+    stream : Stream
+        Draws the rows of the sample.
+    tol, max_iter
+        When to stop, and when to give up.
+    """
+    alpha = objective.penalty
+    assert isinstance(alpha, float)
+    passes = _Passes(objective, blocks, run)
+    saved = run.take_saved()
+    if saved is not None:
+        iteration, passes.digest = _iteration_from_arrays(
+            saved, objective.n_features, objective.n_targets
+        )
+        del saved
+    else:
+        iteration = _prepare(passes, alpha, fit_intercept=objective.fit_intercept, stream=stream)
+        passes.save(iteration)
+    residual = _iterate(iteration, passes, alpha, tol=tol, max_iter=max_iter)
+    means, cross, coef = iteration.means, iteration.cross, iteration.solution
+    least = alpha * np.einsum("dt,dt->t", coef, coef)
+    explained = np.einsum("dt,dt->t", cross, coef)
+    return CgFit(
+        coef=np.ascontiguousarray(coef.T),
+        intercept=means.targets - means.features @ coef,
+        n_iter=iteration.n_iter,
+        residual=residual,
+        objective=np.maximum(iteration.target_moments - explained, least),
+        n_rows=means.n_rows,
+    )
+
+
+class _Passes:
+    """Passes over the features of all rows; with a checkpoint, each has to have the same rows."""
+
+    def __init__(self, objective: RidgeObjective, blocks: Iterable[Block], run: Run) -> None:
+        self._features = objective.features
+        self._rows = rows_per_update(objective.n_features)
+        self._blocks = blocks
+        self.run = run
+        self.digest: bytes | None = None  # of all blocks, after the first pass
+
+    def __iter__(self) -> Iterator[FeatureBlock]:
+        passed = PassDigest()
+        found = b""
+        for block in self._blocks:
+            passed.add(count_rows(block.X), block.digest)
+            for mapped in compute_feature_blocks(self._features, block, self._rows):
+                yield mapped
+                self.run.progress.advance(len(mapped[1]))
+            found = passed.at(passed.n_rows)
+            del block  # not held while the next one is read
+        if self.digest is not None:
+            passed.compare(self.run, passed.n_rows, self.digest)
+        self.digest = found
+
+    def save(self, iteration: Iteration) -> None:
+        """Write the state to the checkpoint if it is time."""
+        if self.run.is_due():
+            assert self.digest is not None  # there was a pass before
+            self.run.save(_iteration_to_arrays(iteration, self.digest))
+
+
+def _prepare(
+    passes: Iterable[FeatureBlock], alpha: float, *, fit_intercept: bool, stream: Stream
+) -> Iteration:
+    """Compute means, the right-hand side and the preconditioner in two passes over the rows."""
+    means = _compute_means(passes)
+    check_some_weight(means.n_rows)
+    if not fit_intercept:
+        means = Means(
+            means.n_seen,
+            means.n_rows,
+            means.weight,
+            np.zeros_like(means.features),
+            np.zeros_like(means.targets),
+        )
+    cross, target_moments, sample = _compute_moments_and_sample(passes, means, stream)
+    eigenvalues, vectors = _compute_top_spectrum(sample)
+    del sample
+    residuals = cross.copy()
+    preconditioned = _precondition(residuals, eigenvalues, vectors, alpha)
+    return Iteration(
+        means,
+        cross,
+        target_moments,
+        eigenvalues,
+        vectors,
+        solution=np.zeros_like(cross),
+        residuals=residuals,
+        directions=preconditioned.copy(),
+        energy=np.einsum("dt,dt->t", residuals, preconditioned),
+    )
+
+
+def _precondition(residuals: _Array, eigenvalues: _Array, vectors: _Array, alpha: float) -> _Array:
+    shrink = (eigenvalues[-1:] + alpha) / (eigenvalues + alpha) - 1.0
+    return np.asarray(residuals + vectors.T @ (shrink[:, None] * (vectors @ residuals)))
+
+
+def _multiply(
+    directions: _Array, blocks: Iterable[FeatureBlock], means: Means, alpha: float
+) -> _Array:
+    """Return (M + αI) times the directions, by a pass over the rows."""
+    product = alpha * directions
+    shift = means.features @ directions
+    total = np.zeros(directions.shape[1])
+    n_seen = 0
+    for Z, _, weights in blocks:
+        rows = Z.astype(np.float64, copy=False)
+        projected = rows @ directions - shift
+        if weights is not None:
+            projected *= weights[:, None]
+        product += rows.T @ projected
+        total += projected.sum(axis=0)
+        n_seen += len(Z)
+    if n_seen != means.n_seen:
+        raise ArgumentError(
+            f"must have the same rows in each pass, got {n_seen} rows after {means.n_seen}",
+            "give a list or an object whose __iter__ starts again",
+            parameter="blocks",
+        )
+    return np.asarray(product - np.outer(means.features, total))
+
+
+def _iterate(
+    at: Iteration,
+    passes: _Passes,
+    alpha: float,
+    *,
+    tol: float,
+    max_iter: int,
+) -> float:
+    """Solve for all outputs together, each until it converges; return the largest residual."""
+    norms = np.linalg.norm(at.cross, axis=0)
+    if not np.isfinite(norms).all():
+        raise ArgumentError(_TOO_LARGE, _SMALLER)
+    norms[norms == 0] = 1.0
+    relative = np.linalg.norm(at.residuals, axis=0) / norms
+    while relative.max() > tol and at.n_iter < max_iter:
+        images = _multiply(at.directions, passes, at.means, alpha)
+        at.n_iter += 1
+        curvature = np.einsum("dt,dt->t", at.directions, images)
+        moving = (relative > tol) & (curvature > 0)
+        if not moving.any():
+            break
+        steps = np.where(moving, at.energy / np.where(moving, curvature, 1.0), 0.0)
+        at.solution += steps * at.directions
+        at.residuals -= steps * images
+        relative = np.linalg.norm(at.residuals, axis=0) / norms
+        if not np.isfinite(relative).all():
+            raise ArgumentError(_TOO_LARGE, _SMALLER)
+        passes.run.progress.end_pass(f"iteration {at.n_iter}: residual {relative.max():.2e}")
+        preconditioned = _precondition(at.residuals, at.eigenvalues, at.vectors, alpha)
+        before, at.energy = at.energy, np.einsum("dt,dt->t", at.residuals, preconditioned)
+        at.directions *= np.where(moving, at.energy / np.where(moving, before, 1.0), 0.0)
+        at.directions += preconditioned
+        passes.save(at)
+    return float(relative.max())
+
+
+def _compute_means(blocks: Iterable[FeatureBlock]) -> Means:
+    n_seen = n_rows = 0
+    weight = 0.0
+    features: Any = 0.0
+    targets: Any = 0.0
+    for Z, Y, weights in blocks:
+        _check_finite(Z)
+        counts = np.ones(len(Z)) if weights is None else weights
+        n_seen += len(Z)
+        n_rows += int(np.count_nonzero(counts))
+        block_weight = float(counts.sum())
+        if block_weight == 0.0:
+            continue
+        # By shifts of the mean: large targets keep their digits, however many rows there are.
+        weight += block_weight
+        shares = counts / block_weight
+        features = features + (shares @ Z.astype(np.float64) - features) * (block_weight / weight)
+        targets = targets + (shares @ Y - targets) * (block_weight / weight)
+    return Means(n_seen, n_rows, weight, features, targets)
+
+
+def _check_finite(Z: NDArray[Any]) -> None:
+    if Z.size and not np.isfinite(float(Z.max()) - float(Z.min())):
+        raise ArgumentError(
+            "must compute finite features, got NaN or infinity",
+            "scale the data or use another map",
+            parameter="feature_map",
+        )
+
+
+def _compute_moments_and_sample(
+    blocks: Iterable[FeatureBlock], means: Means, stream: Stream
+) -> tuple[_Array, _Array, _Array]:
+    """Return cross moments (D, T), moments of targets (T,), and a sample of centered rows.
+
+    The rows of the sample are weighted and scaled so that their moments estimate those of all rows.
+    """
+    n_features = len(means.features)
+    most = max(1, min(_SAMPLE_ROWS, _SAMPLE_BYTES // (8 * n_features)))
+    chosen = np.arange(means.n_seen)
+    if means.n_seen > most:
+        draws = stream.substream("rows of the preconditioner").integers(most, means.n_seen)
+        chosen = np.unique(draws)
+    sample = np.empty((len(chosen), n_features))
+    cross = np.zeros((n_features, len(means.targets)))
+    target_moments = np.zeros(len(means.targets))
+    begin, taken, sample_weight = 0, 0, 0.0
+    for Z, Y, weights in blocks:
+        rows = Z.astype(np.float64)
+        rows -= means.features
+        targets = Y - means.targets
+        counts = np.ones(len(Z)) if weights is None else weights
+        cross += rows.T @ (counts[:, None] * targets)
+        target_moments += counts @ np.square(targets)
+        last = int(np.searchsorted(chosen, begin + len(Z)))
+        here = chosen[taken:last] - begin
+        sample[taken:last] = rows[here] * np.sqrt(counts[here])[:, None]
+        sample_weight += float(counts[here].sum())
+        begin, taken = begin + len(Z), last
+    if sample_weight > 0:
+        sample *= math.sqrt(means.weight / sample_weight)
+    return cross, target_moments, sample
+
+
+def _compute_top_spectrum(sample: _Array) -> tuple[_Array, _Array]:
+    """Return descending eigenvalues of sampleᵀ sample and eigenvectors as rows: the upper half.
+
+    The lower half depends more on the sample than on the spectrum. To take half of a sample that
+    has all rows costs iterations, not accuracy.
+    """
+    is_tall = sample.shape[0] > sample.shape[1]
+    gram = (sample.T @ sample if is_tall else sample @ sample.T).T  # in Fortran order, for eigh
+    squares, found = eigh(gram, overwrite_a=True, check_finite=False)
+    squares, found = squares[::-1], found[:, ::-1]
+    n_kept = int(np.count_nonzero(squares > _LEAST_RELATIVE_EIGENVALUE * max(squares[0], 0.0)))
+    n_kept = min(n_kept, max(1, len(sample) // 2))
+    squares, found = squares[:n_kept], found[:, :n_kept]
+    if is_tall:
+        return squares, np.ascontiguousarray(found.T)
+    return squares, (found / np.sqrt(squares)).T @ sample
+
+
+def _iteration_to_arrays(iteration: Iteration, digest: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a checkpoint; `digest` is that of all blocks."""
+    means = iteration.means
+    return {
+        "counts": np.array([means.n_seen, means.n_rows, iteration.n_iter], np.int64),
+        "weights": np.array([means.weight]),
+        "feature_mean": means.features,
+        "target_mean": means.targets,
+        "cross": iteration.cross,
+        "target_moments": iteration.target_moments,
+        "eigenvalues": iteration.eigenvalues,
+        "vectors": iteration.vectors,
+        "solution": iteration.solution,
+        "residuals": iteration.residuals,
+        "directions": iteration.directions,
+        "energy": iteration.energy,
+        "digest": np.frombuffer(digest, np.uint8),
+    }
+
+
+def _iteration_from_arrays(
+    saved: SavedState, n_features: int, n_targets: int
+) -> tuple[Iteration, bytes]:
+    """Return the iteration that was saved, and the digest of all blocks."""
+    n_seen, n_rows, n_iter = saved.counts("counts", 3)
+    matrix, row = (n_features, n_targets), (n_targets,)
+    eigenvalues = saved.array("eigenvalues", (None,), np.float64)
+    iteration = Iteration(
+        means=Means(
+            n_seen,
+            n_rows,
+            float(saved.array("weights", (1,), np.float64)[0]),
+            saved.array("feature_mean", (n_features,), np.float64),
+            saved.array("target_mean", row, np.float64),
+        ),
+        cross=saved.array("cross", matrix, np.float64),
+        target_moments=saved.array("target_moments", row, np.float64),
+        eigenvalues=eigenvalues,
+        vectors=saved.array("vectors", (len(eigenvalues), n_features), np.float64),
+        solution=saved.array("solution", matrix, np.float64),
+        residuals=saved.array("residuals", matrix, np.float64),
+        directions=saved.array("directions", matrix, np.float64),
+        energy=saved.array("energy", row, np.float64),
+        n_iter=n_iter,
+    )
+    return iteration, saved.array("digest", (DIGEST_BYTES,), np.uint8).tobytes()

@@ -1,0 +1,289 @@
+"""Least squares from normal equations: one pass over the rows, and a D x D matrix.
+
+The statistics of rows can be collected by several machines and merged before they are solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.learners.blocks import (
+    DIGEST_BYTES,
+    Block,
+    PassDigest,
+    count_rows,
+    slice_rows,
+    take_rows,
+)
+from kernelmill.learners.evidence import Evidence, evidence_of
+from kernelmill.learners.feature_map import (
+    FeatureBlock,
+    Features,
+    compute_feature_blocks,
+    gather_blocks,
+    rows_per_block,
+)
+from kernelmill.learners.losses import Objective, signs_of_classes
+from kernelmill.learners.ridge import (
+    Inverse,
+    RidgeObjective,
+    gcv_scores,
+    leave_one_out_scores,
+)
+from kernelmill.learners.run import Run, SavedState
+from kernelmill.learners.statistics import RidgeStatistics, check_some_weight, rows_per_update
+
+__all__ = [
+    "ExactFit",
+    "RidgeFit",
+    "collect_statistics",
+    "solve_exact",
+    "solve_signs",
+    "solve_statistics",
+]
+
+_Array = NDArray[np.float64]
+_SIGN_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class RidgeFit:
+    """The exact minimum of Σ w |y - zᵀW - b|² + α|W|².
+
+    Attributes
+    ----------
+    alpha : float
+    coef, intercept : ndarray of shapes (T, D) and (T,)
+    evidence : Evidence
+    scores : ndarray, or None
+        Those of the penalties that alpha was chosen from.
+    inverse : CholeskyInverse or SpectralInverse
+        Of M + αI.
+    feature_mean : ndarray of shape (D,), or None
+        None without an intercept.
+    weight : float
+        Σ w.
+    """
+
+    alpha: float
+    coef: _Array
+    intercept: _Array
+    evidence: Evidence
+    scores: _Array | None
+    inverse: Inverse
+    feature_mean: _Array | None
+    weight: float
+
+    def relative_variances(self, Z: _Array) -> _Array:
+        """Return variances of the function at rows of features, relative to the noise.
+
+        zᵀ (M + αI)⁻¹ z; with an intercept, 1/Σw and the same for z - z̄. Z is overwritten.
+        """
+        if self.feature_mean is None:
+            return self.inverse.quadratic_forms(Z)
+        Z -= self.feature_mean
+        return self.inverse.quadratic_forms(Z) + 1.0 / self.weight
+
+
+def solve_exact(
+    objective: RidgeObjective,
+    blocks: Iterable[Block],
+    run: Run,
+    *,
+    again: Block | None = None,
+) -> tuple[RidgeFit, RidgeStatistics]:
+    """Minimize the objective over the rows of the blocks, each of which is taken once.
+
+    Parameters
+    ----------
+    objective : RidgeObjective
+    blocks : iterable of Block
+    run : Run
+        If it has a saved state, the pass resumes from there.
+    again : Block, optional
+        All rows: penalties are then compared by leaving out each row, otherwise by generalized
+        cross-validation.
+    """
+    statistics = RidgeStatistics(objective.n_features, objective.n_targets)
+    statistics = collect_statistics(objective.features, blocks, run, statistics)
+    rows = None
+    if again is not None:
+        size = rows_per_update(objective.n_features)
+        rows = compute_feature_blocks(objective.features, again, size)
+    fit = solve_statistics(
+        statistics, objective.penalty, fit_intercept=objective.fit_intercept, rows=rows
+    )
+    return fit, statistics
+
+
+def collect_statistics(
+    features: Features, blocks: Iterable[Block], run: Run, statistics: RidgeStatistics
+) -> RidgeStatistics:
+    """Add the rows of the blocks to the statistics, or to those that the run has saved."""
+    n_features = statistics.n_features
+    n_passed, expected = 0, b""
+    saved = run.take_saved()
+    if saved is not None:
+        statistics, n_passed, expected = _statistics_from_arrays(
+            saved, n_features, statistics.n_targets
+        )
+        del saved
+    passed = PassDigest()
+    rows = rows_per_update(n_features)
+    # Small blocks: their memory is used again instead of being requested each time.
+    few = min(rows, rows_per_block(n_features, 8))
+
+    def compute_unseen(to_skip: int) -> Iterator[FeatureBlock]:
+        n_seen, is_compared = to_skip, False
+        for block in blocks:
+            n_rows = count_rows(block.X)
+            passed.add(n_rows, block.digest)
+            if n_rows > to_skip:
+                if not is_compared:
+                    passed.compare(run, n_seen, expected)
+                    is_compared = True
+                yield from compute_feature_blocks(features, block, few, begin=to_skip)
+            to_skip = max(0, to_skip - n_rows)
+            del block  # not held while the next one is read
+        if not is_compared:
+            passed.compare(run, n_seen, expected)
+
+    for mapped in gather_blocks(compute_unseen(n_passed), rows):
+        statistics.update(*mapped)
+        n_passed += len(mapped[1])
+        digest = passed.at(n_passed)
+        run.progress.advance(len(mapped[1]))
+        if run.is_due():
+            run.save(_statistics_to_arrays(statistics, n_passed, digest))
+    return statistics
+
+
+def solve_statistics(
+    statistics: RidgeStatistics,
+    penalty: float | _Array,
+    *,
+    fit_intercept: bool,
+    rows: Iterable[FeatureBlock] | None = None,
+) -> RidgeFit:
+    """Solve with the penalty, or with the best one of several; of equal ones, the largest.
+
+    Parameters
+    ----------
+    statistics : RidgeStatistics
+    penalty : float or ndarray
+    fit_intercept : bool
+    rows : iterable of (Z, Y, weights), optional
+        The rows again: penalties are then compared by leaving out each row, otherwise by
+        generalized cross-validation.
+    """
+    check_some_weight(statistics.n_rows)
+    equations = statistics.finalize(fit_intercept=fit_intercept)
+    scores = None
+    if isinstance(penalty, np.ndarray):
+        if rows is None:
+            scores = gcv_scores(equations, penalty)
+        else:
+            scores = leave_one_out_scores(equations, penalty, rows)
+        penalty = float(penalty[scores == scores.min()].max())
+    inverse = equations.inverse(penalty)
+    coef, intercept = equations.weights(inverse)
+    return RidgeFit(
+        alpha=penalty,
+        coef=coef,
+        intercept=intercept,
+        evidence=evidence_of(equations, inverse, coef),
+        scores=scores,
+        inverse=inverse,
+        feature_mean=None if equations.means is None else equations.means[0],
+        weight=equations.weight,
+    )
+
+
+class ExactFit(NamedTuple):
+    """Weights of shape (n_outputs, D), intercepts, and the statistics to add more rows to."""
+
+    coef: _Array
+    intercept: _Array
+    statistics: RidgeStatistics
+
+
+def solve_signs(
+    objective: Objective,
+    blocks: Iterable[Block],
+    run: Run,
+    statistics: RidgeStatistics | None = None,
+) -> ExactFit:
+    """Minimize the squared loss of a classifier: least squares of the signs of its classes.
+
+    Parameters
+    ----------
+    objective : Objective
+    blocks : iterable of Block
+    run : Run
+        Receives the progress; there are no checkpoints.
+    statistics : RidgeStatistics, optional
+        Those of earlier rows; the new rows are added to them.
+    """
+    n_outputs = objective.n_outputs
+    if statistics is None:
+        statistics = RidgeStatistics(objective.n_features, n_outputs)
+    for block in blocks:
+        for part in slice_rows(len(block.y), _SIGN_ROWS):
+            signs = signs_of_classes(block.y[part], n_outputs, np.float64)
+            weights = None if block.weight is None else block.weight[part]
+            statistics.update(objective.features(take_rows(block.X, part)), signs, weights)
+            run.progress.advance(len(signs))
+    check_some_weight(statistics.n_rows)
+    # The mean of squares / 2 and alpha / 2 in the objective; their sum and alpha here.
+    alpha = objective.alpha * statistics.weight
+    coef, intercept = statistics.finalize().solve(alpha)
+    return ExactFit(coef, intercept, statistics)
+
+
+def _statistics_to_arrays(
+    statistics: RidgeStatistics, n_passed: int, digest: bytes
+) -> dict[str, NDArray[Any]]:
+    """Return the state after `n_passed` rows, those of weight zero included.
+
+    `digest` is that of the blocks of these rows.
+    """
+    return {
+        "counts": np.array([n_passed, statistics.n_rows], np.int64),
+        "weights": np.array([statistics.weight, statistics.log_weight]),
+        "feature_mean": statistics.feature_mean,
+        "target_mean": statistics.target_mean,
+        "moments": statistics.moments,
+        "cross": statistics.cross,
+        "target_moments": statistics.target_moments,
+        "digest": np.frombuffer(digest, np.uint8),
+    }
+
+
+def _statistics_from_arrays(
+    saved: SavedState, n_features: int, n_targets: int
+) -> tuple[RidgeStatistics, int, bytes]:
+    """Return the statistics that were saved, the number of rows, and the digest of their blocks."""
+    n_passed, n_rows = saved.counts("counts", 2)
+    weight, log_weight = saved.array("weights", (2,), np.float64).tolist()
+    if n_rows > n_passed or not weight >= 0:
+        raise saved.error(f"in it {n_rows} of {n_passed} rows have a weight of {weight}")
+    moments = saved.array("moments", (n_features, n_features), np.float64)
+    statistics = RidgeStatistics.__new__(RidgeStatistics)  # without a matrix of zeros
+    vars(statistics).update(
+        n_rows=n_rows,
+        weight=weight,
+        log_weight=log_weight,
+        feature_mean=saved.array("feature_mean", (n_features,), np.float64),
+        target_mean=saved.array("target_mean", (n_targets,), np.float64),
+        moments=np.require(moments, requirements=["F", "A", "W"]),
+        cross=saved.array("cross", (n_features, n_targets), np.float64),
+        target_moments=saved.array("target_moments", (n_targets,), np.float64),
+        _scratch=None,
+    )
+    digest = saved.array("digest", (DIGEST_BYTES,), np.uint8)
+    return statistics, n_passed, digest.tobytes()

@@ -1,0 +1,141 @@
+"""L-BFGS: the minimum of a smooth loss to any accuracy, in many passes over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy  # scipy.optimize is loaded when it is first used
+from numpy.typing import NDArray
+
+from kernelmill.errors import ArgumentError
+from kernelmill.learners.blocks import Block, slice_rows, take_rows
+from kernelmill.learners.feature_map import rows_per_block
+from kernelmill.learners.losses import Objective
+from kernelmill.learners.run import Run
+from kernelmill.learners.solvers.sgd import visiting_order
+from kernelmill.learners.solvers.spectrum import TopSpectrum, rows_to_sample
+from kernelmill.random import Stream
+
+__all__ = ["LBFGS_ITERATIONS", "LbfgsFit", "solve_lbfgs"]
+
+LBFGS_ITERATIONS = 1000
+
+
+class LbfgsFit(NamedTuple):
+    """Weights of shape (n_outputs, D), intercepts, the objective by iterations, how it ended."""
+
+    coef: NDArray[Any]
+    intercept: NDArray[Any]
+    loss_curve: list[float]
+    converged: bool
+    message: str
+
+
+def solve_lbfgs(
+    objective: Objective,
+    blocks: Iterable[Block],
+    run: Run,
+    *,
+    stream: Stream,
+    max_iter: int,
+    tol: float,
+) -> LbfgsFit:
+    """Minimize until the gradient is below `tol`; each evaluation passes over all blocks.
+
+    The variables are coordinates in which the curvature is about even: the weights are
+    :math:`P^{1/2}` times them, with P as in `kernelmill.learners.solvers.spectrum`.
+    """
+    spectrum, first_scores = _sample_first_block(objective, blocks, stream)
+    constant = spectrum.constant
+    vectors = spectrum.vectors.astype(np.float64)
+    shrink = (1 - np.sqrt(1 - spectrum.damping))[:, None]
+    shape = (len(vectors), objective.n_outputs)
+
+    def precondition(array: NDArray[np.float64]) -> NDArray[np.float64]:
+        return array - vectors @ (shrink * (vectors.T @ array))
+
+    def evaluate(coordinates: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        weights = precondition(coordinates.reshape(shape))
+        value, gradient = _loss_and_gradient(objective, blocks, weights, constant)
+        gradient[:-1] += objective.alpha * weights[:-1]
+        value += 0.5 * objective.alpha * float(np.sum(weights[:-1] ** 2))
+        return value, precondition(gradient).ravel()
+
+    curve: list[float] = []
+
+    def after_iteration(intermediate_result: Any) -> None:
+        curve.append(float(intermediate_result.fun))
+        run.progress.end_pass(f"pass {len(curve)}/{max_iter}  objective {curve[-1]:.6g}")
+
+    start = np.zeros(shape)
+    start[-1] = first_scores / constant
+    # Undo `precondition` on the start: in the span of the vectors, 1 - shrink is inverted.
+    start += vectors @ (shrink / (1 - shrink) * (vectors.T @ start))
+    result = scipy.optimize.minimize(
+        evaluate,
+        start.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        callback=after_iteration,
+        options={
+            "maxiter": max_iter,
+            "maxfun": 20 * max_iter,
+            "gtol": tol,
+            "ftol": 0,
+            "maxcor": 20,
+        },
+    )
+    weights = precondition(result.x.reshape(shape))
+    # Where rounding of the values ends the search, gradients are about the root of it.
+    rounding = float(np.sqrt(np.finfo(spectrum.vectors.dtype).eps))
+    converged = bool(result.success) or float(np.abs(result.jac).max()) <= rounding
+    return LbfgsFit(
+        np.ascontiguousarray(weights[:-1].T, dtype=objective.dtype),
+        (constant * weights[-1]).astype(objective.dtype),
+        curve,
+        converged,
+        str(result.message),
+    )
+
+
+def _sample_first_block(
+    objective: Objective, blocks: Iterable[Block], stream: Stream
+) -> tuple[TopSpectrum, NDArray[np.float64]]:
+    """Return the spectrum of a sample of its rows, and the scores to start from."""
+    block = next(iter(blocks))
+    mean_weight = 1.0 if block.weight is None else float(block.weight.mean())
+    if mean_weight <= 0:
+        raise ArgumentError("are all zero in the first block", parameter="sample_weight")
+    order = visiting_order(len(block.y), block.weight, mean_weight, stream.substream("sample"))
+    probe = objective.features(take_rows(block.X, order[:1]))
+    wanted = rows_to_sample(probe.shape[1], probe.itemsize)
+    sample = objective.features(take_rows(block.X, order[:wanted]))
+    spectrum = TopSpectrum.of_sample(
+        sample, ridge=objective.alpha / objective.curvature, complete=len(order) <= wanted
+    )
+    return spectrum, objective.first_scores(block)
+
+
+def _loss_and_gradient(
+    objective: Objective, blocks: Iterable[Block], weights: NDArray[np.float64], constant: float
+) -> tuple[float, NDArray[np.float64]]:
+    """Return the mean loss over all blocks and its gradient, summed in float64."""
+    value = total = 0.0
+    gradient = np.zeros_like(weights)
+    for block in blocks:
+        n_rows = len(block.y)
+        for part in slice_rows(n_rows, rows_per_block(len(weights), weights.itemsize)):
+            Z = objective.features(take_rows(block.X, part))
+            scores = (Z @ weights[:-1].astype(Z.dtype)).astype(np.float64)
+            scores += constant * weights[-1]
+            losses, derivatives = objective.loss.derivatives(scores, block.y[part])
+            if block.weight is not None:
+                losses = losses * block.weight[part]
+                derivatives = derivatives * block.weight[part][:, None]
+            value += float(losses.sum())
+            gradient[:-1] += Z.T @ derivatives.astype(Z.dtype)
+            gradient[-1] += constant * derivatives.sum(axis=0)
+        total += n_rows if block.weight is None else float(block.weight.sum())
+    return value / total, gradient / total

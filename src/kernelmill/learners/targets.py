@@ -1,0 +1,225 @@
+"""What learners predict: labels of classes as numbers 0, 1, ..., targets, weights of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_array
+
+from kernelmill.errors import ArgumentError, ArgumentTypeError
+from kernelmill.learners.blocks import Block, count_rows
+from kernelmill.learners.statistics import check_weights
+
+__all__ = [
+    "check_classes",
+    "check_labels",
+    "check_optional_weights",
+    "check_targets",
+    "collect_classes",
+    "compute_class_factors",
+    "compute_row_weights",
+    "encode_labels",
+]
+
+
+def check_labels(y: Any, X: Any, name: str) -> NDArray[Any]:
+    """Return labels of classes, one for each row of X."""
+    if y is None:
+        raise ArgumentError(f"{name} requires y to be passed, but the target y is None")
+    if isinstance(y, np.ma.MaskedArray):
+        raise ArgumentTypeError(
+            "is a masked array, whose mask would be lost", "leave those rows out", parameter="y"
+        )
+    y = _check_y(y, multi_output=False, estimator=name)
+    check_classification_targets(y)
+    if len(y) != count_rows(X):
+        raise ArgumentError(
+            f"X and y must have the same number of rows, got {count_rows(X)} and {len(y)}"
+        )
+    labels: NDArray[Any] = y
+    return labels
+
+
+def check_classes(classes: Any) -> NDArray[Any]:
+    """Return two or more different labels, sorted."""
+    listed = np.asarray(list(classes) if isinstance(classes, (set, frozenset)) else classes)
+    if listed.ndim != 1:
+        raise ArgumentError(
+            f"must be a list of labels, got an array of shape {listed.shape}", parameter="classes"
+        )
+    try:
+        found: NDArray[Any] = np.unique(listed)
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"labels must be all numbers or all strings, so that they can be sorted: {error}",
+            "replace missing labels",
+        ) from error
+    if len(found) < 2:
+        raise ArgumentError(f"there must be at least two classes, got one class: {found.tolist()}")
+    return found
+
+
+def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the position of each label among the sorted classes."""
+    codes = np.searchsorted(classes, y).astype(np.intp)
+    np.minimum(codes, len(classes) - 1, out=codes)
+    unknown = classes[codes] != y
+    if np.any(unknown):
+        raise ArgumentError(
+            f"has the label {y[unknown][0]!r}, which is not among the classes {classes.tolist()}",
+            "give all labels in `classes` before the first rows",
+            parameter="y",
+        )
+    return codes
+
+
+def compute_class_factors(
+    class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
+    """Return the factors of the weights of rows by class, or None.
+
+    `totals` holds the sum of the weights of each class, or None if it is not known.
+    """
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ArgumentError(
+                f"must be a dict, 'balanced' or None, got {class_weight!r}",
+                parameter="class_weight",
+            )
+        if totals is None:
+            raise ArgumentError(
+                "is 'balanced', for which all rows of each class have to be counted first",
+                "give the weights as a dict of labels and numbers",
+                parameter="class_weight",
+            )
+        present = totals > 0
+        factors = np.ones(len(classes))
+        factors[present] = totals.sum() / (present.sum() * totals[present])
+        return factors
+    if not isinstance(class_weight, Mapping):
+        raise ArgumentTypeError(
+            f"must be a dict, 'balanced' or None, got {class_weight!r}", parameter="class_weight"
+        )
+    known = {label: position for position, label in enumerate(classes.tolist())}
+    factors = np.ones(len(classes))
+    given = {
+        label.item() if isinstance(label, np.generic) else label: weight
+        for label, weight in class_weight.items()
+    }
+    unknown = [label for label in given if label not in known]
+    if unknown and not known.keys() <= given.keys():
+        # As in scikit-learn, classes that do not occur may have a weight if all others have one.
+        raise ArgumentError(
+            f"has a weight for {unknown[0]!r}, which is none of the classes {classes.tolist()}",
+            "correct the label",
+            "give a weight to every class",
+            parameter="class_weight",
+        )
+    for label, weight in given.items():
+        if label in unknown:
+            continue
+        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+            raise ArgumentError(
+                f"must have finite weights that are not negative, got {weight!r} for {label!r}",
+                parameter="class_weight",
+            )
+        factors[known[label]] = weight
+    return factors
+
+
+def compute_row_weights(
+    sample_weight: Any,
+    X: Any,
+    codes: NDArray[np.intp],
+    factors: NDArray[np.float64] | None,
+) -> NDArray[np.float64] | None:
+    """Return the weight of each row, or None if all are 1."""
+    weights: NDArray[np.float64] | None = None
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if factors is not None:
+        weights = factors[codes] if weights is None else weights * factors[codes]
+    if weights is not None and not np.isfinite(weights.sum()):
+        raise ArgumentError(
+            "must have a finite sum, got infinity",
+            "divide all weights by the largest",
+            parameter="sample_weight",
+        )
+    return weights
+
+
+def collect_classes(
+    blocks: Iterable[Block], classes: Any, name: str
+) -> tuple[NDArray[Any], NDArray[np.float64], int]:
+    """Return all labels of unchecked blocks, the weight of each, and the number of rows.
+
+    `classes` are the labels if they are known, else None.
+    """
+    known: NDArray[Any] | None = None if classes is None else check_classes(classes)
+    totals = np.zeros(0 if known is None else len(known))
+    n_rows = 0
+    for X, y, weight, _ in blocks:
+        labels = check_labels(y, X, name)
+        if classes is None:
+            found = np.unique(labels)
+            both = found if known is None else np.union1d(known, found)
+            grown = np.zeros(len(both))
+            if known is not None:
+                grown[encode_labels(known, both)] = totals
+            known, totals = both, grown
+        assert known is not None
+        codes = encode_labels(labels, known)
+        totals += np.bincount(codes, compute_row_weights(weight, X, codes, None), len(known))
+        n_rows += len(labels)
+    assert known is not None
+    return known, totals, n_rows
+
+
+def check_targets(y: Any, n_rows: int, name: str) -> NDArray[np.float64]:
+    """Return the targets of a regression in float64, of one or two dimensions as given."""
+    if y is None:
+        raise ArgumentError(f"{name} requires y to be passed, but the target y is None")
+    if isinstance(y, np.ma.MaskedArray):
+        raise ArgumentTypeError(
+            "is a masked array, whose mask would be lost", "leave those rows out", parameter="y"
+        )
+    if getattr(y, "dtype", None) is not None and getattr(y.dtype, "kind", "") in "mM":
+        raise ArgumentTypeError(
+            f"must be numbers, got dtype {y.dtype}",
+            "convert times to floats in a unit",
+            parameter="y",
+        )
+    Y = check_array(
+        y,
+        dtype=np.float64,
+        ensure_2d=False,
+        ensure_min_samples=0,
+        input_name="y",
+        estimator=name,
+    )
+    if Y.ndim not in (1, 2) or 0 in Y.shape[1:]:
+        raise ArgumentError(
+            f"must have shape (n_samples,) or (n_samples, n_outputs), got {Y.shape}",
+            parameter="y",
+        )
+    if len(Y) != n_rows:
+        raise ArgumentError(
+            "X and y have inconsistent numbers of samples: y must have one entry for each row of "
+            f"X, got {n_rows} rows and {len(Y)} entries"
+        )
+    return np.asarray(Y)
+
+
+def check_optional_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Return the weights of rows, or None for weights of one; one number stands for all."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    return check_weights(np.full(n_rows, weights) if weights.ndim == 0 else weights, n_rows)
