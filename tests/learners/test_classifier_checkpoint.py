@@ -133,7 +133,7 @@ def test_a_failure_leaves_the_model_as_it_was(tmp_path, data):
     classifier.predict(data[0])
 
 
-def test_other_parameters_or_data_are_refused(tmp_path, data):
+def test_other_parameters_or_data_are_rejected(tmp_path, data):
     path = tmp_path / "state.npz"
     interrupted_training(path, data, 7)
     X, y = data
@@ -153,7 +153,7 @@ def test_other_parameters_or_data_are_refused(tmp_path, data):
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "text", "pickle", "shape"])
-def test_damaged_files_are_refused(tmp_path, data, damage):
+def test_damaged_files_are_rejected(tmp_path, data, damage):
     path = tmp_path / "state.npz"
     interrupted_training(path, data, 7)
     content = path.read_bytes()

@@ -197,8 +197,8 @@ class TestBlocks:
         assert classifier.score(X, y) > 0.95
         assert classifier.classes_.tolist() == [0, 1]
         if classifier.solver_ == "sgd":
-            # One look at the first block, one pass for the labels, 60 epochs.
-            assert blocks.passes == 62
+            # One pass for the labels, which the look at the first block begins, and 60 epochs.
+            assert blocks.passes == 61
 
     @pytest.mark.parametrize("parameters", STREAMABLE, ids=str)
     def test_learns_from_a_generator(self, parameters):
@@ -461,7 +461,7 @@ def test_bad_data(X, y, weight, message):
         assert not hasattr(classifier, "coef_")
 
 
-def test_tells_about_its_progress(moons, capsys):
+def test_prints_its_progress(moons, capsys):
     X, y = moons
     small(verbose=1, epochs=3, validation_fraction=0.1).fit(X, y)
     lines = capsys.readouterr().err.splitlines()

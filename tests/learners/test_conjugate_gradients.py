@@ -52,7 +52,9 @@ def test_preconditioner_saves_iterations(monkeypatch):
     model = KernelRegressor(MAP, alpha=0.1, solver="cg", tol=1e-8, max_iter=3000)
     with_it = model.fit(X, Y).n_iter_
     monkeypatch.setattr(
-        module, "_top_of_spectrum", lambda sample: (np.zeros(0), np.zeros((0, sample.shape[1])))
+        module,
+        "_compute_top_spectrum",
+        lambda sample: (np.zeros(0), np.zeros((0, sample.shape[1]))),
     )
     without = model.fit(X, Y).n_iter_
     assert 4 * with_it < without

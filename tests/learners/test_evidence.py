@@ -81,7 +81,7 @@ def test_other_values_than_the_fitted_ones():
         assert model.log_marginal_likelihood(**{name: value}) == pytest.approx(
             other.log_marginal_likelihood(), rel=1e-12
         )
-    with pytest.raises(ValueError, match="Only one of alpha and noise"):
+    with pytest.raises(ValueError, match="only one of alpha and noise"):
         model.log_marginal_likelihood(alpha=1.0, noise=1.0)
 
 

@@ -60,7 +60,7 @@ def test_blocks_without_weights_count_as_one():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("row", [0, 4321])
-def test_features_that_overflow_are_refused(row):
+def test_features_that_overflow_are_rejected(row):
     X = np.random.default_rng(0).normal(size=(5000, 3))
     y = X[:, 0] > 0
     X[row] = 1e110
@@ -70,13 +70,13 @@ def test_features_that_overflow_are_refused(row):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_sums_that_overflow_are_refused():
+def test_sums_that_overflow_are_rejected():
     X = np.random.default_rng(0).normal(size=(300, 3))
     y = np.sin(X[:, 0])
     with pytest.raises(ValueError, match="too large"):
         KernelRegressor(SMALL, solver="cg").fit(X, y * 1e300)
     for learner, targets in ((KernelRegressor(SMALL), y), (KernelClassifier(SMALL), y > 0)):
-        with pytest.raises(ValueError, match="sum of sample_weight"):
+        with pytest.raises(ValueError, match="sample_weight must have a finite sum"):
             learner.fit(X, targets, np.full(300, 1e308))
 
 
@@ -111,7 +111,7 @@ def test_labels_keep_their_type_in_blocks():
     assert classifier.classes_.dtype == y.dtype
 
 
-def test_masked_and_dated_targets_are_refused():
+def test_masked_and_dated_targets_are_rejected():
     X = np.ones((4, 2))
     masked = np.ma.masked_array([0, 1, 0, 1], [0, 0, 1, 0])
     for learner in (KernelClassifier(SMALL), KernelRegressor(SMALL)):
@@ -137,7 +137,7 @@ def test_maps_may_learn_from_targets_or_be_fitted_already():
     [lambda X: X[:, 0], lambda X: X[:, :0], lambda X: X[1:], lambda X: X[None]],
     ids=["1-d", "no columns", "lost rows", "3-d"],
 )
-def test_maps_that_give_no_matrix_are_refused(function):
+def test_maps_that_give_no_matrix_are_rejected(function):
     X = np.random.default_rng(0).normal(size=(30, 3))
     with pytest.raises(ValueError, match="one row for each"):
         KernelClassifier(FunctionTransformer(function)).fit(X, X[:, 0] > 0)

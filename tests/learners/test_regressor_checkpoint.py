@@ -56,7 +56,7 @@ with threadpool_limits(1, user_api="blas"):
 
 
 @pytest.mark.parametrize(("solver", "blocks"), [("exact", "1"), ("cg", "0")])
-def test_goes_on_after_a_kill(tmp_path, monkeypatch, solver, blocks):
+def test_resumes_after_a_kill(tmp_path, monkeypatch, solver, blocks):
     program = tmp_path / "train.py"
     program.write_text(PROGRAM)
     path = tmp_path / "state.npz"
@@ -212,7 +212,7 @@ def changed(values):
 
 
 @pytest.mark.parametrize("solver", ["exact", "cg"])
-def test_other_parameters_or_data_are_refused(tmp_path, data, solver):
+def test_other_parameters_or_data_are_rejected(tmp_path, data, solver):
     path = tmp_path / "state.npz"
     X, y = data
     stopped(40 if solver == "cg" else 6, lambda: training(path, solver=solver).fit(X, y))
@@ -241,7 +241,7 @@ def test_other_parameters_or_data_are_refused(tmp_path, data, solver):
 
 
 @pytest.mark.parametrize("solver", ["exact", "cg"])
-def test_other_blocks_are_refused(tmp_path, data, solver):
+def test_other_blocks_are_rejected(tmp_path, data, solver):
     path = tmp_path / "state.npz"
     X, y = data
     blocks = in_blocks(X, y)
@@ -273,7 +273,7 @@ class Drifting(RBFSampler):
         return super().transform(X)
 
 
-def test_a_map_that_is_not_repeatable_is_refused(tmp_path, data):
+def test_a_map_that_is_not_repeatable_is_rejected(tmp_path, data):
     path = tmp_path / "state.npz"
     model = KernelRegressor(Drifting(), checkpoint=path, checkpoint_seconds=0.0)
     stopped(6, lambda: model.fit(*data))
@@ -310,7 +310,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("solver", ["exact", "cg"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_files_are_refused(tmp_path, data, solver, damage):
+def test_damaged_files_are_rejected(tmp_path, data, solver, damage):
     path = tmp_path / "state.npz"
     stopped(40 if solver == "cg" else 6, lambda: training(path, solver=solver).fit(*data))
     DAMAGES[damage](path)

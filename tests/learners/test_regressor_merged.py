@@ -131,7 +131,7 @@ def test_names_of_columns():
         make_pipeline(StandardScaler(), RBFSampler(n_components=48, random_state=1)),
     ],
 )
-def test_other_maps_are_refused(other):
+def test_other_maps_are_rejected(other):
     X, y, _ = problem()
     mine = KernelRegressor(MAP).statistics(X, y)
     before = pickle.dumps(mine)
@@ -140,7 +140,7 @@ def test_other_maps_are_refused(other):
     assert pickle.dumps(mine) == before
 
 
-def test_maps_that_follow_the_data_are_refused():
+def test_maps_that_follow_the_data_are_rejected():
     X, y, _ = problem()
     for feature_map in (
         Fastfood(n_components=48, random_state=1),
@@ -163,7 +163,7 @@ def test_length_scales_of_any_size_are_told_apart(length_scale):
         statistics.merge(other.statistics(X, y))
 
 
-def test_other_rows_are_refused():
+def test_other_rows_are_rejected():
     X, y, _ = problem()
     model = KernelRegressor(MAP)
     statistics = model.statistics(X, y)
@@ -171,7 +171,7 @@ def test_other_rows_are_refused():
         statistics.merge(model.statistics(X[:, :2], y))
     with pytest.raises(ValueError, match=r"1 dimension\(s\), got 2"):
         statistics.merge(model.statistics(X, y[:, None]))
-    with pytest.raises(ValueError, match="as many features and targets"):
+    with pytest.raises(ValueError, match="same numbers of features and targets"):
         model.statistics(X, y[:, None]).merge(model.statistics(X, np.stack([y, y], axis=1)))
     sparse = model.statistics(scipy.sparse.csr_array(X), y)
     assert statistics.merge(sparse).n_rows == 600
@@ -184,7 +184,7 @@ def test_plain_statistics_of_the_same_features():
     merged = model.statistics(X[:100], y[:100]).merge(plain)
     assert isinstance(merged, MappedStatistics)
     assert_same(model.fit_statistics(merged), KernelRegressor(MAP, alpha=0.1).fit(X, y), X)
-    with pytest.raises(TypeError, match="which has the map too, got RidgeStatistics"):
+    with pytest.raises(TypeError, match="which includes the map, got RidgeStatistics"):
         model.fit_statistics(plain)
 
 
@@ -200,7 +200,7 @@ def test_maps_without_numbers():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"solver": "cg"}, "needs solver='exact', got 'cg'"),
+        ({"solver": "cg"}, "must be 'exact' for .*, got 'cg'"),
         ({"alpha": [1.0, 2.0], "scoring": "loo"}, "scoring must be 'gcv'"),
         ({"alpha": -1.0}, "alpha must be finite"),
         ({"tune": True}, "tune must be False"),

@@ -152,7 +152,7 @@ def test_streams_are_tuned_on_their_first_rows():
     np.testing.assert_allclose(model.predict(X), blocks.predict(X), rtol=0, atol=1e-8)
 
 
-def test_progress_is_told(capsys):
+def test_progress_is_printed(capsys):
     X, y = problem(50)
     feature_map = Fastfood(n_components=16, random_state=0)
     KernelRegressor(feature_map, tune=True, tune_budget=2).fit(X, y)

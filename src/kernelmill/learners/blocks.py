@@ -93,15 +93,15 @@ class BlockSource:
         self.repeatable = iterator is not blocks and iter(blocks) is not iterator
         self.is_whole = False
         self._blocks = blocks
-        self._begun: Iterator[tuple[int, Any]] | None = enumerate(iterator)
-        begin = next(self._begun, None)
-        if begin is None:
+        self._begun: Iterator[Any] | None = iterator
+        try:
+            self._first: Block | None = _unpack(next(iterator), 0)
+        except StopIteration:
             raise ArgumentError(
                 "must have at least one block of rows, got none",
                 "create the generator again if it was used before",
                 parameter="blocks",
-            )
-        self._first: Block | None = _unpack(begin[1], 0)
+            ) from None
         self._is_first_checked = False
         self._check: Callable[[Any, Any, Any], Block] | None = None
         self._has_digests = False
@@ -154,20 +154,22 @@ class BlockSource:
             self._is_first_checked = True
 
     def __iter__(self) -> Iterator[Block]:
-        numbered, self._begun = self._begun, None
-        if numbered is not None or self.is_whole:
+        iterator, self._begun = self._begun, None
+        number = 0
+        if iterator is not None or self.is_whole:
             first = self.first
             yield first if self._is_first_checked else self._checked(first)
-            if numbered is None or self.is_whole:
+            if iterator is None or self.is_whole:
                 return
             del first
-            self._first = None  # not held while others are read
+            self._first, number = None, 1  # not held while others are read
         else:
             self.require_passes("a second pass")
-            numbered = enumerate(self._blocks)
-        for number, block in numbered:
+            iterator = iter(self._blocks)
+        for block in iterator:  # not by `enumerate`, which holds a block while it reads the next
             yield self._checked(_unpack(block, number))
             del block
+            number += 1
 
     def _checked(self, block: Block) -> Block:
         if self._check is None:
