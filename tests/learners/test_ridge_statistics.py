@@ -184,7 +184,7 @@ def test_a_copy_is_what_finalize_gives():
         (np.full((3, 7), np.nan), np.zeros((3, 2)), None, "finite"),
         (np.full((3, 7), np.inf), np.zeros((3, 2)), None, "finite"),
         (np.full((3, 7), 1e200), np.zeros((3, 2)), None, "1e\\+140"),
-        (np.zeros((3, 7)), np.full((3, 2), np.nan), None, "targets"),
+        (np.zeros((3, 7)), np.full((3, 2), np.nan), None, "Y must be finite"),
         (np.zeros((3, 6)), np.zeros((3, 2)), None, r"\(n, 7\), got \(3, 6\)"),
         (np.zeros((3, 7)), np.zeros((3, 1)), None, r"\(n, 2\), got \(3, 1\)"),
         (np.zeros((3, 7)), np.zeros((4, 2)), None, "3 and 4"),

@@ -279,8 +279,8 @@ class RidgeStatistics:
             values = values.astype(np.float64)
         if values.ndim != 2 or values.shape[1] != n_columns:
             raise ArgumentError(
-                f"must have shape (n, {n_columns}), as given to RidgeStatistics, got "
-                f"{values.shape}",
+                f"must have shape (n, {n_columns}), got {values.shape}",
+                "give the numbers of columns that RidgeStatistics was created with",
                 parameter=name,
             )
         # NaN passes through max and min; squares of 1e140 are finite.
