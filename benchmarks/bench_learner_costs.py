@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.extent import at_least, load
-from benchmarks.peak_memory import Task, measured_apart
+from benchmarks.peak_memory import Task, measure_in_process
 from benchmarks.timing import best_times, heading
 from kernelmill import Fastfood, KernelClassifier, KernelRegressor
 from kernelmill.stats import two_sample_test
@@ -104,7 +104,7 @@ def growth() -> None:
         "regressor, return_std",
         "two_sample_test",
     ):
-        turns = [[measured_apart(prepare, name, n) for n in (few, many)] for _ in range(TURNS)]
+        turns = [[measure_in_process(prepare, name, n) for n in (few, many)] for _ in range(TURNS)]
         t = [min(turn[i].seconds for turn in turns) for i in (0, 1)]
         cpu = [min(turn[i].cpu_seconds for turn in turns) for i in (0, 1)]
         peaks = [max(turn[i].megabytes for turn in turns) for i in (0, 1)]
@@ -119,7 +119,7 @@ def growth() -> None:
         assert peaks[1] - peaks[0] < allowed, f"The memory of {name!r} grows with the rows."
 
 
-def fused() -> None:
+def compare_fused_prediction() -> None:
     """Measure prediction without an array of features beside transform and a product."""
     _, n = few_and_many()
     heading(f"decision_function of {n} rows, {FEATURES} features; {load()}")
@@ -132,7 +132,7 @@ def fused() -> None:
     del scores
     t = best_times(calls, rounds=5)
     for name in names:
-        peak = measured_apart(prepare, name, n).megabytes
+        peak = measure_in_process(prepare, name, n).megabytes
         print(
             f"{name:36s} {t[name] / n * 1e6:7.2f} us a row {t[name] / t[names[1]]:6.2f}x "
             f"{peak:8.1f} MB beyond the data"
@@ -142,7 +142,7 @@ def fused() -> None:
 def main() -> None:
     """Run all tables."""
     growth()
-    fused()
+    compare_fused_prediction()
 
 
 if __name__ == "__main__":

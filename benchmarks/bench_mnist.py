@@ -17,7 +17,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.extent import at_least, load
 from benchmarks.mnist import NOT_FOUND, Mnist, load_mnist
-from benchmarks.peak_memory import Measured, Task, measured_apart
+from benchmarks.peak_memory import Measured, Task, measure_in_process
 from benchmarks.timing import heading
 from kernelmill import Fastfood, KernelClassifier
 
@@ -61,7 +61,9 @@ def seconds_of(call: Callable[[], object]) -> tuple[float, float]:
 def fit_of(n_components: int, length_scale: float, seeds: int, **options: Any) -> list[Measured]:
     """Fit with some seeds, each in its own process, and print a line."""
     runs = [
-        measured_apart(prepare_fit, n_components, length_scale, {**options, "random_state": seed})
+        measure_in_process(
+            prepare_fit, n_components, length_scale, {**options, "random_state": seed}
+        )
         for seed in range(seeds)
     ]
     errors = [100 * run.result["error"] for run in runs]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from benchmarks.extent import at_least, load
-from benchmarks.peak_memory import Task, measured_apart
+from benchmarks.peak_memory import Task, measure_in_process
 from benchmarks.timing import heading
 from kernelmill import Fastfood, KernelRegressor
 from kernelmill.learners.statistics import rows_per_update
@@ -108,7 +108,7 @@ def memory(n: int) -> None:
     heading("memory of fit beyond the data, in its own process")
     moments = 8 * FEATURES**2 / 1e6
     kept = 4 * n * FEATURES / 1e6
-    measured = measured_apart(prepare_fit, n)
+    measured = measure_in_process(prepare_fit, n)
     print(
         f"{n} rows: {measured.megabytes:.0f} MB; a matrix of moments takes {moments:.0f} MB, the "
         f"features of all rows would take {kept:.0f} MB"

@@ -15,7 +15,7 @@ def draw_rows(n: int, d: int, dtype: Any = np.float32) -> NDArray[Any]:
     return np.random.default_rng(0).standard_normal((n, d), dtype=np.float32).astype(dtype)
 
 
-def fitted(kind: type[Any], X: Any, n_components: int, **options: Any) -> Any:
+def fit_map(kind: type[Any], X: Any, n_components: int, **options: Any) -> Any:
     """Fit a map of kernelmill with length scale sqrt(d)."""
     length_scale = float(np.sqrt(X.shape[1]))
     made = kind(n_components=n_components, length_scale=length_scale, random_state=0, **options)
@@ -24,13 +24,13 @@ def fitted(kind: type[Any], X: Any, n_components: int, **options: Any) -> Any:
 
 def fastfood(X: Any, n_components: int, **options: Any) -> Fastfood:
     """Fit Fastfood to rows of `draw_rows`."""
-    made: Fastfood = fitted(Fastfood, X, n_components, **options)
+    made: Fastfood = fit_map(Fastfood, X, n_components, **options)
     return made
 
 
 def random_fourier(X: Any, n_components: int, **options: Any) -> RandomFourier:
     """Fit RandomFourier to rows of `draw_rows`."""
-    made: RandomFourier = fitted(RandomFourier, X, n_components, **options)
+    made: RandomFourier = fit_map(RandomFourier, X, n_components, **options)
     return made
 
 

@@ -27,7 +27,7 @@ class Measured:
     megabytes: float
 
 
-def measured_apart(prepare: Callable[..., Task], *arguments: Any) -> Measured:
+def measure_in_process(prepare: Callable[..., Task], *arguments: Any) -> Measured:
     """Call ``prepare(*arguments)``, which loads the data, and time the task that it returns.
 
     For Linux. The level before the task is read when the data are there. Arguments and results
@@ -53,7 +53,7 @@ def measured_apart(prepare: Callable[..., Task], *arguments: Any) -> Measured:
 
 
 def answer() -> None:
-    """Do what `measured_apart` asks for, in its process."""
+    """Do what `measure_in_process` asks for, in its process."""
     module, name, arguments = sys.argv[1:]
     task: Task = getattr(import_module(module), name)(*json.loads(arguments))
     # Loading may have peaked above the data; if the peak cannot be reset, the result is a bound.

@@ -84,7 +84,7 @@ def parts() -> None:
     print(f"\nThe parts (instruction set {runtime.get_isa()}, {threads} threads)\n")
     x = np.random.default_rng(0).standard_normal((1000, 1024)).astype(np.float32)
 
-    def timed(call: Any) -> tuple[float, Any]:
+    def best_time(call: Any) -> tuple[float, Any]:
         best, result = float("inf"), None
         for _ in range(5):
             start = time.perf_counter()
@@ -102,7 +102,7 @@ def parts() -> None:
         "convolution     vs numpy.fft": (lambda: circular_convolve(x, x[::-1]), plain_convolution),
     }
     for name, (ours, theirs) in rows.items():
-        (fast, a), (slow, b) = timed(ours), timed(theirs)
+        (fast, a), (slow, b) = best_time(ours), best_time(theirs)
         assert np.allclose(a, b, atol=1e-3), name
         print(f"{name:36s} {fast * 1e3:7.2f} ms {slow * 1e3:9.2f} ms {slow / fast:7.1f}x")
     draws = Stream.from_seed(0).normals(3)

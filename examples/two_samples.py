@@ -30,19 +30,19 @@ SIZES = [1000, 2000, 4000, 8000, 32_000, 128_000, 512_000]
 LARGEST_EXACT = 8000
 
 
-def shifted(rng: np.random.Generator, n: int, effect: float) -> Rows:
+def draw_shifted(rng: np.random.Generator, n: int, effect: float) -> Rows:
     """Normal rows, the first column shifted."""
     rows = rng.normal(size=(n, DIM))
     rows[:, 0] += effect
     return rows
 
 
-def scaled(rng: np.random.Generator, n: int, effect: float) -> Rows:
+def draw_scaled(rng: np.random.Generator, n: int, effect: float) -> Rows:
     """Normal rows of another standard deviation."""
     return rng.normal(scale=1 + effect, size=(n, DIM))
 
 
-def skewed(rng: np.random.Generator, n: int, effect: float) -> Rows:
+def draw_skewed(rng: np.random.Generator, n: int, effect: float) -> Rows:
     """Columns of mean 0 and variance 1 with the skewness `effect`: shifted gamma variables."""
     if effect == 0:
         return rng.normal(size=(n, DIM))
@@ -51,9 +51,9 @@ def skewed(rng: np.random.Generator, n: int, effect: float) -> Rows:
 
 
 ALTERNATIVES: dict[str, tuple[Callable[..., Rows], list[float]]] = {
-    "mean of one column": (shifted, [0.0, 0.15, 0.3, 0.45, 0.6]),
-    "standard deviation": (scaled, [0.0, 0.06, 0.12, 0.18, 0.24]),
-    "skewness": (skewed, [0.0, 1.0, 1.7, 2.4, 3.0]),
+    "mean of one column": (draw_shifted, [0.0, 0.15, 0.3, 0.45, 0.6]),
+    "standard deviation": (draw_scaled, [0.0, 0.06, 0.12, 0.18, 0.24]),
+    "skewness": (draw_skewed, [0.0, 1.0, 1.7, 2.4, 3.0]),
 }
 
 
