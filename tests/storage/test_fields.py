@@ -1,7 +1,9 @@
 """Stored fields: what is written is read again, and nothing else is."""
 
 import math
+import runpy
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -194,3 +196,10 @@ class TestDataclasses:
         record = Drawing(Circle(1.0), []).to_record()
         with pytest.raises(ModelFileError, match=match):
             Drawing.from_record({**record, **change})
+
+
+def test_documentation_is_up_to_date():
+    root = Path(__file__).parents[2]
+    tool = runpy.run_path(str(root / "tools" / "document_fields.py"))
+    page = (root / "docs" / "model-files.md").read_text()
+    assert page[page.index(tool["HEADING"]) :] == tool["tables"]()

@@ -20,6 +20,7 @@ from kernelmill.maps.stored import FittedMapKind, NamesKind, UnfittedMapKind
 from kernelmill.storage import ModelFileError
 from kernelmill.storage.fields import Fields, Record
 from kernelmill.storage.kinds import (
+    SMALLEST_INTEGER,
     Array,
     Choice,
     Flag,
@@ -123,7 +124,7 @@ class ClassWeightKind(Kind):
 
 _NUMBER = Number() | Null()
 _COUNT = Integer(1) | Null()
-_FLAG = Flag() | Integer(-(2**63))
+_FLAG = Flag() | Integer(SMALLEST_INTEGER)
 _NAME = Text(40)
 _CURVE = ListOf(Float(other="names"))
 _COLUMN = ListOf(Float(other="names"), array=True)

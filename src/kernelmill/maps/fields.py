@@ -45,6 +45,7 @@ from kernelmill.storage.kinds import (
 __all__ = [
     "CENTER",
     "GAMMA",
+    "KERNELS",
     "LENGTH_SCALE",
     "MOST_DEGREES",
     "POSITIVE",
@@ -65,8 +66,8 @@ POSITIVE = Float(above=0)
 _DEGREE = Integer(0, MOST_DEGREES)
 _NUMBER = Float(other="names")  # the kernels check the rest
 
-# Kernels that are given by numbers,
-_PARAMETERS: dict[type, Fields] = {
+# Kernels that are given by numbers, with their parameters,
+KERNELS: dict[type, Fields] = {
     ArcCosine: Fields(order=_DEGREE),
     BallConvolution: Fields(t=_DEGREE),
     Cauchy: Fields(),
@@ -85,7 +86,7 @@ _ARRAYS: dict[type, tuple[str, Array]] = {
     Spectrum: ("law", Array(("float64",), (None, None))),
     SpherePower: ("coefficients", Array(("float64",), (None,))),
 }
-_FAMILIES = {family.__name__: family for family in (*_PARAMETERS, *_ARRAYS)}
+_FAMILIES = {family.__name__: family for family in (*KERNELS, *_ARRAYS)}
 _SERIES = "coefficients"  # of a Maclaurin series, given to the map as an array
 
 
@@ -104,9 +105,9 @@ class KernelKind(Kind):
             _ARRAYS[Maclaurin][1].write(value, place)
             return {"kernel": _SERIES}
         family = type(value)
-        if family in _PARAMETERS:
+        if family in KERNELS:
             try:
-                return {"kernel": family.__name__, **_PARAMETERS[family].write_at(value, place)}
+                return {"kernel": family.__name__, **KERNELS[family].write_at(value, place)}
             except ModelFileError:  # about the kernel as a whole
                 raise Mismatch from None
         if family not in _ARRAYS or getattr(value, "profile", None) is not None:
@@ -122,9 +123,9 @@ class KernelKind(Kind):
         if type(name) is not str or (name not in _FAMILIES and name != _SERIES):
             raise Mismatch
         family = _FAMILIES.get(name, Maclaurin)
-        if family in _PARAMETERS:
+        if family in KERNELS:
             numbers = {key: value for key, value in stored.items() if key != "kernel"}
-            return family(**_PARAMETERS[family].read_at(numbers, place))
+            return family(**KERNELS[family].read_at(numbers, place))
         if len(stored) != 1:
             raise Mismatch
         array = _ARRAYS[family][1].read(ABSENT, place)

@@ -25,7 +25,14 @@ from kernelmill.storage import ModelFileError
 from kernelmill.storage.fields import Fields, Record
 from kernelmill.storage.kinds import Choice, Integer, Kind, Mismatch, Place, Tensors
 
-__all__ = ["FittedMapKind", "NamesKind", "UnfittedMapKind", "map_from_record", "map_record"]
+__all__ = [
+    "FittedMapKind",
+    "NamesKind",
+    "UnfittedMapKind",
+    "fitted_map_fields",
+    "map_from_record",
+    "map_record",
+]
 
 
 class NamesKind(Kind):
@@ -93,12 +100,12 @@ class FittedMapKind(Kind):
             "feature_names_in": getattr(value, "feature_names_in_", None),
             "learnt": value,
         }
-        return _fitted_fields(type(value)).write_at(values, place.inside())
+        return fitted_map_fields(type(value)).write_at(values, place.inside())
 
     def read(self, stored: Any, place: Place) -> FeatureMap:
         family = _family(stored, place)
         with _consistent(place.path):
-            values = _fitted_fields(family).read_at(stored, place.inside())
+            values = fitted_map_fields(family).read_at(stored, place.inside())
             parameters = values["parameters"]
             n_features = parameters["n_components"]
             if parameters.get("features") == "complex":
@@ -119,7 +126,8 @@ def _unfitted_fields(family: type[FeatureMap]) -> Fields:
     return Fields(map=Choice(*MAPS), parameters=Record(family._stored_parameters, prefixed=False))
 
 
-def _fitted_fields(family: type[FeatureMap]) -> Fields:
+def fitted_map_fields(family: type[FeatureMap]) -> Fields:
+    """The fields of a fitted map of a class."""
     return _unfitted_fields(family) | Fields(
         key=StreamKind(),
         n_features_in=Integer(1, MOST_COMPONENTS),

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from kernelmill.storage.errors import ModelFileError
 from kernelmill.storage.kinds import (
     ABSENT,
+    SMALLEST_INTEGER,
     Array,
     Choice,
     Either,
@@ -343,7 +344,7 @@ def _fields_of(family: Any) -> Fields:
 _KINDS: dict[Any, Kind] = {
     str: Text(),
     bool: Flag(),
-    int: Integer(-(2**63)),
+    int: Integer(SMALLEST_INTEGER),
     float: Float(other="null"),
     NoneType: Null(),
 }

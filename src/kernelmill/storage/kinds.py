@@ -36,7 +36,7 @@ __all__ = [
 
 Tensors = dict[str, NDArray[Any]]
 
-LARGEST_INTEGER = 2**63 - 1
+SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**63 - 1
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -160,6 +160,8 @@ class Integer(_Plain):
 
     @property
     def description(self) -> str:
+        if (self.low, self.high) == (SMALLEST_INTEGER, LARGEST_INTEGER):
+            return "an integer"
         if self.high == LARGEST_INTEGER:
             return f"an integer of at least {self.low}"
         return f"an integer from {self.low} to {self.high}"
@@ -296,7 +298,7 @@ class ListOf(Kind):
     @property
     def description(self) -> str:
         limits = f" of at least {self.shortest}" if self.shortest else ""
-        return f"a list{limits}, each element {self.kind.description}"
+        return f"a list{limits} (each element {self.kind.description})"
 
     def write(self, value: Any, place: Place) -> Any:
         if isinstance(value, np.ndarray):
@@ -325,7 +327,7 @@ class MappingOf(Kind):
 
     @property
     def description(self) -> str:
-        return f"an object, each value {self.kind.description}"
+        return f"an object (each value {self.kind.description})"
 
     def write(self, value: Any, place: Place) -> Any:
         if not isinstance(value, Mapping):
