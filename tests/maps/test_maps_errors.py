@@ -242,8 +242,8 @@ class TestFactors:
 
     def test_shapes(self):
         B, permutation, G, S = self.factors()
-        self.rejects(r"one shape.*G has \(3, 8\), B has \(2, 8\)", B[:2], permutation, G, S)
-        self.rejects(r"one shape.*G has \(3, 8\), S has \(3, 4\)", B, permutation, G, S[:, :4])
+        self.rejects(r"same shape.*G has \(3, 8\), B has \(2, 8\)", B[:2], permutation, G, S)
+        self.rejects(r"same shape.*G has \(3, 8\), S has \(3, 4\)", B, permutation, G, S[:, :4])
         self.rejects(r"integers in the shape of G, \(3, 8\)", B, permutation[:2], G, S)
         self.rejects(r"S must be real and of shape", B, permutation, G, S[np.newaxis])
         self.rejects(r"B must be real and of shape", np.empty((0, 8)), permutation, G, S)
@@ -253,9 +253,9 @@ class TestFactors:
         B, permutation, G, S = self.factors()
         twice = permutation.copy()
         twice[1, 0] = twice[1, 1]
-        self.rejects("every number from 0 to 7 once", B, twice, G, S)
-        self.rejects("every number from 0 to 7 once", B, permutation + 1, G, S)
-        self.rejects("every number from 0 to 7 once", B, permutation - 1, G, S)
+        self.rejects("every integer from 0 to 7 once", B, twice, G, S)
+        self.rejects("every integer from 0 to 7 once", B, permutation + 1, G, S)
+        self.rejects("every integer from 0 to 7 once", B, permutation - 1, G, S)
         self.rejects("permutation must hold integers", B, permutation.astype(float), G, S)
         self.rejects("G must be finite", B, permutation, G * np.nan, S)
         self.rejects("G must be real", B, permutation, G * 1j, S)

@@ -1,4 +1,4 @@
-"""Arc-cosine kernels: those of infinitely wide layers of steps, ramps and squared ramps."""
+"""Arc-cosine kernels: infinitely wide layers of steps, ramps and squared ramps."""
 
 from __future__ import annotations
 

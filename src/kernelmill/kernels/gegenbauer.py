@@ -38,7 +38,7 @@ _LONGEST_SERIES = 1 << 11
 
 
 def number_of_harmonics(dim: int, degree: int) -> int:
-    """How many linearly independent spherical harmonics of a degree there are in `dim` dimensions.
+    """The number of linearly independent spherical harmonics of a degree in `dim` dimensions.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def power_in_legendre_polynomials(dim: int, max_power: int) -> NDArray[np.float6
 
 
 def _walk(dim: int, count: int) -> Any:
-    """Where the walk is after 0, 1, ..., count - 1 steps, over degrees 0, ..., count - 1."""
+    """The distribution over degrees 0, ..., count - 1 after 0, ..., count - 1 steps of the walk."""
     n = np.arange(1, count)
     up, down = np.ones(count), np.zeros(count)
     up[1:] = (n + dim - 2) / (2 * n + dim - 2)
@@ -366,7 +366,7 @@ def _by_quadrature(
 
 
 def _gauss_legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights on [-1, 1], in intervals of 64: rules of many nodes have lost digits."""
+    """Nodes and weights on [-1, 1], in intervals of 64 nodes: longer rules are less accurate."""
     n_intervals = -(-count // 64)
     nodes, weights = np.polynomial.legendre.leggauss(64)
     middles = (2 * np.arange(n_intervals) + 1) / n_intervals - 1

@@ -1,4 +1,4 @@
-"""What kernels accept as points: rows of dense arrays and of scipy's sparse ones."""
+"""Checks of points: rows of dense arrays or of scipy sparse matrices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_pair(X: Any, Y: Any) -> tuple[Any, Any]:
 
 
 def check_points(X: Any, name: str) -> Any:
-    """`X` as a float64 array of finite rows, or as a csr_array of such if it is sparse."""
+    """`X` as a float64 array of finite rows, or as a csr_array if it is sparse."""
     if is_sparse(X):
         _check_shape(X.shape, name)
         rows = scipy.sparse.csr_array(X)
@@ -57,7 +57,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def dense_blocks(X: Any) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Checked points as dense blocks of rows, each with the slice of rows that it is."""
+    """Checked points as dense blocks of rows, each with its slice of rows."""
     step = max(1, _BLOCK // X.shape[1])
     for first in range(0, X.shape[0], step):
         rows = slice(first, min(first + step, X.shape[0]))

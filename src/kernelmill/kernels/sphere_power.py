@@ -106,7 +106,7 @@ class SpherePower(RotationInvariantKernel):
 
 
 def mean_power_coefficients(power: int, dim: int) -> NDArray[np.float64]:
-    """Of cos**0, ..., cos**power in the mean power of unit vectors, each rounded once."""
+    """The coefficients of cos**0, ..., cos**power in the mean power of unit vectors."""
     p, d = check_integer("power", power, 0), check_integer("dim", dim, 1)
     denominator = math.prod(range(d, d + 2 * p, 2))
     out = np.zeros(p + 1)

@@ -1,4 +1,4 @@
-"""Fastfood with coefficients that the user gives."""
+"""Fastfood with custom coefficients."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class GivenFactors:
 
     @property
     def n_frequencies(self) -> int:
-        """How many frequencies all blocks have together."""
+        """The number of frequencies of all blocks."""
         return self.G.size
 
     @classmethod
     def from_arrays(
         cls, B: ArrayLike, permutation: ArrayLike, G: ArrayLike, S: ArrayLike
     ) -> GivenFactors:
-        """The factors, if they fit together."""
+        """Check the arrays and return them as factors."""
         arrays = {name: _diagonal(name, value) for name, value in (("B", B), ("G", G), ("S", S))}
         shape = arrays["G"].shape
         for name, array in arrays.items():
             if array.shape != shape:
                 raise ValueError(
-                    f"B, permutation, G and S must have one shape, (n_blocks, p); G has {shape}, "
-                    f"{name} has {array.shape}."
+                    f"B, permutation, G and S must have the same shape, (n_blocks, p); G has "
+                    f"{shape}, {name} has {array.shape}."
                 )
         if shape[1] & (shape[1] - 1):
             raise ValueError(
@@ -60,7 +60,7 @@ class GivenFactors:
             )
         if not (np.sort(places, axis=1) == np.arange(shape[1])).all():
             raise ValueError(
-                f"Each row of permutation must hold every number from 0 to {shape[1] - 1} once."
+                f"Each row of permutation must contain every integer from 0 to {shape[1] - 1} once."
             )
         return cls(arrays["B"], places.astype(np.int32), arrays["G"], arrays["S"])
 

@@ -1,4 +1,4 @@
-"""Which columns a map puts out: cosines and sines of the projections, and their common scale."""
+"""The output columns of a map: cosines and sines of the projections, and their scale."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FeatureLayout:
 
     @property
     def n_frequencies(self) -> int:
-        """How many projections z_j the columns are made of."""
+        """The number of projections z_j."""
         return (self.n_columns + 1) // 2 if self.kind == "cos_sin" else self.n_columns
 
     @property

@@ -1,4 +1,4 @@
-"""Lengths of rows and their inner products with a vector, to the same bits in all circumstances."""
+"""Lengths of rows and their inner products with a vector, bit-identical everywhere."""
 
 from __future__ import annotations
 

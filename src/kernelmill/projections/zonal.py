@@ -1,4 +1,4 @@
-"""Polynomials of projections on random directions: the columns that a sum of kernels is given."""
+"""Polynomials of projections on random directions, as features of a sum of kernels."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def power_terms(
 def allocate_columns(
     shares: NDArray[np.float64], constant: NDArray[np.bool_], n_columns: int, uniform: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """How many columns each term gets, and what its estimate is to be divided by.
+    """The number of columns of each term, and the divisor of its estimate.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class ZonalColumns:
     def apply(
         self, z: NDArray[Any], squares: NDArray[np.float64], n_threads: int | None = None
     ) -> None:
-        """Make features of the projections z on unit vectors of rows with these squared lengths."""
+        """Replace projections z on unit vectors by features; `squares` are squared row lengths."""
         kind = z.dtype
         if kind.char not in self._recurrence:
             alpha, beta = (round_coefficients(a, kind) for a in (self.terms.alpha, self.terms.beta))
