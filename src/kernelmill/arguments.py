@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 from collections.abc import Sequence
@@ -45,15 +46,15 @@ def check_flag(name: str, value: Any) -> bool:
 
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """`value` as an int with low <= value <= high."""
-    wrong_type = ArgumentTypeError(
-        f"must be an integer, got {value!r} ({type(value).__name__})", parameter=name
-    )
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        raise wrong_type
-    try:
-        integer = operator.index(value)
-    except TypeError:  # an array of several numbers or of floats has __index__ too
-        raise wrong_type from None
+    integer = None
+    if not isinstance(value, (bool, np.bool_)) and hasattr(value, "__index__"):
+        # An array of several numbers or of floats has __index__, too.
+        with contextlib.suppress(TypeError):
+            integer = operator.index(value)
+    if integer is None:
+        raise ArgumentTypeError(
+            f"must be an integer, got {value!r} ({type(value).__name__})", parameter=name
+        )
     if integer < low or (high is not None and integer > high):
         allowed = f"at least {low}" if high is None else f"between {low} and {_short(high)}"
         raise ArgumentError(f"must be {allowed}, got {integer}", parameter=name)
