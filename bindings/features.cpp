@@ -32,7 +32,8 @@ struct Output {
         require(out.ndim() < 2 || out.size() == 0 || !out.overlaps_itself(),
                 "out must not overlap itself");
         require(view.ndim == 2 && out.kind() == kind_of<T>, "out must be a matrix of real numbers");
-        require(kind >= 0 && kind <= 4, "unknown kind of features");
+        require(kind >= 0 && kind <= static_cast<int>(FeatureKind::times),
+                "unknown kind of features");
         const auto columns = static_cast<size_t>(view.shape[1]);
         features.kind = static_cast<FeatureKind>(kind);
         const bool paired =
@@ -116,7 +117,14 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
     });
 }
 
-// w: (m, d); out: one-dimensional, as long as m rounded up to whole panels of 64 bytes, times d.
+// Elements that `count` frequencies of `dim` coordinates take when they are packed.
+size_t dense_packed_size(size_t count, size_t dim, size_t itemsize) {
+    require(itemsize == sizeof(float) || itemsize == sizeof(double), "itemsize must be 4 or 8");
+    return itemsize == sizeof(float) ? packed_size<float>(count, dim)
+                                     : packed_size<double>(count, dim);
+}
+
+// w: (m, d); out: one-dimensional, dense_packed_size elements.
 void pack_into(nb::handle w, nb::handle out) {
     const Buffer from(w, Buffer::Access::read), to(out, Buffer::Access::write);
     require(from.ndim() == 2 && from.kind() == to.kind(), "w must be a matrix of the dtype of out");
@@ -285,6 +293,19 @@ void row_products_into(nb::handle x, nb::handle like, nb::handle vector, nb::han
 
 void register_features(nb::module_& m) {
     using nb::arg;
+    // Constants that Python needs too. Panels of float are the wider ones: whole panels of them are
+    // whole panels of double.
+    nb::dict kinds;
+    kinds["projection"] = static_cast<int>(FeatureKind::projection);
+    kinds["cos_sin"] = static_cast<int>(FeatureKind::cos_sin);
+    kinds["complex"] = static_cast<int>(FeatureKind::complex);
+    kinds["cos_phase"] = static_cast<int>(FeatureKind::cos_phase);
+    kinds["times"] = static_cast<int>(FeatureKind::times);
+    m.attr("feature_kinds") = kinds;
+    m.attr("panel_columns") = panel_width<float>;
+    m.attr("tile_columns") = panels_per_tile * panel_width<float>;
+    m.attr("tile_rows") = rows_per_tile;
+    m.def("dense_packed_size", &dense_packed_size, arg("count"), arg("dim"), arg("itemsize"));
     m.def("fastfood", &fastfood_into, arg("x"), arg("out"), arg("signs"), arg("permutation").none(),
           arg("inner"), arg("outer"), arg("blocks_per_group"), arg("first_turn"), arg("kind"),
           arg("scale"), arg("phases").none(), arg("n_threads"));

@@ -227,6 +227,7 @@ void register_random(nb::module_& m) {
           arg("n_threads"));
     m.def("random_permutation", &permutation, arg("key"), arg("index"), arg("out"));
     m.def("random_orthogonal", &orthogonal, arg("key"), arg("index"), arg("out"), arg("n_threads"));
+    m.attr("hash_prime") = random::hash_prime;
     m.def("hash_coefficients", &hash_coefficients, arg("key"), arg("use"), arg("index"),
           arg("count"));
     m.def("hash_buckets", &hash_buckets, arg("coefficients"), arg("n_buckets"), arg("x"),

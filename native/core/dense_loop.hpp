@@ -15,10 +15,6 @@
 
 namespace kernelmill {
 
-// 48 KiB of sums. Tall, since each tile reads its frequencies from memory; a multiple of the rows
-// that any target takes together.
-constexpr size_t rows_per_tile = 96;
-constexpr size_t panels_per_tile = 8;
 template <class T>
 constexpr size_t tile_stride = panels_per_tile * panel_width<T>;
 

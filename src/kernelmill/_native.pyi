@@ -26,8 +26,9 @@ def circular_convolve(
 ) -> bool: ...
 
 # Features of rows: a dense matrix, or (data, indices, indptr, columns) of a CSR matrix. `kind` is
-# 0 projection, 1 cos_sin, 2 complex (as pairs of reals), 3 cos_phase;
-# for `dense` also 4, which multiplies what is there by the projection.
+# one of `feature_kinds`: "projection", "cos_sin", "complex" (as pairs of reals) or "cos_phase"; for
+# `dense` also "times", which multiplies what is there by the projection.
+feature_kinds: dict[str, int]
 Rows = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 
 def fastfood(
@@ -79,7 +80,13 @@ def row_products(
     x: Rows, like: NDArray[Any], vector: NDArray[Any] | None, out: NDArray[Any], n_threads: int
 ) -> None: ...
 
-# Frequencies w of shape (m, d), packed in panels of 64 bytes for `dense`.
+# Frequencies w of shape (m, d), packed for `dense` in panels, which are multiplied in tiles. The
+# numbers of columns are those of float32, a multiple of those of float64.
+panel_columns: int
+tile_columns: int
+tile_rows: int
+
+def dense_packed_size(count: int, dim: int, itemsize: int) -> int: ...
 def dense_pack(w: NDArray[Any], out: NDArray[Any]) -> None: ...
 def dense(
     x: Rows,
@@ -125,6 +132,9 @@ def random_ball(key: Key, start: int, dim: int, out: NDArray[Any], n_threads: in
 def random_integers(key: Key, start: int, high: int, out: NDArray[Any], n_threads: int) -> None: ...
 def random_permutation(key: Key, index: int, out: NDArray[Any]) -> None: ...
 def random_orthogonal(key: Key, index: int, out: NDArray[Any], n_threads: int) -> None: ...
+
+hash_prime: int
+
 def hash_coefficients(key: Key, use: int, index: int, count: int) -> list[int]: ...
 def hash_buckets(
     coefficients: Sequence[int], n_buckets: int, x: NDArray[Any], out: NDArray[Any], n_threads: int

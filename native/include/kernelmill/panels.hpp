@@ -14,6 +14,11 @@ constexpr size_t panel_bytes = 64;
 template <class T>
 constexpr size_t panel_width = panel_bytes / sizeof(T);
 
+// A tile of the product, 48 KiB of sums. Tall, since each tile reads its frequencies from memory; a
+// multiple of the rows that any target takes together.
+constexpr size_t rows_per_tile = 96;
+constexpr size_t panels_per_tile = 8;
+
 // Coordinates that a product works through at a time: that much of a panel (24 or 16 KiB), and of
 // the few rows it meets, stays in the first-level cache.
 template <class T>

@@ -13,7 +13,7 @@ from kernelmill.kernels.angles import inner_products
 from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
 
 # A series is not summed if the last half of this many terms still matters.
-_MOST_TERMS = 1 << 13
+MOST_TERMS = 1 << 13
 _FIRST_TERMS = 1 << 6
 _NEGLIGIBLE = 1e-17
 
@@ -84,7 +84,7 @@ class DotProductKernel(RotationInvariantKernel):
         if self.degree is not None:
             return self.coefficients(self.degree + 1, scale=t)
         count = _FIRST_TERMS
-        while count <= _MOST_TERMS:
+        while count <= MOST_TERMS:
             terms = self._coefficients(count, t)
             with np.errstate(over="ignore"):
                 tails = np.cumsum(terms[::-1])[::-1]

@@ -26,7 +26,6 @@ __all__ = ["SAMPLINGS", "DenseProjection"]
 SAMPLINGS = ("iid", "orthogonal", "qmc")
 
 _LARGEST_ORTHOGONAL = 8192
-_PANEL = 128  # frequencies: whole panels and tiles of the native core, for both dtypes
 _BLOCK_ELEMENTS = 1 << 19  # of the matrix, drawn at a time
 
 
@@ -133,11 +132,11 @@ class DenseProjection:
     def _rows_at_once(self) -> int:
         least = self.dim if self.sampling == "orthogonal" else 1  # one matrix is drawn as a whole
         rows = max(least, _BLOCK_ELEMENTS // self.dim, 1)
-        return -(-rows // _PANEL) * _PANEL
+        return -(-rows // _native.tile_columns) * _native.tile_columns
 
     def _pack(self, start: int, stop: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        panel = 64 // dtype.itemsize
-        packed = np.empty(-(-(stop - start) // panel) * panel * self.dim, dtype)
+        size = _native.dense_packed_size(stop - start, self.dim, dtype.itemsize)
+        packed = np.empty(size, dtype)
         _native.dense_pack(round_coefficients(self.frequencies(start, stop), dtype), packed)
         return packed
 
@@ -145,8 +144,8 @@ class DenseProjection:
         """The matrix in the memory layout of the native code."""
         kind = np.dtype(dtype)
         if kind.char not in self._packed:
-            panel = 64 // kind.itemsize
-            whole = np.empty(-(-self.n_frequencies // panel) * panel * self.dim, kind)
+            size = _native.dense_packed_size(self.n_frequencies, self.dim, kind.itemsize)
+            whole = np.empty(size, kind)
             for start in range(0, self.n_frequencies, self._rows_at_once):
                 stop = min(start + self._rows_at_once, self.n_frequencies)
                 part = self._pack(start, stop, kind)

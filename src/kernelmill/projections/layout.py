@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill import _native
 from kernelmill.random import Stream
 
 __all__ = ["KINDS", "FeatureLayout"]
 
 KINDS = ("cos_sin", "complex", "cos_phase")
-_NATIVE_KIND = {"projection": 0, "cos_sin": 1, "complex": 2, "cos_phase": 3}
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class FeatureLayout:
     @property
     def native_kind(self) -> int:
         """The kind as the native core numbers it."""
-        return _NATIVE_KIND[self.kind]
+        return _native.feature_kinds[self.kind]
 
     @property
     def has_phases(self) -> bool:

@@ -14,7 +14,7 @@ from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["PRIME", "HashFunction", "SignHash"]
 
-PRIME = 2**61 - 1
+PRIME = _native.hash_prime  # 2**61 - 1
 
 
 def _check_coefficients(coefficients: Any) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.kernels import DotProductKernel
+from kernelmill.kernels.dot_product import MOST_TERMS
 from kernelmill.random import Stream
 
 __all__ = ["DEGREE_LAWS", "degree_terms", "feature_weights", "spread_degrees"]
@@ -16,7 +17,6 @@ DEGREE_LAWS = ("proportional", "geometric")
 
 # Higher degrees have a probability below 1e-19 of all, when they are drawn with powers of two.
 _GEOMETRIC_DEPTH = 64
-_MOST_TERMS = 1 << 13
 
 
 def degree_terms(
@@ -71,7 +71,7 @@ def _terms_from_the_first(kernel: DotProductKernel, scale: float) -> NDArray[np.
         positive = np.flatnonzero(terms)
         if positive.size and positive[0] + _GEOMETRIC_DEPTH <= count:
             return terms[: positive[0] + _GEOMETRIC_DEPTH]
-        if count >= _MOST_TERMS:
+        if count >= MOST_TERMS:
             return terms
         count *= 2
 

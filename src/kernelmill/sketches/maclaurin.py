@@ -17,9 +17,6 @@ from kernelmill.sketches.degrees import feature_weights, spread_degrees
 
 __all__ = ["MaclaurinSketch"]
 
-_PROJECTION, _TIMES = 0, 4  # kinds of features as native code numbers them
-_SMALL_PANEL = 16
-_PANEL = 128  # columns: whole panels and tiles of the native core, for both dtypes
 _BLOCK_ELEMENTS = 1 << 19  # of a matrix, drawn at a time
 _OUTPUT_BYTES = 1 << 22  # of the output, multiplied by all factors before the next rows
 
@@ -97,8 +94,9 @@ class MaclaurinSketch:
         """Level, first and last column of what is drawn and multiplied at a time."""
         # Whole panels of native code, and whole tiles if that does not take too much memory.
         rows = max(1, _BLOCK_ELEMENTS // self.dim)
-        panel = _PANEL if rows >= _PANEL else _SMALL_PANEL
-        step = -(-rows // panel) * panel
+        tile = _native.tile_columns
+        unit = tile if rows >= tile else _native.panel_columns
+        step = -(-rows // unit) * unit
         for level in range(int(self.degrees.max(initial=0))):
             columns = self._columns_of(level)
             for start in range(0, columns, step):
@@ -106,8 +104,8 @@ class MaclaurinSketch:
 
     def _pack(self, part: tuple[int, int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
         _, start, stop = part
-        panel = 64 // dtype.itemsize
-        packed = np.empty(-(-(stop - start) // panel) * panel * self.dim, dtype)
+        size = _native.dense_packed_size(stop - start, self.dim, dtype.itemsize)
+        packed = np.empty(size, dtype)
         _native.dense_pack(round_coefficients(self.factors(*part), dtype), packed)
         packed.flags.writeable = False
         return packed
@@ -129,7 +127,7 @@ class MaclaurinSketch:
                     self._multiply(part, packed, rows, to, n_threads)
             return
         self.prepare(out.dtype)
-        most_rows = max(96, _OUTPUT_BYTES // max(1, out.shape[1] * out.itemsize))
+        most_rows = max(_native.tile_rows, _OUTPUT_BYTES // max(1, out.shape[1] * out.itemsize))
         for rows, to in blocks_of_rows(X, out, most_rows=most_rows):
             for part, packed in zip(self._parts(), self._packed[out.dtype.char], strict=True):
                 self._multiply(part, packed, rows, to, n_threads)
@@ -143,6 +141,6 @@ class MaclaurinSketch:
         n_threads: int | None,
     ) -> None:
         level, start, stop = part
-        kind = _TIMES if level else _PROJECTION
+        kind = _native.feature_kinds["times" if level else "projection"]
         threads = resolve_threads(n_threads)
         _native.dense(native_rows(rows), packed, stop - start, start, out, kind, 1.0, None, threads)
