@@ -112,7 +112,7 @@ def test_very_many_classes(loss):
 
 @pytest.mark.parametrize("size", [1, 40])
 def test_parts_of_few_rows(loss, size):
-    """The first part alone tells nothing of the spectrum."""
+    """The first part alone does not show the spectrum."""
     X, y = make_moons(1600, noise=0.1, random_state=0)
     classifier = KernelClassifier(
         Fastfood(n_components=128, length_scale=0.5), loss=loss, solver="sgd", random_state=0

@@ -310,7 +310,7 @@ class TestEarlyStopping:
         assert classifier.n_iter_ == best + 1 + 4
 
     def test_held_out_rows_are_not_learnt_from(self, moons):
-        """Labels that contradict each other, told apart by a column: only memory could know."""
+        """Labels that contradict each other, separated by one column only."""
         X = np.random.default_rng(0).normal(size=(400, 30))
         y = np.random.default_rng(1).integers(0, 2, 400)
         classifier = KernelClassifier(
@@ -345,7 +345,7 @@ def test_pickles_and_copies(parameters, moons):
 def test_a_pickle_is_small(moons):
     X, y = moons
     classifier = KernelClassifier(Fastfood(n_components=20_000), epochs=1).fit(X, y)
-    # Three copies of the weights: predictions, and what partial_fit goes on from.
+    # Three copies of the weights: predictions, and the state that partial_fit continues from.
     assert len(pickle.dumps(classifier)) < 3.2 * 20_000 * 8
 
 

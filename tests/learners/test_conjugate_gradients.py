@@ -1,4 +1,4 @@
-"""Conjugate gradients against the exact solver, and what they refuse."""
+"""Conjugate gradients against the exact solver, and what they reject."""
 
 import pickle
 

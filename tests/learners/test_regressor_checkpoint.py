@@ -1,4 +1,4 @@
-"""Regressions that are killed and go on: the same result, bit for bit, or a clear error."""
+"""Regressions that are killed and resume: the same result, bit for bit, or a clear error."""
 
 import os
 import pickle
@@ -100,7 +100,7 @@ class Stopping(Fastfood):
 
 @pytest.fixture(autouse=True)
 def small_updates(monkeypatch):
-    """Of 255 rows, such that a few thousand rows take many of them."""
+    """Of 255 rows, so that a few thousand rows take many of them."""
     monkeypatch.setattr(statistics_module, "_MOST_ROWS", 255)
 
 
@@ -136,7 +136,7 @@ def in_blocks(X, y, step=170):
     return [(X[i : i + step], y[i : i + step]) for i in range(0, len(X), step)]
 
 
-# Of a pass, calls of the map: eight of 255 rows or fewer. One before tells the number of features.
+# Calls of the map in a pass: eight, of 255 rows or fewer. One more shows the number of features.
 @pytest.mark.parametrize(("solver", "unsaved"), [("exact", 1), ("cg", 7)])
 def test_little_is_done_again(tmp_path, data, solver, unsaved):
     path = tmp_path / "state.npz"

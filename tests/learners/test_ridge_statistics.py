@@ -108,7 +108,7 @@ def test_large_means_do_not_cancel():
     # Without centering, 1e8² in a sum of 1e4 rows would leave moments of 1e4 no digit at all.
     Z, Y, _ = data(10_000)
     shift = 2.0**27
-    Z = np.round(Z * 2**20) / 2**20  # such that the shift is without rounding
+    Z = np.round(Z * 2**20) / 2**20  # so that the shift is without rounding
     Y = np.round(Y * 2**20) / 2**20
     plain = RidgeStatistics(7, 2).update(Z, Y)
     shifted = RidgeStatistics(7, 2)
@@ -116,7 +116,7 @@ def test_large_means_do_not_cancel():
         rows = slice(begin, begin + 999)
         shifted.update(Z[rows] + shift, Y[rows] + shift)
     # Means are wrong by some ulp of 2**27, 3e-8, and enter moments twice: once with a sum that
-    # would vanish but for rounding.
+    # would vanish without rounding.
     bound = 1e4 * 2**27 * EPS * 10
     np.testing.assert_allclose(shifted.moments, plain.moments, rtol=0, atol=bound)
     np.testing.assert_allclose(shifted.cross, plain.cross, rtol=0, atol=bound)

@@ -1,4 +1,4 @@
-"""What may be tested, what comes out the same, what is refused, and how much memory it takes."""
+"""What may be tested, what comes out the same, what is rejected, and how much memory it takes."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""One training run: its checkpoint, and who is told about its progress."""
+"""One training run: its checkpoint, and the receiver of its progress."""
 
 from __future__ import annotations
 
