@@ -87,7 +87,7 @@ class TestKernelsOfTheUser:
         np.testing.assert_allclose(values, [[2.0, np.nan], [np.nan, 2 / 3]], rtol=1e-12)
 
     def test_an_array_of_coefficients_says_all(self):
-        with pytest.raises(ValueError, match="value must be None where the coefficients"):
+        with pytest.raises(ValueError, match="value must be None if the coefficients"):
             Maclaurin([1.0, 1.0], value=np.exp)
 
     def test_expansions_that_overflow(self):
