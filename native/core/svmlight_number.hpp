@@ -60,7 +60,7 @@ inline Decimal scan_decimal(const char* p) {
     return number;
 }
 
-// Up to 10^22 powers of ten are exact in double precision, and so are whole numbers up to 2^53: one
+// Up to 10^22 powers of ten are exact in double precision, and so are integers up to 2^53: one
 // operation on the two is rounded once. W. D. Clinger, "How to read floating point numbers
 // accurately" (1990).
 constexpr int64_t largest_exact_power = 22;

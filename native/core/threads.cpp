@@ -114,7 +114,7 @@ struct Job {
         }
     }
 
-    // The next piece for somebody who started with share `own`; false if nothing is left.
+    // The next piece for a thread that started with share `own`; false if nothing is left.
     bool take(size_t own, size_t& begin, size_t& end) {
         for (size_t i = 0; i < used; ++i) {
             Share& share = shares[(own + i) % used];
@@ -149,7 +149,7 @@ struct Job {
 
 class Pool {
   public:
-    // Runs `job` on the calling thread and up to `helpers` others; returns when nobody touches it.
+    // Runs `job` on the calling thread and up to `helpers` others; returns when no thread uses it.
     void run(Job& job, int helpers, const Execution& execution);
 
     std::mutex lock;

@@ -112,7 +112,7 @@ Twiddles<T> twiddles_for(size_t units, size_t width) {
         if (slot.compare_exchange_strong(current, larger.get(), std::memory_order_acq_rel)) {
             current = larger.release();
         } else {
-            larger->smaller.release();  // somebody else published first and owns it now
+            larger->smaller.release();  // another thread published first and owns it now
         }
     }
     return {current->units, current->nodes.data(), current->tiles.data()};

@@ -117,13 +117,13 @@ TEST(convolution_refuses_other_lengths) {
     Shaped<const double> from(x.data(), {6}, {1});
     Shaped<double> to(x.data(), {6}, {1});
     const ArrayView<const double> views[]{from.view, from.view};
-    bool refused = false;
+    bool rejected = false;
     try {
         circular_convolve<double>(views, 2, to.view, {});
     } catch (const std::invalid_argument&) {
-        refused = true;
+        rejected = true;
     }
-    CHECK(refused);
+    CHECK(rejected);
 }
 
 }  // namespace

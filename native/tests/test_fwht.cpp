@@ -156,13 +156,13 @@ TEST(fwht_refuses_other_lengths) {
     for (ptrdiff_t n : {0, 3, 12}) {
         Shaped<const float> from(x.data(), {n}, {1});
         Shaped<float> to(x.data(), {n}, {1});
-        bool refused = false;
+        bool rejected = false;
         try {
             fwht<float>(from.view, to.view, 0, false, {});
         } catch (const std::invalid_argument&) {
-            refused = true;
+            rejected = true;
         }
-        CHECK(refused);
+        CHECK(rejected);
     }
 }
 

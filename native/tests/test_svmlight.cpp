@@ -1,4 +1,4 @@
-// The svmlight parser: what it reads, what it refuses and where, and that it keeps to its text.
+// The svmlight parser: what it reads, what it rejects and where, and that it keeps to its text.
 // Texts are copied into memory of exactly their size, so that the sanitizers see a byte read beyond
 // it.
 #include "kernelmill/svmlight.hpp"
@@ -140,25 +140,25 @@ TEST(svmlight_keeps_what_comes_before_a_problem) {
 
 TEST(svmlight_needs_a_line_end_and_room) {
     const SvmlightArrays<double> none{nullptr, nullptr, nullptr, nullptr, 0, 0};
-    bool refused = false;
+    bool rejected = false;
     try {
         parse_svmlight("1 1:1", 5, INT32_MAX, none);
     } catch (const std::invalid_argument&) {
-        refused = true;
+        rejected = true;
     }
-    CHECK(refused);
+    CHECK(rejected);
     double label, value;
     int32_t starts[2], index;
     for (const SvmlightArrays<double>& small :
          {SvmlightArrays<double>{&label, starts, &index, &value, 0, 1},
           SvmlightArrays<double>{&label, starts, &index, &value, 1, 0}}) {
-        refused = false;
+        rejected = false;
         try {
             parse_svmlight("1 1:1\n", 6, INT32_MAX, small);
         } catch (const std::length_error&) {
-            refused = true;
+            rejected = true;
         }
-        CHECK(refused);
+        CHECK(rejected);
     }
 }
 

@@ -124,16 +124,16 @@ TEST(threads_refuse_to_go_on_in_a_child_forked_halfway) {
         }
         return false;
     };
-    bool refused = false;
+    bool rejected = false;
     try {
         parallel_for(200, 1, execution, [](size_t, size_t) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         });
     } catch (const std::runtime_error&) {
-        refused = true;
+        rejected = true;
     }
-    if (child == 0) _exit(refused ? 0 : 1);
-    CHECK(!refused);
+    if (child == 0) _exit(rejected ? 0 : 1);
+    CHECK(!rejected);
     int status = 0;
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);

@@ -56,7 +56,7 @@ class Formatter:
         """
         if not is_number(value):
             return self.no_value
-        digits = self._signed(f"{value:,.0f}")
+        digits = self._format_sign(f"{value:,.0f}")
         if not noun:
             return digits
         return f"{digits} {noun if value == 1 else plural or noun + 's'}"
@@ -69,16 +69,16 @@ class Formatter:
             return "0"
         magnitude = math.floor(math.log10(abs(value)))
         if -4 <= magnitude < 7:
-            return self._signed(_strip_zeros(f"{value:,.{max(0, digits - 1 - magnitude)}f}"))
+            return self._format_sign(_strip_zeros(f"{value:,.{max(0, digits - 1 - magnitude)}f}"))
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return self._signed(f"{_strip_zeros(mantissa)}e{int(exponent)}")
+        return self._format_sign(f"{_strip_zeros(mantissa)}e{int(exponent)}")
 
     def percent(self, share: float | None, *, sign: bool = True) -> str:
         """A fraction of one in percent, with a second decimal below one percent."""
         if not is_number(share):
             return self.no_value
         decimals = 1 if abs(share) >= 0.00995 or share == 0 else 2
-        text = self._signed(f"{100 * share:.{decimals}f}")
+        text = self._format_sign(f"{100 * share:.{decimals}f}")
         return f"{text}{self.space}%" if sign else text
 
     def percent_range(self, low: float | None, high: float | None) -> str:
@@ -133,7 +133,7 @@ class Formatter:
         """The name of a column, or its index in a table without names."""
         return f"column {name}" if name.isdecimal() else self.quote(name)
 
-    def _signed(self, text: str) -> str:
+    def _format_sign(self, text: str) -> str:
         return text.replace("-", self.minus)
 
 

@@ -9,7 +9,7 @@ import pytest
 from kernelmill import _native
 from kernelmill.errors import KernelmillError
 from kernelmill.io import TableError, open_table, read_svmlight
-from kernelmill.io.libsvm.parser import SvmlightText, explain
+from kernelmill.io.svmlight.parser import SvmlightText, explain
 
 MALFORMED = [
     (b"x 1:1", 1, "a line must start with a label that is a finite number, got 'x'"),

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelmill.io import TableError, open_table, read_svmlight
-from kernelmill.io.libsvm.reader import split_lines
-from kernelmill.io.libsvm.svmlight_file import SvmlightFile
+from kernelmill.io.svmlight.reader import split_lines
+from kernelmill.io.svmlight.svmlight_file import SvmlightFile
 from kernelmill.io.table_file import TableOptions
 
 TEXT = b"".join(
@@ -225,7 +225,7 @@ def test_a_file_without_extension_is_recognized(tmp_path):
 
 
 def test_rows_keep_no_memory_of_comments():
-    from kernelmill.io.libsvm.parser import SvmlightText, parse_rows
+    from kernelmill.io.svmlight.parser import SvmlightText, parse_rows
 
     rows = parse_rows(SvmlightText(b"1 1:1 #" + b":" * 1000 + b"\n", Path("a")), np.float64)
     assert rows.data.base is None

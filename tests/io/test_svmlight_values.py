@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 from kernelmill.io import read_svmlight
-from kernelmill.io.libsvm.parser import SvmlightText, parse_rows
+from kernelmill.io.svmlight.parser import SvmlightText, parse_rows
 
 FLOATS = st.floats(-1e308, 1e308)  # what is written with fewer digits stays finite
 FLOATS_IN_SINGLE_RANGE = st.floats(-3e38, 3e38)
@@ -69,7 +69,7 @@ def test_a9a_is_read_as_by_scikit_learn():
 
 
 def test_a_file_of_many_pieces_is_joined(tmp_path, monkeypatch):
-    monkeypatch.setattr("kernelmill.io.libsvm.svmlight_file._PIECE_BYTES", 100)
+    monkeypatch.setattr("kernelmill.io.svmlight.svmlight_file._PIECE_BYTES", 100)
     text = b"".join(b"%d 1:%d.5 %d:1\n" % (i, i, i + 2) for i in range(300))
     path = tmp_path / "rows.svm.gz"
     path.write_bytes(gzip.compress(text))

@@ -88,7 +88,7 @@ def test_median_of_many_rows_is_that_of_a_fixed_sample(make):
 
 
 def test_both_are_an_error(make):
-    with pytest.raises(ValueError, match=r"Only one of length_scale and gamma .*=1\.0 and gamma=2"):
+    with pytest.raises(ValueError, match=r"only one of length_scale and gamma .*=1\.0 and gamma=2"):
         make(length_scale=1.0, gamma=2).fit(np.ones((3, 2)))
 
 
@@ -134,5 +134,5 @@ def test_mostly_equal_rows_take_the_median_of_the_others(make):
 
 @pytest.mark.parametrize("length_scale", ["scale", "median"])
 def test_data_too_large_for_a_scale(make, length_scale):
-    with pytest.raises(ValueError, match="scale the data or give length_scale as a number"):
+    with pytest.raises(ValueError, match=r"scale the data, or set .*length_scale"):
         make(length_scale=length_scale).fit(np.array([[1e300, -1e300], [-1e300, 1e300]]))

@@ -14,7 +14,7 @@ import pytest
 from kernelmill import CountSketch, TensorSketch
 from kernelmill.random import Stream
 from kernelmill.sketches import PolynomialSketch
-from kernelmill.sketches.lattice import lattice_multipliers
+from kernelmill.sketches.hashing import lattice_multipliers
 
 SEEDS = 4000
 STANDARD_ERRORS = 4.9

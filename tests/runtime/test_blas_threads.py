@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kernelmill.runtime.blas import one_blas_thread
+from kernelmill.runtime.threads import one_blas_thread
 
 
 def blas_threads():

@@ -9,7 +9,7 @@ import pytest
 
 from kernelmill.random import Stream
 from kernelmill.sketches import draw_hashes
-from kernelmill.sketches.lattice import lattice_multipliers
+from kernelmill.sketches.hashing import lattice_multipliers
 
 SHAPES = [(1, 1, 1), (2, 1, 1), (2, 5, 1), (3, 7, 2), (2, 16, 16), (3, 20, 21), (2, 100, 64)]
 

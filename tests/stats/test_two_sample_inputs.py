@@ -218,7 +218,7 @@ def test_one_iterator_is_not_two_samples():
         ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1, got 0"),
         ({"n_permutations": 9.5}, TypeError, "n_permutations must be an integer, got 9.5"),
         ({"shuffle": "no"}, TypeError, "shuffle must be True or False, got 'no'"),
-        ({"n_threads": 0}, ValueError, "n_threads must be a positive integer"),
+        ({"n_threads": 0}, ValueError, "n_threads must be at least 1"),
         ({"feature_map": "fast"}, ValueError, "feature_map must be one of 'fastfood'"),
         ({"random_state": "x"}, TypeError, "random_state must be"),
     ],

@@ -135,7 +135,7 @@ def test_law_rows_and_threads_do_not_matter(isa, log2_n, rows, dtype, n_threads,
         ((np.ones(4), np.ones(4)), {"axis": 1}, np.exceptions.AxisError, "out of bounds"),
         ((np.ones(4), np.ones(4)), {"out": np.ones(4, "f")}, TypeError, "dtype of the result"),
         ((np.ones(4), np.ones(4)), {"out": np.ones(8)}, ValueError, "shape of the result"),
-        ((np.ones(4), np.ones(4)), {"n_threads": 0}, ValueError, "positive integer"),
+        ((np.ones(4), np.ones(4)), {"n_threads": 0}, ValueError, "n_threads must be at least 1"),
     ],
 )
 def test_errors_say_what_to_change(arrays, options, error, message):

@@ -220,11 +220,11 @@ def test_nan_and_infinity_spread():
         (
             {"x": np.ones(4), "n_threads": 0},
             ValueError,
-            "n_threads must be a positive integer, got 0",
+            "n_threads must be at least 1, got 0",
         ),
-        ({"x": np.ones(4), "n_threads": -1}, ValueError, "positive integer, got -1"),
-        ({"x": np.ones(4), "n_threads": 1.5}, TypeError, "positive integer, got 1.5"),
-        ({"x": np.ones(4), "n_threads": True}, TypeError, "positive integer, got True"),
+        ({"x": np.ones(4), "n_threads": -1}, ValueError, "at least 1, got -1"),
+        ({"x": np.ones(4), "n_threads": 1.5}, TypeError, "must be an integer, got 1.5"),
+        ({"x": np.ones(4), "n_threads": True}, TypeError, "must be an integer, got True"),
     ],
 )
 def test_errors_say_what_to_change(arguments, error, message):

@@ -122,7 +122,7 @@ def test_strides_shapes_and_out(isa):
             TypeError,
             r"out\[0\] must have the d",
         ),
-        ({"x": np.ones(3), "n_threads": 0}, ValueError, "positive integer"),
+        ({"x": np.ones(3), "n_threads": 0}, ValueError, "n_threads must be at least 1"),
     ],
 )
 def test_errors_say_what_to_change(arguments, error, message):

@@ -30,7 +30,7 @@ enum class SvmlightProblem {
     label,           // not a finite number
     several_labels,  // 1,2
     no_label,        // the line starts with index:value
-    index,           // not a whole number
+    index,           // not an integer
     negative_index,
     large_index,  // above the largest allowed
     order,        // not above the index before it

@@ -15,7 +15,7 @@ int default_num_threads();
 int get_num_threads();
 void set_num_threads(int count);  // count >= 1
 
-// How one call runs: on how many threads, and whether somebody wants it to stop.
+// How one call runs: on how many threads, and whether it is to stop.
 struct Execution {
     int n_threads = 0;  // 0: get_num_threads()
     // Asked by the calling thread between pieces of work, several times a second; true stops.

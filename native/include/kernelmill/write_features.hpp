@@ -1,4 +1,4 @@
-// Features of projections that somebody else computed.
+// Features of projections that are computed elsewhere.
 #pragma once
 
 #include <cstddef>

@@ -13,11 +13,11 @@ read_svmlight
 TableError
     The error of all of them: the problem, with the file and the place in it, and remedies.
 
-The folders hold the formats: `text`, `columnar`, `matrix`, `libsvm`, and `writing`.
+The folders hold the formats: `text`, `columnar`, `matrix`, `svmlight`, and `writing`.
 """
 
 from kernelmill.io.errors import TableError
-from kernelmill.io.libsvm.svmlight_file import read_svmlight
+from kernelmill.io.svmlight.svmlight_file import read_svmlight
 from kernelmill.io.table import Table, TableBlock, open_table
 from kernelmill.io.table_file import Column
 from kernelmill.io.writing.table_writer import open_writer

@@ -145,7 +145,7 @@ FORMATS = {
     "npy": "kernelmill.io.matrix.numpy_files:NpyFile",
     "npz": "kernelmill.io.matrix.numpy_files:NpzFile",
     "idx": "kernelmill.io.matrix.idx_file:IdxFile",
-    "svmlight": "kernelmill.io.libsvm.svmlight_file:SvmlightFile",
+    "svmlight": "kernelmill.io.svmlight.svmlight_file:SvmlightFile",
 }
 
 _ALIASES = {"csv": "text", "tsv": "text", "feather": "arrow", "ipc": "arrow", "libsvm": "svmlight"}

@@ -44,7 +44,7 @@ convert, squared_norms
 
 from kernelmill.kernels.arc_cosine import ArcCosine
 from kernelmill.kernels.ball_convolution import BallConvolution
-from kernelmill.kernels.base import Kernel, RadialKernel
+from kernelmill.kernels.base import Kernel, RadialKernel, RotationInvariantKernel
 from kernelmill.kernels.conversion import convert, squared_norms
 from kernelmill.kernels.custom_radial import Radial
 from kernelmill.kernels.custom_spectrum import Spectrum
@@ -58,7 +58,6 @@ from kernelmill.kernels.matern import Exponential, Matern
 from kernelmill.kernels.names import resolve, resolve_dot_product
 from kernelmill.kernels.polynomial import Polynomial
 from kernelmill.kernels.rational_quadratic import Cauchy, RationalQuadratic
-from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
 from kernelmill.kernels.sphere_power import SpherePower
 from kernelmill.kernels.zonal import Zonal
 

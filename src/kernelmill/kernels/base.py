@@ -1,4 +1,4 @@
-"""The interfaces of shift-invariant kernels and of radial kernels."""
+"""The interfaces of shift-invariant, radial and rotation-invariant kernels."""
 
 from __future__ import annotations
 
@@ -166,3 +166,29 @@ class RadialKernel(Kernel):
         with np.errstate(over="ignore"):
             distances = euclidean_distances(X, Y) / length_scale
         return self.value(distances, X.shape[1])
+
+
+class RotationInvariantKernel(ABC):
+    """A kernel of norms and inner products, invariant under rotations of all points.
+
+    Unlike a shift-invariant `Kernel` it has no length scale: points are not divided by one.
+    """
+
+    def __call__(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
+        """The exact kernel between the rows of X and those of Y.
+
+        Parameters
+        ----------
+        X, Y : array_like or scipy sparse, of shapes (n_X, dim) and (n_Y, dim)
+            Points, real and finite. Without Y, those of X again.
+
+        Returns
+        -------
+        ndarray of shape (n_X, n_Y)
+            float64 for points of any dtype; infinite where that overflows.
+        """
+        return self._values(*check_pair(X, Y))
+
+    @abstractmethod
+    def _values(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        """The kernel between checked points; Y is None where it is X."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_positive
 from kernelmill.kernels.angles import inner_products
-from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
+from kernelmill.kernels.base import RotationInvariantKernel
 
 # A series is not summed if the last half of this many terms still matters.
 MOST_TERMS = 1 << 13

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_positive
+from kernelmill.kernels.base import RotationInvariantKernel
 from kernelmill.kernels.dot_product import DotProductKernel
-from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
 from kernelmill.kernels.sphere_power import SpherePower, mean_power_coefficients
 from kernelmill.kernels.zonal import Zonal
 
@@ -32,7 +32,7 @@ __all__ = [
 _EPS = float(np.finfo(np.float64).eps)
 _DEFAULT_DEGREE_OF_ZONAL = 32
 MOST_DEGREES = 4096
-# A coefficient found by quadrature within this many roundings of 0 cannot be told from it.
+# A coefficient found by quadrature within this many roundings of 0 cannot be distinguished from it.
 _ROUNDINGS = 64
 _LONGEST_SERIES = 1 << 11
 
@@ -215,7 +215,7 @@ def spherical_expansion(
     -----
     The coefficients of a `Zonal` kernel are integrals over the sphere, found with an absolute error
     of some :math:`10^{-14} \sqrt{N(d, n)}`, N being the number of harmonics. Those that cannot be
-    told from 0 are left out, which in many dimensions are all but the lowest degrees, unless the
+    distinguished from 0 are left out: in many dimensions all but the lowest degrees, unless the
     kernel has Maclaurin coefficients. `remainder` is the size of that part.
 
     Examples

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels.ball_convolution import BallConvolution
-from kernelmill.kernels.base import Kernel
+from kernelmill.kernels.base import Kernel, RotationInvariantKernel
 from kernelmill.kernels.dot_product import DotProductKernel
 from kernelmill.kernels.exponential_dot_product import ExponentialDotProduct
 from kernelmill.kernels.gaussian import Gaussian
@@ -20,7 +20,6 @@ from kernelmill.kernels.maclaurin import Maclaurin
 from kernelmill.kernels.matern import Exponential, Matern
 from kernelmill.kernels.polynomial import Polynomial
 from kernelmill.kernels.rational_quadratic import Cauchy, RationalQuadratic
-from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
 
 _NAMED: dict[str, type[Kernel]] = {
     "ball_convolution": BallConvolution,

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer
 from kernelmill.kernels.angles import cosines_and_norms
+from kernelmill.kernels.base import RotationInvariantKernel
 from kernelmill.kernels.maclaurin import check_coefficients
-from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
 
 __all__ = ["SpherePower", "mean_power_coefficients"]
 

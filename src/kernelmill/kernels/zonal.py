@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_positive
 from kernelmill.kernels.angles import cosines_and_norms
+from kernelmill.kernels.base import RotationInvariantKernel
 from kernelmill.kernels.custom_draws import name_of
-from kernelmill.kernels.rotation_invariant import RotationInvariantKernel
 from kernelmill.transforms.arrays import as_real
 
 

@@ -56,7 +56,7 @@ class BlockSource:
     """Blocks (X, y) or (X, y, sample_weight) of an iterable, in one pass or in several.
 
     The first block can be looked at without losing it, and no other block is held. Iterating gives
-    `Block` objects: as they come or, after `check_with`, checked.
+    `Block` objects, unchecked or, after `check_with`, checked.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class BlockSource:
         number = 0
         if iterator is not None or self.is_whole:
             first = self.first
-            yield first if self._is_first_checked else self._checked(first)
+            yield first if self._is_first_checked else self._check_block(first)
             if iterator is None or self.is_whole:
                 return
             del first
@@ -167,11 +167,11 @@ class BlockSource:
             self.require_passes("a second pass")
             iterator = iter(self._blocks)
         for block in iterator:  # not by `enumerate`, which holds a block while it reads the next
-            yield self._checked(_unpack(block, number))
+            yield self._check_block(_unpack(block, number))
             del block
             number += 1
 
-    def _checked(self, block: Block) -> Block:
+    def _check_block(self, block: Block) -> Block:
         if self._check is None:
             return block
         X, y, weight, _ = block

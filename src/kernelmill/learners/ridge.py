@@ -223,19 +223,21 @@ class NormalEquations:
         if self._eigenvalues is None and not self._factor(alpha):
             if alpha == 0.0:
                 self._restore()
-                raise self._undetermined()
+                raise self._undetermined_error()
             self.spectrum()
         if self._eigenvalues is None:
             return CholeskyInverse(self._array, alpha)
         if alpha == 0.0 and self._eigenvalues[0] <= self.rounding:
-            raise self._undetermined()
+            raise self._undetermined_error()
         return SpectralInverse(self._eigenvalues, self._array, alpha)
 
     def weights(self, inverse: Inverse) -> tuple[_Array, _Array]:
         """Return weights and intercepts, as `solve` does, from a given inverse."""
         if isinstance(inverse, SpectralInverse):
             assert self._eigenvalues is not None
-            rotated = self._rotated(inverse.alpha) / (self._eigenvalues + inverse.alpha)[:, None]
+            rotated = (
+                self._rotate_cross(inverse.alpha) / (self._eigenvalues + inverse.alpha)[:, None]
+            )
             coef = np.ascontiguousarray((self._array @ rotated).T)
         else:
             coef = np.ascontiguousarray(inverse.times(self.cross).T)
@@ -262,9 +264,9 @@ class NormalEquations:
     def rotated_cross(self, alpha: float) -> _Array:
         """Return VᵀC for the eigenvectors V, without rounding errors that a small α amplifies."""
         self.spectrum()
-        return self._rotated(alpha)
+        return self._rotate_cross(alpha)
 
-    def _rotated(self, alpha: float) -> _Array:
+    def _rotate_cross(self, alpha: float) -> _Array:
         assert self._eigenvalues is not None
         assert self._rotated_cross is not None
         if alpha > self.rounding:
@@ -288,7 +290,7 @@ class NormalEquations:
             raise RuntimeError("scipy's LAPACK worked on a copy of the moments.")
         return bool(info == 0 and np.diagonal(array).min() ** 2 > self.rounding)
 
-    def _undetermined(self) -> ArgumentError:
+    def _undetermined_error(self) -> ArgumentError:
         return ArgumentError(
             "must be positive, got 0, for features that are linearly dependent on these "
             f"{self.n_rows} rows: the weights are not determined",

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kernelmill.arguments import check_integer
+from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.maps.fields import SeedKind
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
@@ -33,9 +34,9 @@ class FeatureMap(
 ):
     """A transformer whose features have inner products that estimate a kernel.
 
-    A subclass says what `fit` draws, how rows become features, what the kernel is, and which
-    parameters and fitted attributes a model file holds. If `fit` raises an error, the map stays as
-    it was before.
+    A subclass defines what `fit` draws, how rows become features, what the kernel is, and which
+    parameters and fitted attributes a model file holds. If `fit` raises an error, the map is
+    unchanged.
     """
 
     _stored_parameters: ClassVar[Fields] = Fields(
@@ -59,14 +60,14 @@ class FeatureMap(
         Parameters
         ----------
         X : array_like or CSR matrix of shape (n_samples, n_features)
-            Only its number of columns matters, unless a parameter is to be taken from the data.
+            Only its number of columns matters, unless a parameter is estimated from the data.
         y : None
             Ignored.
 
         Returns
         -------
         self
-            If anything is wrong, it stays as it was before the call.
+            The fitted map. If `fit` raises an error, the map is unchanged.
         """
         before = dict(vars(self))
         try:
@@ -86,16 +87,17 @@ class FeatureMap(
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Refuse parameters that make no sense, before the data are looked at."""
+        """Raise an error if a parameter is invalid; called before the data are checked."""
 
     def _learn(self, X: Any) -> None:
-        """Set what is taken from checked data, and nothing else."""
+        """Set the attributes that are estimated from checked data, and no others."""
 
     @abstractmethod
     def _build(self, dim: int, n_components: int) -> None:
-        """Set what follows from parameters, what was learnt, and `stream_`, the seed.
+        """Set what follows from parameters, estimated attributes and `stream_`, the seed.
 
-        `_n_features_out` is among it. Coefficients wait until `_prepare` or the first rows.
+        `_n_features_out` is part of it. Coefficients are drawn by `_prepare`, or later when they
+        are first needed.
         """
 
     @abstractmethod
@@ -103,7 +105,7 @@ class FeatureMap(
         """Draw the coefficients for data such as X."""
 
     def _remember_parameters(self) -> None:
-        """What model files hold: features do not follow parameters that are set after `fit`."""
+        """Keep the parameters for model files: those set after `fit` do not change the features."""
         self._fitted_parameters = {
             name: value
             for name, value in self.get_params(deep=False).items()
@@ -111,7 +113,7 @@ class FeatureMap(
         }
 
     def _restore(self, dim: int, stream: Stream, learnt: Mapping[str, Any]) -> Self:
-        """Make a new map the one that `fit` left with these attributes; nothing is drawn yet."""
+        """Restore a fitted map from its attributes; coefficients are drawn when first needed."""
         n_components = check_integer("n_components", self.n_components, 1, MOST_COMPONENTS)
         resolve_threads(self.n_threads)
         self._check_parameters()
@@ -153,7 +155,7 @@ class FeatureMap(
         return self._features(X)
 
     def _is_plain(self, X: Any) -> bool:
-        """Whether X is a few rows in good order: to check them more would outlast the work."""
+        """Whether X is a few valid rows: full checks would take longer than their features."""
         return (
             type(X) is np.ndarray
             and X.ndim == 2
@@ -196,7 +198,9 @@ def check_data(estimator: Any, X: Any, *, reset: bool, keep_integers: bool = Fal
     `keep_integers`, dense rows of integers stay what they are, for callers that go by blocks.
     """
     if isinstance(X, np.ma.MaskedArray):
-        raise TypeError("X is a masked array, whose mask would be lost; fill or impute it first.")
+        raise ArgumentTypeError(
+            "is a masked array, whose mask would be lost", "fill or impute it first", parameter="X"
+        )
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         X = X.astype(dtype.newbyteorder("="))  # scikit-learn would make float64 of float32
@@ -204,7 +208,7 @@ def check_data(estimator: Any, X: Any, *, reset: bool, keep_integers: bool = Fal
     if keep_integers and type(X) is np.ndarray and X.dtype.kind in "iub":
         return validate_data(estimator, X, dtype=None, reset=reset)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=kinds, reset=reset)
-    return X if isinstance(X, np.ndarray) else _canonical(X)
+    return X if isinstance(X, np.ndarray) else _make_canonical(X)
 
 
 def _is_float32_frame(X: Any) -> bool:
@@ -216,7 +220,7 @@ def _is_float32_frame(X: Any) -> bool:
     return bool(names) and names <= {"float32", "Float32"}
 
 
-def _canonical(X: Any) -> Any:
+def _make_canonical(X: Any) -> Any:
     """The CSR matrix X with sorted columns, each once in a row; or an error if it is damaged."""
     try:
         # A new matrix around the same numbers: the checks and sorting leave the caller's alone.
@@ -224,9 +228,11 @@ def _canonical(X: Any) -> Any:
         rows = scipy.sparse.csr_array(parts, X.shape)
         rows.check_format(full_check=True)
     except ValueError as error:
-        raise ValueError(
-            f"X is not a valid CSR matrix: {error}; build it again from its entries, for example "
-            "with scipy.sparse.coo_array((data, (rows, columns)), shape).tocsr()."
+        raise ArgumentError(
+            f"is not a valid CSR matrix: {error}",
+            "build it again from its entries, for example with "
+            "scipy.sparse.coo_array((data, (rows, columns)), shape).tocsr()",
+            parameter="X",
         ) from error
     if not rows.has_canonical_format:
         rows = rows.copy()

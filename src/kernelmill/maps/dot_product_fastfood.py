@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
+from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
 from kernelmill.kernels import (
     DotProductKernel,
     Maclaurin,
@@ -28,7 +29,6 @@ from kernelmill.maps.fields import MOST_DEGREES, POSITIVE, RADIUS, KernelKind
 from kernelmill.maps.scales import resolve_radius
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.projections.fastfood import padded_size
-from kernelmill.projections.row_products import row_products
 from kernelmill.projections.zonal import (
     ZonalColumns,
     ZonalTerms,
@@ -37,7 +37,7 @@ from kernelmill.projections.zonal import (
     power_terms,
 )
 from kernelmill.random import Stream
-from kernelmill.runtime.arrays import blocks_of_rows, rows_in_cache
+from kernelmill.runtime.arrays import blocks_of_rows, row_products, rows_in_cache
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Choice, Float, Integer, Null
 
@@ -188,9 +188,11 @@ class DotProductFastfood(FeatureMap):
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = _resolve(self.kernel)
         if not _SHORTEST < self.radius_ < 1 / _SHORTEST:
-            raise ValueError(
-                f"The norm of typical rows must be between {_SHORTEST:g} and {1 / _SHORTEST:g}, "
-                f"got {self.radius_:g}; multiply the data by a number, or give another radius."
+            raise ArgumentError(
+                f"the norm of typical rows must be between {_SHORTEST:g} and {1 / _SHORTEST:g}, "
+                f"got {self.radius_:g}",
+                "scale the data",
+                Remedy("set another radius", radius=...),
             )
         self._cut = self.max_degree
         self._n_features_out = n_components
@@ -236,9 +238,12 @@ class DotProductFastfood(FeatureMap):
         """The columns, a function of the seed and of fitted attributes: they are not pickled."""
         terms, remainder = self._terms()
         if not terms.at_one.any():
-            raise ValueError(
-                f"Nothing is left of {self.kernel_!r} for rows of norm {self.radius_:g} with "
-                f"max_degree={self._cut}; give a larger one, another radius or another kernel."
+            raise ArgumentError(
+                f"{self.kernel_!r} has no terms for rows of norm {self.radius_:g} up to "
+                f"max_degree={self._cut}",
+                Remedy("set a larger degree", max_degree=...),
+                Remedy("set another radius", radius=...),
+                Remedy("use another kernel", kernel=...),
             )
         n, uniform = self._n_features_out, self._substream().substream("terms").uniforms(1)[0]
         counts, divisors = allocate_columns(terms.at_one, terms.degrees == 0, n, float(uniform))
@@ -295,9 +300,10 @@ class DotProductFastfood(FeatureMap):
             self.projection_.features(rows, layout, None, part, self.n_threads)
             squares = row_products(rows, n_threads=self.n_threads) / self.radius_**2
             if not np.isfinite(squares).all():
-                raise ValueError(
-                    "X has a row whose squared norm is too large for float64; divide the data by a "
-                    "number."
+                raise ArgumentError(
+                    "has a row whose squared norm is too large for float64",
+                    "scale the data",
+                    parameter="X",
                 )
             columns.apply(part, squares, self.n_threads)
             if isinstance(self.kernel_, Zonal):
@@ -323,9 +329,10 @@ def _resolve(kernel: Any) -> DotProductKernel | Zonal | SpherePower:
     if isinstance(kernel, (Zonal, SpherePower)):
         return kernel
     if isinstance(kernel, type) and issubclass(kernel, (Zonal, SpherePower)):
-        raise TypeError(
-            f"kernel must be an instance, got the class {kernel.__name__}; write "
-            f"{kernel.__name__}(...)."
+        raise ArgumentTypeError(
+            f"must be an instance, got the class {kernel.__name__}",
+            f"write {kernel.__name__}(...)",
+            parameter="kernel",
         )
     return resolve_dot_product(kernel, also="a Zonal (ArcCosine) or SpherePower kernel")
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_choice, check_integer
-from kernelmill.errors import ArgumentError
+from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.kernels import Kernel, RadialKernel
 from kernelmill.maps.fields import FactorsKind
 from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap
@@ -217,15 +217,17 @@ class Fastfood(ShiftInvariantMap):
         check_choice("blocks", self.blocks, _BLOCKS)
         if self.factors is not None:
             if not isinstance(self.factors, GivenFactors):
-                raise TypeError(
-                    f"factors must come from Fastfood.from_factors, got {type(self.factors)}."
+                raise ArgumentTypeError(
+                    f"must come from Fastfood.from_factors, got {type(self.factors)}",
+                    parameter="factors",
                 )
             defaults = {"kernel": "gaussian", "structure": "hadamard", "blocks": "stratified"}
             for name, default in defaults.items():
                 if getattr(self, name) != default:
-                    raise ValueError(
-                        f"{name} must be {default!r} if the coefficients are given, got "
-                        f"{getattr(self, name)!r}; it would have no effect."
+                    raise ArgumentError(
+                        f"must be {default!r} if the coefficients are given, got "
+                        f"{getattr(self, name)!r}, which would have no effect",
+                        parameter=name,
                     )
         if not kernel.radial:
             raise ArgumentError(
@@ -242,9 +244,10 @@ class Fastfood(ShiftInvariantMap):
 
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         if self.factors is not None:
-            raise ValueError(
-                "The coefficients are custom, so the kernel is not known; call the kernel that "
-                "they were drawn for, such as kernelmill.kernels.Gaussian()(X, Y)."
+            raise ArgumentError(
+                "the coefficients are custom, so the kernel is not known",
+                "call the kernel that they were drawn for, such as "
+                "kernelmill.kernels.Gaussian()(X, Y)",
             )
         return super()._exact_kernel(X, Y)
 

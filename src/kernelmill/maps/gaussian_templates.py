@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
 from kernelmill.arguments import check_choice, check_flag, check_positive
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Gaussian, Radial
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import CENTER, GAMMA, LENGTH_SCALE, POSITIVE
@@ -192,19 +193,21 @@ class GaussianTemplates(FeatureMap):
             check_choice("weighting", self.weighting, _WEIGHTINGS)
         if not (isinstance(self.spread, str) and self.spread == "scale"):
             if isinstance(self.spread, str):
-                raise ValueError(
-                    f"spread must be a positive number or 'scale', got {self.spread!r}."
+                raise ArgumentError(
+                    f"must be a positive number or 'scale', got {self.spread!r}",
+                    parameter="spread",
                 )
             check_positive("spread", self.spread)
         check_positive("df", self.df)
         check_flag("proper", self.proper)
         if self.proper and not self._is_gaussian():
-            raise ValueError(
-                f"proper=True needs weighting='gaussian', got {self.weighting!r}; what depends on "
-                "the length of x is not known for others: use proper=False."
+            raise ArgumentError(
+                f"proper=True needs weighting='gaussian', got {self.weighting!r}: the factor that "
+                "depends on the norm of x is not known for other weightings",
+                Remedy("leave the factor out", proper=False),
             )
         if self.center is not None and self.center != "mean":
-            raise ValueError(f"center must be 'mean' or None, got {self.center!r}.")
+            raise ArgumentError(f"must be 'mean' or None, got {self.center!r}", parameter="center")
 
     def _is_gaussian(self) -> bool:
         return isinstance(self.weighting, str) and self.weighting == "gaussian"
@@ -221,9 +224,10 @@ class GaussianTemplates(FeatureMap):
         self.kernel_ = Gaussian()
         for name, number in (("length_scale", self.length_scale_), ("spread", self.spread_)):
             if not _SHORTEST < number < 1 / _SHORTEST:
-                raise ValueError(
-                    f"{name} must be between {_SHORTEST:g} and {1 / _SHORTEST:g}, got {number:g}; "
-                    "scale the data."
+                raise ArgumentError(
+                    f"must be between {_SHORTEST:g} and {1 / _SHORTEST:g}, got {number:g}",
+                    "scale the data",
+                    parameter=name,
                 )
         self._precision = precision = self._resolve_precision()
         self.template_scale_ = 1 / math.sqrt(precision)
@@ -258,9 +262,10 @@ class GaussianTemplates(FeatureMap):
         dim, scale = X.shape[1], self.length_scale_
         mean_square = float(distances_from(X, self.center_, self.n_threads).mean()) / scale**2
         if not math.isfinite(mean_square):
-            raise ValueError(
-                "The rows of X are too long for spread='scale'; scale the data or give spread as a "
-                "number."
+            raise ArgumentError(
+                "the norms of the rows of X are too large for spread='scale'",
+                "scale the data",
+                Remedy("set the spread to a number", spread=...),
             )
         if not self._is_gaussian():
             return float(scale * (math.sqrt(mean_square / dim) or 1.0))
@@ -315,9 +320,10 @@ class GaussianTemplates(FeatureMap):
 
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         if not self._is_gaussian():
-            raise ValueError(
-                f"The kernel has a closed form only for weighting='gaussian', got "
-                f"{self.weighting!r}; estimate it with many components instead."
+            raise ArgumentError(
+                f"the kernel has a closed form only for weighting='gaussian', got "
+                f"{self.weighting!r}",
+                "estimate it with many components instead",
             )
         k = Gaussian()(X, Y, length_scale=self.length_scale_)
         if not self.proper:

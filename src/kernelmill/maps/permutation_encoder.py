@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from kernelmill.arguments import check_choice, check_dtype, check_flag, check_integer
+from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
 from kernelmill.kernels.points import dense_blocks
 
 __all__ = ["PermutationEncoder"]
@@ -154,11 +155,12 @@ class PermutationEncoder(
         check_is_fitted(self)
         Z = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         if Z.shape[1] != self._n_columns():
-            raise ValueError(
-                f"X must have the {self._n_columns()} columns that transform gives, "
-                f"got {Z.shape[1]}."
+            raise ArgumentError(
+                f"must have the {self._n_columns()} columns that transform returns, "
+                f"got {Z.shape[1]}",
+                parameter="X",
             )
-        items = self._plainly_encoded(Z)
+        items = self._decode_sparse(Z)
         if items is not None:
             items += self.first
             return items
@@ -169,11 +171,13 @@ class PermutationEncoder(
                 self._pairs(decoded) if self.encoding == "pairs" else self._dense_matrix(decoded)
             )
             wrong = (np.abs(again - block) > 1e-3 * self._entry()).any(axis=1)
-            wrong |= ~_all_there(decoded)
+            wrong |= ~_are_permutations(decoded)
             if wrong.any():
-                raise ValueError(
-                    f"X must hold encoded permutations, got others in row "
-                    f"{rows.start + int(np.argmax(wrong))}; give rows that transform made."
+                raise ArgumentError(
+                    f"must contain encoded permutations, but row "
+                    f"{rows.start + int(np.argmax(wrong))} is not one",
+                    "pass rows that transform returned",
+                    parameter="X",
                 )
             items[rows] = decoded
         items += self.first
@@ -229,9 +233,11 @@ class PermutationEncoder(
 
     def _check_pairs(self, n: int) -> None:
         if self.encoding == "pairs" and n < 2:
-            raise ValueError(
-                f"X must have at least 2 columns for pairs of items, got n_features = {n}; "
-                'give permutations of more items, or encoding="matrix".'
+            raise ArgumentError(
+                f"must have at least 2 columns for pairs of items, got n_features = {n}",
+                "pass permutations of more items",
+                Remedy("use permutation matrices", encoding="matrix"),
+                parameter="X",
             )
 
     def _check_items(self, X: Any, *, reset: bool) -> NDArray[np.int64]:
@@ -243,36 +249,44 @@ class PermutationEncoder(
             good &= numbers == np.floor(numbers)
         if not good.all():
             row, place = np.argwhere(~good)[0]
-            raise ValueError(self._complaint(int(row), _wrong_entry(numbers[row], place, first)))
+            raise self._row_error(int(row), *_explain_entry(numbers[row], place, first))
         items: NDArray[np.int64] = numbers.astype(
             np.int64
         )  # a copy even of int64: it is changed below
         items -= first
-        complete = _all_there(items)
+        complete = _are_permutations(items)
         if not complete.all():
             row = np.argmin(complete)
-            raise ValueError(self._complaint(int(row), _repetition(items[row], first)))
+            raise self._row_error(int(row), *_explain_repetition(items[row], first))
         return items
 
     def _check_numbers(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """X as an array of integers or floats with the columns that `fit` saw."""
         if isinstance(X, np.ma.MaskedArray):
-            raise TypeError("X is a masked array, whose mask would be lost; drop those rows first.")
+            raise ArgumentTypeError(
+                "is a masked array, whose mask would be lost",
+                "drop the masked rows first",
+                parameter="X",
+            )
         # Missing and infinite entries pass here: the check of permutations reports their row.
         numbers = np.asarray(
             validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=reset)
         )
         if numbers.dtype.kind not in "biuf":
-            raise TypeError(
-                f"X must contain integers, got dtype {numbers.dtype}; pass the numbers of items."
+            raise ArgumentTypeError(
+                f"must contain integers, got dtype {numbers.dtype}",
+                "pass the numbers of items",
+                parameter="X",
             )
         return numbers
 
-    def _complaint(self, row: int, what: str) -> str:
-        n = self.n_features_in_
-        return (
-            f"X must contain permutations, in each row every integer from {self.first} to "
-            f"{self.first + n - 1} once; row {row} has {what}."
+    def _row_error(self, row: int, problem: str, *remedies: Remedy) -> ArgumentError:
+        last = self.first + self.n_features_in_ - 1
+        return ArgumentError(
+            f"must contain permutations, in each row every integer from {self.first} to {last} "
+            f"once, but row {row} {problem}",
+            *remedies,
+            parameter="X",
         )
 
     def _n_columns(self) -> int:
@@ -313,7 +327,7 @@ class PermutationEncoder(
             out[:, begin:end] = np.where(before, self._entry(), -self._entry())
         return out
 
-    def _plainly_encoded(self, Z: Any) -> NDArray[np.int64] | None:
+    def _decode_sparse(self, Z: Any) -> NDArray[np.int64] | None:
         """The items of a CSR matrix as `transform` makes them; None if it is another one."""
         n = self.n_items_
         if isinstance(Z, np.ndarray) or self.encoding != "matrix" or Z.nnz != Z.shape[0] * n:
@@ -326,7 +340,7 @@ class PermutationEncoder(
             and (items < n).all()
             and (np.abs(Z.data - self._entry()) <= 1e-3 * self._entry()).all()
         )
-        return items if as_made and _all_there(items).all() else None
+        return items if as_made and _are_permutations(items).all() else None
 
     def _decode(self, block: NDArray[Any]) -> NDArray[np.int64]:
         """The items of encoded rows; anything, if they are not encoded permutations."""
@@ -350,33 +364,32 @@ class PermutationEncoder(
         return tags
 
 
-def _all_there(items: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _are_permutations(items: NDArray[np.int64]) -> NDArray[np.bool_]:
     """For each row of numbers from 0 to n - 1, whether each is there."""
     seen = np.zeros(items.shape, np.bool_)
     np.put_along_axis(seen, items, True, axis=1)
     return np.asarray(seen.all(axis=1))
 
 
-def _wrong_entry(row: NDArray[Any], place: int, first: int) -> str:
-    """What is wrong with the entry at a place; `first` is the number of the first item."""
+def _explain_entry(row: NDArray[Any], place: int, first: int) -> tuple[str, *tuple[Remedy, ...]]:
+    """The problem with the entry at a place, and remedies; `first` is the first item's number."""
     value = row[place]
     if np.isnan(value):
-        return f"NaN at column {place}; drop or complete such rows"
+        return f"has NaN at column {place}", Remedy("drop or complete such rows")
     if np.isinf(value):
-        return f"infinity at column {place}; drop or complete such rows"
+        return f"has infinity at column {place}", Remedy("drop or complete such rows")
     if value != np.floor(value):
-        return f"{value} at column {place}, which is not an integer; drop or repair such rows"
+        problem = f"has {value} at column {place}, which is not an integer"
+        return problem, Remedy("drop or correct such rows")
+    problem = f"has {value} at column {place}, which is out of range"
     for start in {0, 1} - {first}:
         if (np.sort(row) == start + np.arange(len(row))).all():
-            return (
-                f"{value} at column {place}; if items are counted from {start}, set first={start}"
-            )
-    return f"{value} at column {place}, which is out of range; drop or repair such rows"
+            return problem, Remedy(f"count items from {start}", first=start)
+    return problem, Remedy("drop or correct such rows")
 
 
-def _repetition(items: NDArray[np.int64], first: int) -> str:
+def _explain_repetition(items: NDArray[np.int64], first: int) -> tuple[str, Remedy]:
     item = int(np.argmax(np.bincount(items)))
-    columns = np.flatnonzero(items == item)[:2]
-    return (
-        f"{item + first} twice, at columns {columns[0]} and {columns[1]}; drop or repair such rows"
-    )
+    one, other = np.flatnonzero(items == item)[:2]
+    problem = f"has {item + first} twice, at columns {one} and {other}"
+    return problem, Remedy("drop or correct such rows")

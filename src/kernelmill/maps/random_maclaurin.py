@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice, check_flag
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import DotProductKernel, resolve_dot_product
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import POSITIVE, RADIUS, KernelKind
@@ -187,9 +188,11 @@ class RandomMaclaurin(FeatureMap):
         """Terms at the square of the radius, at least those of degrees 0 and 1, and shares."""
         square = self.radius_ * self.radius_
         if not (square > 0 and np.isfinite(square)):
-            raise ValueError(
-                f"radius must have a square that float64 can hold, got {self.radius_:.3g}; divide "
-                "the data by a number, or give another radius."
+            raise ArgumentError(
+                f"must have a square that float64 can hold, got {self.radius_:.3g}",
+                "scale the data",
+                Remedy("set another radius", radius=...),
+                parameter="radius",
             )
         terms, shares = degree_terms(self.kernel_, self.degrees, square)
         missing = (0, max(0, 2 - terms.size))
@@ -214,10 +217,12 @@ class RandomMaclaurin(FeatureMap):
         rest = np.where(exact, 0.0, shares)
         needed = self._n_exact + int(rest.any())
         if n_components < needed:
-            raise ValueError(
-                f"n_components must be at least {needed} with h01=True, for the exact terms of "
-                f"{dim} columns of data and one random feature, got {n_components}; give more, or "
-                "h01=False."
+            raise ArgumentError(
+                f"must be at least {needed} with h01=True, for the exact terms of {dim} columns of "
+                f"data and one random feature, got {n_components}",
+                Remedy("use more components", n_components=needed),
+                Remedy("estimate all terms at random", h01=False),
+                parameter="n_components",
             )
         return rest
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.arguments import check_positive
+from kernelmill.errors import ArgumentError, KernelmillError, Remedy
 from kernelmill.kernels import Kernel
-from kernelmill.projections.row_products import row_products
 from kernelmill.random import Stream
-from kernelmill.runtime.arrays import blocks_of_rows
+from kernelmill.runtime.arrays import blocks_of_rows, row_products
 
 __all__ = [
     "check_center",
@@ -36,48 +36,64 @@ def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) 
     """
     resolved = _resolve(kernel, length_scale, gamma, X)
     if not (resolved > 0 and np.isfinite(resolved)):
-        raise ValueError(
-            f"The length scale must be positive and finite, got {resolved} from "
-            f"length_scale={length_scale!r}, gamma={gamma!r}; scale the data or set another one."
+        raise ArgumentError(
+            f"the length scale must be positive and finite, got {resolved} from "
+            f"length_scale={length_scale!r}, gamma={gamma!r}",
+            "scale the data",
+            Remedy("set it to a number", length_scale=...),
         )
     return resolved
 
 
 def _resolve(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
     if length_scale is not None and gamma is not None:
-        raise ValueError(
-            f"Only one of length_scale and gamma can be given, got length_scale={length_scale!r} "
-            f"and gamma={gamma!r}; omit one of them."
+        raise ArgumentError(
+            f"only one of length_scale and gamma can be given, got length_scale={length_scale!r} "
+            f"and gamma={gamma!r}",
+            "omit one of them",
         )
     if gamma is not None and not isinstance(gamma, str):
         return kernel.length_scale_from_gamma(check_positive("gamma", gamma))
     if isinstance(length_scale, (list, tuple, np.ndarray)) and np.size(length_scale) != 1:
-        raise ValueError(
-            "length_scale must be one number, 'scale' or 'median', got an array; for one per "
-            "column, divide the columns of X by them first."
+        raise ArgumentError(
+            "must be one number, 'scale' or 'median', got an array",
+            "for one length scale per column, divide the columns of X by them first",
+            parameter="length_scale",
         )
     if length_scale is not None and not isinstance(length_scale, str):
         return check_positive("length_scale", length_scale)
     if gamma is not None and gamma != "scale":
-        hint = {"median": "; use length_scale='median'", "auto": "; write gamma=1 / X.shape[1]"}
-        raise ValueError(
-            f"gamma must be a positive number or 'scale', got {gamma!r}{hint.get(gamma, '')}."
-        )
+        median = [Remedy("use the median distance", length_scale="median")]
+        raise _gamma_error(gamma, *(median if gamma == "median" else []))
     if gamma is not None or length_scale in (None, "scale"):
         return _scale_of_spread(kernel, X)
     if length_scale == "median":
         return _median_distance(kernel, X)
-    raise ValueError(
-        f"length_scale must be a positive number, 'scale' or 'median', got {length_scale!r}."
+    raise ArgumentError(
+        f"must be a positive number, 'scale' or 'median', got {length_scale!r}",
+        parameter="length_scale",
+    )
+
+
+def _gamma_error(
+    gamma: Any, *remedies: Remedy, of: type[KernelmillError] = ArgumentError
+) -> Exception:
+    auto = ["write gamma=1 / X.shape[1]"] if isinstance(gamma, str) and gamma == "auto" else []
+    return of(
+        f"must be a positive, finite number or 'scale', got {gamma!r}",
+        *auto,
+        *remedies,
+        parameter="gamma",
     )
 
 
 def _scale_of_spread(kernel: Kernel, X: Any) -> float:
     spread = variance_of_entries(X)
     if not np.isfinite(spread):
-        raise ValueError(
-            "The variance of X is too large for float64, so length_scale='scale' has no meaning; "
-            "scale the data or set length_scale to a number."
+        raise ArgumentError(
+            "the variance of X is too large for float64, so length_scale='scale' is not defined",
+            "scale the data",
+            Remedy("set the length scale to a number", length_scale=...),
         )
     return kernel.length_scale_of_spread(X.shape[1], spread)
 
@@ -86,20 +102,19 @@ def resolve_gamma(gamma: Any, X: Any) -> float:
     """The factor of inner products: a positive number, or "scale" as in scikit-learn's `SVC`."""
     if gamma != "scale" or not isinstance(gamma, str):
         if isinstance(gamma, str):
-            hint = "; write gamma=1 / X.shape[1]" if gamma == "auto" else ""
-            raise ValueError(f"gamma must be a positive number or 'scale', got {gamma!r}{hint}.")
+            raise _gamma_error(gamma)
         try:
             return check_positive("gamma", gamma)
-        except (TypeError, ValueError) as error:
-            raise type(error)(
-                f"gamma must be a positive, finite number or 'scale', got {gamma!r}."
-            ) from None
+        except KernelmillError as error:
+            raise _gamma_error(gamma, of=type(error)) from None
     spread = X.shape[1] * variance_of_entries(X)
     resolved = 1 / spread if spread > 0 else 1.0
     if not (resolved > 0 and np.isfinite(resolved)):
-        raise ValueError(
+        raise ArgumentError(
             f"gamma='scale' must give a positive and finite number, got {resolved} from a variance "
-            f"of {spread / X.shape[1]}; scale the data or set gamma to a number."
+            f"of {spread / X.shape[1]}",
+            "scale the data",
+            Remedy("set gamma to a number", gamma=...),
         )
     return float(resolved)
 
@@ -144,9 +159,10 @@ def _median_distance(kernel: Kernel, X: Any) -> float:
     positive = distances[~(distances <= least)]
     median = float(np.median(positive)) if positive.size else 1.0
     if not np.isfinite(median):
-        raise ValueError(
-            "The distances between the rows of X are too large for float64; scale the data or set "
-            "length_scale to a number."
+        raise ArgumentError(
+            "the distances between the rows of X are too large for float64",
+            "scale the data",
+            Remedy("set the length scale to a number", length_scale=...),
         )
     return median
 
@@ -160,7 +176,9 @@ def resolve_radius(radius: Any, X: Any) -> float:
     if not isinstance(radius, str):
         return check_positive("radius", radius)
     if radius != "scale":
-        raise ValueError(f"radius must be a positive number or 'scale', got {radius!r}.")
+        raise ArgumentError(
+            f"must be a positive number or 'scale', got {radius!r}", parameter="radius"
+        )
     stored = X if isinstance(X, np.ndarray) else X.data.reshape(-1, 1)
     step = max(1, _BLOCK_ELEMENTS // max(1, stored.shape[1]))
     blocks = [stored[begin : begin + step] for begin in range(0, stored.shape[0], step)]
@@ -171,9 +189,10 @@ def resolve_radius(radius: Any, X: Any) -> float:
     squares = math.fsum(float(np.square(block).sum()) for block in scaled)
     mantissa, exponent = math.frexp(largest * math.sqrt(squares / X.shape[0]))
     if not math.isfinite(mantissa):
-        raise ValueError(
-            "The norms of the rows of X are too large for float64; divide the data by a number, or "
-            "set radius to a number."
+        raise ArgumentError(
+            "the norms of the rows of X are too large for float64",
+            "scale the data",
+            Remedy("set the radius to a number", radius=...),
         )
     return math.ldexp(round(math.ldexp(mantissa, _RADIUS_BITS)), exponent - _RADIUS_BITS)
 
@@ -201,7 +220,9 @@ def check_center(fitted_map: Any) -> None:
     """Raise an error if ``center_`` does not match the parameter ``center``."""
     if (fitted_map.center is None) != (fitted_map.center_ is None):
         present = "absent" if fitted_map.center_ is None else "present"
-        raise ValueError(f"center_ must match center={fitted_map.center!r}, and is {present}.")
+        raise ArgumentError(
+            f"must match center={fitted_map.center!r}, and is {present}", parameter="center_"
+        )
 
 
 def minus_center(rows: Any, center: NDArray[np.float64] | None) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice, check_flag, check_integer, check_positive
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Gaussian
 from kernelmill.maps.base import MOST_COMPONENTS, FeatureMap
 from kernelmill.maps.fields import CENTER, GAMMA, LENGTH_SCALE, MOST_DEGREES, POSITIVE, RADIUS
@@ -19,8 +20,7 @@ from kernelmill.maps.scales import (
     minus_center,
     resolve_length_scale,
 )
-from kernelmill.projections.row_products import row_products
-from kernelmill.runtime.arrays import blocks_of_rows
+from kernelmill.runtime.arrays import blocks_of_rows, row_products
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 from kernelmill.sketches.taylor import columns_of_degrees
 from kernelmill.storage.fields import Fields
@@ -159,13 +159,16 @@ class TaylorSketch(FeatureMap):
         if self.degree is not None:
             degree = check_integer("degree", self.degree, 1)
             if self.n_components <= degree:
-                raise ValueError(
-                    f"n_components must be above the degree, {degree}, since every term takes a "
-                    f"column, got {self.n_components}; give more columns or a lower degree."
+                raise ArgumentError(
+                    f"must be above the degree, {degree}, since every term takes a column, got "
+                    f"{self.n_components}",
+                    Remedy("use more components", n_components=...),
+                    Remedy("use a lower degree", degree=...),
+                    parameter="n_components",
                 )
         check_flag("normalize", self.normalize)
         if self.center is not None and self.center != "mean":
-            raise ValueError(f"center must be 'mean' or None, got {self.center!r}.")
+            raise ArgumentError(f"must be 'mean' or None, got {self.center!r}", parameter="center")
         if isinstance(self.radius, str):
             check_choice("radius", self.radius, ("scale",))
         else:
@@ -184,9 +187,9 @@ class TaylorSketch(FeatureMap):
     def _check_attributes(self) -> None:
         counts = self.columns_of_degrees_
         if counts[0] != 1 or sum(counts) != self.n_components:
-            raise ValueError(
-                f"columns_of_degrees_ must begin with 1 and add up to {self.n_components}, got "
-                f"{counts}"
+            raise ArgumentError(
+                f"must begin with 1 and add up to {self.n_components}, got {counts}",
+                parameter="columns_of_degrees_",
             )
         check_center(self)
 

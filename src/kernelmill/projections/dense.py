@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.stats is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill import _native
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Gaussian, Kernel, Laplacian, RadialKernel
 from kernelmill.projections.layout import FeatureLayout
-from kernelmill.projections.sobol import MOST_DIMENSIONS, sobol_points
 from kernelmill.random import Stream, normal_quantile
 from kernelmill.runtime.arrays import (
     blocks_of_rows,
@@ -26,6 +27,8 @@ __all__ = ["SAMPLINGS", "DenseProjection"]
 SAMPLINGS = ("iid", "orthogonal", "qmc")
 
 _LARGEST_ORTHOGONAL = 8192
+_MOST_SOBOL_DIMENSIONS = 21201  # scipy's table of direction numbers (Joe & Kuo) ends here
+_SOBOL_BITS = 32
 _BLOCK_ELEMENTS = 1 << 19  # of the matrix, drawn at a time
 
 
@@ -59,25 +62,28 @@ class DenseProjection:
     def __post_init__(self) -> None:
         name = type(self.kernel).__name__
         if self.sampling == "orthogonal" and not self.kernel.radial:
-            raise ValueError(
-                f"sampling='orthogonal' needs a radial kernel, got {name}; use sampling='iid'."
+            raise ArgumentError(
+                f"sampling='orthogonal' needs a radial kernel, got {name}",
+                Remedy("draw independent frequencies", sampling="iid"),
             )
         if self.sampling == "orthogonal" and self.dim > _LARGEST_ORTHOGONAL:
-            raise ValueError(
+            raise ArgumentError(
                 f"sampling='orthogonal' takes at most {_LARGEST_ORTHOGONAL} columns, since it "
-                f"draws square matrices of that size, got {self.dim}; use "
-                "Fastfood(structure='sorf')."
+                f"draws square matrices of that size, got {self.dim}",
+                "use Fastfood(structure='sorf')",
             )
         if self.sampling == "qmc":
             if not (self.kernel.radial or isinstance(self.kernel, Laplacian)):
-                raise ValueError(
-                    f"sampling='qmc' needs a radial kernel or Laplacian, got {name}; use "
-                    "sampling='iid'."
+                raise ArgumentError(
+                    f"sampling='qmc' needs a radial kernel or Laplacian, got {name}",
+                    Remedy("draw independent frequencies", sampling="iid"),
                 )
-            if self.dim > MOST_DIMENSIONS:
-                raise ValueError(
-                    f"sampling='qmc' takes at most {MOST_DIMENSIONS} columns (Sobol points are "
-                    f"known up to there), got {self.dim}; use sampling='orthogonal' or Fastfood."
+            if self.dim > _MOST_SOBOL_DIMENSIONS:
+                raise ArgumentError(
+                    f"sampling='qmc' takes at most {_MOST_SOBOL_DIMENSIONS} columns, the largest "
+                    f"dimension of Sobol points, got {self.dim}",
+                    Remedy("draw orthogonal frequencies", sampling="orthogonal"),
+                    "use Fastfood",
                 )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -113,7 +119,7 @@ class DenseProjection:
     def _qmc(self, start: int, stop: int) -> NDArray[np.float64]:
         """Scrambled Sobol points through the quantile functions of the coordinates."""
         stream = self.stream.substream("sobol")
-        points = sobol_points(stream, stop - start, self.dim, start=start)
+        points = _draw_sobol_points(stream, stop - start, self.dim, start=start)
         if not self.kernel.radial:
             points -= 0.5
             tangents = np.empty_like(points)
@@ -187,3 +193,28 @@ class DenseProjection:
                     phases,
                     resolve_threads(n_threads),
                 )
+
+
+def _draw_sobol_points(stream: Stream, n: int, dim: int, *, start: int = 0) -> NDArray[np.float64]:
+    """Points number start, ..., start + n - 1 of a randomly scrambled Sobol sequence in (0, 1)^dim.
+
+    Every point is uniform. The sequence comes from scipy; the scrambling, by random lower
+    triangular matrices of bits and a random digital shift (Matoušek, 1998), from the stream. So
+    points are bit-identical on every machine and in every release of scipy.
+    """
+    sequence = scipy.stats.qmc.Sobol(dim, scramble=False, bits=_SOBOL_BITS)
+    if start > 0:
+        sequence.fast_forward(start)
+    # Drawing 2^k points keeps scipy from warning; points do not depend on how many are drawn.
+    raw = sequence.random(1 << max(0, n - 1).bit_length())[:n] if n else np.empty((0, dim))
+    digits = (raw * 2.0**_SOBOL_BITS).astype(np.uint32)
+    words = stream.integers((dim, _SOBOL_BITS + 1), 2**_SOBOL_BITS).astype(np.uint32)
+    scrambled = np.zeros_like(digits)
+    for bit in range(_SOBOL_BITS):  # from the most significant one
+        place = np.uint32(_SOBOL_BITS - 1 - bit)
+        above = np.uint32((0xFFFFFFFF << (_SOBOL_BITS - bit)) & 0xFFFFFFFF)
+        row = (words[:, bit] & above) | np.uint32(1 << int(place))
+        parity = np.bitwise_count(digits & row) & np.uint8(1)
+        scrambled |= parity.astype(np.uint32) << place
+    scrambled ^= words[:, _SOBOL_BITS]
+    return np.asarray((scrambled.astype(np.float64) + 0.5) / 2.0**_SOBOL_BITS)

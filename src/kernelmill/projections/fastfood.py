@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import RadialKernel
 from kernelmill.projections.coefficients import (
     STRATA,
@@ -17,13 +18,13 @@ from kernelmill.projections.coefficients import (
     draw_permutations,
 )
 from kernelmill.projections.layout import FeatureLayout
-from kernelmill.projections.row_products import row_products
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import (
     blocks_of_rows,
     divide_by_length_scale,
     native_rows,
     round_coefficients,
+    row_products,
 )
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.transforms import fwht
@@ -221,9 +222,10 @@ class HadamardProjection:
         # Rows of signs take few values, and may be 0, in few of their coordinates.
         mixture, few = self.kernel.gaussian_mixture, self.dim < _FEWEST_FOR_SORF
         if self.structure == "sorf" and few and not mixture:
-            raise ValueError(
+            raise ArgumentError(
                 f"structure='sorf' takes {type(self.kernel).__name__} only from {_FEWEST_FOR_SORF} "
-                f"columns on, got {self.dim}; use structure='hadamard'."
+                f"columns on, got {self.dim}",
+                Remedy("use Walsh-Hadamard matrices", structure="hadamard"),
             )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -273,9 +275,10 @@ class HadamardProjection:
         Not for scale mixtures of Gaussians, of which only the length after padding is drawn.
         """
         if self.kernel.gaussian_mixture and self.dim < self.block_size:
-            raise ValueError(
-                f"The lengths of frequencies of {type(self.kernel).__name__} are not known in "
-                f"{self.dim} of {self.block_size} dimensions; use a Radial kernel."
+            raise ArgumentError(
+                f"the lengths of frequencies of {type(self.kernel).__name__} are not known in "
+                f"{self.dim} of {self.block_size} dimensions",
+                "use a Radial kernel",
             )
         order = self.factors(np.float64).rows_in_order()[: self.n_frequencies]
         return divide_by_length_scale(self._radii().ravel()[order], self.length_scale)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.projections.fastfood import FastfoodFactors, apply_factors
 from kernelmill.projections.layout import FeatureLayout
 from kernelmill.runtime.arrays import divide_by_length_scale
@@ -43,24 +44,26 @@ class GivenFactors:
         shape = arrays["G"].shape
         for name, array in arrays.items():
             if array.shape != shape:
-                raise ValueError(
-                    f"B, permutation, G and S must have the same shape, (n_blocks, p); G has "
-                    f"{shape}, {name} has {array.shape}."
+                raise ArgumentError(
+                    f"B, permutation, G and S must have the same shape, (n_blocks, p), but G has "
+                    f"{shape} and {name} has {array.shape}"
                 )
         if shape[1] & (shape[1] - 1):
-            raise ValueError(
-                f"The blocks must have a power of two of columns, got {shape[1]}; pad the factors "
-                "to the next power of two."
+            raise ArgumentError(
+                f"the number of columns of a block must be a power of two, got {shape[1]}",
+                "pad the factors to the next power of two",
             )
         places = np.atleast_2d(np.asarray(permutation))
         if places.dtype.kind not in "iu" or places.shape != shape:
-            raise ValueError(
-                f"permutation must hold integers in the shape of G, {shape}, got {places.dtype} in "
-                f"the shape {places.shape}."
+            raise ArgumentError(
+                f"must contain integers in the shape of G, {shape}, got {places.dtype} in the "
+                f"shape {places.shape}",
+                parameter="permutation",
             )
         if not (np.sort(places, axis=1) == np.arange(shape[1])).all():
-            raise ValueError(
-                f"Each row of permutation must contain every integer from 0 to {shape[1] - 1} once."
+            raise ArgumentError(
+                f"must contain every integer from 0 to {shape[1] - 1} once in each row",
+                parameter="permutation",
             )
         return cls(arrays["B"], places.astype(np.int32), arrays["G"], arrays["S"])
 
@@ -71,14 +74,17 @@ class GivenFactors:
 def _diagonal(name: str, value: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(value)
     if array.dtype.kind not in "fiub" or array.ndim not in (1, 2) or array.size == 0:
-        raise ValueError(
-            f"{name} must be real and of shape (n_blocks, p) or (p,), got dtype {array.dtype} and "
-            f"shape {array.shape}."
+        raise ArgumentError(
+            f"must be real and of shape (n_blocks, p) or (p,), got dtype {array.dtype} and "
+            f"shape {array.shape}",
+            parameter=name,
         )
     with np.errstate(over="ignore"):
         diagonal = np.atleast_2d(array).astype(np.float64)
     if not np.isfinite(diagonal).all():
-        raise ValueError(f"{name} must be finite, got NaN, infinity or more than float64 holds.")
+        raise ArgumentError(
+            "must be finite, got NaN, infinity or more than float64 holds", parameter=name
+        )
     return diagonal
 
 
@@ -94,14 +100,16 @@ class GivenProjection:
 
     def __post_init__(self) -> None:
         if self.dim > self.given.block_size:
-            raise ValueError(
-                f"The factors take at most {self.given.block_size} columns, got {self.dim}; give "
-                "factors of a larger power of two."
+            raise ArgumentError(
+                f"the factors take at most {self.given.block_size} columns, got {self.dim}",
+                "pass factors of a larger power of two",
             )
         if self.n_frequencies > self.given.n_frequencies:
-            raise ValueError(
-                f"The factors give {self.given.n_frequencies} frequencies, and n_components asks "
-                f"for {self.n_frequencies}; lower n_components or give more blocks."
+            raise ArgumentError(
+                f"the factors have {self.given.n_frequencies} frequencies, but "
+                f"{self.n_frequencies} are needed",
+                Remedy("use fewer components", n_components=...),
+                "pass more blocks",
             )
 
     def __getstate__(self) -> dict[str, Any]:

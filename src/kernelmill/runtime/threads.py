@@ -1,10 +1,20 @@
-"""The number of threads that native code uses, also controlled by threadpoolctl."""
+"""The number of threads that native code and BLAS use, also controlled by threadpoolctl."""
 
-import operator
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
-from threadpoolctl import LibController, register
+from threadpoolctl import LibController, ThreadpoolController, register
 
 from kernelmill import _native
+from kernelmill.arguments import check_integer
+
+_MOST = 2**31 - 1  # of an int in C++
+
+_lock = threading.Lock()
+_blas_limit: Any = None
+_blocks_inside = 0
 
 
 def get_num_threads() -> int:
@@ -42,25 +52,12 @@ def set_num_threads(count: int) -> None:
     1
     >>> kernelmill.set_num_threads(before)
     """
-    _native.set_num_threads(_positive(count, "count"))
+    _native.set_num_threads(min(check_integer("count", count, 1), _MOST))
 
 
 def resolve_threads(n_threads: int | None) -> int:
     """Return the argument ``n_threads`` as native code takes it: 0 stands for the default."""
-    return 0 if n_threads is None else _positive(n_threads, "n_threads")
-
-
-def _positive(value: int, name: str) -> int:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        count = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a positive integer, got {value!r}.") from None
-    if count < 1:
-        default = "; omit it to use the default, all CPUs" if name == "n_threads" else ""
-        raise ValueError(f"{name} must be a positive integer, got {count}{default}.")
-    return min(count, 2**31 - 1)
+    return 0 if n_threads is None else min(check_integer("n_threads", n_threads, 1), _MOST)
 
 
 class _ThreadpoolctlController(LibController):  # type: ignore[misc] # threadpoolctl is untyped
@@ -82,3 +79,24 @@ class _ThreadpoolctlController(LibController):  # type: ignore[misc] # threadpoo
 
 
 register(_ThreadpoolctlController)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread, in the whole process, inside the block.
+
+    BLAS threads that wait for small pieces of work spin, and so take CPU time from native code and
+    from other programs. Several threads may enter; the last one to leave restores the limit.
+    """
+    global _blas_limit, _blocks_inside  # noqa: PLW0603 # the setting is one for the whole process
+    with _lock:
+        if _blocks_inside == 0:
+            _blas_limit = ThreadpoolController().limit(limits=1, user_api="blas")
+        _blocks_inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _blocks_inside -= 1
+            if _blocks_inside == 0:
+                _blas_limit.restore_original_limits()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.random import Stream
-from kernelmill.sketches.lattice import lattice_multipliers
 
-__all__ = ["HASHINGS", "draw_hashes"]
+__all__ = ["HASHINGS", "draw_hashes", "lattice_multipliers"]
 
 HASHINGS = ("collision_free", "independent")
+
+_GOLDEN = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: its multiples fill any interval evenly
+_WORK = 1 << 21  # numbers to examine in total
 
 
 def draw_hashes(
@@ -50,3 +55,53 @@ def draw_hashes(
         buckets[k] = stream.hash_function(length, independence=2, index=k)(columns)
         signs[k] = stream.sign_hash(independence=4, index=k)(columns)
     return buckets, signs
+
+
+def lattice_multipliers(dim: int, length: int, degree: int) -> list[int]:
+    r"""Multipliers g_k under which sums of g_k u_k modulo `length` seldom collide, 0 <= u_k < dim.
+
+    If ``dim**degree <= length`` they never do: g_k = dim**k. Otherwise they are powers of one
+    generator g that is prime to the length (a Korobov lattice, so that no two values of one u_k
+    collide): the one, among some candidates, with the fewest pairs :math:`(u_k, u_l) \ne (v_k,
+    v_l)` of equal :math:`g_k u_k + g_l u_l`, over all k and l. All arithmetic is in integers, so
+    that the choice is the same on every machine.
+    """
+    if degree * math.log2(dim) < 63 and dim**degree <= length:
+        return [dim**k for k in range(degree)]
+    candidates = _candidates(dim, length)
+    first = next(candidates, 1)
+    if dim >= length or degree == 1:  # all residues occur: every generator is as good
+        return [pow(first, k, length) for k in range(degree)]
+    fewest, best = _collisions(first, dim, length, degree), first
+    for _ in range(min(63, _WORK // (dim * degree))):
+        generator = next(candidates, None)
+        if generator is None or fewest == 0:
+            break
+        collisions = _collisions(generator, dim, length, degree)
+        if collisions < fewest:
+            fewest, best = collisions, generator
+    return [pow(best, k, length) for k in range(degree)]
+
+
+def _candidates(dim: int, length: int) -> Iterator[int]:
+    """Numbers prime to the length: some near dim, where pairs fill the buckets in turns; others."""
+    seen = {0, 1}
+    near = [g for step in range(16) for g in (dim + step, dim - step)]
+    spread = ((k * _GOLDEN % 2**64) * length >> 64 for k in range(1, 256))
+    for g in (*near, *spread):
+        if g not in seen and 1 < g < length and math.gcd(g, length) == 1:
+            seen.add(g)
+            yield g
+
+
+def _collisions(generator: int, dim: int, length: int, degree: int) -> int:
+    """Pairs of different u_k and different u_l with equal sums, over all k < l."""
+    differences = np.arange(1, dim, dtype=np.int64)  # of u_l; the negative ones are as many
+    total, multiplier = 0, 1
+    for gap in range(1, degree):
+        multiplier = multiplier * generator % length
+        residues = multiplier * differences % length
+        # Differences of u_k that make up for it: the residue itself, and that minus the length.
+        ways = np.maximum(dim - residues, 0) + np.maximum(dim - (length - residues), 0)
+        total += (degree - gap) * 2 * int(np.dot(dim - differences, ways))
+    return total

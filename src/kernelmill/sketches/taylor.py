@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from kernelmill.sketches.lengths import shift_to_fast_lengths
+from kernelmill import _native
 
 __all__ = ["columns_of_degrees"]
 
@@ -42,7 +42,7 @@ def columns_of_degrees(
         best = min(shares, key=lambda columns: _squared_error(square, dim, columns))
     estimated = [n for n in range(2, len(best)) if best[n] < _needed(dim, n)]
     for n, count in zip(
-        estimated, shift_to_fast_lengths([best[n] for n in estimated]), strict=True
+        estimated, _shift_to_fast_lengths([best[n] for n in estimated]), strict=True
     ):
         best[n] = count
     return best
@@ -112,3 +112,26 @@ def _squared_error(square: float, dim: int, columns: list[int]) -> float:
     far = _REACH**2 * square
     kept = math.fsum(math.exp(_log_term(far, n)) for n in range(len(columns)))
     return variance + max(0.0, 1 - kept) ** 2
+
+
+def _shift_to_fast_lengths(lengths: list[int]) -> list[int]:
+    """Return lengths close to these, with the same sum.
+
+    All of them have fast transforms, except perhaps the shortest, which takes the rest.
+    """
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    result = list(lengths)
+    carry = 0
+    for i in order[:-1]:
+        result[i] = _fast_at_most(lengths[i] + carry)
+        carry += lengths[i] - result[i]
+    if order:
+        result[order[-1]] += carry
+    return result
+
+
+def _fast_at_most(length: int) -> int:
+    """The largest length up to this one with its own transform: no prime factor above 13."""
+    while length & (length - 1) and _native.ring_roots_size(length) == 0:
+        length -= 1
+    return length

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from kernelmill.errors import KernelmillError
 
-__all__ = ["ModelFileError", "errors_of_file", "foreign_file_error"]
+__all__ = ["ModelFileError", "errors_of_file", "unknown_file_error"]
 
 _OTHER_FORMATS = (
     (b"\x89PNG\r\n\x1a\n", "an image (PNG)"),
@@ -71,13 +71,13 @@ save the model again.
         ) from error
 
 
-def foreign_file_error(beginning: bytes, size: int) -> ModelFileError:
+def unknown_file_error(beginning: bytes, size: int) -> ModelFileError:
     """The error about a file that is not a model, judged by its first bytes.
 
     Examples
     --------
-    >>> from kernelmill.storage.errors import foreign_file_error
-    >>> foreign_file_error(b"%PDF-1.7", 1000)
+    >>> from kernelmill.storage.errors import unknown_file_error
+    >>> unknown_file_error(b"%PDF-1.7", 1000)
     ModelFileError('it is a PDF', 'pass a file that `save` wrote')
     """
     problem, remedy = _describe(beginning, size)

@@ -22,7 +22,7 @@ from kernelmill.storage.errors import (
     GIVE_ANOTHER,
     ModelFileError,
     errors_of_file,
-    foreign_file_error,
+    unknown_file_error,
 )
 from kernelmill.storage.plain_values import canonical_json, parse_json
 from kernelmill.storage.tensor_layout import (
@@ -203,25 +203,25 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
     length = int.from_bytes(start, "little")
     if size < 10 or not 2 <= length <= min(size - 8, MOST_HEADER_BYTES):
         beginning = start + file.read(56)
-        raise foreign_file_error(beginning, size)
+        raise unknown_file_error(beginning, size)
     text = file.read(length)
     if text[:1] != b"{":
-        raise foreign_file_error(start + text[:56], size)
+        raise unknown_file_error(start + text[:56], size)
     header = _header(text)
     metadata = header.get("__metadata__")
     version = _version(metadata)
     assert isinstance(metadata, dict)
     if set(metadata) != _METADATA or not all(type(v) is str for v in metadata.values()):
-        raise _changed("its metadata does not have the fields of a model file")
+        raise _changed_file_error("its metadata does not have the fields of a model file")
     try:
         places = places_in(header, size - 8 - length)
     except ModelFileError as error:
-        raise _changed(error.message.problem) from None
+        raise _changed_file_error(error.message.problem) from None
     # Only the canonical spelling is accepted, so equal content means equal bytes.
     if not all(value.isascii() for value in metadata.values()):
-        raise _changed("its header is not spelt as kernelmill writes it")
+        raise _changed_file_error("its header is not spelt as kernelmill writes it")
     if header_of(metadata, places)[8:] != text:
-        raise _changed("its header is not spelt as kernelmill writes it")
+        raise _changed_file_error("its header is not spelt as kernelmill writes it")
     if size > _MOST_BYTES:
         raise ModelFileError(
             f"it is larger than {_MOST_BYTES >> 30} GiB, the largest size of a model"
@@ -229,15 +229,15 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
     tensors = _tensors(file, places, size - 8 - length)
     kind, record = metadata["kind"], metadata["record"]
     if _checksum(version, kind, record, places, tensors) != metadata["sha256"]:
-        raise _changed("its checksum is wrong")
+        raise _changed_file_error("its checksum is wrong")
     if not NAME.fullmatch(kind):
-        raise _changed("its kind is not a name")
+        raise _changed_file_error("its kind is not a name")
     try:
         values = parse_json(record)
     except ModelFileError as error:
-        raise _changed(error.message.problem) from None
+        raise _changed_file_error(error.message.problem) from None
     if not isinstance(values, dict) or canonical_json(values) != record:
-        raise _changed("its record is not spelt as kernelmill writes it")
+        raise _changed_file_error("its record is not spelt as kernelmill writes it")
     native = {
         name: each.astype(each.dtype.newbyteorder("="), copy=False)
         for name, each in tensors.items()
@@ -249,11 +249,11 @@ def _header(text: bytes) -> dict[str, Any]:
     try:
         header = parse_json(text.decode("utf-8"))
     except UnicodeDecodeError:
-        raise _changed("its header is not text") from None
+        raise _changed_file_error("its header is not text") from None
     except ModelFileError as error:
-        raise _changed(error.message.problem) from None
+        raise _changed_file_error(error.message.problem) from None
     if not isinstance(header, dict):
-        raise _changed("its header is not a JSON object")
+        raise _changed_file_error("its header is not a JSON object")
     return header
 
 
@@ -263,7 +263,7 @@ def _version(metadata: Any) -> int:
         raise ModelFileError("it is a safetensors file of another program", GIVE_ANOTHER)
     version = metadata["kernelmill"]
     if type(version) is not str or not re.fullmatch(r"[1-9][0-9]{0,8}", version):
-        raise _changed(f"its format version is {version!r:.80}")
+        raise _changed_file_error(f"its format version is {version!r:.80}")
     if int(version) > FORMAT_VERSION:
         raise ModelFileError(
             f"it was written by a newer kernelmill (format {version}, and this one reads up to "
@@ -278,17 +278,17 @@ def _tensors(
 ) -> dict[str, NDArray[Any]]:
     content = np.empty(n_bytes, np.uint8)
     if n_bytes and file.readinto(content.data) != n_bytes:
-        raise _changed("it became shorter while it was read")
+        raise _changed_file_error("it became shorter while it was read")
     tensors = {}
     for name, place in places.items():
         part = content[place.begin : place.end]
         if place.code == "BOOL" and part.max(initial=0) > 1:
-            raise _changed(f"tensor {name!r} must hold 0 and 1 only")
+            raise _changed_file_error(f"tensor {name!r} must hold 0 and 1 only")
         tensors[name] = np.require(part.view(place.dtype).reshape(place.shape), requirements="A")
     return tensors
 
 
-def _changed(reason: str) -> ModelFileError:
+def _changed_file_error(reason: str) -> ModelFileError:
     return ModelFileError(
         f"{reason} (it is damaged or was changed)", "copy it again", "save the model again"
     )

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from kernelmill.learners import DEFAULT_C, KernelClassifier
-from kernelmill.runtime.blas import one_blas_thread
 from kernelmill.runtime.progress import Progress
+from kernelmill.runtime.threads import one_blas_thread
 from kernelmill.workflows.records import TuningPoint
 
 __all__ = ["TunedSettings", "tune_settings"]

@@ -19,7 +19,7 @@ from kernelmill.cli.render.results import (
     render_summary,
 )
 from kernelmill.formatting import plain
-from kernelmill.runtime.blas import one_blas_thread
+from kernelmill.runtime.threads import one_blas_thread
 
 __all__ = ["command"]
 

@@ -20,7 +20,7 @@ from kernelmill.learners.losses import Loss, Objective, classes_of_scores
 from kernelmill.learners.run import Run, SavedState
 from kernelmill.learners.solvers.spectrum import MOST_DIRECTIONS, TopSpectrum, rows_to_sample
 from kernelmill.random import Stream
-from kernelmill.runtime.blas import one_blas_thread
+from kernelmill.runtime.threads import one_blas_thread
 
 __all__ = [
     "PLAIN_EPOCHS",

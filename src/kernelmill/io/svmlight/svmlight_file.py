@@ -21,8 +21,14 @@ from kernelmill.io.compression import (
     read_fully,
 )
 from kernelmill.io.errors import TableError
-from kernelmill.io.libsvm.parser import Buffers, RowCollector, SvmlightRows
-from kernelmill.io.libsvm.reader import LARGEST_WIDTH, IndexRange, Numbering, SvmlightPass, TextSpan
+from kernelmill.io.svmlight.parser import Buffers, RowCollector, SvmlightRows
+from kernelmill.io.svmlight.reader import (
+    LARGEST_WIDTH,
+    IndexRange,
+    Numbering,
+    SvmlightPass,
+    TextSpan,
+)
 from kernelmill.io.table_file import TableFile, TableOptions
 
 __all__ = ["SvmlightFile", "read_svmlight"]
