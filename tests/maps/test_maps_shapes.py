@@ -6,7 +6,7 @@ import pytest
 from kernelmill import Fastfood, RandomFourier
 
 
-@pytest.mark.parametrize("dim", [1, 2, 17, 64, 130])
+@pytest.mark.parametrize("dim", [1, 17, 64])
 def test_n_components_is_exact(feature_map, points, dim):
     X = points(3, dim)
     prefix = type(feature_map).__name__.lower()

@@ -365,7 +365,7 @@ class OrderEncoder(PermutationEncoder):
         return np.argsort(numbers, axis=1, kind="stable") + self.first
 
 
-@parametrize_with_checks([OrderEncoder(**encoder.get_params()) for encoder in ENCODERS])
+@parametrize_with_checks([OrderEncoder(**encoder.get_params()) for encoder in ENCODERS[::2]])
 def test_check_order_encoder(estimator, check):
     check(estimator)
 

@@ -212,7 +212,7 @@ class TestHostile:
     @pytest.mark.parametrize("name", ONE_OF_EACH)
     def test_every_field(self, maps, name):
         values, tensors = map_record(maps[name])
-        n_refused = 0
+        n_rejected = 0
         tracemalloc.start()
         for place in self.places(values):
             for bad in HOSTILE:
@@ -224,7 +224,7 @@ class TestHostile:
                 try:
                     map_from_record(changed, tensors)
                 except ModelFileError:
-                    n_refused += 1
+                    n_rejected += 1
             changed = through_json(values)
             inner = changed
             for key in place[:-1]:
@@ -237,16 +237,16 @@ class TestHostile:
                 map_from_record(changed, tensors)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert n_refused > 60
+        assert n_rejected > 60
         assert peak < 10_000_000
 
-    @pytest.mark.parametrize("n", [10**18, 2**31, -5, 0, "100", 1e3, None])
-    def test_numbers_of_components(self, fitted_map, n):
+    def test_numbers_of_components(self, fitted_map):
         values, tensors = map_record(fitted_map)
         changed = through_json(values)
-        changed["parameters"]["n_components"] = n
-        with pytest.raises(ModelFileError):
-            map_from_record(changed, tensors)
+        for n in (10**18, 2**31, -5, 0, "100", 1e3, None):
+            changed["parameters"]["n_components"] = n
+            with pytest.raises(ModelFileError):
+                map_from_record(changed, tensors)
 
     @pytest.mark.parametrize("bad", [None, [], "fastfood", 5, {}])
     def test_no_specification_at_all(self, bad):
