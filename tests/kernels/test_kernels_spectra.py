@@ -2,8 +2,8 @@
 
 The mean of cos(w . delta) over the frequencies w estimates k(delta); its variance is known, since
 cos(a)**2 = (1 + cos(2 a)) / 2. All z-scores of a test must stay below a threshold that, by
-Bonferroni, a correct library passes with probability 1 - 1e-6 a test. There are about 200 tests
-here, so with a new seed one would fail with probability 2e-4; the seeds are fixed.
+Bonferroni, a correct library passes with probability 1 - 1e-6 a test. There are about 130 tests
+here, so with a new seed one would fail with probability 1.3e-4; the seeds are fixed.
 """
 
 import functools
@@ -17,7 +17,7 @@ from kernelmill.random import Stream
 
 FALSE_ALARM = 1e-6
 SIZE = 200_000
-DIMS = [1, 2, 3, 10, 50]
+DIMS = [1, 2, 50]
 
 
 def stream_of(*name):
@@ -54,7 +54,7 @@ def threshold(n_scores):
 
 @pytest.mark.parametrize("dim", DIMS)
 def test_frequencies_have_the_kernel_as_characteristic_function(kernel, dim):
-    scores = z_scores(kernel, phases_of(kernel, dim, SIZE if dim <= 10 else SIZE // 5), dim)
+    scores = z_scores(kernel, phases_of(kernel, dim, SIZE if dim < 10 else SIZE // 5), dim)
     assert np.abs(scores).max() < threshold(scores.size), scores
 
 
