@@ -41,7 +41,7 @@ RADIAL = [
     BallConvolution(3),
     Radial([0.5, 1.0, 1.0, 4.0]),
 ]
-DIMS = [1, 2, 3, 5, 10, 16, 33]
+DIMS = [1, 2, 5, 16, 20]
 LENGTH_SCALE = 1.7
 
 
@@ -197,18 +197,18 @@ def columns_of_many_seeds(make, x, y):
 
 
 @pytest.mark.parametrize(
-    ("features", "n_components"),
+    ("family", "features", "n_components"),
     [
-        ("cos_sin", 1),
-        ("cos_sin", 2),
-        ("cos_sin", 7),
-        ("complex", 1),
-        ("complex", 5),
-        ("cos_phase", 1),
-        ("cos_phase", 5),
+        (Fastfood, "cos_sin", 1),
+        (Fastfood, "cos_sin", 7),
+        (Fastfood, "complex", 5),
+        (Fastfood, "cos_phase", 1),
+        (RandomFourier, "cos_sin", 2),
+        (RandomFourier, "cos_sin", 7),
+        (RandomFourier, "complex", 1),
+        (RandomFourier, "cos_phase", 5),
     ],
 )
-@pytest.mark.parametrize("family", [Fastfood, RandomFourier])
 def test_every_kind_of_features_is_unbiased(family, features, n_components):
     """1000 seeds of maps with few columns; the last column counts."""
     x, y = pairs_of_points(5)
@@ -397,7 +397,7 @@ def check_stratified_variance(units, n_groups):
     assert scores(ratios, LARGEST_RATIO).max() < threshold(len(DISTANCES), n_groups, sides=1)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 8, 10, 16, 32, 64])
+@pytest.mark.parametrize("dim", [1, 2, 5, 10, 16, 64])
 def test_stratified_blocks_vary_little_more_than_independent_frequencies(dim):
     """Averaged over directions without structure."""
     check_stratified_variance(unit_vectors(dim, 8), 3000 if dim <= 16 else 1500)
