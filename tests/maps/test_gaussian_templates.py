@@ -239,7 +239,7 @@ ERRORS = [
     ({"df": -1}, ValueError, "df must be a positive"),
     ({"proper": 1}, TypeError, "proper must be True or False, got 1"),
     ({"center": "median"}, ValueError, "center must be 'mean' or None, got 'median'"),
-    ({"length_scale": 1.0, "gamma": 2.0}, ValueError, "Only one of length_scale and gamma"),
+    ({"length_scale": 1.0, "gamma": 2.0}, ValueError, "only one of length_scale and gamma"),
     ({"length_scale": -1}, ValueError, "length_scale must be a positive"),
     ({"n_components": 0}, ValueError, "n_components must be between 1 and"),
     (

@@ -148,7 +148,7 @@ def test_equal_rows():
         ({"radius": "median"}, ValueError, "radius must be one of 'scale'"),
         ({"normalize": "yes"}, TypeError, "normalize must be True or False, got 'yes'"),
         ({"hashing": "xor"}, ValueError, "hashing must be one of"),
-        ({"length_scale": 1.0, "gamma": 1.0}, ValueError, "Only one of length_scale and gamma"),
+        ({"length_scale": 1.0, "gamma": 1.0}, ValueError, "only one of length_scale and gamma"),
     ],
 )
 def test_bad_parameters_of_taylor_sketch(params, error, message):
