@@ -192,7 +192,7 @@ def test_bad_blocks_change_nothing(blocks, message):
         ({"tune_budget": 0}, "tune_budget must be at least 1"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"tol": 0.0}, "tol must be a positive"),
-        ({"n_threads": 0}, "n_threads must be a positive"),
+        ({"n_threads": 0}, "n_threads must be at least 1"),
         ({"feature_map": "slowfood"}, "feature_map must be one of"),
         ({"feature_map": Fastfood}, "feature_map must be a name"),
     ],
