@@ -9,22 +9,25 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError
 
 __all__ = [
+    "LengthScale",
     "Size",
     "check_choice",
     "check_dtype",
     "check_flag",
     "check_integer",
+    "check_length_scale",
     "check_positive",
     "check_start",
     "shape_from_size",
 ]
 
 Size = SupportsIndex | Sequence[SupportsIndex]
+LengthScale = float | NDArray[np.float64]
 
 LAST_POSITION = 2**63
 
@@ -89,6 +92,39 @@ def check_positive(name: str, value: Any) -> float:
     if not (number > 0 and math.isfinite(number)):
         raise ArgumentError(problem, parameter=name)
     return number
+
+
+def check_length_scale(name: str, value: Any, dim: int) -> LengthScale:
+    """`value` as a positive, finite float, or as a new float64 array with one for each column.
+
+    An infinite element stands for a column that is ignored.
+    """
+    try:
+        given = np.asarray(value)
+    except ValueError:  # a list of lists of different lengths
+        given = np.asarray(value, object)
+    if given.ndim == 0:
+        return check_positive(name, value)
+    if given.dtype.kind not in "fiu":
+        raise ArgumentTypeError(
+            f"must hold real numbers, got an array of dtype {given.dtype}", parameter=name
+        )
+    if given.shape != (dim,):
+        raise ArgumentError(
+            f"must be one number, or have one for each of the {dim} columns, shape ({dim},), got "
+            f"shape {given.shape}",
+            parameter=name,
+        )
+    with np.errstate(over="ignore"):  # what float64 does not hold is infinite in it
+        scales: NDArray[np.float64] = given.astype(np.float64)
+    wrong = np.flatnonzero(~(scales > 0))
+    if wrong.size:
+        raise ArgumentError(
+            "must hold positive numbers, or infinity for columns to ignore, got "
+            f"{given[wrong[0]]} at position {wrong[0]}",
+            parameter=name,
+        )
+    return scales
 
 
 def shape_from_size(value: Any) -> tuple[int, ...]:

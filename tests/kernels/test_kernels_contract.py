@@ -11,6 +11,7 @@ import scipy.sparse
 from scipy.spatial.distance import cdist
 
 from kernelmill import kernels
+from kernelmill.errors import ArgumentError
 from kernelmill.kernels import (
     BallConvolution,
     Exponential,
@@ -122,6 +123,43 @@ def test_unknown_names():
         resolve(3)
     with pytest.raises(TypeError, match=r"write Gaussian\(\)"):
         resolve(Gaussian)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("matern:nu=2.5", Matern(2.5)),
+        ("matern: nu = 3 ", Matern(3.0)),
+        ("matern:nu=inf", Matern(np.inf)),
+        ("rational_quadratic:alpha=1e-1", RationalQuadratic(0.1)),
+        ("ball_convolution:t=40", BallConvolution(40)),
+    ],
+)
+def test_names_with_parameters(name, expected):
+    assert resolve(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("matern:mu=2", "kernel must be matern:nu=NUMBER, got 'matern:mu=2'"),
+        ("matern:nu", "kernel must be matern:nu=NUMBER, got 'matern:nu'"),
+        ("matern:", "kernel must be matern:nu=NUMBER, got 'matern:'"),
+        ("matern:2.5", "kernel must be matern:nu=NUMBER, got 'matern:2.5'"),
+        ("matern:nu=1,nu=2", "kernel must be matern:nu=NUMBER, got 'matern:nu=1,nu=2'"),
+        ("matern:nu=rough", "kernel 'matern:nu=rough' must have a number as nu, got 'rough'"),
+        ("matern:nu=", "kernel 'matern:nu=' must have a number as nu, got ''"),
+        ("matern:nu=-1", "is not possible: nu must be a positive, finite number, got -1"),
+        ("matern:nu=nan", "is not possible: nu must be a positive, finite number, got nan"),
+        ("ball_convolution:t=2.5", "is not possible: t must be an integer, got 2.5"),
+        ("gaussian:nu=1", "'gaussian' has no parameters, .*leave them out .kernel='gaussian'"),
+        ("mattern:nu=2", "similar name .kernel='matern:nu=2'"),
+    ],
+)
+def test_parameters_that_are_wrong(name, message):
+    with pytest.raises(ArgumentError, match=message) as caught:
+        resolve(name)
+    assert caught.value.message.parameter == "kernel"
 
 
 @pytest.mark.parametrize(

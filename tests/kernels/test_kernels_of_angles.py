@@ -244,6 +244,8 @@ class TestNames:
     def test_names(self):
         assert resolve_dot_product("poly") == resolve_dot_product("polynomial") == Polynomial()
         assert resolve_dot_product("exponential") == ExponentialDotProduct()
+        assert resolve_dot_product("poly:degree=3,coef0=1") == Polynomial(3, coef0=1.0)
+        assert resolve_dot_product("exponential:length_scale=2") == ExponentialDotProduct(2.0)
         assert resolve_dot_product((1.0, 2.0)) == Maclaurin([1.0, 2.0])
         assert resolve_dot_product(np.ones(2)) == Maclaurin([1.0, 1.0])
         assert resolve_dot_product(inverse_factorial) == Maclaurin(inverse_factorial)

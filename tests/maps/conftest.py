@@ -68,6 +68,15 @@ def feature_map(request):
     return clone(request.param).set_params(random_state=7)
 
 
+SCALED = {name: each for name, each in MAPS.items() if "length_scale" in each.get_params()}
+
+
+@pytest.fixture(params=SCALED.values(), ids=SCALED.keys())
+def map_with_length_scale(request):
+    """A fresh map of those that have a length scale, with a fixed seed, not fitted."""
+    return clone(request.param).set_params(random_state=7)
+
+
 @pytest.fixture
 def one_map_per_class():
     """The first map of each class in the table, for checks that all maps of a class share."""

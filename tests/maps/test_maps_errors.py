@@ -41,7 +41,7 @@ PARAMETERS = [
     ({"length_scale": 0.0}, ValueError, "length_scale must be a positive, finite number"),
     ({"length_scale": np.nan}, ValueError, "length_scale must be a positive, finite number"),
     ({"length_scale": "mean"}, ValueError, "length_scale must be .*'median', got 'mean'"),
-    ({"length_scale": [1.0, 2.0]}, ValueError, "length_scale must be one number"),
+    ({"length_scale": [1.0, 2.0]}, ValueError, "length_scale must be one number, or have one for"),
     ({"n_threads": 0}, ValueError, "n_threads must be at least 1, got 0"),
     ({"n_threads": -1}, ValueError, "n_threads must be at least 1, got -1"),
     ({"n_threads": 1.5}, TypeError, r"n_threads must be an integer, got 1\.5"),

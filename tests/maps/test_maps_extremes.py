@@ -163,7 +163,7 @@ def test_hints_in_errors():
         ({"kernel": "Matern"}, "kernel='matern'"),
         ({"gamma": "median"}, "length_scale='median'"),
         ({"gamma": "auto"}, r"gamma=1 / X.shape\[1\]"),
-        ({"length_scale": np.ones(6)}, "divide the columns"),
+        ({"length_scale": np.ones(7)}, r"one for each of the \d+ columns"),
     ]:
         with pytest.raises(ValueError, match=hint):
             Fastfood(**parameters).fit(X)

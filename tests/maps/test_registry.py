@@ -5,7 +5,9 @@ import pytest
 import kernelmill
 from kernelmill import maps
 from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.registry import MAPS, map_name, map_parameters
+from kernelmill.maps.registry import MAPS, describe_construction, map_name, map_parameters
+
+CHOICES = ("fastfood", "random_fourier")  # they have several constructions
 
 
 def test_the_packages_export_every_map():
@@ -38,3 +40,14 @@ def test_every_map_is_in_the_table_of_tests(every_map):
 @pytest.mark.parametrize("name", MAPS)
 def test_all_parameters_are_stored(name):
     assert set(MAPS[name]._stored_parameters) == set(map_parameters(name))
+
+
+def test_every_construction_has_a_name():
+    structures = ("hadamard", "sorf", "dct", "fft")
+    variants = [kernelmill.Fastfood(structure=structure) for structure in structures]
+    variants += [kernelmill.RandomFourier(sampling=s) for s in ("iid", "orthogonal", "qmc")]
+    variants += [family() for name, family in MAPS.items() if name not in CHOICES]
+    names = [describe_construction(each) for each in variants]
+    assert all(names)
+    assert len(set(names)) == len(names)
+    assert describe_construction(object()) == ""

@@ -66,6 +66,14 @@ def test_how_streams_are_cut_does_not_matter(n_x, n_y):
     assert_same(run(cut(X, 10), cut(Y, 7)), run(cut(X, 800), cut(Y, 1000)))
 
 
+def test_length_scales_of_columns():
+    X, Y = samples()
+    result = run(X, Y, Fastfood(n_components=32, length_scale=[1.0, 4.0, np.inf]))
+    assert result.length_scale == 2.0  # the geometric mean
+    Y[:, 2] += 100  # is ignored
+    np.testing.assert_allclose(run(X, Y, result.feature_map).mmd2, result.mmd2, rtol=1e-10)
+
+
 def test_short_streams_have_the_length_scale_of_all_rows():
     X, Y = samples()
     assert run(cut(X, 9), cut(Y, 9)).length_scale == run(X, Y).length_scale

@@ -33,6 +33,7 @@ from kernelmill.kernels import (
 from kernelmill.random import Stream
 
 DIM = 7
+SCALES = np.array([0.5, 2.0, np.inf, 1.0, 7.0, 3.0, 1.5])  # of the columns
 
 
 def given_factors():
@@ -59,11 +60,14 @@ MAPS = {
     "fastfood dct": Fastfood(structure="dct"),
     "fastfood fft": Fastfood(structure="fft"),
     "fastfood of factors": given_factors(),
+    "fastfood of columns": Fastfood(length_scale=SCALES),
+    "fastfood sorf of columns": Fastfood(length_scale=SCALES, structure="sorf"),
     "fourier": RandomFourier(),
     "fourier complex": RandomFourier(features="complex"),
     "fourier cos_phase": RandomFourier(features="cos_phase"),
     "fourier orthogonal": RandomFourier(sampling="orthogonal"),
     "fourier qmc": RandomFourier(sampling="qmc"),
+    "fourier of columns": RandomFourier("laplacian", length_scale=SCALES),
     "fourier not stored": RandomFourier(store_matrix=False),
     "fourier of Laplacian": RandomFourier(Laplacian(), random_state=np.random.default_rng(0)),
     "fourier of frequencies": RandomFourier(
@@ -75,11 +79,13 @@ MAPS = {
     "tensor sketch independent": TensorSketch(hashing="independent", gamma=2),
     "taylor": TaylorSketch(),
     "taylor uncentered": TaylorSketch(center=None, normalize=False, radius=1.5, degree=3),
+    "taylor of columns": TaylorSketch(length_scale=SCALES),
     "maclaurin": RandomMaclaurin(Polynomial(3, gamma=0.1, coef0=1.0), h01=True),
     "maclaurin of a list": RandomMaclaurin([1.0, 0.2, 0.0, 0.3], degrees="geometric"),
     "maclaurin of an array": RandomMaclaurin(np.array([1, 2, 3]), store_matrix=False, radius=2.0),
     "maclaurin of Maclaurin": RandomMaclaurin(Maclaurin([0.0, 1.0, 1.0])),
     "templates": GaussianTemplates(),
+    "templates of columns": GaussianTemplates(length_scale=SCALES),
     "templates uncentered": GaussianTemplates(proper=False, center=None, spread=2.0),
     "templates student": GaussianTemplates(proper=False, weighting="student", df=4),
     "sphere": DotProductFastfood(),

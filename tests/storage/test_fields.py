@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kernelmill.storage import ModelFileError
-from kernelmill.storage.fields import Fields, Record, Stored, Tagged
+from kernelmill.storage.fields import ADDED, Fields, Record, Stored, Tagged
 from kernelmill.storage.kinds import (
     Array,
     Choice,
@@ -161,6 +161,7 @@ class Drawing(Stored):
     best: float | None = None
     first: Circle | None = None
     counts: dict[str, int] = field(default_factory=dict)
+    frame: str = field(default="", metadata=ADDED)
 
 
 class TestDataclasses:
@@ -178,6 +179,15 @@ class TestDataclasses:
         assert math.isnan(drawing.points[1])
         assert Drawing(Circle(1.0), [math.inf], math.nan).to_record()["points"] == [None]
         assert Drawing.from_record(record).counts is not drawing.counts
+
+    def test_an_added_field_is_written_if_it_is_used(self):
+        plain, framed = Drawing(Circle(1.0), []), Drawing(Circle(1.0), [], frame="oak")
+        assert framed.to_record() == {**plain.to_record(), "frame": "oak"}
+        assert Drawing.from_record(plain.to_record()) == plain
+        assert Drawing.from_record(framed.to_record()) == framed
+        both = Fields(a=Integer(), added={"a": 1}) | Fields(b=Integer(), added={"b": 2})
+        assert both.write({"a": 1, "b": 3}) == {"b": 3}
+        assert both.read({"b": 3}) == {"a": 1, "b": 3}
 
     @pytest.mark.parametrize(
         ("change", "match"),

@@ -22,6 +22,7 @@ WEIGHTS = {
     "classifier-1.kmill": "float16",
     "count_sketch-1.kmill": "float16",
     "dot_product_fastfood-1.kmill": "float32",
+    "fastfood_columns-1.kmill": "float32",
     "fastfood_factors-1.kmill": "float32",
     "gaussian_templates-1.kmill": "float16",
     "random_fourier-1.kmill": "float64",

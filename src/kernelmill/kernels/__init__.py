@@ -19,7 +19,7 @@ Radial, Spectrum
 Kernel, RadialKernel
     Their base classes.
 resolve
-    Return the kernel with a name such as "rbf".
+    Return the kernel with a name such as "rbf" or "matern:nu=2.5".
 
 Kernels of inner products and angles are sums of products of powers, given by their coefficients.
 

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelmill.arguments import check_integer, check_positive, check_start
+from kernelmill.arguments import check_integer, check_length_scale, check_positive, check_start
 from kernelmill.kernels.distances import euclidean_distances
 from kernelmill.kernels.points import check_pair
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import split_length_scale, weigh_columns
 
 # Heavy tails are cut here: distances below 1e-12 length scales are not distinguished from 0.
 LONGEST_FREQUENCY = 1e12
@@ -36,24 +37,31 @@ class Kernel(ABC):
 
     radial: ClassVar[bool] = False
 
-    def __call__(self, X: Any, Y: Any = None, *, length_scale: float = 1.0) -> NDArray[np.float64]:
+    def __call__(
+        self, X: Any, Y: Any = None, *, length_scale: float | ArrayLike = 1.0
+    ) -> NDArray[np.float64]:
         """The exact kernel between the rows of X and those of Y.
 
         Parameters
         ----------
         X, Y : array_like or scipy sparse, of shapes (n_X, dim) and (n_Y, dim)
             Points, real and finite. By default Y is X.
-        length_scale : float, default=1.0
-            Positive.
+        length_scale : float or array_like of shape (dim,), default=1.0
+            Positive. Differences are divided by it: all by one number, or each coordinate by its
+            own. An infinite one means that the coordinate is ignored.
 
         Returns
         -------
         ndarray of shape (n_X, n_Y)
             float64 for points of any dtype.
         """
-        scale = check_positive("length_scale", length_scale)
         first, second = check_pair(X, Y)
-        return self._values(first, second, scale)
+        scales = check_length_scale("length_scale", length_scale, first.shape[1])
+        scale, weights = split_length_scale(scales)
+        first = weigh_columns(first, weights)
+        return self._values(
+            first, None if second is None else weigh_columns(second, weights), scale
+        )
 
     @abstractmethod
     def _values(self, X: Any, Y: Any, length_scale: float) -> NDArray[np.float64]:

@@ -1,15 +1,16 @@
-"""The names of kernels that parameters accept."""
+"""The names of kernels that parameters accept: "matern", or with a parameter "matern:nu=2.5"."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
 from kernelmill.kernels.ball_convolution import BallConvolution
 from kernelmill.kernels.base import Kernel, RotationInvariantKernel
 from kernelmill.kernels.dot_product import DotProductKernel
@@ -39,8 +40,13 @@ _NAMED_DOT_PRODUCTS: dict[str, type[DotProductKernel]] = {
 }
 
 
+Named = TypeVar("Named")
+
+
 def resolve(kernel: str | Kernel) -> Kernel:
-    """The kernel that a name stands for, with its default parameters; a kernel is itself.
+    """The kernel that a name stands for; a kernel is itself.
+
+    Parameters follow the name: ``"matern:nu=2.5"``. Those that do not have their defaults.
 
     Examples
     --------
@@ -49,13 +55,15 @@ def resolve(kernel: str | Kernel) -> Kernel:
     Gaussian()
     >>> resolve("matern")
     Matern(nu=1.5)
+    >>> resolve("rational_quadratic:alpha=0.5")
+    RationalQuadratic(alpha=0.5)
     """
     if isinstance(kernel, Kernel):
         return kernel
     names = ", ".join(map(repr, _NAMED))
     if isinstance(kernel, str):
-        if kernel in _NAMED:
-            return _NAMED[kernel]()
+        if _name_of(kernel) in _NAMED:
+            return _make_named(kernel, _NAMED)
         raise ArgumentError(
             f"must be one of {names} or a Kernel, got {kernel!r}",
             *_suggest_name(kernel, _NAMED),
@@ -88,8 +96,9 @@ def resolve_dot_product(
     Parameters
     ----------
     kernel : str, DotProductKernel, array_like or callable
-        "polynomial" (or "poly") and "exponential" have their default parameters; a kernel is
-        itself; an array of coefficients, or a function of the degree, is made a `Maclaurin`.
+        "polynomial" (or "poly") and "exponential", with their default parameters or others
+        (``"polynomial:degree=3,coef0=1"``); a kernel is itself; an array of coefficients, or a
+        function of the degree, is made a `Maclaurin`.
     also : str, default=""
         What else the caller takes, for messages.
 
@@ -105,9 +114,9 @@ def resolve_dot_product(
         return kernel
     names = ", ".join([*map(repr, _NAMED_DOT_PRODUCTS), *([also] if also else [])])
     if isinstance(kernel, str):
-        if kernel in _NAMED_DOT_PRODUCTS:
-            return _NAMED_DOT_PRODUCTS[kernel]()
-        why = f" ({_FOR_SHIFT_INVARIANT})" if kernel in _NAMED else ""
+        if _name_of(kernel) in _NAMED_DOT_PRODUCTS:
+            return _make_named(kernel, _NAMED_DOT_PRODUCTS)
+        why = f" ({_FOR_SHIFT_INVARIANT})" if _name_of(kernel) in _NAMED else ""
         raise ArgumentError(
             f"must be one of {names}, a DotProductKernel or Maclaurin coefficients, got "
             f"{kernel!r}{why}",
@@ -135,6 +144,61 @@ def resolve_dot_product(
     )
 
 
+def _name_of(kernel: str) -> str:
+    return kernel.partition(":")[0]
+
+
+def _make_named(kernel: str, named: Mapping[str, type[Named]]) -> Named:
+    """The kernel of "name" or "name:parameter=value,...", whose name is known."""
+    family: Any = named[_name_of(kernel)]
+    try:
+        made: Named = family(**_parse_parameters(kernel, family))
+    except (ArgumentError, ArgumentTypeError) as error:
+        if error.message.parameter == "kernel":
+            raise
+        raise ArgumentError(
+            f"{kernel!r} is not possible: {error}".rstrip("."), parameter="kernel"
+        ) from None
+    return made
+
+
+def _parse_parameters(kernel: str, family: Any) -> dict[str, int | float]:
+    name, colon, text = kernel.partition(":")
+    known = [each.name for each in dataclasses.fields(family)]
+    if colon and not known:
+        raise ArgumentError(
+            f"{name!r} has no parameters, got {kernel!r}",
+            Remedy("leave them out", kernel=name),
+            parameter="kernel",
+        )
+    values: dict[str, int | float] = {}
+    for part in text.split(",") if colon else []:
+        parameter, equals, number = (each.strip() for each in part.partition("="))
+        if parameter not in known or not equals or parameter in values:
+            allowed = ",".join(f"{each}=NUMBER" for each in known)
+            some = " (or some of these)" if len(known) > 1 else ""
+            raise ArgumentError(
+                f"must be {name}:{allowed}{some}, got {kernel!r}", parameter="kernel"
+            )
+        values[parameter] = _parse_number(kernel, parameter, number)
+    return values
+
+
+def _parse_number(kernel: str, parameter: str, text: str) -> int | float:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise ArgumentError(
+        f"{kernel!r} must have a number as {parameter}, got {text!r}", parameter="kernel"
+    )
+
+
 def _suggest_name(given: str, names: Iterable[str]) -> list[Remedy]:
-    similar = get_close_matches(given.lower(), names, n=1)
-    return [Remedy("use the kernel with a similar name", kernel=name) for name in similar]
+    name, colon, parameters = given.partition(":")
+    similar = get_close_matches(name.lower(), names, n=1)
+    return [
+        Remedy("use the kernel with a similar name", kernel=f"{each}{colon}{parameters}")
+        for each in similar
+    ]

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelmill.arguments import check_choice, check_integer
+from kernelmill.arguments import LengthScale, check_choice, check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.kernels import Kernel, RadialKernel
 from kernelmill.maps.fields import FactorsKind
@@ -41,15 +41,18 @@ class Fastfood(ShiftInvariantMap):
     ----------
     kernel : str or Kernel, default="gaussian"
         A radial kernel: "gaussian" (or "rbf"), "exponential", "matern" (nu = 3/2),
-        "rational_quadratic", "cauchy", "ball_convolution", or an object of
+        "rational_quadratic", "cauchy", "ball_convolution", also with parameters such as
+        "matern:nu=2.5"; or an object of
         :mod:`kernelmill.kernels` such as ``Matern(nu=2.5)`` or a custom ``Radial``. The Laplacian
         kernel is not radial: use :class:`RandomFourier`.
     n_components : int, default=100
         The number of output columns, exactly.
-    length_scale : float, {"scale", "median"}, default=None
-        Distances are divided by it: the Gaussian kernel is :math:`\exp(-r^2 / (2 \ell^2))`.
-        "scale" is what scikit-learn's ``gamma="scale"`` means, "median" the median distance between
-        the rows of a fixed sample of at most 1000. None is "scale", unless gamma is given.
+    length_scale : float, array_like of shape (n_features,) or {"scale", "median"}, default=None
+        Distances are divided by it: the Gaussian kernel is :math:`\exp(-r^2 / (2 \ell^2))`. With
+        an array, each column is divided by its own, and the columns where it is infinite are
+        ignored. "scale" is what scikit-learn's ``gamma="scale"`` means, "median" the median
+        distance between the rows of a fixed sample of at most 1000. None is "scale", unless gamma
+        is given.
     gamma : float or "scale", default=None
         An alternative to `length_scale`: :math:`\ell = 1 / \sqrt{2 \gamma}`, so that the Gaussian
         kernel is :math:`\exp(-\gamma r^2)`.
@@ -82,7 +85,7 @@ class Fastfood(ShiftInvariantMap):
     Attributes
     ----------
     kernel_ : Kernel
-    length_scale_ : float
+    length_scale_ : float or ndarray of shape (n_features_in_,)
     n_frequencies_ : int
         The number of frequencies; for "cos_sin", half the number of columns.
     projection_ : HadamardProjection, FourierProjection or GivenProjection
@@ -130,7 +133,7 @@ class Fastfood(ShiftInvariantMap):
         kernel: str | Kernel = "gaussian",
         *,
         n_components: int = 100,
-        length_scale: float | str | None = None,
+        length_scale: float | str | ArrayLike | None = None,
         gamma: float | str | None = None,
         features: str = "cos_sin",
         structure: str = "hadamard",
@@ -158,7 +161,7 @@ class Fastfood(ShiftInvariantMap):
         G: ArrayLike,
         S: ArrayLike,
         *,
-        length_scale: float = 1.0,
+        length_scale: float | ArrayLike = 1.0,
         n_features: int | None = None,
         n_components: int | None = None,
         features: str = "cos_sin",
@@ -172,7 +175,7 @@ class Fastfood(ShiftInvariantMap):
             The diagonals, p a power of two. One block may be given as an array of shape (p,).
         permutation : array_like of int of shape (n_blocks, p)
             Element i of :math:`\Pi w` is ``w[permutation[i]]``.
-        length_scale : float, default=1.0
+        length_scale : float or array_like of shape (n_features,), default=1.0
         n_features : int, default=None
             The number of columns of the data, at most p; by default p.
         n_components : int, default=None
@@ -237,7 +240,7 @@ class Fastfood(ShiftInvariantMap):
                 parameter="kernel",
             )
 
-    def _resolve_length_scale(self, X: Any) -> float:
+    def _resolve_length_scale(self, X: Any) -> LengthScale:
         if self.factors is not None and self.length_scale is None and self.gamma is None:
             return 1.0
         return super()._resolve_length_scale(X)

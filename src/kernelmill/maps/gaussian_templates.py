@@ -15,9 +15,10 @@ from kernelmill.arguments import check_choice, check_flag, check_positive
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Gaussian, Radial
 from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.fields import CENTER, GAMMA, LENGTH_SCALE, POSITIVE
+from kernelmill.maps.fields import CENTER, FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, POSITIVE
 from kernelmill.maps.scales import (
     check_center,
+    check_length_scales,
     column_means,
     distances_from,
     minus_center,
@@ -25,7 +26,12 @@ from kernelmill.maps.scales import (
 )
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.random import Stream
-from kernelmill.runtime.arrays import blocks_of_rows, round_coefficients, rows_in_cache
+from kernelmill.runtime.arrays import (
+    blocks_of_rows,
+    round_coefficients,
+    rows_in_cache,
+    split_length_scale,
+)
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Choice, Flag, Null, Number
@@ -63,8 +69,10 @@ class GaussianTemplates(FeatureMap):
     ----------
     n_components : int, default=100
         The number of output columns, exactly: the number of centres.
-    length_scale : float, {"scale", "median"}, default=None
-        :math:`\ell`, as in :class:`Fastfood`. None is "scale", unless gamma is given.
+    length_scale : float, array_like of shape (n_features,) or {"scale", "median"}, default=None
+        :math:`\ell`, as in :class:`Fastfood`. None is "scale", unless gamma is given. With one for
+        each column, what is said of x and :math:`\ell` here holds for columns that are weighted by
+        :math:`\ell / \ell_j`, where :math:`\ell` is the least of them.
     gamma : float or "scale", default=None
         An alternative to `length_scale`: :math:`\ell = 1 / \sqrt{2 \gamma}`.
     spread : float or "scale", default="scale"
@@ -99,7 +107,8 @@ class GaussianTemplates(FeatureMap):
     ----------
     kernel_ : Gaussian
         The kernel of the proper features.
-    length_scale_, spread_ : float
+    length_scale_ : float or ndarray of shape (n_features_in_,)
+    spread_ : float
     template_scale_ : float
         The length scale :math:`1 / \sqrt a` of a template.
     center_ : ndarray of shape (n_features_in_,), or None
@@ -161,13 +170,13 @@ class GaussianTemplates(FeatureMap):
         "proper": Flag(),
         "center": Choice("mean") | Null(),
     }
-    _stored_attributes = Fields(length_scale_=POSITIVE, spread_=POSITIVE, center_=CENTER)
+    _stored_attributes = Fields(length_scale_=FITTED_LENGTH_SCALE, spread_=POSITIVE, center_=CENTER)
 
     def __init__(
         self,
         *,
         n_components: int = 100,
-        length_scale: float | str | None = None,
+        length_scale: float | str | ArrayLike | None = None,
         gamma: float | str | None = None,
         spread: float | str = "scale",
         weighting: str | Callable[[Stream, int, int], ArrayLike] = "gaussian",
@@ -218,11 +227,16 @@ class GaussianTemplates(FeatureMap):
         self.spread_ = self._resolve_spread(X)
 
     def _check_attributes(self) -> None:
+        check_length_scales(self)
         check_center(self)
 
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = Gaussian()
-        for name, number in (("length_scale", self.length_scale_), ("spread", self.spread_)):
+        self._scale, self._weights = split_length_scale(self.length_scale_)
+        self._shift = self.center_
+        if self.center_ is not None and self._weights is not None:
+            self._shift = self.center_ * self._weights
+        for name, number in (("length_scale", self._scale), ("spread", self.spread_)):
             if not _SHORTEST < number < 1 / _SHORTEST:
                 raise ArgumentError(
                     f"must be between {_SHORTEST:g} and {1 / _SHORTEST:g}, got {number:g}",
@@ -232,7 +246,7 @@ class GaussianTemplates(FeatureMap):
         self._precision = precision = self._resolve_precision()
         self.template_scale_ = 1 / math.sqrt(precision)
         gaussian = self._is_gaussian()
-        self._row_factor = 1 / self.length_scale_**2 if self.proper else precision / 2
+        self._row_factor = 1 / self._scale**2 if self.proper else precision / 2
         growth = 2 * precision * self.spread_**2  # (2 a + b) / b = 1 + this
         self._constant = dim / 4 * math.log1p(growth) if gaussian else 0.0
         self._constant -= math.log(n_components) / 2
@@ -259,8 +273,9 @@ class GaussianTemplates(FeatureMap):
     def _resolve_spread(self, X: Any) -> float:
         if not isinstance(self.spread, str):
             return check_positive("spread", self.spread)
-        dim, scale = X.shape[1], self.length_scale_
-        mean_square = float(distances_from(X, self.center_, self.n_threads).mean()) / scale**2
+        dim, (scale, weights) = X.shape[1], split_length_scale(self.length_scale_)
+        squares = distances_from(X, self.center_, self.n_threads, weights)
+        mean_square = float(squares.mean()) / scale**2
         if not math.isfinite(mean_square):
             raise ArgumentError(
                 "the norms of the rows of X are too large for spread='scale'",
@@ -277,23 +292,23 @@ class GaussianTemplates(FeatureMap):
 
     def _resolve_precision(self) -> float:
         """The factor a of the templates for which the kernel has the length scale."""
-        scale = self.length_scale_
+        scale = self._scale
         if not self._is_gaussian():
             return 2 / scale**2  # the limit of wide spreads
         return float((1 + math.hypot(1, scale / self.spread_)) / scale**2)
 
     def _columns_in(self, dtype: np.dtype[Any], centered: bool) -> NDArray[Any]:
         """What the exponents of a column share, if the center is subtracted from rows or not."""
-        key = (dtype.char, centered or self.center_ is None)
+        key = (dtype.char, centered or self._shift is None)
         if key not in self._columns:
             lengths = self.projection_.lengths()  # of the centres times a
             columns = self._constant - lengths**2 / (2 * self._precision)
             self._longest = float(lengths.max())
             if not key[1]:
-                assert self.center_ is not None
+                assert self._shift is not None
                 of_center = np.empty((1, lengths.size))
                 layout = FeatureLayout("projection", lengths.size)
-                self.projection_.features(self.center_[np.newaxis], layout, None, of_center)
+                self.projection_.features(self._shift[np.newaxis], layout, None, of_center)
                 columns -= of_center[0]
             self.projection_.prepare(dtype)
             self._columns[key] = round_coefficients(columns, dtype)
@@ -306,8 +321,8 @@ class GaussianTemplates(FeatureMap):
         out = np.empty((X.shape[0], columns.size), X.dtype)
         most_rows = rows_in_cache(max(columns.size, X.shape[1]))
         for given, part in blocks_of_rows(X, out, most_rows=most_rows):
-            rows = minus_center(given, self.center_)
-            squares = distances_from(rows, None if dense else self.center_, self.n_threads)
+            rows = minus_center(given, self.center_, self._weights)
+            squares = distances_from(rows, None if dense else self._shift, self.n_threads)
             self.projection_.features(rows, layout, None, part, self.n_threads)
             with np.errstate(over="ignore", invalid="ignore"):
                 exponents = -self._row_factor * squares
@@ -329,11 +344,13 @@ class GaussianTemplates(FeatureMap):
         if not self.proper:
             # a b / (2 (2 a + b)) in terms of a and the spread
             fall = self._precision / (2 + 4 * self._precision * self.spread_**2)
-            weights = np.exp(-fall * distances_from(X, self.center_, self.n_threads))
-            k *= weights[:, np.newaxis]
-            if Y is not None:
-                weights = np.exp(-fall * distances_from(Y, self.center_, self.n_threads))
-            k *= weights
+            exact = (each.astype(np.float64) for each in (X, X if Y is None else Y))
+            of_rows, of_columns = (
+                np.exp(-fall * distances_from(each, self.center_, self.n_threads, self._weights))
+                for each in exact
+            )
+            k *= of_rows[:, np.newaxis]
+            k *= of_columns
         return k
 
     def __getstate__(self) -> dict[str, Any]:

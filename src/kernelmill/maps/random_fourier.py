@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from kernelmill.arguments import check_choice, check_flag
 from kernelmill.kernels import Kernel
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
@@ -30,14 +32,17 @@ class RandomFourier(ShiftInvariantMap):
     ----------
     kernel : str or Kernel, default="gaussian"
         "gaussian" (or "rbf"), "laplacian", "exponential", "matern" (nu = 3/2),
-        "rational_quadratic", "cauchy", "ball_convolution", or an object of
+        "rational_quadratic", "cauchy", "ball_convolution", also with parameters such as
+        "matern:nu=2.5"; or an object of
         :mod:`kernelmill.kernels` such as ``Matern(nu=2.5)`` or a custom ``Spectrum``.
     n_components : int, default=100
         The number of output columns, exactly.
-    length_scale : float, {"scale", "median"}, default=None
-        Distances are divided by it: the Gaussian kernel is :math:`\exp(-r^2 / (2 \ell^2))`.
-        "scale" is what scikit-learn's ``gamma="scale"`` means, "median" the median distance between
-        the rows of a fixed sample of at most 1000. None is "scale", unless gamma is given.
+    length_scale : float, array_like of shape (n_features,) or {"scale", "median"}, default=None
+        Distances are divided by it: the Gaussian kernel is :math:`\exp(-r^2 / (2 \ell^2))`. With
+        an array, each column is divided by its own, and the columns where it is infinite are
+        ignored. "scale" is what scikit-learn's ``gamma="scale"`` means, "median" the median
+        distance between the rows of a fixed sample of at most 1000. None is "scale", unless gamma
+        is given.
     gamma : float or "scale", default=None
         An alternative to `length_scale`: :math:`\ell = 1 / \sqrt{2 \gamma}`, so that the Gaussian
         kernel is :math:`\exp(-\gamma r^2)`; for the Laplacian kernel :math:`\ell = 1 / \gamma`.
@@ -64,7 +69,7 @@ class RandomFourier(ShiftInvariantMap):
     Attributes
     ----------
     kernel_ : Kernel
-    length_scale_ : float
+    length_scale_ : float or ndarray of shape (n_features_in_,)
     n_frequencies_ : int
         The number of frequencies; for "cos_sin", half the number of columns.
     projection_ : DenseProjection
@@ -100,7 +105,7 @@ class RandomFourier(ShiftInvariantMap):
         kernel: str | Kernel = "gaussian",
         *,
         n_components: int = 100,
-        length_scale: float | str | None = None,
+        length_scale: float | str | ArrayLike | None = None,
         gamma: float | str | None = None,
         features: str = "cos_sin",
         sampling: str = "iid",

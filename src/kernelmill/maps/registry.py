@@ -14,7 +14,7 @@ from kernelmill.maps.random_maclaurin import RandomMaclaurin
 from kernelmill.maps.taylor_sketch import TaylorSketch
 from kernelmill.maps.tensor_sketch import TensorSketch
 
-__all__ = ["MAPS", "map_name", "map_parameters"]
+__all__ = ["MAPS", "describe_construction", "map_name", "map_parameters"]
 
 MAPS: dict[str, type[FeatureMap]] = {
     "fastfood": Fastfood,
@@ -26,6 +26,43 @@ MAPS: dict[str, type[FeatureMap]] = {
     "random_maclaurin": RandomMaclaurin,
     "count_sketch": CountSketch,
 }
+
+_CONSTRUCTIONS = {  # by the name of the map, and by its parameter of constructions if it has one
+    ("fastfood", "hadamard"): "Fastfood (Walsh-Hadamard)",
+    ("fastfood", "sorf"): "SORF (Walsh-Hadamard)",
+    ("fastfood", "dct"): "Fastfood with DCT",
+    ("fastfood", "fft"): "Fastfood with FFT",
+    ("random_fourier", "iid"): "dense matrix",
+    ("random_fourier", "orthogonal"): "dense orthogonal matrix",
+    ("random_fourier", "qmc"): "dense matrix of quasi-Monte Carlo points",
+    ("taylor_sketch", ""): "tensor sketches of a Taylor series",
+    ("gaussian_templates", ""): "Gaussian bumps around random centres",
+    ("tensor_sketch", ""): "products of count sketches (FFT)",
+    ("dot_product_fastfood", ""): "polynomials of Fastfood directions",
+    ("random_maclaurin", ""): "products of random signs",
+    ("count_sketch", ""): "count sketch",
+}
+
+
+def describe_construction(feature_map: Any) -> str:
+    """How a map computes its features, in a few words; "" for objects that are not our maps.
+
+    Examples
+    --------
+    >>> from kernelmill import Fastfood, RandomFourier
+    >>> from kernelmill.maps.registry import describe_construction
+    >>> describe_construction(Fastfood()), describe_construction(Fastfood(structure="sorf"))
+    ('Fastfood (Walsh-Hadamard)', 'SORF (Walsh-Hadamard)')
+    >>> describe_construction(RandomFourier(sampling="orthogonal"))
+    'dense orthogonal matrix'
+    """
+    name = map_name(feature_map)
+    if name is None:
+        return ""
+    if getattr(feature_map, "factors", None) is not None:
+        return "Fastfood with custom factors"
+    variant = {"fastfood": "structure", "random_fourier": "sampling"}.get(name, "")
+    return _CONSTRUCTIONS[name, getattr(feature_map, variant, "")]
 
 
 def map_name(feature_map: Any) -> str | None:

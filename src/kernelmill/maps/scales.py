@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.arguments import check_positive
+from kernelmill.arguments import LengthScale, check_length_scale, check_positive
 from kernelmill.errors import ArgumentError, KernelmillError, Remedy
 from kernelmill.kernels import Kernel
 from kernelmill.random import Stream
-from kernelmill.runtime.arrays import blocks_of_rows, row_products
+from kernelmill.runtime.arrays import blocks_of_rows, row_products, weigh_columns
 
 __all__ = [
     "check_center",
+    "check_length_scales",
     "column_means",
     "distances_from",
     "minus_center",
     "resolve_gamma",
     "resolve_length_scale",
     "resolve_radius",
+    "typical_length_scale",
 ]
 
 _MEDIAN_ROWS = 1000
@@ -29,11 +31,19 @@ _BLOCK_ELEMENTS = 1 << 20
 _RADIUS_BITS = 10
 
 
-def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
-    """The length scale for X, from two parameters of which at most one is set.
+def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> LengthScale:
+    """The length scale for X, or one for each column, from two parameters.
 
-    If neither is set, it is that of ``length_scale="scale"``.
+    At most one of them is set. If neither is set, it is that of ``length_scale="scale"``.
     """
+    if length_scale is not None and gamma is not None:
+        raise ArgumentError(
+            f"only one of length_scale and gamma can be given, got length_scale={length_scale!r} "
+            f"and gamma={gamma!r}",
+            "omit one of them",
+        )
+    if length_scale is not None and not isinstance(length_scale, str):
+        return check_length_scale("length_scale", length_scale, X.shape[1])
     resolved = _resolve(kernel, length_scale, gamma, X)
     if not (resolved > 0 and np.isfinite(resolved)):
         raise ArgumentError(
@@ -46,22 +56,8 @@ def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) 
 
 
 def _resolve(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
-    if length_scale is not None and gamma is not None:
-        raise ArgumentError(
-            f"only one of length_scale and gamma can be given, got length_scale={length_scale!r} "
-            f"and gamma={gamma!r}",
-            "omit one of them",
-        )
     if gamma is not None and not isinstance(gamma, str):
         return kernel.length_scale_from_gamma(check_positive("gamma", gamma))
-    if isinstance(length_scale, (list, tuple, np.ndarray)) and np.size(length_scale) != 1:
-        raise ArgumentError(
-            "must be one number, 'scale' or 'median', got an array",
-            "for one length scale per column, divide the columns of X by them first",
-            parameter="length_scale",
-        )
-    if length_scale is not None and not isinstance(length_scale, str):
-        return check_positive("length_scale", length_scale)
     if gamma is not None and gamma != "scale":
         median = [Remedy("use the median distance", length_scale="median")]
         raise _gamma_error(gamma, *(median if gamma == "median" else []))
@@ -70,7 +66,8 @@ def _resolve(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
     if length_scale == "median":
         return _median_distance(kernel, X)
     raise ArgumentError(
-        f"must be a positive number, 'scale' or 'median', got {length_scale!r}",
+        "must be a positive number, one for each column, 'scale' or 'median', got "
+        f"{length_scale!r}",
         parameter="length_scale",
     )
 
@@ -216,6 +213,35 @@ def column_means(X: Any) -> NDArray[np.float64]:
     return np.asarray(sums / n_rows)
 
 
+def typical_length_scale(fitted_map: Any) -> float | None:
+    """The length scale of a fitted map as one number; None if it has none.
+
+    Of several, it is the geometric mean of those that are finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import Fastfood
+    >>> from kernelmill.maps.scales import typical_length_scale
+    >>> typical_length_scale(Fastfood(length_scale=[1.0, 4.0, np.inf]).fit(np.ones((2, 3))))
+    2.0
+    """
+    scales = getattr(fitted_map, "length_scale_", None)
+    if not isinstance(scales, np.ndarray):
+        return scales
+    finite = scales[np.isfinite(scales)]
+    return float(np.exp(np.log(finite).mean())) if finite.size else math.inf
+
+
+def check_length_scales(fitted_map: Any) -> None:
+    """Raise an error unless ``length_scale`` and ``length_scale_`` are both arrays, or neither."""
+    if np.ndim(fitted_map.length_scale) != np.ndim(fitted_map.length_scale_):
+        raise ArgumentError(
+            "must have an element for each column if length_scale has, and only then",
+            parameter="length_scale_",
+        )
+
+
 def check_center(fitted_map: Any) -> None:
     """Raise an error if ``center_`` does not match the parameter ``center``."""
     if (fitted_map.center is None) != (fitted_map.center_ is None):
@@ -225,30 +251,44 @@ def check_center(fitted_map: Any) -> None:
         )
 
 
-def minus_center(rows: Any, center: NDArray[np.float64] | None) -> Any:
-    """Dense rows minus the center, in their dtype; sparse rows are returned unchanged.
+def minus_center(
+    rows: Any,
+    center: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None = None,
+) -> Any:
+    """Dense rows minus the center, times the weights of columns, in their dtype.
 
     The difference is computed first, in float64: inner products with a center far from 0 would
-    cancel.
+    cancel. The center is not subtracted from sparse rows.
     """
     if center is None or not isinstance(rows, np.ndarray):
-        return rows
+        return weigh_columns(rows, weights)
     with np.errstate(over="ignore"):
-        return (rows - center).astype(rows.dtype)
+        return weigh_columns(rows - center, weights).astype(rows.dtype)
 
 
 def distances_from(
-    X: Any, center: NDArray[np.float64] | None, n_threads: int | None = None
+    X: Any,
+    center: NDArray[np.float64] | None,
+    n_threads: int | None = None,
+    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Squared distances of rows from the center, infinite if too large."""
-    if center is None:
+    """Squared distances of rows from the center, infinite if too large.
+
+    Differences are times the weights of the columns, if there are any.
+    """
+    if center is None and weights is None:
         return row_products(X, n_threads=n_threads)
     if isinstance(X, np.ndarray):
         out = np.empty(X.shape[0])
         step = max(1, _BLOCK_ELEMENTS // X.shape[1])
         for rows, part in blocks_of_rows(X, out, most_rows=step):
-            part[:] = row_products(minus_center(rows, center), n_threads=n_threads)
+            part[:] = row_products(minus_center(rows, center, weights), n_threads=n_threads)
         return out
+    if weights is not None:
+        weighted_center = None if center is None else center * weights
+        return distances_from(weigh_columns(X, weights), weighted_center, n_threads)
+    assert center is not None
     out = row_products(X, n_threads=n_threads)
     with np.errstate(over="ignore", invalid="ignore"):
         out -= 2 * row_products(X, center, n_threads=n_threads)

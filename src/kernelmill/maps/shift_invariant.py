@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.arguments import check_choice
+from kernelmill.arguments import LengthScale, check_choice
 from kernelmill.kernels import Kernel, resolve
 from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.fields import GAMMA, LENGTH_SCALE, POSITIVE, KernelKind
-from kernelmill.maps.scales import resolve_length_scale
+from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
+from kernelmill.maps.scales import check_length_scales, resolve_length_scale
 from kernelmill.projections.layout import KINDS, FeatureLayout
 from kernelmill.random import Stream
 from kernelmill.storage.fields import Fields
@@ -50,7 +50,7 @@ class ShiftInvariantMap(FeatureMap):
         "gamma": GAMMA,
         "features": Choice(*KINDS),
     }
-    _stored_attributes = Fields(length_scale_=POSITIVE)
+    _stored_attributes = Fields(length_scale_=FITTED_LENGTH_SCALE)
 
     kernel: Any
     length_scale: Any
@@ -63,6 +63,9 @@ class ShiftInvariantMap(FeatureMap):
 
     def _learn(self, X: Any) -> None:
         self.length_scale_ = self._resolve_length_scale(X)
+
+    def _check_attributes(self) -> None:
+        check_length_scales(self)
 
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = resolve(self.kernel)
@@ -78,7 +81,7 @@ class ShiftInvariantMap(FeatureMap):
         self.n_frequencies_ = layout.n_frequencies
         self._n_features_out = layout.n_columns
 
-    def _resolve_length_scale(self, X: Any) -> float:
+    def _resolve_length_scale(self, X: Any) -> LengthScale:
         return resolve_length_scale(resolve(self.kernel), self.length_scale, self.gamma, X)
 
     @abstractmethod

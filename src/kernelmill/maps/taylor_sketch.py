@@ -6,21 +6,30 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_choice, check_flag, check_integer, check_positive
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Gaussian
 from kernelmill.maps.base import MOST_COMPONENTS, FeatureMap
-from kernelmill.maps.fields import CENTER, GAMMA, LENGTH_SCALE, MOST_DEGREES, POSITIVE, RADIUS
+from kernelmill.maps.fields import (
+    CENTER,
+    FITTED_LENGTH_SCALE,
+    GAMMA,
+    LENGTH_SCALE,
+    MOST_DEGREES,
+    POSITIVE,
+    RADIUS,
+)
 from kernelmill.maps.scales import (
     check_center,
+    check_length_scales,
     column_means,
     distances_from,
     minus_center,
     resolve_length_scale,
 )
-from kernelmill.runtime.arrays import blocks_of_rows, row_products
+from kernelmill.runtime.arrays import blocks_of_rows, row_products, split_length_scale
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 from kernelmill.sketches.taylor import columns_of_degrees
 from kernelmill.storage.fields import Fields
@@ -46,7 +55,7 @@ class TaylorSketch(FeatureMap):
     ----------
     n_components : int, default=100
         The number of output columns, exactly.
-    length_scale : float, {"scale", "median"}, default=None
+    length_scale : float, array_like of shape (n_features,) or {"scale", "median"}, default=None
         :math:`\ell`, as in :class:`Fastfood`. None is "scale", unless gamma is given.
     gamma : float or "scale", default=None
         An alternative to `length_scale`: :math:`\ell = 1 / \sqrt{2 \gamma}`.
@@ -57,7 +66,8 @@ class TaylorSketch(FeatureMap):
         does not depend on it, but the error does. Sparse data stay sparse.
     radius : float or "scale", default="scale"
         The typical length of centered rows, for which columns are allocated to the terms;
-        "scale" is their root mean square at `fit`.
+        "scale" is their root mean square at `fit`. With a length scale for each column, lengths are
+        measured in units of the least of them.
     normalize : bool, default=True
         Whether features are scaled to length 1, so that k(x, x) = 1 is exact. Errors become much
         smaller for close points, and up to twice as large for others. Without it, estimates are
@@ -72,7 +82,8 @@ class TaylorSketch(FeatureMap):
     Attributes
     ----------
     kernel_ : Gaussian
-    length_scale_, radius_ : float
+    length_scale_ : float or ndarray of shape (n_features_in_,)
+    radius_ : float
     center_ : ndarray of shape (n_features_in_,), or None
     degree_ : int
         The last term.
@@ -123,7 +134,7 @@ class TaylorSketch(FeatureMap):
         "hashing": Choice(*HASHINGS),
     }
     _stored_attributes = Fields(
-        length_scale_=POSITIVE,
+        length_scale_=FITTED_LENGTH_SCALE,
         radius_=POSITIVE,
         center_=CENTER,
         columns_of_degrees_=ListOf(Integer(1, MOST_COMPONENTS), 1, MOST_DEGREES + 1),
@@ -133,7 +144,7 @@ class TaylorSketch(FeatureMap):
         self,
         n_components: int = 100,
         *,
-        length_scale: float | str | None = None,
+        length_scale: float | str | ArrayLike | None = None,
         gamma: float | str | None = None,
         degree: int | None = None,
         center: str | None = "mean",
@@ -179,7 +190,8 @@ class TaylorSketch(FeatureMap):
         self.center_ = None if self.center is None else column_means(X)
         self.radius_ = self._resolve_radius(X)
         # Beyond these bounds nothing changes: all is in the first terms, or every feature is 0.
-        ratio = min(max(self.radius_ / self.length_scale_, 1e-6), 30.0)
+        scale, _ = split_length_scale(self.length_scale_)
+        ratio = min(max(self.radius_ / scale, 1e-6), 30.0)
         self.columns_of_degrees_ = columns_of_degrees(
             ratio**2, X.shape[1], int(self.n_components), self.degree
         )
@@ -191,10 +203,15 @@ class TaylorSketch(FeatureMap):
                 f"must begin with 1 and add up to {self.n_components}, got {counts}",
                 parameter="columns_of_degrees_",
             )
+        check_length_scales(self)
         check_center(self)
 
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = Gaussian()
+        self._scale, self._weights = split_length_scale(self.length_scale_)
+        self._shift = self.center_
+        if self.center_ is not None and self._weights is not None:
+            self._shift = self.center_ * self._weights
         self.degree_ = len(self.columns_of_degrees_) - 1
         self.sketches_ = [
             PolynomialSketch(
@@ -203,8 +220,8 @@ class TaylorSketch(FeatureMap):
                 length=count,
                 stream=self.stream_.substream("taylor sketch", n),
                 hashing=self.hashing,
-                scale=1 / self.length_scale_,
-                shift=self.center_,
+                scale=1 / self._scale,
+                shift=self._shift,
             )
             for n, count in enumerate(self.columns_of_degrees_)
             if n > 0
@@ -219,23 +236,24 @@ class TaylorSketch(FeatureMap):
     def _resolve_radius(self, X: Any) -> float:
         if not isinstance(self.radius, str):
             return check_positive("radius", self.radius)
-        squares = distances_from(X, self.center_, self.n_threads)
+        scale, weights = split_length_scale(self.length_scale_)
+        squares = distances_from(X, self.center_, self.n_threads, weights)
         radius = math.sqrt(math.fsum(squares / squares.size)) if np.isfinite(squares).all() else 0.0
-        return radius if radius > 0 else self.length_scale_
+        return radius if radius > 0 else scale
 
     def _features(self, X: Any) -> NDArray[Any]:
         out = np.empty((X.shape[0], self._n_features_out), X.dtype)
         # A block stays in the cache while its terms are written and its lengths found.
         most_rows = max(1, _BLOCK_ELEMENTS // max(X.shape[1], out.shape[1]))
         for rows, part in blocks_of_rows(X, out, most_rows=most_rows):
-            self._write(minus_center(rows, self.center_), part)
+            self._write(minus_center(rows, self.center_, self._weights), part)
         return out
 
     def _write(self, X: Any, out: NDArray[Any]) -> None:
         dense = isinstance(X, np.ndarray)  # then measured from the center
-        squares = distances_from(X, None if dense else self.center_, self.n_threads)
+        squares = distances_from(X, None if dense else self._shift, self.n_threads)
         with np.errstate(over="ignore", under="ignore"):
-            factors = np.exp(squares / self.length_scale_ / self.length_scale_ / -2)
+            factors = np.exp(squares / self._scale / self._scale / -2)
         # Where powers may overflow: 0 times infinity is not 0.
         far = factors.astype(out.dtype) == 0
         out[:, 0] = factors

@@ -10,6 +10,7 @@ import scipy  # scipy.stats is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill import _native
+from kernelmill.arguments import LengthScale
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Gaussian, Kernel, Laplacian, RadialKernel
 from kernelmill.projections.layout import FeatureLayout
@@ -39,8 +40,8 @@ class DenseProjection:
     Parameters
     ----------
     kernel : Kernel
-    length_scale : float
-        Divides the frequencies.
+    length_scale : float or ndarray of shape (dim,)
+        Divides the frequencies, or their coordinates.
     dim, n_frequencies : int
         The shape of W is (n_frequencies, dim).
     stream : Stream
@@ -51,7 +52,7 @@ class DenseProjection:
     """
 
     kernel: Kernel
-    length_scale: float
+    length_scale: LengthScale
     dim: int
     n_frequencies: int
     stream: Stream

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
+from kernelmill.arguments import LengthScale
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import RadialKernel
 from kernelmill.projections.coefficients import (
@@ -25,6 +26,7 @@ from kernelmill.runtime.arrays import (
     native_rows,
     round_coefficients,
     row_products,
+    split_length_scale,
 )
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.transforms import fwht
@@ -53,7 +55,8 @@ class FastfoodFactors:
     Attributes
     ----------
     signs : ndarray of shape (n_groups, n_stages, p)
-        B. With two stages, :math:`H B` is applied twice, with different signs each time.
+        B. With two stages, :math:`H B` is applied twice, with different signs each time. The first
+        ones are times the weights of the columns, if these have length scales of their own.
     permutation : ndarray of int32 of shape (n_groups, p), or None
         Element i of :math:`\Pi w` is ``w[permutation[i]]``.
     inner : ndarray of shape (n_blocks, p)
@@ -193,8 +196,8 @@ class HadamardProjection:
     ----------
     kernel : RadialKernel
         Its radii are the lengths of the rows.
-    length_scale : float
-        Divides the frequencies.
+    length_scale : float or ndarray of shape (dim,)
+        Divides the frequencies, or their coordinates.
     dim : int
         The number of columns of the input.
     n_frequencies : int
@@ -210,7 +213,7 @@ class HadamardProjection:
     """
 
     kernel: RadialKernel
-    length_scale: float
+    length_scale: LengthScale
     dim: int
     n_frequencies: int
     stream: Stream
@@ -266,13 +269,17 @@ class HadamardProjection:
         row_lengths = lengths[:, np.newaxis]
         if not self.kernel.gaussian_mixture and self.dim < size:
             row_lengths = _lengths_of_leading_part(factors, self.dim, self.n_frequencies)
-        factors.outer[:] = divide_by_length_scale(self._radii() / row_lengths, self.length_scale)
+        scale, weights = split_length_scale(self.length_scale)
+        factors.outer[:] = divide_by_length_scale(self._radii() / row_lengths, scale)
+        if weights is not None:
+            factors.signs[:, 0, : self.dim] *= weights
         return factors
 
     def lengths(self) -> NDArray[np.float64]:
         """The lengths of the frequencies in their order, as they were drawn.
 
-        Not for scale mixtures of Gaussians, of which only the length after padding is drawn.
+        They are those before columns are weighted by length scales of their own. Not for scale
+        mixtures of Gaussians, of which only the length after padding is drawn.
         """
         if self.kernel.gaussian_mixture and self.dim < self.block_size:
             raise ArgumentError(
@@ -281,7 +288,8 @@ class HadamardProjection:
                 "use a Radial kernel",
             )
         order = self.factors(np.float64).rows_in_order()[: self.n_frequencies]
-        return divide_by_length_scale(self._radii().ravel()[order], self.length_scale)
+        scale, _ = split_length_scale(self.length_scale)
+        return divide_by_length_scale(self._radii().ravel()[order], scale)
 
     def prepare(self, dtype: Any) -> None:
         """Draw the coefficients for data of this dtype."""

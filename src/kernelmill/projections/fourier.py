@@ -10,6 +10,7 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from kernelmill import _native
+from kernelmill.arguments import LengthScale
 from kernelmill.kernels import RadialKernel
 from kernelmill.projections.coefficients import (
     STRATA,
@@ -19,7 +20,12 @@ from kernelmill.projections.coefficients import (
 )
 from kernelmill.projections.layout import FeatureLayout
 from kernelmill.random import Stream
-from kernelmill.runtime.arrays import blocks_of_rows, divide_by_length_scale, round_coefficients
+from kernelmill.runtime.arrays import (
+    blocks_of_rows,
+    divide_by_length_scale,
+    round_coefficients,
+    split_length_scale,
+)
 from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["FourierProjection"]
@@ -71,7 +77,7 @@ class FourierProjection:
     """
 
     kernel: RadialKernel
-    length_scale: float
+    length_scale: LengthScale
     dim: int
     n_frequencies: int
     stream: Stream
@@ -113,13 +119,17 @@ class FourierProjection:
         if self.structure == "dct":
             inner = draw_normals(self.stream, n_blocks, size, self.stratified)
             lengths = block_lengths(inner) / np.sqrt(size)
+        signs = self.stream.substream("signs").signs((n_groups, size))
+        scale, weights = split_length_scale(self.length_scale)
+        if weights is not None:
+            signs[:, : self.dim] *= weights
         radii = self.kernel.radii(self.stream.substream("radii"), n_blocks * size, size)
         return _Factors(
-            signs=self.stream.substream("signs").signs((n_groups, size)),
+            signs=signs,
             permutation=draw_permutations(self.stream.substream("permutations"), n_groups, size),
             inner=inner,
             outer=divide_by_length_scale(
-                radii.reshape(n_blocks, size) / lengths[:, np.newaxis], self.length_scale
+                radii.reshape(n_blocks, size) / lengths[:, np.newaxis], scale
             ),
             blocks_per_group=per_group,
         )

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.arguments import LengthScale
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.projections.fastfood import FastfoodFactors, apply_factors
 from kernelmill.projections.layout import FeatureLayout
-from kernelmill.runtime.arrays import divide_by_length_scale
+from kernelmill.runtime.arrays import divide_by_length_scale, split_length_scale
 
 __all__ = ["GivenFactors", "GivenProjection"]
 
@@ -93,7 +94,7 @@ class GivenProjection:
     r"""The projection :math:`S H G \Pi H B / (\ell \sqrt{p})` of given factors."""
 
     given: GivenFactors
-    length_scale: float
+    length_scale: LengthScale
     dim: int
     n_frequencies: int
     _rounded: dict[str, FastfoodFactors] = field(default_factory=dict, repr=False)
@@ -120,13 +121,15 @@ class GivenProjection:
         kind = np.dtype(dtype)
         if kind.char not in self._rounded:
             given = self.given
+            scale, weights = split_length_scale(self.length_scale)
+            signs = given.B.copy()
+            if weights is not None:
+                signs[:, : self.dim] *= weights
             factors = FastfoodFactors(
-                signs=given.B[:, np.newaxis],
+                signs=signs[:, np.newaxis],
                 permutation=given.permutation,
                 inner=given.G,
-                outer=divide_by_length_scale(
-                    given.S / np.sqrt(given.block_size), self.length_scale
-                ),
+                outer=divide_by_length_scale(given.S / np.sqrt(given.block_size), scale),
                 blocks_per_group=1,
                 first_turn=given.block_size,
             )

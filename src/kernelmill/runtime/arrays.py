@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
+from kernelmill.arguments import LengthScale
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.runtime.threads import resolve_threads
 
@@ -19,6 +20,8 @@ __all__ = [
     "round_coefficients",
     "row_products",
     "rows_in_cache",
+    "split_length_scale",
+    "weigh_columns",
 ]
 
 _BLOCK_BYTES = 1 << 21
@@ -82,11 +85,42 @@ def rows_in_cache(n_columns: int) -> int:
 
 
 def divide_by_length_scale(
-    frequencies: NDArray[np.float64], length_scale: float
+    frequencies: NDArray[np.float64], length_scale: LengthScale
 ) -> NDArray[np.float64]:
-    """Return frequencies of length scale 1 for another length scale."""
+    """Return frequencies of length scale 1 for another length scale, or for one per column."""
     with np.errstate(over="ignore"):
         return np.asarray(frequencies / length_scale)
+
+
+def split_length_scale(length_scale: LengthScale) -> tuple[float, NDArray[np.float64] | None]:
+    """Return the least length scale c, and a weight c / length_scale for each column.
+
+    Weights are at most 1, so that nothing overflows, and 1 if all length scales are equal. There
+    are none for a single number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.runtime.arrays import split_length_scale
+    >>> split_length_scale(np.array([4.0, 2.0, np.inf]))
+    (2.0, array([0.5, 1. , 0. ]))
+    """
+    if not isinstance(length_scale, np.ndarray):
+        return length_scale, None
+    least = float(length_scale.min())
+    if least == np.inf:  # all columns are ignored
+        return 1.0, np.zeros_like(length_scale)
+    return least, least / length_scale
+
+
+def weigh_columns(X: Any, weights: NDArray[np.float64] | None) -> Any:
+    """Return a matrix, dense or CSR, with its columns times the weights, rounded to its dtype."""
+    if weights is None:
+        return X
+    if isinstance(X, np.ndarray):
+        return (X * weights).astype(X.dtype, copy=False)
+    data = (X.data * weights[X.indices]).astype(X.dtype, copy=False)
+    return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
 
 def round_coefficients(coefficients: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:

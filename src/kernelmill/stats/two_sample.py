@@ -22,6 +22,7 @@ from kernelmill.learners.blocks import (
 )
 from kernelmill.learners.feature_map import compute_features, make_feature_map, rows_per_block
 from kernelmill.maps.base import REAL, check_data
+from kernelmill.maps.scales import typical_length_scale
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
@@ -65,7 +66,7 @@ class TwoSampleResult:
         The number of rows of a sample that change their labels together: 1, as in a classical
         permutation test, for up to 1024 rows.
     length_scale : float or None
-        That of the kernel, if the map has one.
+        That of the kernel, if the map has one; the geometric mean if it has one for each column.
     null_statistics : ndarray of shape (n_permutations,)
         The statistic under permutations.
     mean_difference : ndarray of shape (n_features,)
@@ -391,7 +392,7 @@ def _result(
         n_features=totals[0].size,
         n_permutations=n_permutations,
         bin_rows=strata[0].bin_rows,
-        length_scale=getattr(fitted, "length_scale_", None),
+        length_scale=typical_length_scale(fitted),
         null_statistics=factor * permuted**2,
         mean_difference=totals[0] / n_x - totals[1] / n_y,
         feature_map=fitted,

@@ -40,7 +40,19 @@ from kernelmill.storage.kinds import (
     Text,
 )
 
-__all__ = ["Fields", "Nested", "Record", "Stored", "Tagged", "under_prefix", "without_prefix"]
+__all__ = [
+    "ADDED",
+    "Fields",
+    "Nested",
+    "Record",
+    "Stored",
+    "Tagged",
+    "under_prefix",
+    "without_prefix",
+]
+
+ADDED = {"added": True}
+"""Metadata of a dataclass's field that files of earlier releases do not have."""
 
 _INSTEAD = "change it, or keep the model with the pickle module or skops"
 
@@ -73,6 +85,9 @@ class Fields(Mapping[str, Kind]):
     kinds : mapping of str to Kind, optional
     defaults : mapping of str to value, optional
         What fields are taken to be that are missing in a file, because it is older than they are.
+    added : mapping of str to value, optional
+        Defaults of fields that are not written if they have them: a model that makes no use of a
+        new field is written as before.
     **more : Kind
         Fields as keyword arguments.
 
@@ -96,19 +111,24 @@ class Fields(Mapping[str, Kind]):
     """
 
     defaults: dict[str, Any]
+    added: frozenset[str]
 
     def __init__(
         self,
         kinds: Mapping[str, Kind] | None = None,
         *,
         defaults: Mapping[str, Any] | None = None,
+        added: Mapping[str, Any] | None = None,
         **more: Kind,
     ) -> None:
         self._kinds = {**(kinds or {}), **more}
+        before = kinds if isinstance(kinds, Fields) else None
         self.defaults = {
-            **(kinds.defaults if isinstance(kinds, Fields) else {}),
+            **(before.defaults if before else {}),
             **(defaults or {}),
+            **(added or {}),
         }
+        self.added = frozenset(added or ()) | (before.added if before else frozenset())
 
     def __getitem__(self, name: str) -> Kind:
         return self._kinds[name]
@@ -121,8 +141,12 @@ class Fields(Mapping[str, Kind]):
 
     def __or__(self, other: Mapping[str, Kind]) -> Fields:
         """These fields and others, which replace those of the same name."""
-        more = other.defaults if isinstance(other, Fields) else {}
-        return Fields({**self._kinds, **other}, defaults={**self.defaults, **more})
+        union = Fields({**self._kinds, **other}, defaults=self.defaults)
+        union.added = self.added
+        if isinstance(other, Fields):
+            union.defaults |= other.defaults
+            union.added |= other.added
+        return union
 
     def write(self, values: Any, tensors: Tensors | None = None, path: str = "") -> dict[str, Any]:
         """Return the record of `values`, a mapping or an object with these attributes.
@@ -165,6 +189,8 @@ class Fields(Mapping[str, Kind]):
         record = {}
         for name, kind in self._kinds.items():
             value = values[name] if isinstance(values, Mapping) else getattr(values, name)
+            if name in self.added and _is_same(value, self.defaults[name]):
+                continue
             try:
                 stored = kind.write(value, place.at(name))
             except Mismatch:
@@ -204,6 +230,10 @@ class Fields(Mapping[str, Kind]):
         return values
 
 
+def _is_same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
 def _shown(stored: Any, kind: Kind, place: Place) -> str:
     """What a file has in the place of a field, for a message."""
     if isinstance(kind, Array):
@@ -217,7 +247,8 @@ class Stored:
     """A dataclass that declares its stored fields by its annotations.
 
     An annotation is one of the types below, or ``Annotated[type, kind]`` to be more precise. Fields
-    with a default may be missing in a file.
+    with a default may be missing in a file; one whose metadata is `ADDED` is left out if it has
+    its default, as `added` of `Fields`.
 
     =================  ===========================================================
     annotation         kind
@@ -331,14 +362,16 @@ def _build(family: type[Any], values: Mapping[str, Any], path: str) -> Any:
 @cache
 def _fields_of(family: Any) -> Fields:
     hints = get_type_hints(family, include_extras=True)
-    kinds, defaults = {}, {}
+    kinds, defaults, added = {}, {}, {}
     for field in dataclasses.fields(family):
         kinds[field.name] = _kind_of(hints[field.name])
         if field.default is not dataclasses.MISSING:
             defaults[field.name] = field.default
         elif field.default_factory is not dataclasses.MISSING:
             defaults[field.name] = field.default_factory()
-    return Fields(kinds, defaults=defaults)
+        if field.metadata == ADDED:
+            added[field.name] = defaults[field.name]
+    return Fields(kinds, defaults=defaults, added=added)
 
 
 _KINDS: dict[Any, Kind] = {

@@ -22,6 +22,7 @@ __all__ = [
     "Either",
     "Flag",
     "Float",
+    "IfGiven",
     "Integer",
     "Kind",
     "ListOf",
@@ -287,6 +288,26 @@ class Either(Kind):
 
 
 @dataclasses.dataclass(frozen=True)
+class IfGiven(Kind):
+    """A value of a kind, or None, for which the record has no field.
+
+    The field needs the default None. Files without such values are the same as before the field.
+    """
+
+    kind: Kind
+
+    @property
+    def description(self) -> str:
+        return self.kind.description
+
+    def write(self, value: Any, place: Place) -> Any:
+        return ABSENT if value is None else self.kind.write(value, place)
+
+    def read(self, stored: Any, place: Place) -> Any:
+        return self.kind.read(stored, place)
+
+
+@dataclasses.dataclass(frozen=True)
 class ListOf(Kind):
     """A list of values of one kind; `array` makes a float64 array of what is read."""
 
@@ -342,7 +363,7 @@ class MappingOf(Kind):
 
 @dataclasses.dataclass(frozen=True)
 class Array(Kind):
-    """An array, stored as a tensor. Floats must be finite.
+    """An array, stored as a tensor. Floats must be finite unless `infinite` is set.
 
     Parameters
     ----------
@@ -353,6 +374,8 @@ class Array(Kind):
         before or of a dimension of an array, the same wherever it occurs; or None for any length.
     above : float, optional
         All elements are greater.
+    infinite : bool, default=False
+        Whether elements may be infinite.
     optional : bool, default=False
         Whether None is allowed, without a tensor.
     tensor : str, optional
@@ -364,6 +387,7 @@ class Array(Kind):
     dtypes: tuple[str, ...]
     shape: tuple[int | str | None, ...]
     above: float | None = None
+    infinite: bool = False
     optional: bool = False
     tensor: str | None = None
     copy: bool = True
@@ -372,8 +396,9 @@ class Array(Kind):
     def description(self) -> str:
         sizes = ", ".join("any" if size is None else str(size) for size in self.shape)
         comma = "," if len(self.shape) == 1 else ""
-        finite = "finite " if any(np.dtype(each).kind == "f" for each in self.dtypes) else ""
-        text = f"a {finite}array of {' or '.join(self.dtypes)} of shape ({sizes}{comma})"
+        has_floats = any(np.dtype(each).kind == "f" for each in self.dtypes)
+        what = "a finite array" if has_floats and not self.infinite else "an array"
+        text = f"{what} of {' or '.join(self.dtypes)} of shape ({sizes}{comma})"
         return text + (f" above {self.above:g}" if self.above is not None else "")
 
     def tensor_name(self, place: Place) -> str:
@@ -405,8 +430,10 @@ class Array(Kind):
             wanted = sizes.setdefault(size, length) if isinstance(size, str) else size
             if wanted is not None and wanted != length:
                 raise Mismatch
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise Mismatch
+        if array.dtype.kind == "f":
+            wrong = np.isnan(array) if self.infinite else ~np.isfinite(array)
+            if wrong.any():
+                raise Mismatch
         if self.above is not None and not (array > self.above).all():
             raise Mismatch
 
