@@ -364,3 +364,23 @@ def test_digests_up_to_a_row():
     assert three.at(10) == passed((10, "a")).at(10)
     assert three.at(11) == three.at(15) == passed((10, "a"), (5, "b")).at(15)
     assert three.at(22) != passed((10, "a"), (7, "c"), (5, "b")).at(22)
+
+
+@pytest.mark.parametrize("form", [np.asarray, list])
+def test_every_length_scale_counts(tmp_path, form):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 2000)), rng.normal(size=600)
+    scales = np.full(2000, 40.0)
+    other = scales.copy()
+    other[1000] += 1e-9  # not in the text of the map
+
+    def model(scales):
+        made = training(tmp_path / "state.npz")
+        return made.set_params(feature_map__length_scale=form(scales))
+
+    assert repr(model(scales).feature_map) == repr(model(other).feature_map)
+    stopped(3, lambda: model(scales).fit(X, y))
+    assert (tmp_path / "state.npz").exists()
+    with pytest.raises(CheckpointError, match="feature_map"):
+        model(other).fit(X, y)
+    model(scales).fit(X, y)

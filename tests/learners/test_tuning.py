@@ -105,6 +105,20 @@ def test_given_gamma_is_where_the_search_starts():
     assert model.feature_map_.gamma is None
 
 
+def test_scales_of_columns_keep_their_proportions():
+    X, y = problem()
+    X = np.column_stack([X, np.random.default_rng(1).uniform(-3, 3, (400, 2))])
+    scales = np.array([1.0, 16.0, np.inf])
+    feature_map = Fastfood(n_components=128, length_scale=scales, random_state=0)
+    model = KernelRegressor(feature_map, tune=True).fit(X, y)
+    found = model.feature_map_.length_scale_
+    np.testing.assert_allclose(found[:2] / found[0], [1.0, 16.0])
+    assert np.isinf(found[2])
+    assert found[0] < 0.7  # as for the first column alone
+    best = int(np.argmax(model.tuning_["log_evidence"]))
+    assert model.tuning_["length_scale"][best] == pytest.approx(4 * found[0])  # geometric mean
+
+
 def test_maps_without_a_scale():
     X, y = problem()
     model = KernelRegressor(CountSketch(n_components=4, random_state=0), tune=True)

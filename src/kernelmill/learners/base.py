@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,12 @@ from kernelmill.learners.feature_map import (
     make_feature_map,
     rows_per_block,
 )
+from kernelmill.learners.length_scales import LearnedScales, TunedColumns, tune_columns
 from kernelmill.learners.run import Run
 from kernelmill.maps.base import FeatureMap, check_data
 from kernelmill.maps.registry import MAPS
 from kernelmill.random import Stream
-from kernelmill.runtime.progress import StderrProgress
+from kernelmill.runtime.progress import Progress, StderrProgress
 from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["KernelMachine"]
@@ -40,11 +43,13 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     feature_map: Any
     random_state: Any
     n_threads: int | None
+    column_groups: Any
     checkpoint: Any
     checkpoint_seconds: float
     verbose: int
 
     feature_map_: Any
+    learned_scales_: LearnedScales
     stream_: Stream
     coef_: NDArray[Any]
     intercept_: NDArray[Any]
@@ -96,6 +101,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             parameters["random_state"] = type(parameters["random_state"]).__name__
         digest = digest_block(first.X, first.y, first.weight)
         identity = {name: repr(value) for name, value in parameters.items()}
+        identity["feature_map"] += _digest_arrays(self.feature_map)
         run.open({**identity, "the data": digest})
         return run.draw_stream(self.random_state), digest
 
@@ -116,6 +122,24 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         else:
             self.feature_map_ = feature_map.fit(X, y)  # some learn from targets
         return X
+
+    def _tune_columns(self, X: Any, Y: NDArray[np.float64], progress: Progress) -> TunedColumns:
+        """Replace the fitted map by one with length scales learned from checked rows."""
+        tuned = tune_columns(
+            make_feature_map(self.feature_map, self.stream_, self.n_threads),
+            X,
+            Y,
+            groups=self.column_groups,
+            stream=self.stream_.substream("length scales"),
+        )
+        self.feature_map_ = tuned.feature_map.fit(X)
+        self.learned_scales_ = tuned.learned
+        kept = "for each column" if tuned.errors[1] < tuned.errors[0] else "for all columns"
+        progress.end_pass(
+            f"one length scale {kept}: squared error {tuned.errors.min():.4g} of rows that no "
+            f"length scale was learned from, otherwise {tuned.errors.max():.4g}"
+        )
+        return tuned
 
     def _check_rows(self, X: Any, *, reset: bool, feature_map: Any = None) -> Any:
         """Return X as kernelmill's maps take it; other transformers get it as it was given."""
@@ -171,3 +195,18 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         ):
             tags.input_tags.sparse = self.feature_map.__sklearn_tags__().input_tags.sparse
         return tags
+
+
+def _digest_arrays(feature_map: Any) -> str:
+    """Return a digest of the parameters that are many numbers: as text they are cut short."""
+    if not hasattr(feature_map, "get_params"):
+        return ""
+    arrays = {}
+    for name, value in sorted(feature_map.get_params(deep=True).items()):
+        is_list = isinstance(value, (list, tuple)) and all(isinstance(v, Real) for v in value)
+        if is_list or (isinstance(value, np.ndarray) and value.dtype.kind in "fiu"):
+            arrays[name] = np.asarray(value)
+    state = hashlib.sha256()
+    for name, array in arrays.items():
+        state.update(f"{name} {array.dtype} {array.shape} ".encode() + array.tobytes())
+    return f" {state.hexdigest()}" if arrays else ""

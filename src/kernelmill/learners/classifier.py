@@ -22,12 +22,13 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, take_rows
 from kernelmill.learners.feature_map import compute_features
-from kernelmill.learners.losses import LOSSES, Objective, classes_of_scores
+from kernelmill.learners.losses import LOSSES, Objective, classes_of_scores, signs_of_classes
 from kernelmill.learners.run import Run
 from kernelmill.learners.solvers.exact import solve_signs
 from kernelmill.learners.solvers.lbfgs import LBFGS_ITERATIONS, solve_lbfgs
 from kernelmill.learners.solvers.sgd import (
     PLAIN_EPOCHS,
+    PLAIN_LEARNING_RATE,
     SgdSettings,
     SgdState,
     default_epochs,
@@ -111,19 +112,29 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         features and averaged, with step sizes estimated from the data. "lbfgs" converges to the
         minimum, in many more passes. "exact", for the squared loss, solves the normal equations.
         "plain_sgd" has the fixed steps, batches and epochs of McKernel (Curtó et al., 2017), for
-        comparison. "auto" is "exact" for the squared loss and up to 8192 features, otherwise
-        "sgd".
+        comparison; its intercept is learned like any other weight, from zero. "auto" is "exact"
+        for the squared loss and up to 8192 features, otherwise "sgd".
     epochs : int, default=None
         The number of passes over the data; for "lbfgs" the maximum number of iterations. The
         default is the number in which 100,000 rows are seen, from 4 to 500; for "lbfgs" 1000.
     batch_size : int, default=None
-        The default is 256, less for few rows.
+        The default is 256, less for few rows; for "plain_sgd" 10.
+    learning_rate : float, default=None
+        The step size of "plain_sgd", for features scaled to cosines and sines. The default is that
+        of McKernel, 0.001. The other solvers have none.
     validation_fraction : float, default=None
         The share of rows to hold out: training stops when their accuracy has not improved for
         `patience` epochs, and the best weights are kept. With None all rows are trained on.
     patience : int, default=3
     class_weight : dict or "balanced", default=None
         Factors of the weights of rows by class, as in scikit-learn.
+    tune : {False, "columns"}, default=False
+        "columns" learns a length scale for each column (automatic relevance determination) from at
+        most 2500 rows, by the evidence of least squares of the signs of the classes, for maps of
+        kernelmill. One for all columns is kept unless the others lower the error on other rows.
+    column_groups : array_like of int of shape (n_features,), default=None
+        With ``tune="columns"``: columns with the same number share a length scale, such as the
+        one-hot columns of a category.
     tol : float, default=1e-6
         "lbfgs" stops where the gradient is smaller.
     checkpoint : str or path, default=None
@@ -202,9 +213,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         solver: str = "auto",
         epochs: int | None = None,
         batch_size: int | None = None,
+        learning_rate: float | None = None,
         validation_fraction: float | None = None,
         patience: int = 3,
         class_weight: Any = None,
+        tune: Any = False,
+        column_groups: Any = None,
         tol: float = 1e-6,
         checkpoint: Any = None,
         checkpoint_seconds: float = 60.0,
@@ -218,9 +232,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         self.solver = solver
         self.epochs = epochs
         self.batch_size = batch_size
+        self.learning_rate = learning_rate
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.class_weight = class_weight
+        self.tune = tune
+        self.column_groups = column_groups
         self.tol = tol
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
@@ -347,6 +364,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
                         parameter="classes",
                     )
                 X = self._fit_map(X, y)
+                self._tune(X, y, self._make_run())
                 self.classes_ = check_classes(classes)
                 self._choose(self._probe(X).shape[1], None)
             elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
@@ -482,6 +500,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), 1)
         check_integer("patience", self.patience, 1)
+        if self.tune:
+            check_choice("tune", self.tune, ("columns",))
         check_positive("tol", self.tol)
         if self.validation_fraction is not None and not (
             isinstance(self.validation_fraction, Real) and 0 <= float(self.validation_fraction) < 1
@@ -490,6 +510,16 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
                 f"must be None or a number from 0 to below 1, got {self.validation_fraction!r}",
                 parameter="validation_fraction",
             )
+        if self.learning_rate is not None:
+            check_positive("learning_rate", self.learning_rate)
+            if self.solver != "plain_sgd":
+                raise ArgumentError(
+                    f"is for the solver 'plain_sgd', got {self.learning_rate!r} for "
+                    f"{self.solver!r}, which needs none",
+                    Remedy("leave it out", learning_rate=None),
+                    Remedy("use fixed steps", solver="plain_sgd"),
+                    parameter="learning_rate",
+                )
         if self.solver == "exact" and self.loss != "squared":
             raise ArgumentError(
                 f"is 'exact', which needs loss='squared', got loss={self.loss!r}",
@@ -515,7 +545,21 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
                 )
             source.require_passes("a checkpoint")
         first = source.first
-        return self._fit_map(first.X, first.y, self._open_checkpoint(run, first)[0])
+        X = self._fit_map(first.X, first.y, self._open_checkpoint(run, first)[0])
+        self._tune(X, first.y, run)
+        return X
+
+    def _tune(self, X: Any, y: Any, run: Run) -> None:
+        """Learn length scales of columns, if asked for: from the signs of the classes."""
+        self.__dict__.pop("learned_scales_", None)
+        if not self.tune:
+            return
+        labels = check_labels(y, X, type(self).__name__)
+        classes = check_classes(labels)
+        signs = signs_of_classes(
+            encode_labels(labels, classes), 1 if len(classes) == 2 else len(classes), np.float64
+        )
+        self._tune_columns(X, signs, run.progress)
 
     def _probe(self, X: Any) -> NDArray[Any]:
         """Return the features of one row, which show their number and dtype."""
@@ -596,6 +640,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             n_epochs,
             batch_size=self.batch_size,
             plain=self.solver_ == "plain_sgd",
+            learning_rate=self.learning_rate or PLAIN_LEARNING_RATE,
             one_block=one_block,
             validation_fraction=self.validation_fraction or 0.0,
             patience=self.patience,

@@ -58,7 +58,15 @@ EXACT_BYTES = 1 << 30
 """The most that solver="auto" uses for two D x D matrices of the exact solver: 8192 features."""
 
 _Array = NDArray[np.float64]
-_OF_ONE_FIT = ("alphas_", "scores_", "tuning_", "statistics_", "_fit", "_is_loaded")
+_OF_ONE_FIT = (
+    "alphas_",
+    "scores_",
+    "tuning_",
+    "learned_scales_",
+    "statistics_",
+    "_fit",
+    "_is_loaded",
+)
 
 
 def _adds_rows(regressor: KernelRegressor) -> bool:
@@ -104,10 +112,16 @@ class KernelRegressor(
     scoring : {"gcv", "loo"}, default="gcv"
         How several `alpha` are compared: generalized cross-validation, or the mean squared error of
         leaving out each row, which takes a second pass over the rows.
-    tune : bool, default=False
-        Choose the length scale of the map by the evidence of at most 2048 rows with at most 1024
-        features, and also alpha unless `alpha` or `noise` is given. The map, or the last step of a
-        pipeline, must have a parameter `length_scale` or `gamma`.
+    tune : bool or "columns", default=False
+        True chooses the length scale of the map by the evidence of at most 2048 rows with at most
+        1024 features, and also alpha unless `alpha` or `noise` is given. The map, or the last step
+        of a pipeline, must have a parameter `length_scale` or `gamma`. "columns" learns a length
+        scale for each column by evidence (automatic relevance determination), for maps of
+        kernelmill, and falls back to one for all columns unless that has a lower error on other
+        rows. Weights of rows are not used for that.
+    column_groups : array_like of int of shape (n_features,), optional
+        With ``tune="columns"``: columns with the same number share a length scale, such as the
+        one-hot columns of a category.
     tune_budget : int, default=20
         The number of length scales to try.
     max_iter : int, default=500
@@ -143,7 +157,10 @@ class KernelRegressor(
     alphas_, scores_ : ndarray
         With several `alpha`: their values and scores, which are estimates of the squared error.
     tuning_ : dict of ndarray
-        With `tune`: the length scales tried, the best alpha for each and its log evidence.
+        With ``tune=True``: the length scales tried, the best alpha for each and its log evidence.
+        With ``tune="columns"``: the "error" with one length scale, and with one for each column.
+    learned_scales_ : LearnedScales
+        With ``tune="columns"``.
     statistics_ : RidgeStatistics
         The statistics of the rows, with the exact solver.
     n_iter_ : int
@@ -192,8 +209,9 @@ class KernelRegressor(
         fit_intercept: bool = True,
         solver: str = "auto",
         scoring: str = "gcv",
-        tune: bool = False,
+        tune: Any = False,
         tune_budget: int = 20,
+        column_groups: Any = None,
         max_iter: int = 500,
         tol: float = 1e-6,
         checkpoint: Any = None,
@@ -210,6 +228,7 @@ class KernelRegressor(
         self.scoring = scoring
         self.tune = tune
         self.tune_budget = tune_budget
+        self.column_groups = column_groups
         self.max_iter = max_iter
         self.tol = tol
         self.checkpoint = checkpoint
@@ -570,6 +589,8 @@ class KernelRegressor(
         check_choice("solver", self.solver, ("auto", "exact", "cg"))
         check_choice("scoring", self.scoring, ("gcv", "loo"))
         check_integer("tune_budget", self.tune_budget, 1)
+        if isinstance(self.tune, str):
+            check_choice("tune", self.tune, ("columns",))
         check_integer("max_iter", self.max_iter, 1)
         check_positive("tol", self.tol)
         check_penalties(self.alpha, self.noise)
@@ -631,7 +652,7 @@ class KernelRegressor(
         fit, statistics = solve_exact(objective, source, run, again=again)
         self._take_fit(fit, statistics, objective.penalty)
 
-    def _penalty(self, tuned: float | None) -> float | _Array:
+    def _penalty(self, tuned: float | _Array | None) -> float | _Array:
         return check_penalties(self.alpha, self.noise) if tuned is None else tuned
 
     def _choose_solver(self, n_features: int, *, adding: bool) -> str:
@@ -689,7 +710,13 @@ class KernelRegressor(
         self._set_noise(fit.objective / n_degrees if n_degrees else fit.objective * np.nan)
         self.n_iter_ = max(1, fit.n_iter)
 
-    def _tune(self, block: Block, run: Run) -> float:
+    def _tune(self, block: Block, run: Run) -> float | _Array:
+        if isinstance(self.tune, str):
+            found = self._tune_columns(block.X, block.y.reshape(len(block.y), -1), run.progress)
+            self.tuning_ = {"error": found.errors}
+            penalty = check_penalties(self.alpha, self.noise)
+            given = self.alpha is not None or self.noise is not None
+            return found.alpha if not given else penalty
         tuned = tune_map(
             make_feature_map(self.feature_map, self.stream_, self.n_threads),
             self.feature_map_,

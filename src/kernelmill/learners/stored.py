@@ -126,6 +126,7 @@ _NUMBER = Number() | Null()
 _COUNT = Integer(1) | Null()
 _FLAG = Flag() | Integer(SMALLEST_INTEGER)
 _NAME = Text(40)
+_GROUPS = ListOf(Integer(SMALLEST_INTEGER)) | Null()
 _CURVE = ListOf(Float(other="names"))
 _COLUMN = ListOf(Float(other="names"), array=True)
 
@@ -140,9 +141,13 @@ _OF_CLASSIFIER = _PARAMETERS | Fields(
     batch_size=_COUNT,
     class_weight=ClassWeightKind() | _NAME | Null(),
     epochs=_COUNT,
+    column_groups=_GROUPS,
+    learning_rate=_NUMBER,
     loss=_NAME,
     patience=_COUNT,
+    tune=_FLAG | _NAME,
     validation_fraction=_NUMBER,
+    added={"column_groups": None, "learning_rate": None, "tune": False},
 )
 _OF_REGRESSOR = _PARAMETERS | Fields(
     alpha=ListOf(Number()) | Number() | Null(),
@@ -150,8 +155,10 @@ _OF_REGRESSOR = _PARAMETERS | Fields(
     max_iter=_COUNT,
     noise=_NUMBER,
     scoring=_NAME,
-    tune=_FLAG,
+    column_groups=_GROUPS,
+    tune=_FLAG | _NAME,
     tune_budget=_COUNT,
+    added={"column_groups": None},
 )
 
 _UNCERTAINTY = Fields(

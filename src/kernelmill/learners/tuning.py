@@ -18,6 +18,7 @@ from kernelmill.learners.blocks import Block, count_rows, take_rows
 from kernelmill.learners.evidence import log_evidence_at, most_likely_alpha
 from kernelmill.learners.feature_map import compute_feature_blocks, compute_features
 from kernelmill.learners.statistics import RidgeStatistics, check_some_weight, rows_per_update
+from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 
@@ -54,11 +55,16 @@ class TunedMap:
 
 @dataclass(frozen=True)
 class _Scale:
-    """The parameter that is tuned: the prefix of its estimator, its name, and the initial value."""
+    """The parameter that is tuned: the prefix of its estimator, its name, and the initial value.
+
+    If there is a length scale for each column, the value is their geometric mean, and their
+    proportions stay as they are.
+    """
 
     prefix: str
     name: str
     start: float
+    proportions: NDArray[np.float64] | None = None
 
     def value(self, offset: float) -> float:
         """Return the value after doubling the length scale `offset` times."""
@@ -67,7 +73,8 @@ class _Scale:
 
     def set_on(self, feature_map: Any, value: float) -> Any:
         """Return a copy of the map with the value."""
-        copy = clone(feature_map).set_params(**{self.prefix + self.name: value})
+        scale = value if self.proportions is None else value * self.proportions
+        copy = clone(feature_map).set_params(**{self.prefix + self.name: scale})
         if self.name == "length_scale" and f"{self.prefix}gamma" in copy.get_params():
             copy.set_params(**{f"{self.prefix}gamma": None})
         return copy
@@ -213,6 +220,11 @@ def _find_scale(unfitted: Any, fitted: Any) -> _Scale:
     if isinstance(fitted, Pipeline):
         prefix, last = f"{fitted.steps[-1][0]}__", fitted.steps[-1][1]
     parameters = unfitted.get_params() if hasattr(unfitted, "get_params") else {}
+    scales = getattr(last, "length_scale_", None)
+    if isinstance(scales, np.ndarray) and np.isfinite(scales).any():
+        start = typical_length_scale(last)
+        assert start is not None
+        return _Scale(prefix, "length_scale", start, scales / start)
     for name in ("length_scale", "gamma"):
         if prefix + name in parameters:
             for found in (f"{name}_", f"_{name}", name):

@@ -24,6 +24,7 @@ from kernelmill.runtime.threads import one_blas_thread
 
 __all__ = [
     "PLAIN_EPOCHS",
+    "PLAIN_LEARNING_RATE",
     "Descent",
     "SgdFit",
     "SgdSettings",
@@ -38,7 +39,7 @@ __all__ = [
 _ROWS_TO_SEE = 100_000
 _FEWEST_EPOCHS, _MOST_EPOCHS = 4, 500
 # Curtó et al. (2017, McKernel), captions of Figures 2 and 3; the step is for unit features.
-PLAIN_EPOCHS, _PLAIN_BATCH, _PLAIN_STEP = 20, 10, 0.001
+PLAIN_EPOCHS, _PLAIN_BATCH, PLAIN_LEARNING_RATE = 20, 10, 0.001
 
 _AVERAGING = 8.0
 _DECAY_ROWS = 1 << 13
@@ -75,7 +76,10 @@ class SgdSettings:
     batch_size : int or None
         None for one that suits the number of rows.
     plain : bool
-        Without preconditioning and averaging, with fixed steps.
+        Without preconditioning and averaging, with fixed steps; all weights start at zero, and the
+        intercept is the weight of a constant of the size of a cosine.
+    learning_rate : float
+        The step of plain descent, for features of unit size: cosines and sines.
     one_block : bool
         Whether the first block has all the rows.
     validation_fraction : float
@@ -87,6 +91,7 @@ class SgdSettings:
     n_epochs: int
     batch_size: int | None = None
     plain: bool = False
+    learning_rate: float = PLAIN_LEARNING_RATE
     one_block: bool = False
     validation_fraction: float = 0.0
     patience: int = 3
@@ -532,9 +537,8 @@ class _Training:
         objective = self.objective
         fixed_step = None
         if self.settings.plain:
-            # Features of unit size have a squared norm of D / 2 instead of |z|².
-            n_features = len(spectrum.vectors) - 1
-            fixed_step = _PLAIN_STEP * n_features / 2 / max(spectrum.mean_square, 1e-300)
+            # A step on features and a constant of unit size, in terms of z = unit * (features).
+            fixed_step = self.settings.learning_rate / spectrum.constant**2
         return Descent(
             objective.loss, objective.alpha, spectrum, objective.curvature, decay_rows, fixed_step
         )
@@ -553,6 +557,8 @@ class _Training:
         sample = features(take_rows(block.X, order[:missing]))
         if state.sample is not None:
             sample = np.concatenate([state.sample, sample])
+        if self.settings.plain and state.constant is None:
+            state.constant = _unit_size(sample)
         built = 0 if state.spectrum is None else state.spectrum.n_rows
         if len(sample) >= min(2 * built, wanted):
             state.spectrum = TopSpectrum.of_sample(
@@ -568,6 +574,8 @@ class _Training:
             assert state.spectrum is not None
             state.decay_rows = max(count_rows(block.X), _DECAY_ROWS)
             scores = self.objective.first_scores(block)
+            if self.settings.plain:
+                scores = np.zeros_like(scores)
             state.weights = Weights.constant_scores(
                 sample.shape[1], scores, state.spectrum.constant, sample.dtype
             )
@@ -603,6 +611,12 @@ class _Training:
         else:
             state.n_stale += 1
         state.validation_curve.append(score)
+
+
+def _unit_size(Z: NDArray[Any]) -> float:
+    """Return what the features have in place of cosines and sines, whose squares sum to D / 2."""
+    mean_square = float(np.mean(np.einsum("ij,ij->i", Z, Z, dtype=np.float64)))
+    return float(np.sqrt(2 * mean_square / Z.shape[1])) or 1.0
 
 
 def _batch_size(n_rows: int) -> int:

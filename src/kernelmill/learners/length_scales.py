@@ -1,0 +1,499 @@
+"""A length scale for each column, or for each group of columns, by evidence on a sample of rows.
+
+The model is ridge regression on random Fourier features of the kernel, as a Gaussian process:
+y ~ N(b, s² (Z Zᵀ + α I)) with Z = [cos P, sin P] / √h and P = X diag(w) Ωᵀ. The h frequencies Ω
+stay fixed while the inverse length scales w and the penalty α are searched, so that the evidence
+is a smooth function of them, and its gradient is exact (Rasmussen & Williams, 2006, chapter 5). The
+constant b and the variance s² are eliminated. Classes are regressed on as signs, one output each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.optimize import minimize
+
+from kernelmill.arguments import check_integer
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.kernels import Kernel, resolve
+from kernelmill.maps.base import FeatureMap
+from kernelmill.random import Stream
+from kernelmill.runtime.threads import one_blas_thread
+from kernelmill.transforms import sincos
+
+__all__ = [
+    "MOST_COLUMNS",
+    "LearnedScales",
+    "TunedColumns",
+    "learn_length_scales",
+    "leave_one_out_errors",
+    "tune_columns",
+]
+
+MOST_COLUMNS = 4096
+"""With more columns than this, one length scale for all of them is the better choice."""
+
+_Array = NDArray[np.float64]
+
+_ROWS = 2500
+_FREQUENCIES = 256
+_SPREAD = 1.0  # standard deviation of the prior of log length scales around the isotropic optimum
+_FARTHEST = 8.0  # of log length scales from the isotropic optimum
+_LOG_ALPHA = (-9.0, 5.0)
+_STARTS = (0.25, 0.5, 1.0, 2.0, 4.0)  # length scales, in units of the median distance
+_MEDIAN_ROWS = 500
+_ISOTROPIC_EVALUATIONS = 15
+_FIRST_LOG_ALPHA = math.log(0.1)
+_TYPICAL = 0.7  # length scale to start from, in units of the median distance
+_LEAST_FACTOR, _MOST_FACTOR = 0.2, 4.0  # of inverse length scales by what columns explain
+_FIRST_EVALUATIONS = 10  # of each start, before the better one is continued
+_JUDGED_ROWS = 8000
+_JUDGED_COMPONENTS = 1024
+_RIDGES = tuple((10.0 ** np.arange(-5.0, 2.5, 0.5)).tolist())
+
+
+@dataclass(frozen=True)
+class LearnedScales:
+    """The result of a search.
+
+    Attributes
+    ----------
+    length_scale : ndarray of shape (n_columns,)
+    isotropic : float
+        The best length scale that all columns share.
+    alpha : float
+        The penalty at `length_scale`.
+    log_evidence, isotropic_log_evidence : float
+        Per row and output, up to a constant that both share.
+    n_evaluations : int
+        Of the evidence and its gradient.
+    """
+
+    length_scale: _Array
+    isotropic: float
+    alpha: float
+    log_evidence: float
+    isotropic_log_evidence: float
+    n_evaluations: int
+
+    @property
+    def gain(self) -> float:
+        """How much more evidence there is with a length scale for each column, per row."""
+        return self.log_evidence - self.isotropic_log_evidence
+
+
+class EvidenceProblem:
+    """The negative log evidence of a sample, per row and output, as a function of logarithms.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), float32
+    Y : ndarray of shape (n, T)
+        Targets; their means are subtracted.
+    frequencies : ndarray of shape (h, d)
+        Of the kernel at length scale 1.
+    """
+
+    def __init__(self, X: NDArray[np.float32], Y: _Array, frequencies: _Array) -> None:
+        self.X = X
+        self.Y = Y - Y.mean(axis=0)
+        self.frequencies = frequencies
+        self.n_evaluations = 0
+        self._total = max(float(np.vdot(self.Y, self.Y)), 1e-300)  # constant targets have none
+
+    def value(self, log_weights: _Array, log_alpha: float) -> tuple[float, _Array, float]:
+        """Return the negative log evidence and its derivatives.
+
+        Parameters
+        ----------
+        log_weights : ndarray of shape (d,)
+            Logarithms of the inverse length scales.
+        log_alpha : float
+
+        Returns
+        -------
+        value : float
+            Infinite where rounding leaves no positive definite matrix.
+        d_log_weights : ndarray of shape (d,)
+        d_log_alpha : float
+        """
+        self.n_evaluations += 1
+        n, n_outputs = self.Y.shape
+        h = len(self.frequencies)
+        weights, alpha = np.exp(log_weights), float(np.exp(log_alpha))
+        scaled = self.frequencies * weights
+        phases = self.X @ scaled.T.astype(np.float32)
+        sine, cosine = sincos(phases, n_threads=1)
+        Z = np.concatenate([cosine, sine], axis=1)
+        Z *= np.float32(h**-0.5)
+        Z -= Z.mean(axis=0)
+        # Products in float32, the factorization in float64: rounding of the products is some 1e-5
+        # of the smallest alpha that is searched.
+        moments = (Z.T @ Z).astype(np.float64)
+        moments[np.diag_indices(2 * h)] += alpha
+        factor, failed = dpotrf(moments, lower=1)
+        if failed:
+            return np.inf, np.zeros_like(log_weights), 0.0
+        log_determinant = 2 * float(np.log(factor.diagonal()).sum())
+        inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        coef = inverse @ (Z.T @ self.Y.astype(np.float32)).astype(np.float64)
+        residuals = self.Y - Z @ coef.astype(np.float32)
+        misfit = max(float(np.vdot(self.Y, residuals)), 1e-12 * self._total)
+        total = n * n_outputs
+        value = 0.5 * np.log(misfit / total)
+        value += 0.5 * (log_determinant - 2 * h * log_alpha) / n
+        # With respect to Z: T Z M⁻¹ - (n T / misfit) R Uᵀ, for weights U and residuals R.
+        gradient = Z @ (inverse / n).astype(np.float32)
+        gradient -= residuals.astype(np.float32) @ (coef.T / misfit).astype(np.float32)
+        of_phases = cosine * gradient[:, h:] - sine * gradient[:, :h]
+        products = (of_phases.T @ self.X).astype(np.float64)
+        d_log_weights = (products * scaled).sum(axis=0) * h**-0.5
+        d_alpha = 0.5 * float(np.vdot(coef, coef)) / misfit
+        d_alpha += 0.5 * (float(np.trace(inverse)) - 2 * h / alpha) / n
+        return float(value), d_log_weights, d_alpha * alpha
+
+
+class _Found(NamedTuple):
+    log_weights: _Array  # one for each group
+    log_alpha: float
+    value: float
+
+
+def learn_length_scales(
+    kernel: Kernel,
+    X: Any,
+    Y: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    stream: Stream,
+    max_evaluations: int = 70,
+    start: LearnedScales | None = None,
+    n_rows: int = _ROWS,
+    n_frequencies: int = _FREQUENCIES,
+) -> LearnedScales:
+    """Maximize the evidence over a length scale for each column, or for each group of columns.
+
+    The search starts from the best length scale for all columns and from two other points. A normal
+    prior of the logarithms around that length scale keeps columns together that the rows do not
+    tell apart.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR matrix of shape (n, d)
+        At most `n_rows` of the rows are used, drawn by the stream.
+    Y : array_like of shape (n, T)
+        Targets: numbers, or the signs of classes.
+    groups : array_like of int of shape (d,), optional
+        Columns with the same number share a length scale. By default, each column has its own.
+    stream : Stream
+        Frequencies and rows are drawn from it.
+    max_evaluations : int, default=70
+        Of the evidence, in the search for a length scale for each group.
+    start : LearnedScales, optional
+        Start from these length scales, such as those of another kernel, times a common factor.
+    n_rows, n_frequencies : int
+        The time is proportional to ``n_rows * n_frequencies**2``.
+
+    Returns
+    -------
+    LearnedScales
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.kernels import Gaussian
+    >>> from kernelmill.learners.length_scales import learn_length_scales
+    >>> from kernelmill.random import Stream
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
+    >>> Y = np.sin(3 * X[:, :1])  # the other columns do not matter
+    >>> learned = learn_length_scales(
+    ...     Gaussian(), X, Y, stream=Stream.from_seed(0), n_frequencies=32
+    ... )
+    >>> bool(learned.length_scale[1:].min() > 5 * learned.length_scale[0])
+    True
+    """
+    problem, group_of_column = _make_problem(kernel, X, Y, groups, stream, n_rows, n_frequencies)
+    # Tighter for many columns and few rows, which could explain anything.
+    crowding = 1 + (int(group_of_column.max()) + 1) / len(problem.Y)
+    prior = 0.5 * crowding / (_SPREAD**2 * problem.Y.size)
+    with one_blas_thread():
+        unit = _median_distance(kernel, problem.X)
+        isotropic = _find_isotropic(problem, unit)
+        center = float(isotropic.log_weights[0])
+
+        def search(begin: _Array, log_alpha: float, evaluations: int) -> _Found:
+            return _minimize(problem, group_of_column, begin, log_alpha, evaluations, center, prior)
+
+        if start is not None:
+            logs = _means_of_groups(-np.log(start.length_scale), group_of_column)
+            best = search(logs, float(np.log(start.alpha)), max_evaluations)
+        else:
+            begins = _starts(problem, group_of_column, center, unit)
+            first = min(_FIRST_EVALUATIONS, max_evaluations)
+            found = [search(begin, _FIRST_LOG_ALPHA, first) for begin in begins[1:]]
+            found.append(search(begins[0], isotropic.log_alpha, first))
+            best = min(found, key=lambda each: each.value)
+            left = max_evaluations - len(begins) * first
+            if left > 0:
+                best = search(best.log_weights, best.log_alpha, left)
+    return LearnedScales(
+        length_scale=np.exp(-best.log_weights)[group_of_column],
+        isotropic=float(np.exp(-center)),
+        alpha=float(np.exp(best.log_alpha)),
+        log_evidence=-best.value,
+        isotropic_log_evidence=-isotropic.value,
+        n_evaluations=problem.n_evaluations,
+    )
+
+
+def _make_problem(
+    kernel: Kernel,
+    X: Any,
+    Y: ArrayLike,
+    groups: ArrayLike | None,
+    stream: Stream,
+    n_rows: int,
+    n_frequencies: int,
+) -> tuple[EvidenceProblem, NDArray[np.int64]]:
+    n, dim = X.shape
+    targets = np.asarray(Y, np.float64).reshape(n, -1)
+    if dim > MOST_COLUMNS:
+        raise ArgumentError(
+            f"must have at most {MOST_COLUMNS} columns for a length scale each, got {dim}",
+            "use one length scale for all of them",
+            parameter="X",
+        )
+    if n > check_integer("n_rows", n_rows, 2):
+        rows = np.unique(stream.substream("rows").integers(n_rows, n))
+        X, targets = X[rows], targets[rows]
+    dense = X if isinstance(X, np.ndarray) else X.toarray()
+    h = check_integer("n_frequencies", n_frequencies, 1)
+    frequencies = kernel.frequencies(stream.substream("frequencies"), h, dim)
+    numbers = np.arange(dim) if groups is None else np.asarray(groups)
+    if numbers.shape != (dim,) or numbers.dtype.kind not in "iu":
+        raise ArgumentError(
+            f"must have an integer for each of the {dim} columns, got shape {numbers.shape} and "
+            f"dtype {numbers.dtype}",
+            parameter="groups",
+        )
+    group_of_column = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    return EvidenceProblem(dense.astype(np.float32), targets, frequencies), group_of_column
+
+
+def _median_distance(kernel: Kernel, X: NDArray[np.float32]) -> float:
+    rows = X[:_MEDIAN_ROWS]
+    distances = kernel.distances(rows)[np.triu_indices(len(rows), 1)]
+    positive = distances[distances > 0]
+    return float(np.median(positive)) if positive.size else 1.0
+
+
+def _find_isotropic(problem: EvidenceProblem, unit: float) -> _Found:
+    """Return the best common length scale: the best of a few, then a search around it."""
+    together = np.zeros(problem.X.shape[1], np.int64)
+    tried = {}
+    for factor in _STARTS:
+        log_weight = -np.log(unit * factor)
+        tried[log_weight] = problem.value(np.full(len(together), log_weight), _FIRST_LOG_ALPHA)[0]
+    begin = np.array([min(tried, key=lambda each: tried[each])])
+    return _minimize(problem, together, begin, _FIRST_LOG_ALPHA, _ISOTROPIC_EVALUATIONS, 0.0, 0.0)
+
+
+def _starts(
+    problem: EvidenceProblem, group_of_column: NDArray[np.int64], center: float, unit: float
+) -> list[_Array]:
+    """Return points to start from: evidence has local optima where a linear function explains much.
+
+    The isotropic optimum; the median distance; and that distance divided by more for the columns
+    whose bins explain more of the targets.
+    """
+    n_groups = int(group_of_column.max()) + 1
+    explained = np.zeros(n_groups)
+    np.maximum.at(explained, group_of_column, _explained_by_bins(problem.X, problem.Y))
+    relative = np.sqrt(explained / max(float(explained.max()), 1e-12))
+    typical = -np.log(_TYPICAL * unit)
+    return [
+        np.full(n_groups, center),
+        np.full(n_groups, typical),
+        typical + np.log(_LEAST_FACTOR + (_MOST_FACTOR - _LEAST_FACTOR) * relative),
+    ]
+
+
+def _explained_by_bins(X: NDArray[np.float32], Y: _Array) -> _Array:
+    """Return the share of the variance that the means in bins of each column explain, unbiased."""
+    n, n_bins = len(Y), max(2, min(16, len(Y) // 20))
+    ranks = np.argsort(np.argsort(X, axis=0, kind="stable"), axis=0, kind="stable")
+    bins = ranks * n_bins // n
+    total = float(np.vdot(Y, Y))
+    shares = np.empty(X.shape[1])
+    for column, numbers in enumerate(bins.T):
+        counts = np.maximum(np.bincount(numbers, minlength=n_bins), 1)
+        sums = np.stack([np.bincount(numbers, y, minlength=n_bins) for y in Y.T])
+        shares[column] = float((sums**2 / counts).sum())
+    noise = (n_bins - 1) / max(1, n - 1)
+    return np.maximum(shares / max(total, 1e-300) - noise, 0.0)
+
+
+def _minimize(
+    problem: EvidenceProblem,
+    group_of_column: NDArray[np.int64],
+    begin: _Array,
+    log_alpha: float,
+    evaluations: int,
+    center: float,
+    prior: float,
+) -> _Found:
+    """Return the best point that L-BFGS passes; `prior` weighs squared distances from `center`."""
+    best = _Found(begin, log_alpha, np.inf)
+
+    def objective(point: _Array) -> tuple[float, _Array]:
+        nonlocal best
+        logs = point[:-1]
+        value, of_columns, of_alpha = problem.value(logs[group_of_column], float(point[-1]))
+        if not np.isfinite(value):
+            return 1e6, np.zeros_like(point)
+        value += prior * float(np.vdot(logs - center, logs - center))
+        if value < best.value:
+            best = _Found(logs.copy(), float(point[-1]), value)
+        of_groups = np.bincount(group_of_column, of_columns, minlength=len(logs))
+        return value, np.append(of_groups + 2 * prior * (logs - center), of_alpha)
+
+    middle = center if prior else float(begin[0])
+    bounds = [(middle - _FARTHEST, middle + _FARTHEST)] * len(begin) + [_LOG_ALPHA]
+    inside = np.clip(np.append(begin, log_alpha), *np.transpose(bounds))
+    minimize(
+        objective,
+        inside,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxfun": evaluations, "maxiter": evaluations},
+    )
+    return best
+
+
+def _means_of_groups(values: _Array, group_of_column: NDArray[np.int64]) -> _Array:
+    counts = np.bincount(group_of_column)
+    return np.bincount(group_of_column, values) / counts
+
+
+@dataclass(frozen=True)
+class TunedColumns:
+    """A map with the better of two: a length scale for each column, or one for all.
+
+    Attributes
+    ----------
+    feature_map : FeatureMap
+        Unfitted.
+    alpha : float
+        The best penalty for it.
+    learned : LearnedScales
+    errors : ndarray of shape (2,)
+        Mean squared leave-one-out errors, with one length scale and with one for each column.
+    """
+
+    feature_map: FeatureMap
+    alpha: float
+    learned: LearnedScales
+    errors: _Array
+
+
+def tune_columns(
+    feature_map: Any, X: Any, Y: _Array, *, groups: ArrayLike | None, stream: Stream
+) -> TunedColumns:
+    """Learn a length scale for each column, and keep it if that lowers the error of other rows.
+
+    Parameters
+    ----------
+    feature_map : FeatureMap
+        Unfitted, with a parameter `length_scale`.
+    X, Y
+        Rows and targets. Length scales are learned from three quarters of them at most.
+    groups, stream
+        As in `learn_length_scales`.
+    """
+    if not isinstance(feature_map, FeatureMap) or "length_scale" not in feature_map.get_params():
+        raise ArgumentError(
+            "must be a map of kernelmill with a length scale for tune='columns', got "
+            f"{feature_map!r}",
+            "use Fastfood or RandomFourier",
+            Remedy("tune nothing", tune=False),
+            parameter="feature_map",
+        )
+    n = len(Y)
+    order = np.argsort(stream.substream("order of rows").uniforms(n), kind="stable")[:_JUDGED_ROWS]
+    X, Y = X[order], Y[order]
+    n_learning = min(_ROWS, max(2, (3 * len(Y)) // 4))
+    kernel = resolve(getattr(feature_map, "kernel", "gaussian"))
+    learned = learn_length_scales(
+        kernel, X[:n_learning], Y[:n_learning], groups=groups, stream=stream
+    )
+    first = n_learning if n_learning < len(Y) else 0
+    small = min(int(feature_map.n_components), _JUDGED_COMPONENTS)
+    tried = []
+    for scale in (learned.isotropic, learned.length_scale):
+        parameters = {**feature_map.get_params(deep=False), "length_scale": scale}
+        if "gamma" in parameters:
+            parameters["gamma"] = None
+        made = type(feature_map)(**{**parameters, "n_components": small}).fit(X)
+        errors = leave_one_out_errors(made, X, Y, first)
+        best = min(errors, key=lambda ridge: errors[ridge])
+        tried.append((errors[best], best, type(feature_map)(**parameters)))
+    _, alpha, chosen = min(tried, key=lambda each: each[0])
+    return TunedColumns(chosen, alpha, learned, np.array([error for error, _, _ in tried]))
+
+
+def leave_one_out_errors(fitted: Any, X: Any, Y: _Array, first: int) -> dict[float, float]:
+    """Mean squared leave-one-out errors of the rows from `first` on, for each ridge.
+
+    The residual of row i without that row is rᵢ / (1 - hᵢ), for its leverage hᵢ. The grid is
+    continued beyond an end while the best ridge is there.
+    """
+    Z = np.asarray(fitted.transform(X), np.float64)
+    n = len(Z)
+    Z -= Z.mean(axis=0)
+    centered = Y - Y.mean(axis=0)
+    values, vectors = eigh(Z.T @ Z, overwrite_a=True, check_finite=False, driver="evd")
+    values = np.maximum(values, 0.0)
+    rotated = Z @ vectors
+    moments = rotated.T @ centered
+    judged, residuals = rotated[first:], centered[first:]
+    squares = judged**2
+
+    def measure(ridge: float) -> float:
+        shifted = values + ridge
+        with np.errstate(all="ignore"):
+            leverages = squares @ (1 / shifted) + 1 / n
+            left_out = (residuals - judged @ (moments / shifted[:, None])) / (
+                1 - np.minimum(leverages, 1 - 1e-9)
+            )[:, None]
+            error = float(np.mean(left_out**2))
+        return error if math.isfinite(error) else math.inf
+
+    errors = {ridge: measure(ridge) for ridge in _RIDGES}
+    _extend_grid(errors, measure)
+    return errors
+
+
+def _extend_grid(errors: dict[float, float], measure: Callable[[float], float]) -> None:
+    """Try values beyond an end of the grid while the best one is there.
+
+    Penalties get up to 1e8 times larger, for features of any size, and down to a thousandth: still
+    smaller ones are lost in rounding.
+    """
+    for end, limit, factor in (
+        (max(errors), 1e8 * max(errors), 10.0),
+        (min(errors), 1e-3 * min(errors), 0.1),
+    ):
+        tried = end
+        while tried == min(errors, key=lambda each: errors[each]) and limit not in errors:
+            tried = min(tried * factor, limit) if factor > 1 else max(tried * factor, limit)
+            errors[tried] = measure(tried)
