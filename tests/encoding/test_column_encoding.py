@@ -149,6 +149,37 @@ def test_imputed_values_are_means_and_are_marked():
     assert [c.missing for c in summary] == [1, 1]
 
 
+def test_columns_of_a_category_are_a_group():
+    data = batch(
+        same=[2.0] * 6,
+        age=[1.0, None, 3.0] * 2,
+        town=["a", "b", None] * 2,
+        x=[1.0, 2.0, 3.0] * 2,
+    )
+    kinds = [("same", "numeric"), ("age", "numeric"), ("town", "category"), ("x", "numeric")]
+    encoder, _ = fit_encoder([data], kinds, "impute")
+    assert encoder.input_names()[2:5] == ["town = a", "town = b", "town is missing"]
+    assert encoder.groups().tolist() == [0, 1, 2, 2, 2, 3]
+    assert encoder.group_names() == ["age", "age is missing", "town", "x"]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(2, 40), st.integers(0, 5))
+def test_a_category_moves_rows_no_further_apart_than_a_number(k, seed):
+    """The mean squared distance of two rows is 2 for a number, 2 (1 - sum p^2) for a category."""
+    rng = np.random.default_rng(seed)
+    town = [f"v{v}" for v in (rng.pareto(1.0, 400) % k).astype(int)]
+    encoder, _ = fit_encoder(
+        [batch(town=town, x=rng.normal(size=400))], [("town", "category"), ("x", "numeric")]
+    )
+    encoded = encoder.encode(batch(town=town, x=rng.normal(size=400))).astype(float)
+    one_hot = encoded[:, encoder.groups() == 0]
+    distance = 2 * (one_hot**2).sum(axis=1).mean() - 2 * (one_hot.mean(axis=0) ** 2).sum()
+    shares = one_hot.mean(axis=0)
+    assert distance == pytest.approx(2 * (1 - (shares**2).sum()))
+    assert distance <= 2
+
+
 def test_missing_later_but_not_in_training():
     encoder, _ = fit_encoder([batch(x=[1.0, 3.0])], [("x", "numeric")], "impute")
     np.testing.assert_array_equal(encoder.encode(batch(x=[None])), [[0.0]])

@@ -1,10 +1,13 @@
 """The encoding of matrix files, against scikit-learn's scalers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
+from kernelmill.encoding.encoder import RowScaling
 from kernelmill.encoding.matrix import MatrixEncoder, MatrixLearner
 from kernelmill.io import TableError
 from kernelmill.storage import ModelFileError
@@ -25,6 +28,8 @@ def test_dense_columns_are_standardized_in_blocks():
     encoder, summary = fit_encoder([X[:70], X[70:71], X[71:]])
     np.testing.assert_allclose(encoder.encode(X), StandardScaler().fit_transform(X), atol=1e-5)
     assert summary[0].n_columns == 4
+    assert encoder.groups().tolist() == [0, 1, 2, 3]
+    assert encoder.group_names() == ["0", "1", "2", "3"]
 
 
 def test_constant_columns_become_zeros():
@@ -89,3 +94,33 @@ def test_wrong_records_are_rejected(scale):
     arrays = {"mean": np.zeros(2), "scale": np.array(scale)}
     with pytest.raises(ModelFileError, match=r"^scale must be a finite array"):
         MatrixEncoder.from_record({"missing": "error"}, arrays)
+
+
+def test_scaled_rows_are_the_same_dense_and_sparse():
+    X = np.random.default_rng(0).normal(size=(50, 6)) * np.geomspace(1e-3, 1e3, 50)[:, np.newaxis]
+    X[3] = 0.0
+    X[np.abs(X) < 0.01] = 0.0
+    scaling = RowScaling.of_rows(X)
+    norms = np.linalg.norm(X, axis=1)
+    assert scaling.radius == pytest.approx(np.sqrt(np.mean(norms**2)))
+    assert RowScaling.of_rows(csr_array(X)).radius == pytest.approx(scaling.radius)
+    expected = X / np.sqrt(scaling.radius**2 + norms**2 / 9)[:, np.newaxis]
+    np.testing.assert_allclose(scaling.apply(X), expected, rtol=1e-12)
+    sparse = scaling.apply(csr_array(X.astype(np.float32)))
+    assert sparse.dtype == np.float32
+    np.testing.assert_allclose(sparse.toarray(), expected, rtol=1e-5)
+    assert RowScaling.of_rows(np.zeros((2, 3))).apply(np.zeros((2, 3))).tolist() == [[0.0] * 3] * 2
+
+
+def test_encoders_scale_rows_last():
+    X = np.random.default_rng(0).normal(3, 5, (30, 4))
+    plain, _ = fit_encoder([X])
+    scaled = replace(plain, rows=RowScaling(2.0))
+    np.testing.assert_array_equal(scaled.encode(X), RowScaling(2.0).apply(plain.encode(X)))
+    tensors = {}
+    record = scaled.to_record(tensors)
+    assert record["rows"] == {"radius": 2.0}
+    assert "rows" not in plain.to_record({})
+    assert MatrixEncoder.from_record(record, tensors).rows == RowScaling(2.0)
+    with pytest.raises(ModelFileError, match="radius must be a number above 0"):
+        MatrixEncoder.from_record({**record, "rows": {"radius": 0.0}}, tensors)

@@ -3,7 +3,12 @@
 Contents
 --------
 columns
-    The encoding of one column: standardized numbers, categories as columns of 0 and 1.
+    The encoding of one column: standardized numbers, categories as columns of 0 and 1 or, if they
+    have an order, as one number.
+levels
+    The order of categories that name numbers, such as "10-19" and "65+".
+monotone
+    `MonotoneTransform` of skewed and heavy-tailed numbers: ranks to normal scores.
 encoder
     `Encoder`, and `ColumnEncoder` for tables with columns, fitted by a `ColumnLearner`.
 matrix

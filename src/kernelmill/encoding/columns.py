@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kernelmill.encoding.levels import FEWEST_LEVELS, MOST_LEVELS, find_number, sort_levels
+from kernelmill.encoding.monotone import MonotoneTransform, choose_transform
 from kernelmill.errors import Message, Remedy
+from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
-from kernelmill.storage.fields import Stored, Tagged
-from kernelmill.storage.kinds import Float, ListOf, Text
+from kernelmill.storage.fields import ADDED, Nested, Stored, Tagged
+from kernelmill.storage.kinds import Float, IfGiven, ListOf, Text
 
 __all__ = [
     "COLUMN_ENCODINGS",
@@ -24,11 +28,13 @@ __all__ = [
     "ColumnEncoding",
     "NumericEncoding",
     "NumericMoments",
+    "OrdinalEncoding",
     "category_values",
     "fewest_rows",
     "numeric_values",
 ]
 
+_FARTHEST = 10.0  # standard deviations, of columns that are also encoded by a transform
 _ENOUGH = 50  # rows, before a column is called doubtful
 MOST_DISTINCT = 100_000  # strings that are counted before a column is called an identifier
 MOST_CATEGORIES = 256  # that get a column each
@@ -49,36 +55,65 @@ class ColumnEncoding(Stored, ABC):
         """The names of the encoded columns."""
 
     @abstractmethod
+    def groups(self) -> list[tuple[str, int]]:
+        """The name and the number of encoded columns of each group, in order."""
+
+    @abstractmethod
     def write(self, values: Any, out: NDArray[Any]) -> None:
         """Encode a column into `out` of shape (n_rows, n_columns), which holds zeros."""
 
 
 @dataclass(frozen=True)
 class NumericEncoding(ColumnEncoding):
-    """(x - mean) / scale; a missing x becomes 0, and 1 in a second column if `marks`."""
+    """(x - mean) / scale, or t(x); a missing x becomes 0, and 1 in a further column if `marks`.
+
+    The mean and the scale are those of the column, also if it has a `transform` t, whose mean is 0
+    and whose variance is 1. If `both`, t(x) is followed by (x - mean) / scale, cut at ±10: learned
+    length scales then tell which of them matters.
+    """
 
     name: str
     mean: Annotated[float, Float()]
     scale: Annotated[float, Float(low=0)]  # 0: the column is constant and left out
     marks: bool = False
+    transform: Annotated[MonotoneTransform | None, IfGiven(Nested(MonotoneTransform))] = None
+    both: bool = field(default=False, metadata=ADDED)
+
+    def __post_init__(self) -> None:
+        if self.transform is not None and self.scale == 0:
+            raise ValueError("a constant column must not have a transform")
+        if self.both and self.transform is None:
+            raise ValueError("a column without a transform cannot have both encodings")
 
     @property
     def n_columns(self) -> int:
-        """One, none for a constant, and one more with marks."""
-        return (self.scale != 0) + self.marks
+        """One, none for a constant, two for both encodings, and one more with marks."""
+        return (self.scale != 0) + self.both + self.marks
 
     def names(self) -> list[str]:
-        """The name of the column, and that of the marks."""
-        return ([self.name] if self.scale else []) + ([f"{self.name} is missing"] * self.marks)
+        """The name of the column, of its linear encoding if there are both, and of the marks."""
+        return (
+            ([self.name] if self.scale else [])
+            + [f"{self.name} (linear)"] * self.both
+            + [f"{self.name} is missing"] * self.marks
+        )
+
+    def groups(self) -> list[tuple[str, int]]:
+        """Each column by itself: how far numbers are apart says nothing about missing ones."""
+        return [(name, 1) for name in self.names()]
 
     def write(self, values: Any, out: NDArray[Any]) -> None:
         """Encode float64 values, of which NaN is missing."""
         missing = np.isnan(values)
-        if self.scale:
+        if self.transform is not None:
+            out[:, 0] = np.where(missing, 0.0, self.transform.apply(values))
+        if self.scale and (self.transform is None or self.both):
             # Halves, so that the difference of the largest numbers does not overflow.
             scaled = (values / 2 - self.mean / 2) / (self.scale / 2)
             scaled[missing] = 0.0
-            out[:, 0] = scaled
+            if self.both:
+                np.clip(scaled, -_FARTHEST, _FARTHEST, out=scaled)
+            out[:, int(self.both)] = scaled
         if self.marks:
             out[:, -1] = missing
 
@@ -113,6 +148,10 @@ class CategoryEncoding(ColumnEncoding):
             + [f"{self.name} is missing"] * self.marks
         )
 
+    def groups(self) -> list[tuple[str, int]]:
+        """One of all columns."""
+        return [(self.name, self.n_columns)] if self.n_columns else []
+
     def write(self, values: Any, out: NDArray[Any]) -> None:
         """Encode a dictionary array of strings."""
         positions = self.positions(values)
@@ -130,8 +169,70 @@ class CategoryEncoding(ColumnEncoding):
         return positions
 
 
+@dataclass(frozen=True)
+class OrdinalEncoding(ColumnEncoding):
+    """(rank - mean) / scale of the levels, in order; a missing level is encoded as a number is.
+
+    If the levels name numbers, `starts` has the smallest of each, and a level that did not occur in
+    training gets the rank of the one that includes its number. Otherwise it becomes 0.
+    """
+
+    name: str
+    levels: Annotated[tuple[str, ...], ListOf(Text(), FEWEST_LEVELS)]
+    mean: Annotated[float, Float()]
+    scale: Annotated[float, Float(above=0)]
+    marks: bool = False
+    starts: Annotated[tuple[float, ...] | None, IfGiven(ListOf(Float()))] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", tuple(self.levels))
+        if len(set(self.levels)) != len(self.levels):
+            raise ValueError("levels must be different strings, got one of them twice")
+        if self.starts is not None:
+            object.__setattr__(self, "starts", tuple(self.starts))
+            if len(self.starts) != len(self.levels):
+                raise ValueError(f"there must be a start for each of {len(self.levels)} levels")
+            if any(b <= a for a, b in pairwise(self.starts)):
+                raise ValueError("the starts of levels must be increasing")
+
+    @property
+    def n_columns(self) -> int:
+        """One, and one more with marks."""
+        return 1 + self.marks
+
+    def names(self) -> list[str]:
+        """The name of the column, and that of the marks."""
+        return [self.name] + [f"{self.name} is missing"] * self.marks
+
+    def groups(self) -> list[tuple[str, int]]:
+        """As of a number."""
+        return [(name, 1) for name in self.names()]
+
+    def write(self, values: Any, out: NDArray[Any]) -> None:
+        """Encode a dictionary array of strings."""
+        known = {level: float(rank) for rank, level in enumerate(self.levels)}
+        ranks = [
+            known[string] if string in known else self._find_rank(string)
+            for string in values.dictionary.to_pylist()
+        ]
+        indices = values.indices.fill_null(len(ranks)).to_numpy(zero_copy_only=False)
+        scaled = (np.array([*ranks, self.mean]) - self.mean) / self.scale
+        out[:, 0] = scaled[indices]
+        if self.marks:
+            out[:, 1] = indices == len(ranks)
+
+    def _find_rank(self, string: str | None) -> float:
+        number = None if string is None else find_number(string)
+        if self.starts is None or number is None:
+            return self.mean
+        return float(max(0, int(np.searchsorted(self.starts, number, side="right")) - 1))
+
+
 # How a column is stored in a model file.
-COLUMN_ENCODINGS = Tagged("kind", {"numeric": NumericEncoding, "category": CategoryEncoding})
+COLUMN_ENCODINGS = Tagged(
+    "kind",
+    {"numeric": NumericEncoding, "category": CategoryEncoding, "ordinal": OrdinalEncoding},
+)
 
 
 class NumericMoments:
@@ -149,6 +250,7 @@ class NumericMoments:
         self.least, self.most = math.inf, -math.inf
         self.only_zero_one = True
         self._counts_up, self._previous = True, math.nan
+        self._middle: Any = None  # quantiles of a sample
 
     def update(self, values: NDArray[np.float64]) -> None:
         """Add float64 values, of which NaN is missing; the others are finite."""
@@ -180,8 +282,20 @@ class NumericMoments:
         self.mean += shift * n / total
         self.count = total
 
-    def encoding(self, *, marks: bool) -> NumericEncoding:
-        """Return the fitted encoding; columns that have only 0 and 1 are not scaled."""
+    def encoding(
+        self,
+        *,
+        marks: bool,
+        sample: NDArray[np.float64] | None = None,
+        transform: str = "auto",
+        n_knots: int = 64,
+        target: NDArray[np.float64] | None = None,
+    ) -> NumericEncoding:
+        """Return the fitted encoding; columns that have only 0 and 1 are not scaled.
+
+        `sample` has values of the column, of which NaN is missing. Without it there is no
+        transform; see `choose_transform`.
+        """
         marks = marks and self.missing > 0
         if self.count == 0 or self.least == self.most:
             return NumericEncoding(self.name, self.least if self.count else 0.0, 0.0, marks)
@@ -197,7 +311,21 @@ class NumericMoments:
                 "divide it by a power of ten",
                 Remedy("leave the column out", drop=[self.name]),
             )
-        return NumericEncoding(self.name, mean, deviation, marks)
+        chosen = None
+        if sample is not None:
+            present = ~np.isnan(sample)
+            chosen = choose_transform(
+                sample[present],
+                transform,
+                least=self.least,
+                most=self.most,
+                n_knots=n_knots,
+                target=None if target is None else target[present],
+            )
+            if chosen is not None:
+                self._middle = np.quantile(sample[present], [0.025, 0.5, 0.975])
+        both = chosen is not None and transform == "auto"
+        return NumericEncoding(self.name, mean, deviation, marks, chosen, both)
 
     def note(self, encoding: Any) -> Message | None:
         """A note for the user if the column looks like a row number."""
@@ -214,14 +342,29 @@ class NumericMoments:
             return "constant: left out"
         if self.only_zero_one:
             return "0 or 1: not scaled"
+        if encoding.transform is not None and encoding.transform.is_linear:
+            ends = map(plain.number, encoding.transform.knots)
+            return f"standardized, clipped to {' to '.join(ends)}"
+        if encoding.transform is not None:
+            low, median, high = map(plain.number, self._middle)
+            also = "; also linear" if encoding.both else ""
+            return f"rank to normal, median {median}, 95 % from {low} to {high}{also}"
         return f"mean {encoding.mean:.4g}, deviation {encoding.scale:.4g}"
 
 
 class CategoryCounts:
-    """The categories of a column and the number of rows of each."""
+    """The categories of a column and the number of rows of each.
 
-    def __init__(self, name: str) -> None:
+    Parameters
+    ----------
+    name : str
+    ordered : bool, default=False
+        Whether the dictionaries of the column are in the order of its levels.
+    """
+
+    def __init__(self, name: str, *, ordered: bool = False) -> None:
         self.name = name
+        self._order: list[str] | None = [] if ordered else None
         self.count = 0
         self.missing = 0
         self.counts: Counter[str] = Counter()
@@ -238,6 +381,8 @@ class CategoryCounts:
                 self.counts[string] += times
         if len(self.counts) > MOST_DISTINCT:
             raise self._identifier_error()
+        if self._order is not None:
+            self._order = _merge_orders(self._order, values.dictionary.to_pylist())
 
     def _identifier_error(self) -> TableError:
         some = ", ".join(repr(string) for string, _ in self.counts.most_common(3))
@@ -247,18 +392,42 @@ class CategoryCounts:
             Remedy("leave the column out", drop=[self.name]),
         )
 
-    def encoding(self, *, marks: bool) -> CategoryEncoding:
-        """Return the fitted encoding: frequent categories sorted by name, rare ones pooled."""
+    def encoding(self, *, marks: bool, ordinal: bool = False) -> CategoryEncoding | OrdinalEncoding:
+        """Return the fitted encoding: frequent categories sorted by name, rare ones pooled.
+
+        If `ordinal`, categories that have an order become one number.
+        """
         if len(self.counts) > 1000 and 2 * len(self.counts) > self.count:
             raise self._identifier_error()
+        if ordinal and (found := self._ordinal(marks and self.missing > 0)) is not None:
+            return found
         least = fewest_rows(self.count)
         ranked = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
         kept = [string for string, times in ranked[:MOST_CATEGORIES] if times >= least]
         others = len(kept) < len(ranked)
         return CategoryEncoding(self.name, tuple(sorted(kept)), others, marks and self.missing > 0)
 
+    def _ordinal(self, marks: bool) -> OrdinalEncoding | None:
+        """The encoding of levels that have an order: that of the file, or that of numbers."""
+        levels: tuple[str, ...] = tuple(self._order or ())
+        starts = None
+        if not levels:
+            levels, starts = sort_levels(self.counts) or ((), None)
+        if len(self.counts) < FEWEST_LEVELS or not len(self.counts) <= len(levels) <= MOST_LEVELS:
+            return None
+        ranks, counts = np.arange(len(levels)), np.array([self.counts[each] for each in levels])
+        mean = float((ranks * counts).sum() / self.count)
+        scale = math.sqrt(((ranks - mean) ** 2 * counts).sum() / self.count)
+        return OrdinalEncoding(self.name, levels, mean, scale, marks, starts)
+
     def note(self, encoding: Any) -> Message | None:
-        """A note for the user if most values are rare categories."""
+        """A note for the user if the categories have an order, or if most are rare."""
+        if isinstance(encoding, OrdinalEncoding):
+            return Message(
+                f"Column {self.name!r} has {len(encoding.levels)} categories in order, from "
+                f"{encoding.levels[0]!r} to {encoding.levels[-1]!r}, which become one number",
+                Remedy("to encode each by itself, transform nothing", transform="none"),
+            )
         kept = sum(self.counts[each] for each in encoding.categories)
         if self.count >= _ENOUGH and 2 * kept < self.count:
             some = ", ".join(repr(string) for string in list(self.counts)[:3])
@@ -270,11 +439,26 @@ class CategoryCounts:
             )
         return None
 
-    def detail(self, encoding: CategoryEncoding) -> str:
+    def detail(self, encoding: CategoryEncoding | OrdinalEncoding) -> str:
         """A short description for the user."""
+        if isinstance(encoding, OrdinalEncoding):
+            levels = encoding.levels
+            return f"{len(levels)} categories in order, {levels[0]} to {levels[-1]}"
         pooled = len(self.counts) - len(encoding.categories)
         text = f"{len(self.counts)} categories"
         return text + (f", {pooled} rare pooled" if pooled else "")
+
+
+def _merge_orders(one: list[str], other: list[str | None]) -> list[str] | None:
+    """The longer of two lists of levels if it has those of the other in the same order."""
+    second = [each for each in other if each is not None]
+    longer, shorter = (one, second) if len(one) >= len(second) else (second, one)
+    places = {level: place for place, level in enumerate(longer)}
+    if any(each not in places for each in shorter):
+        return None
+    if any(places[b] <= places[a] for a, b in pairwise(shorter)):
+        return None
+    return longer
 
 
 def fewest_rows(n_rows: int) -> int:

@@ -7,9 +7,9 @@ blocks of this and other tables.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
@@ -22,15 +22,17 @@ from kernelmill.encoding.columns import (
     ColumnEncoding,
     NumericEncoding,
     NumericMoments,
+    OrdinalEncoding,
     category_values,
     numeric_values,
 )
+from kernelmill.encoding.monotone import most_knots
 from kernelmill.errors import Message, Remedy
 from kernelmill.io.errors import TableError
-from kernelmill.storage.fields import Stored
-from kernelmill.storage.kinds import Choice, ListOf
+from kernelmill.storage.fields import ADDED, Stored
+from kernelmill.storage.kinds import Choice, Float, ListOf
 
-__all__ = ["MISSING", "ColumnEncoder", "ColumnLearner", "EncodedColumn", "Encoder"]
+__all__ = ["MISSING", "ColumnEncoder", "ColumnLearner", "EncodedColumn", "Encoder", "RowScaling"]
 
 MISSING = ("error", "impute")
 _IN_TRAINING = Remedy(
@@ -38,6 +40,7 @@ _IN_TRAINING = Remedy(
     missing="impute",
 )
 _IN_PREDICTION = Remedy("fit the model again and impute missing values", missing="impute")
+_LONGEST_ROW = 3.0  # of scaled rows (docs/decisions/017)
 _MOST_DENSE_COLUMNS = 1024  # of encoded rows; wider ones are sparse matrices
 
 
@@ -52,10 +55,58 @@ class EncodedColumn:
     detail: str
 
 
+@dataclass(frozen=True)
+class RowScaling(Stored):
+    r"""Divides a row x by :math:`\sqrt{r^2 + |x|^2 / 9}`: no row becomes longer than 3.
+
+    Values of a polynomial kernel grow with a power of the norms of rows. Standardized columns with
+    a few large values make some rows ten times as long as others, and predictions for these would
+    be off by powers of ten.
+
+    Parameters
+    ----------
+    radius : float
+        r, the norm of a typical row, which becomes 0.95 long.
+    """
+
+    radius: Annotated[float, Float(above=0)]
+
+    @classmethod
+    def of_rows(cls, X: Any) -> Self:
+        """The scaling whose radius is the root mean square norm of these rows."""
+        return cls(float(np.sqrt(_squared_norms(X).mean())) or 1.0)
+
+    def apply(self, X: Any) -> Any:
+        """Return the scaled rows, in the format and dtype of X.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelmill.encoding.encoder import RowScaling
+        >>> RowScaling(2.0).apply(np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2e9]])).round(3)
+        array([[0.   , 0.   ],
+               [0.949, 0.   ],
+               [0.   , 3.   ]])
+        """
+        factors = 1 / np.sqrt(self.radius**2 + _squared_norms(X) / _LONGEST_ROW**2)
+        if not scipy.sparse.issparse(X):
+            return X * factors.astype(X.dtype)[:, np.newaxis]
+        values = X.data * np.repeat(factors, np.diff(X.indptr)).astype(X.dtype)
+        return scipy.sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
+
+
+def _squared_norms(X: Any) -> NDArray[np.float64]:
+    if scipy.sparse.issparse(X):
+        return np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
+    squares: NDArray[np.float64] = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return squares
+
+
 class Encoder(Stored, ABC):
     """Converts the data of a block to rows of float32 numbers."""
 
     missing: str
+    rows: RowScaling | None
 
     @property
     @abstractmethod
@@ -73,10 +124,25 @@ class Encoder(Stored, ABC):
     def input_names(self) -> list[str]:
         """The names of the encoded columns."""
 
+    @abstractmethod
+    def groups(self) -> NDArray[np.intp]:
+        """The group of each encoded column, numbered from 0 in order; no group is empty.
+
+        The columns of a group belong together and can share a length scale: those of one category
+        are a group. A number is a group, and so is the mark of its missing values.
+        """
+
+    @abstractmethod
+    def group_names(self) -> list[str]:
+        """The name of each group."""
+
 
 @dataclass(frozen=True)
 class ColumnEncoder(Encoder):
     """Encodes record batches: numbers are standardized, categories become columns of 0 and 1.
+
+    Skewed and heavy-tailed numbers may have a monotone transform. Categories that have an order
+    may be numbers.
 
     Parameters
     ----------
@@ -84,10 +150,13 @@ class ColumnEncoder(Encoder):
         The encoding of each column, in order.
     missing : {"error", "impute"}
         What to do about missing values.
+    rows : RowScaling, optional
+        Applied to the encoded rows.
     """
 
     columns: Annotated[Sequence[ColumnEncoding], ListOf(COLUMN_ENCODINGS)]
     missing: Annotated[str, Choice(*MISSING)]
+    rows: RowScaling | None = field(default=None, metadata=ADDED)
 
     @property
     def n_inputs(self) -> int:
@@ -98,12 +167,21 @@ class ColumnEncoder(Encoder):
         """Such as "age" and "sex = Female"."""
         return [name for each in self.columns for name in each.names()]
 
+    def groups(self) -> NDArray[np.intp]:
+        """One group for a number, one for the mark of its missing values, one for a category."""
+        sizes = [size for each in self.columns for _, size in each.groups()]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    def group_names(self) -> list[str]:
+        """Such as "age", "age is missing" and "sex"."""
+        return [name for each in self.columns for name, _ in each.groups()]
+
     def encode(self, data: Any, *, file: Any = "the table", first_row: int = 0) -> Any:
         """Encode the columns, which are found by their names."""
         values = [self._values(each, data, file, first_row) for each in self.columns]
         width = self.n_inputs
         if width > _MOST_DENSE_COLUMNS:
-            return self._encode_sparse(values, data.num_rows)
+            return scale_rows(self._encode_sparse(values, data.num_rows), self.rows)
         out = np.zeros((data.num_rows, width), np.float32)
         begin = 0
         for encoding, column in zip(self.columns, values, strict=True):
@@ -111,7 +189,7 @@ class ColumnEncoder(Encoder):
                 encoding.write(column, out[:, begin : begin + encoding.n_columns])
             begin += encoding.n_columns
         check_overflow(out, self.input_names, file, first_row)
-        return out
+        return scale_rows(out, self.rows)
 
     def _values(self, encoding: ColumnEncoding, data: Any, file: Any, first_row: int) -> Any:
         column = data.column(encoding.name)
@@ -145,12 +223,26 @@ class ColumnLearner:
     columns : sequence of (name, kind)
         The inputs; kinds are "numeric" and "category".
     missing : {"error", "impute"}
+    transform : {"auto", "none", "rank"}, default="auto"
+        Which numeric columns are transformed from ranks to normal scores. If it is not "none",
+        categories that have an order become one number.
+    ordered : collection of str, optional
+        Categories whose dictionaries are in the order of their levels.
     """
 
-    def __init__(self, columns: Sequence[tuple[str, str]], missing: str) -> None:
+    def __init__(
+        self,
+        columns: Sequence[tuple[str, str]],
+        missing: str,
+        transform: str = "auto",
+        ordered: Collection[str] = (),
+    ) -> None:
         self.missing = missing
+        self.transform = transform
         self._learners = [
-            NumericMoments(name) if kind == "numeric" else CategoryCounts(name)
+            NumericMoments(name)
+            if kind == "numeric"
+            else CategoryCounts(name, ordered=name in ordered)
             for name, kind in columns
         ]
 
@@ -165,20 +257,35 @@ class ColumnLearner:
             else:
                 learner.update(category_values(column))
 
-    def finish(self) -> tuple[ColumnEncoder, list[EncodedColumn], list[Message | str]]:
-        """Return the encoder, a summary of each column, and notes on doubtful ones."""
+    def finish(
+        self, sample: Any = None, target: NDArray[np.float64] | None = None
+    ) -> tuple[ColumnEncoder, list[EncodedColumn], list[Message | str]]:
+        """Return the encoder, a summary of each column, and notes on doubtful ones.
+
+        Transforms are chosen from `sample`, a record batch of some of the rows in any order, and
+        the numbers to predict for them, which are NaN where they must not be looked at.
+        """
         marks = self.missing == "impute"
         encodings: list[ColumnEncoding] = []
         summary = []
         for learner in self._learners:
             if isinstance(learner, NumericMoments):
-                numeric = learner.encoding(marks=marks)
+                numeric = learner.encoding(
+                    marks=marks,
+                    sample=None
+                    if sample is None
+                    else numeric_values(sample.column(learner.name), learner.name, 0, "the sample"),
+                    transform=self.transform,
+                    n_knots=most_knots(len(self._learners)),
+                    target=target,
+                )
                 encodings.append(numeric)
                 kind, detail = "numeric", learner.detail(numeric)
             else:
-                category = learner.encoding(marks=marks)
+                category = learner.encoding(marks=marks, ordinal=self.transform != "none")
                 encodings.append(category)
-                kind, detail = "category", learner.detail(category)
+                is_ordinal = isinstance(category, OrdinalEncoding)
+                kind, detail = "ordinal" if is_ordinal else "category", learner.detail(category)
             n_columns = encodings[-1].n_columns
             summary.append(EncodedColumn(learner.name, kind, n_columns, learner.missing, detail))
         encoder = ColumnEncoder(encodings, self.missing)
@@ -197,6 +304,11 @@ class ColumnLearner:
             shown = ", ".join(map(repr, constant[:5])) + (", ..." if len(constant) > 5 else "")
             notes.append(f"{len(constant)} constant columns are left out: {shown}.")
         return notes
+
+
+def scale_rows(X: Any, scaling: RowScaling | None) -> Any:
+    """Return the scaled rows, or X itself without a scaling."""
+    return X if scaling is None else scaling.apply(X)
 
 
 def check_present(column: Any, name: str, file: Any, first_row: int, remedy: Remedy) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,12 +15,16 @@ from kernelmill.encoding.encoder import (
     ColumnEncoder,
     EncodedColumn,
     Encoder,
+    RowScaling,
     check_overflow,
+    scale_rows,
 )
+from kernelmill.encoding.monotone import MonotoneTransform, choose_transform, most_knots
 from kernelmill.errors import Message, Remedy
+from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
-from kernelmill.storage.fields import Tagged
-from kernelmill.storage.kinds import Array, Choice
+from kernelmill.storage.fields import ADDED, Nested, Tagged
+from kernelmill.storage.kinds import Array, Choice, IfGiven, ListOf, Null
 
 __all__ = ["ENCODERS", "MatrixEncoder", "MatrixLearner"]
 
@@ -28,7 +33,7 @@ _IMPUTE = Remedy("replace NaN by the mean of the column", missing="impute")
 
 @dataclass(frozen=True, eq=False)
 class MatrixEncoder(Encoder):
-    """(x - mean) / scale of each column; sparse rows are only divided.
+    """(x - mean) / scale of each column, or its transform; sparse rows are only divided.
 
     Parameters
     ----------
@@ -36,11 +41,24 @@ class MatrixEncoder(Encoder):
         `mean` is zero for sparse rows and images.
     missing : {"error", "impute"}
         NaN is an error, or is replaced by the mean.
+    rows : RowScaling, optional
+        Applied to the encoded rows.
+    transforms : sequence of MonotoneTransform or None, optional
+        One for each column; None for those that are standardized only.
     """
 
     mean: Annotated[NDArray[np.float64], Array(("float64",), ("n_features",))]
     scale: Annotated[NDArray[np.float64], Array(("float64",), ("n_features",), above=0)]
     missing: Annotated[str, Choice(*MISSING)]
+    rows: RowScaling | None = field(default=None, metadata=ADDED)
+    transforms: Annotated[
+        Sequence[MonotoneTransform | None] | None,
+        IfGiven(ListOf(Null() | Nested(MonotoneTransform))),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.transforms is not None and len(self.transforms) != len(self.mean):
+            raise ValueError(f"there must be {len(self.mean)} transforms, one for each column")
 
     @property
     def n_inputs(self) -> int:
@@ -50,6 +68,14 @@ class MatrixEncoder(Encoder):
     def input_names(self) -> list[str]:
         """The positions of the columns, from 0."""
         return [str(number) for number in range(self.n_inputs)]
+
+    def groups(self) -> NDArray[np.intp]:
+        """Each column is a group."""
+        return np.arange(self.n_inputs)
+
+    def group_names(self) -> list[str]:
+        """Those of the columns."""
+        return self.input_names()
 
     def encode(self, data: Any, *, file: Any = "the table", first_row: int = 0) -> Any:
         """Scale the rows."""
@@ -70,19 +96,23 @@ class MatrixEncoder(Encoder):
         self._check(rows, file, first_row)
         rows -= self.mean
         rows /= self.scale
+        for place, transform in enumerate(self.transforms or ()):
+            if transform is not None:
+                rows[:, place] = transform.apply(data[:, place].astype(np.float64))
         with np.errstate(over="ignore"):
             encoded = rows.astype(np.float32)
         if self.missing == "impute":
             encoded[np.isnan(encoded)] = 0.0
         check_overflow(encoded, self.input_names, file, first_row)
-        return encoded
+        return scale_rows(encoded, self.rows)
 
     def _encode_sparse(self, data: Any, file: Any, first_row: int) -> Any:
         self._check(data.data, file, first_row)
         values = (data.data / self.scale[data.indices]).astype(np.float32)
         # A file may lack the columns after the last one with an entry.
         shape = (data.shape[0], self.n_inputs)
-        return scipy.sparse.csr_array((values, data.indices, data.indptr), shape=shape)
+        encoded = scipy.sparse.csr_array((values, data.indices, data.indptr), shape=shape)
+        return scale_rows(encoded, self.rows)
 
     def _check(self, values: NDArray[Any], file: Any, first_row: int) -> None:
         wrong = np.isinf(values) if self.missing == "impute" else ~np.isfinite(values)
@@ -105,10 +135,17 @@ class MatrixLearner:
 
     Dense columns are standardized. Sparse columns are divided by their largest absolute value, so
     that zeros stay zero. Unsigned bytes, as in images, are divided by 255.
+
+    Parameters
+    ----------
+    missing : {"error", "impute"}
+    transform : {"auto", "none", "rank"}, default="auto"
+        Which columns of dense numbers are transformed from ranks to normal scores.
     """
 
-    def __init__(self, missing: str) -> None:
+    def __init__(self, missing: str, transform: str = "auto") -> None:
         self.missing = missing
+        self.transform = transform
         self.n_missing = 0
         self._count: NDArray[np.float64] | None = None
         self._kind = ""
@@ -126,6 +163,8 @@ class MatrixLearner:
             self._mean = np.zeros(data.shape[1])
             self._squares, self._count = np.zeros(data.shape[1]), np.zeros(data.shape[1])
             self._largest = np.zeros(data.shape[1])
+            self._least = np.full(data.shape[1], np.inf)
+            self._most = np.full(data.shape[1], -np.inf)
         if self._kind == "sparse":
             self._update_sparse(data)
         elif self._kind == "dense":
@@ -149,6 +188,9 @@ class MatrixLearner:
         self.n_missing += int(absent.sum())
         assert self._count is not None
         n = (~absent).sum(axis=0)
+        if len(rows):
+            self._least = np.fmin(self._least, np.fmin.reduce(rows))
+            self._most = np.fmax(self._most, np.fmax.reduce(rows))
         rows[absent] = 0.0
         mean = rows.sum(axis=0) / np.maximum(n, 1)
         deviations = np.where(absent, 0.0, rows - mean)
@@ -158,9 +200,16 @@ class MatrixLearner:
         self._mean += shift * n / total
         self._count += n
 
-    def finish(self) -> tuple[MatrixEncoder, list[EncodedColumn], list[Message | str]]:
-        """Return the encoder, one summary of all columns, and no notes."""
+    def finish(
+        self, sample: Any = None, target: NDArray[np.float64] | None = None
+    ) -> tuple[MatrixEncoder, list[EncodedColumn], list[Message | str]]:
+        """Return the encoder, one summary of all columns, and no notes.
+
+        Transforms are chosen from `sample`, some of the rows in any order, and the numbers to
+        predict for them, which are NaN where they must not be looked at.
+        """
         assert self._count is not None
+        transforms = None
         if self._kind == "sparse":
             scale = np.where(self._largest > 0, self._largest, 1.0)
             mean, detail = np.zeros(len(scale)), "sparse; divided by the largest absolute value"
@@ -171,7 +220,34 @@ class MatrixLearner:
             mean, scale = self._mean, np.sqrt(self._squares / np.maximum(self._count, 1))
             scale = np.where(scale > 1e-12 * np.abs(mean), scale, 1.0)
             detail = "standardized"
-        encoder = MatrixEncoder(mean, scale, self.missing)
+            if sample is not None:
+                transforms = self._choose_transforms(sample, target)
+            if transforms is not None:
+                chosen = [each for each in transforms if each is not None]
+                clipped = sum(each.is_linear for each in chosen)
+                detail += f"; {plain.count(len(chosen) - clipped, 'column')} from ranks to normal"
+                detail += f", {clipped} clipped" if clipped else ""
+        encoder = MatrixEncoder(mean, scale, self.missing, transforms=transforms)
         name = f"{encoder.n_inputs} columns"
         summary = EncodedColumn(name, "matrix", encoder.n_inputs, self.n_missing, detail)
         return encoder, [summary], []
+
+    def _choose_transforms(
+        self, sample: Any, target: NDArray[np.float64] | None
+    ) -> list[MonotoneTransform | None] | None:
+        """The transform of each column; None if there are none."""
+        transforms: list[MonotoneTransform | None] = []
+        for place, (least, most) in enumerate(zip(self._least, self._most, strict=True)):
+            values = sample[:, place].astype(np.float64)
+            present = ~np.isnan(values)
+            transforms.append(
+                choose_transform(
+                    values[present],
+                    self.transform,
+                    least=float(least),
+                    most=float(most),
+                    n_knots=most_knots(len(self._least)),
+                    target=None if target is None else target[present],
+                )
+            )
+        return transforms if any(each is not None for each in transforms) else None

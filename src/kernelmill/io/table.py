@@ -264,6 +264,9 @@ class Table:
         The files, in the order of their rows.
     columns : tuple of Column or None
         Names and kinds; None for a matrix.
+    ordered : frozenset of str
+        Categories that have an order in the file: in the first pass, the dictionaries of blocks
+        are in this order.
     n_features : int or None
         The number of columns of a matrix; None for tables with columns.
     carries_labels : bool
@@ -298,6 +301,7 @@ class Table:
         first = self._files[0]
         self.files = tuple(file.path for file in files)
         self.columns: tuple[Column, ...] | None = first.columns
+        self.ordered = frozenset.intersection(*(file.ordered for file in files))
         self._positions = (
             None
             if first.columns is None

@@ -75,7 +75,7 @@ class TableFile(ABC):
 
     Attributes
     ----------
-    path, columns, n_features, carries_labels, notes, n_bytes
+    path, columns, ordered, n_features, carries_labels, notes, n_bytes
         See `Table`.
     zero_based : bool or None
         Of formats with indices: whether they count from 0.
@@ -87,6 +87,7 @@ class TableFile(ABC):
     widens: ClassVar[bool] = False
 
     columns: tuple[Column, ...] | None = None
+    ordered: frozenset[str] = frozenset()
     n_features: int | None = None
     carries_labels: bool = False
     zero_based: bool | None = None

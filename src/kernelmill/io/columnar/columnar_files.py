@@ -67,6 +67,11 @@ class ColumnarFile(TableFile):
             order = {column.name: place for place, column in enumerate(first.columns)}
             columns = tuple(sorted(columns, key=lambda each: order.get(each.name, len(order))))
         self.columns = columns
+        self.ordered = frozenset(
+            name
+            for name, type_ in self._types.items()
+            if pa.types.is_dictionary(type_) and type_.ordered and kinds[name] == "category"
+        ).difference(given)
         row = sum(8 if column.kind == "numeric" else 16 for column in columns)
         self._block_rows = max(1, self.options.block_bytes // row)
 
