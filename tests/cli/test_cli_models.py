@@ -3,6 +3,7 @@
 import errno
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,6 +57,18 @@ def test_options_reach_the_fit(run, rings, tmp_path):
     assert load(out).learner.feature_map_.degree == 3
 
 
+def test_the_solver_and_its_options_reach_the_fit(run, rings, tmp_path):
+    out = tmp_path / "m.kmill"
+    code, printed, _ = run(
+        *("fit", rings, "-t", "place", "-o", out, "--no-tune", "--solver", "plain_sgd", *SMALL),
+        *("--batch-size", "7", "--learning-rate", "0.25", "--epochs", "2"),
+    )
+    assert code == 0
+    assert "plain_sgd" in printed
+    learner = load(out).learner
+    assert (learner.solver_, learner.batch_size, learner.learning_rate) == ("plain_sgd", 7, 0.25)
+
+
 def test_float16_halves_the_weights(run, rings, tmp_path):
     for weights in ("float32", "float16"):
         common = ["-t", "place", "-o", tmp_path / weights, "--no-tune", "--epochs", "4"]
@@ -106,6 +119,10 @@ def test_near_columns_are_suggested(run, rings):
         (["fit", "{csv}", "-t", "place", "-o", "{csv}"], "overwritten"),
         (["fit", "{csv}", "-t", "place", "--alpha", "-1"], "--alpha must be"),
         (["fit", "{csv}", "-t", "place", "--kernel", "gausian"], "gaussian"),
+        (["fit", "{csv}", "-t", "place", "--learning-rate", "1"], "--solver plain_sgd"),
+        (["fit", "{csv}", "-t", "radius", "--batch-size", "9"], "without --batch-size"),
+        (["fit", "{csv}", "-t", "place", "--kernel", "matern:mu=1"], "--kernel must be matern:nu="),
+        (["fit", "{csv}", "-t", "place", "--kernel", "laplacian"], "--map random_fourier"),
         (["fit", "{csv}", "-t", "place", "--map-option", "degree=3"], "degree"),
     ],
 )
@@ -303,11 +320,54 @@ def test_inspect(run, fitted):
     for words in ("classification", "place", "2: in, out", "fastfood, ", "128 features", "colour"):
         assert words in out
     assert "Held out: " in out
+    assert "SORF (Walsh-Hadamard)" in out
     code, out, _ = run("inspect", fitted / "rings.kmill", "--json")
     record = json.loads(out)
+    assert record["summary"]["construction"] == "SORF (Walsh-Hadamard)"
+    assert record["summary"]["solver"] == "sgd"
     assert record["bytes"] == (fitted / "rings.kmill").stat().st_size
     assert record["format_version"] == 1
     assert revived(FitSummary, record["summary"]).classes == ["in", "out"]
+
+
+def test_inspect_shows_which_columns_matter(run, fitted):
+    path = fitted / "radius.kmill"
+    columns = load(path).column_relevance_
+    assert {each.name for each in columns[:2]} == {"a", "b"}  # colour has no effect of its own
+    out = run("inspect", path)[1]
+    assert out.index("Relevance of columns") < out.index("range of searches")
+    assert widest(out[out.index("Relevance of columns") :]) <= 80
+    shown = json.loads(run("inspect", path, "--json")[1])["summary"]
+    assert [each["name"] for each in shown["column_relevance"]] == [each.name for each in columns]
+    assert revived(FitSummary, shown).column_relevance == columns
+    assert shown["partial_dependence"][0]["outputs"] == ["radius"]
+
+
+@pytest.mark.parametrize(
+    ("options", "construction"),
+    [
+        (["--map-option", "structure=hadamard"], "Fastfood (Walsh-Hadamard)"),
+        (["--map-option", "structure=dct"], "Fastfood with DCT"),
+        (["--map", "random_fourier"], "dense matrix"),
+    ],
+)
+def test_the_construction_is_named(run, rings, tmp_path, options, construction):
+    model, page = tmp_path / "m.kmill", tmp_path / "r.html"
+    arguments = ["fit", rings, "-t", "place", "-o", model, "--no-tune", "--report", page, *SMALL]
+    code, out, _ = run(*arguments, *options)
+    assert code == 0
+    assert construction in out
+    assert construction in page.read_text()
+    assert load(model).summary.construction == construction
+    assert construction in run("inspect", model)[1]
+
+
+def test_inspect_names_the_construction_of_older_files(run):
+    path = Path(__file__).parents[1] / "storage" / "golden" / "table-1.kmill"
+    assert load(path).summary.construction == ""
+    shown = json.loads(run("inspect", path, "--json")[1])["summary"]
+    assert shown["construction"] in run("inspect", path)[1]
+    assert shown["construction"].startswith(("SORF", "Fastfood"))
 
 
 def test_models_saved_in_python_are_told_apart(run, rings, tmp_path):
@@ -319,6 +379,7 @@ def test_models_saved_in_python_are_told_apart(run, rings, tmp_path):
     code, out, _ = run("inspect", path)
     assert code == 0
     assert "KernelRegressor" in out
+    assert "Fastfood (Walsh-Hadamard)" in out
     assert json.loads(run("inspect", path, "--json")[1])["summary"] is None
     code, _, err = run("predict", path, rings, "-o", tmp_path / "p.csv")
     assert code == 1

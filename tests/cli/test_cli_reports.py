@@ -19,7 +19,10 @@ def test_compare(run, rings, tmp_path):
     assert code == 0, err
     record = json.loads(out)
     comparison = revived(Comparison, record["comparison"])
-    assert {model.family for model in comparison.models} == {"linear", "features", "exact"}
+    families = {model.family for model in comparison.models}
+    assert families == {"linear", "features", "nystroem", "trees", "exact"}
+    assert comparison.settings["n_components"] in (16, 64)
+    assert f"--n-components {comparison.settings['n_components']}" in page.read_text()
     sizes = {model.n_components for model in comparison.models if model.name == "fastfood"}
     assert sizes == {16, 64}
     assert max(model.n_train for model in comparison.models if model.family == "exact") <= 100
@@ -32,7 +35,7 @@ def test_compare_shows_a_table(run, rings):
     code, out, _ = run("compare", rings, "-t", "radius", "--drop", "place", *SIZES)
     assert code == 0
     assert widest(out) <= 80
-    for name in ("linear", "fastfood", "exact kernel", "rmse"):
+    for name in ("linear", "fastfood", "nystroem", "boosted trees", "exact kernel", "rmse"):
         assert name in out
     assert "*" in out
 

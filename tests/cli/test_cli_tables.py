@@ -10,11 +10,13 @@ from kernelmill.cli.render.results import (
     render_columns,
     render_comparison,
     render_evaluation,
+    render_relevance,
     render_summary,
 )
 from kernelmill.formatting import plain
 from kernelmill.workflows.records import (
     Calibration,
+    ColumnRelevance,
     ComparedModel,
     Comparison,
     Coverage,
@@ -188,6 +190,31 @@ def test_summaries_leave_out_what_is_not_there(printed):
     text = printed(*render_summary(bare))
     for word in ("Held out", "classes", "length scale", "peak", "None"):
         assert word not in text
+
+
+def test_relevance_is_a_short_table(printed):
+    columns = [
+        ColumnRelevance(f"column {k}" + " with a long name" * 8 * (k == 1), 0.9**k, 0.8**k, 0.95**k)
+        for k in range(200)
+    ]
+    text = printed(*render_relevance(summary(column_relevance=columns)))
+    assert fits(text)
+    assert "Relevance of columns: the first 10" in text
+    assert ["column", "2", "0.81", "0.64", "to", "0.9"] in [x.split() for x in text.splitlines()]
+    assert "190 other columns: at most 0.35" in text
+    assert len(text.splitlines()) < 22
+    three = columns[2:5]
+    text = printed(*render_summary(summary(column_relevance=three)))
+    assert "Most relevant: column 2 (0.81), column 3 (0.73), column 4 (0.66)" in text
+    assert "length scale 3.22 (mean over columns)" in " ".join(text.split())
+    given = [ColumnRelevance("a", 1.0)]
+    assert "None" not in printed(*render_relevance(summary(column_relevance=given)))
+
+
+def test_one_length_scale_for_all_columns(printed):
+    assert "one length scale for all columns" in printed(*render_relevance(summary()))
+    assert "Most relevant" not in printed(*render_summary(summary()))
+    assert list(render_relevance(summary(length_scale=None))) == []
 
 
 def test_tables_of_many_columns_end(printed):

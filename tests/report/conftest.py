@@ -18,6 +18,7 @@ import pytest
 from kernelmill.report import render
 from kernelmill.workflows.records import (
     Calibration,
+    ColumnRelevance,
     ComparedModel,
     Comparison,
     Coverage,
@@ -26,6 +27,7 @@ from kernelmill.workflows.records import (
     InputColumn,
     KernelCheck,
     LearningPoint,
+    PartialDependence,
     TuningPoint,
 )
 
@@ -88,6 +90,47 @@ def regression(*, coverage=True):
     )
 
 
+def relevance_of(names):
+    """Falls from 1 by halves, with intervals around it."""
+    return [
+        ColumnRelevance(name, 0.5**k, 0.4 * 0.5**k, min(1.0, 1.3 * 0.5**k))
+        for k, name in enumerate(names)
+    ]
+
+
+def dependence_of(names, classes):
+    """Numbers in the first and the last of three columns, categories between them."""
+    many = classes is not None and len(classes) > 2
+    outputs = ["quality"] if classes is None else classes[:5] if many else classes[1:]
+    quantity = "prediction" if classes is None else "probability"
+    found = []
+    for name, kind in zip(names, ("numeric", "category", "numeric"), strict=True):
+        values = [round(1.7**k, 3) for k in range(20)]
+        if kind == "category":
+            values = ["Private", "State-gov", MALICIOUS, LONG, *(f"group {k}" for k in range(9))]
+        means = [
+            [0.2 + 0.15 * math.sin(k / 4 + place) for k in range(len(values))]
+            for place in range(len(outputs))
+        ]
+        found.append(PartialDependence(name, kind, values, quantity, outputs, means, 488))
+    return found
+
+
+def wide(fit, n_columns=200):
+    """A table with many columns, of which some have long names."""
+    names = [f"column number {k} " + LONG * (k % 7 == 3) for k in range(n_columns)]
+    return replace(
+        fit,
+        columns=[InputColumn(name, "numeric", 1, 0, "mean 0, deviation 1") for name in names],
+        n_inputs=n_columns,
+        column_relevance=[
+            ColumnRelevance(name, 0.97**k, 0.9 * 0.97**k, min(1, 1.2 * 0.97**k))
+            for k, name in enumerate(names)
+        ],
+        partial_dependence=2 * fit.partial_dependence,
+    )
+
+
 def fit_summary(held_out, *, target="income", names=("age", "workclass", "hours-per-week")):
     is_classes = held_out is not None and held_out.task == "classification"
     columns = [
@@ -138,6 +181,8 @@ def fit_summary(held_out, *, target="income", names=("age", "workclass", "hours-
         notes=["No header: columns are numbered.", "1,836 missing values were imputed."],
         version="0.1.0",
         created="2026-11-16T08:25:00+00:00",
+        column_relevance=relevance_of(names),
+        partial_dependence=dependence_of(names, held_out.classes if is_classes else None),
     )
 
 
@@ -150,6 +195,11 @@ def comparison_of(error_name="error"):
             )
             for n in (256, 1024, 4096)
         ]
+    models += [
+        ComparedModel("nystroem", "nystroem", 1024, 4000, 0.09, 3.1, 0.4, 60 * 2**20),
+        ComparedModel("boosted trees", "trees", None, 4000, 0.08, 1.2, 0.02, 9 * 2**20),
+        ComparedModel("random forest", "trees", None, 3000, 0.11, 0.9, 0.1, 30 * 2**20),
+    ]
     models.append(
         ComparedModel(
             "exact kernel", "exact", None, 2000, 0.067, 14.2, 2.1, 130 * 2**20, "SVC, C = 10"
@@ -165,7 +215,7 @@ def bare(fit):
     return replace(
         fit, tuning=[], learning_curve=[], kernel_check=None, held_out=None, seconds={}, notes=[],
         columns=[], peak_memory=None, length_scale=None, classes=None, version="", created="",
-        n_held_out=0,
+        n_held_out=0, column_relevance=[], partial_dependence=[],
     )  # fmt: skip
 
 
@@ -192,6 +242,8 @@ def make_samples():
         "forty_classes": {"fit": fit_summary(forty)},
         "hundred_classes": {"evaluation": hundred},
         "regression": {"fit": fit_summary(regression(), target="quality")},
+        "wide": {"fit": wide(fit_summary(regression(), target="quality"))},
+        "one_scale": {"fit": replace(fit_summary(two), column_relevance=[], partial_dependence=[])},
         "no_coverage": {"evaluation": regression(coverage=False)},
         "comparison": {"comparison": compared},
         "comparison_rmse": {"comparison": comparison_of("rmse")},

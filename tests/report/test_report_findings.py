@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kernelmill.report.findings import (
+    columns_finding,
     comparison_finding,
     comparison_tiles,
     evaluation_finding,
@@ -65,11 +66,12 @@ def test_regression_is_compared_with_the_mean(metrics):
 def test_comparison(samples):
     assert plain(comparison_finding(samples["comparison"]["comparison"])) == (
         "The error on 800 rows is 7.0 % for fastfood with 4,096 features, 15.2 % for the linear "
-        "model and 6.7 % for the exact kernel (fitted to 2,000 of 4,000 rows)."
+        "model, 8.0 % for the boosted trees and 6.7 % for the exact kernel (fitted to 2,000 of "
+        "4,000 rows)."
     )
     finding = comparison_finding(samples["comparison_rmse"]["comparison"])
     assert "root mean squared error" in finding
-    assert "0.152 for the linear model and" in finding
+    assert "0.152 for the linear model, 0.08 for the boosted trees and" in finding
     finding = comparison_finding(samples["unknown"]["comparison"])
     assert finding == "No model of the comparison has a known error."
     assert comparison_tiles(samples["unknown"]["comparison"]) == []
@@ -85,6 +87,19 @@ def test_fit(samples):
     names = [tile.name for tile in fit_tiles(fit)]
     assert names == ["Training set", "Features", "Training time", "Training memory"]
     assert len(fit_tiles(samples["bare"]["fit"])) == 2
+
+
+def test_most_relevant_columns(samples):
+    fit = samples["two_classes"]["fit"]
+    assert columns_finding(fit) == (
+        "‘age’, ‘workclass’ and ‘hours-per-week’ count most in the distances of the kernel."  # noqa: RUF001
+    )
+    numbered = replace(fit.column_relevance[0], name="7")
+    assert columns_finding(replace(fit, column_relevance=[numbered])) == (
+        "Column 7 counts most in the distances of the kernel."
+    )
+    assert "of 200 columns" in columns_finding(samples["wide"]["fit"])
+    assert columns_finding(samples["one_scale"]["fit"]) == ""
 
 
 def test_lines_ask_for_what_the_model_can_give(samples):
@@ -118,16 +133,18 @@ def test_lines_carry_the_settings_of_the_comparison(samples):
         "delimiter": "\t",
         "header": False,
         "skip_rows": 2,
+        "feature_map": "random_fourier",
+        "n_components": 4096,
     }
     comparison = replace(samples["comparison"]["comparison"], settings=settings)
     shell, python = fitting_lines(comparison, "m.kmill")
     assert (
         "--target digit --task regression --drop z --drop 'my col' --delimiter tab --no-header "
-        "--skip-rows 2 --out m.kmill"
+        "--skip-rows 2 --map random_fourier --n-components 4096 --out m.kmill"
     ) in shell
     assert (
         "target='digit', task='regression', drop=['z', 'my col'], delimiter='\\t', header=False, "
-        "skip_rows=2)"
+        "skip_rows=2, feature_map='random_fourier', n_components=4096)"
     ) in python
     compile(python, "report", "exec")
     from kernelmill.cli.program.group import program
@@ -136,6 +153,7 @@ def test_lines_carry_the_settings_of_the_comparison(samples):
     taken = program.get_command(None, name).make_context(name, arguments).params
     assert (taken["task"], taken["drop"]) == ("regression", ("z", "my col"))
     assert (taken["header"], taken["skip_rows"]) == (False, 2)
+    assert (taken["feature_map"], taken["n_components"]) == ("random_fourier", 4096)
 
 
 def test_one_row_is_singular(samples):

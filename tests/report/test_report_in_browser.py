@@ -7,7 +7,7 @@ import pytest
 from kernelmill.report import render
 from kernelmill.report.drawing import COLOURS
 
-PAGES = ("malicious", "ten_classes", "regression", "forty_classes")
+PAGES = ("malicious", "ten_classes", "regression", "forty_classes", "wide")
 
 # Content may be wider than its scrolling box: the box is checked, not its content.
 STICKING_OUT = """

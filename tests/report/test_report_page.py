@@ -86,11 +86,11 @@ PLOTS = {
     "two_classes": [
         "evaluation-confusion", "evaluation-calibration", "held-out-confusion",
         "held-out-calibration", "fit-learning", "fit-tuning-1", "fit-tuning-2", "fit-kernel",
-        "fit-time",
+        "fit-time", "columns-relevance", "columns-dependence",
     ],
     "regression": [
         "held-out-predicted", "held-out-residuals", "held-out-coverage", "fit-learning",
-        "fit-tuning-1", "fit-kernel", "fit-time",
+        "fit-tuning-1", "fit-kernel", "fit-time", "columns-relevance", "columns-dependence",
     ],
     "no_coverage": ["evaluation-predicted", "evaluation-residuals"],
     "comparison": [
@@ -210,6 +210,21 @@ def test_the_stage_of_tuning_that_decides_rings_the_chosen_setting(samples):
         if "on validation rows" in figure
     )
     assert "stages" not in only
+
+
+def test_columns_that_are_not_drawn_are_summed_up(rendered):
+    text = html.unescape(rendered("wide"))
+    assert "The other 180 columns reach at most 0.54." in text
+    assert text.count("column number 199 ") == 2  # in the tables of relevance and of inputs
+    assert "led by ‘column number 0 ’ (1)" in text  # noqa: RUF001
+    assert "The other" not in rendered("two_classes")
+
+
+def test_one_length_scale_is_reported(rendered):
+    note = "One length scale for all columns"
+    assert note in rendered("one_scale")
+    assert "Relevance of columns" not in rendered("one_scale")
+    assert note not in rendered("two_classes") + rendered("bare")
 
 
 def captions(text):

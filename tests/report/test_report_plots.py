@@ -13,10 +13,12 @@ from kernelmill.report.drawing import COLOURS, SERIES, label_ends, log_ticks, ne
 from kernelmill.report.evaluation_plots import MAX_OPACITY, most_confused
 from kernelmill.workflows.records import (
     Calibration,
+    ColumnRelevance,
     Coverage,
     Evaluation,
     KernelCheck,
     LearningPoint,
+    PartialDependence,
     TuningPoint,
 )
 
@@ -46,9 +48,13 @@ def test_error_by_features(samples):
     drawn = lines_of(axes)
     assert [line[0] for line in drawn[:3]] == [[256.0, 1024.0, 4096.0]] * 3
     assert drawn[0][1] == [m.error for m in comparison.models if m.name == "fastfood"]
-    assert [line[1] for line in drawn[3:]] == [[0.152, 0.152], [0.067, 0.067]]
+    assert drawn[3] == [[1024.0], [0.09]]  # Nyström
+    others = [m for m in comparison.models if m.n_components is None]
+    assert [line[1] for line in drawn[4:]] == [[m.error, m.error] for m in others]
     names = {text.get_text() for text in axes.texts}
-    assert names == {"linear", "fastfood", "random_fourier", "taylor_sketch", "exact kernel"}
+    assert names == {m.name for m in comparison.models}
+    colours = [line.get_color() for line in axes.lines]
+    assert len(set(colours)) == len(names)
 
 
 def test_one_size_of_features_can_be_drawn(samples):
@@ -88,6 +94,39 @@ def test_time_is_one_bar_of_all_stages(samples):
     assert bars == [(0, 0.9), (0.9, 11.2), (12.1, 6.4), (18.5, 0.5)]
 
 
+def test_relevance_has_a_bar_and_an_interval_for_each_column():
+    columns = [ColumnRelevance("b", 0.25, 0.1, 0.5), ColumnRelevance("a", 1.0, 0.75, 1.0)]
+    (axes,) = report.relevance_plot(
+        [*columns, ColumnRelevance("c", 0.0), ColumnRelevance("d", NAN)]
+    ).axes
+    assert [patch.get_width() for patch in axes.patches] == [1.0, 0.25, 0.0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b", "c"]
+    assert lines_of(axes) == [[[0.75, 1.0], [0.0, 0.0]], [[0.1, 0.5], [1.0, 1.0]]]
+
+
+def test_relevance_of_many_columns_shows_the_first_twenty(samples):
+    columns = samples["wide"]["fit"].column_relevance
+    (axes,) = report.relevance_plot(columns[::-1]).axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(names) == len(axes.patches) == 20
+    assert max(map(len, names)) <= 22
+    assert len(set(names)) == 20
+
+
+def test_partial_dependence_has_one_scale(samples):
+    dependences = samples["ten_classes"]["fit"].partial_dependence
+    numbers, categories, skewed, unused = report.partial_dependence_plot(dependences).axes
+    first = dependences[0]
+    assert lines_of(numbers) == [[first.values, curve] for curve in first.means]
+    assert len(lines_of(numbers)) == 5
+    assert lines_of(categories)[0] == [dependences[1].means[0][:8], [float(k) for k in range(8)]]
+    assert numbers.get_ylim() == categories.get_xlim() == skewed.get_ylim()
+    assert skewed.get_xscale() == "log"
+    assert not unused.get_visible()
+    plain = replace(first, values=[-1.0, 0.0, *first.values[2:]])
+    assert report.partial_dependence_plot([plain]).axes[0].get_xscale() == "linear"
+
+
 def test_memory_has_a_bar_for_each_that_is_known(samples):
     comparison = samples["comparison"]["comparison"]
     models = [replace(comparison.models[0], peak_memory=None), *comparison.models[1:]]
@@ -123,6 +162,11 @@ def test_nothing_to_draw_is_rejected(samples):
         (report.tuning_plot, []),
         (report.learning_curve_plot, [LearningPoint(5)]),
         (report.time_plot, samples["bare"]["fit"]),
+        (report.relevance_plot, [ColumnRelevance("a", NAN)]),
+        (
+            report.partial_dependence_plot,
+            [PartialDependence("a", "numeric", [1.0], "prediction", ["y"], [[NAN]], 9)],
+        ),
         (report.error_by_features_plot, lost),
         (report.error_by_time_plot, lost),
         (report.memory_plot, lost),

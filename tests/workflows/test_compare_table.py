@@ -4,10 +4,15 @@ import json
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import dump_svmlight_file
 
 from kernelmill import compare_table
+from kernelmill.encoding.columns import CategoryEncoding, NumericEncoding
+from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.io import TableError
-from kernelmill.workflows.records import Comparison
+from kernelmill.workflows.contenders import fit_in_time, make_trees, tree_columns
+from kernelmill.workflows.records import ComparedModel, Comparison
 
 from .conftest import write_rings
 
@@ -21,9 +26,16 @@ def test_classification(folder, rings_csv):
         ("fastfood", 128),
         ("random_fourier", 64),
         ("tensor_sketch", 64),
+        ("nystroem", 64),
+        ("boosted trees", None),
+        ("random forest", None),
         ("exact kernel", None),
     ]
     errors = [model.error for model in found.models]
+    assert max(errors[6:9]) < 0.08  # Nyström and trees
+    details = {model.name: model.detail for model in found.models}
+    assert details["boosted trees"].endswith("native categories")
+    assert details["random forest"].endswith("codes of categories")
     assert errors[3] < 0.05
     assert errors[0] > 0.2
     assert errors[-1] < 0.08
@@ -31,7 +43,9 @@ def test_classification(folder, rings_csv):
     assert found.models[0].n_train == found.n_train
     assert 0.2 < found.n_test / 1500 < 0.3
     assert all(m.fit_seconds > 0 and m.predict_seconds > 0 for m in found.models)
-    assert found.settings == {}
+    best = min(found.models[1:6], key=lambda m: (m.error, m.n_components))
+    assert found.settings["n_components"] == best.n_components
+    assert found.settings.get("feature_map", "fastfood") == best.name
     again = Comparison.from_record(json.loads(json.dumps(found.to_record(), allow_nan=False)))
     assert again == found
 
@@ -53,8 +67,71 @@ def test_all_models_can_learn(folder):
     rows = (f"{a},{b},{100 + 3 * a + 0.1 * b}" for a, b in x)
     path.write_text("a,b,y\n" + "\n".join(rows))
     found = compare_table(path, "y", task="regression", drop=(), n_components=[128])
-    assert all(model.error < 0.3 for model in found.models), found.models
-    assert found.settings == {"task": "regression"}
+    # Trees are piecewise constant.
+    limits = {"trees": 0.6}
+    assert all(m.error < limits.get(m.family, 0.3) for m in found.models), found.models
+    assert found.settings.items() >= {"task": "regression", "n_components": 128}.items()
+
+
+@pytest.mark.parametrize("target", ["y", "class"])
+def test_sparse_rows(folder, target):
+    """One-hot columns of many categories, and svmlight files."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    if target == "class":
+        X = rng.random((400, 30)) * (rng.random((400, 30)) < 0.2)
+        X[:, 0] = y
+        path = folder / "sparse.svm"
+        dump_svmlight_file(csr_array(X), y, str(path))
+        found = compare_table(path, n_components=[32])
+    else:
+        names = [f"c{k}" for k in range(8)]
+        codes = rng.integers(0, 200, (400, 8))
+        rows = (",".join(f"v{code}" for code in row) for row in codes)
+        lines = (f"{row},{t}" for row, t in zip(rows, y, strict=True))
+        path = folder / "wide.csv"
+        path.write_text(",".join([*names, "y"]) + "\n" + "\n".join(lines))
+        found = compare_table(path, "y", n_components=[32])
+    assert [m.family for m in found.models].count("trees") == 2
+    assert {m.n_train for m in found.models} == {found.n_train}
+
+
+def test_trees_get_codes_of_categories():
+    numeric = NumericEncoding("x", 0.0, 1.0)
+    encoder = ColumnEncoder([CategoryEncoding("c", ("a", "b")), numeric], "error")
+    X = np.array([[1, 0, 0.5], [0, 1, -1], [0, 0, 2]], np.float32)
+    for rows in (X, csr_array(X)):
+        columns = tree_columns(encoder, rows, rows[:1])
+        assert columns.training.tolist() == [[0, 0.5], [1, -1], [2, 2]]
+        assert columns.test.tolist() == [[0, 0.5]]
+        assert columns.is_category.tolist() == [True, False]
+
+
+def test_trees_get_fewer_rows_of_wide_tables():
+    for columns, classes, least in ((10, 2, 10**6), (784, 10, 40_000), (784, None, 25_000)):
+        trees = make_trees(classes, np.zeros(columns, bool), 0, None)
+        assert min(each.most_rows for each in trees) >= least
+    assert make_trees(10, np.zeros(10_000, bool), 0, None)[0].most_rows == 4000
+
+
+@pytest.mark.parametrize(("power", "scale"), [(2.0, 1e-6), (1.0, 1e-9), (3.0, 1e-3)])
+def test_as_many_rows_as_fit_into_the_time(power, scale):
+    times = {}
+
+    def measure(rows):
+        times[rows] = scale * rows**power
+        return ComparedModel("exact kernel", "exact", None, rows, 0.1, times[rows], 0.0, None)
+
+    found = fit_in_time(measure, 50_000, power, seconds=60.0)
+    assert found.n_train == max(times)
+    if scale == 1e-3:  # the least that is tried
+        assert list(times) == [2000]
+    else:
+        allowed = (60 / scale) ** (1 / power)
+        assert found.n_train == 50_000 or allowed / 2 <= found.n_train <= allowed
+        assert times[found.n_train] <= 60
+        assert sum(times.values()) <= 2 * 60
+    assert fit_in_time(measure, 300, power).n_train == 300
 
 
 def test_bad_requests(folder, rings_csv):

@@ -5,15 +5,21 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import dump_svmlight_file, load_digits
+from sklearn.exceptions import ConvergenceWarning
 
+import kernelmill
 from kernelmill import Fastfood, TensorSketch, fit_table
+from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
+from kernelmill.kernels import Polynomial
 from kernelmill.runtime.progress import SilentProgress
+from kernelmill.workflows.tuning import _extend_grid
 
 from .conftest import rings, write_rings, write_waves
 
@@ -114,6 +120,74 @@ def test_without_a_header_the_target_is_a_place(folder):
     assert any("No header" in note for note in model.summary.notes)
 
 
+@pytest.fixture(scope="module")
+def heavy_npy(tmp_path_factory):
+    """Columns with a few giant values: some rows are many times as long as others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 20))
+    X[:, 10:] = np.exp(2.5 * X[:, 10:])
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=1500)
+    path = tmp_path_factory.mktemp("heavy") / "heavy.npy"
+    np.save(path, np.c_[X, y])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("tensor_sketch", 0.6),
+        ("dot_product_fastfood", 0.4),
+        ("random_maclaurin", 0.4),
+        ("count_sketch", 0.1),  # linear
+    ],
+)
+def test_polynomial_kernels_survive_long_rows(folder, heavy_npy, name, least):
+    """Without scaled rows R² was between -0.3 and -1, and 0.2 for the linear kernel."""
+    model = fit_table(heavy_npy, 20, feature_map=name, n_components=512, holdout=0.3)
+    assert model.summary.held_out.metrics["r2"] > least
+    assert any("Rows are divided by" in note for note in model.summary.notes)
+    model.save(folder / "m.kmill", weights="float64")
+    again = kernelmill.load(folder / "m.kmill")
+    assert again.encoder.rows == model.encoder.rows
+    np.testing.assert_array_equal(again.predict(heavy_npy), model.predict(heavy_npy))
+    rows = model.encoder.encode(np.load(heavy_npy)[:, :20])
+    assert (np.linalg.norm(rows, axis=1) < 3).all()
+
+
+def test_rows_are_as_they_are_for_other_maps(heavy_npy):
+    """Those with a gamma, map objects, and kernels of distances."""
+    quick = {"n_components": 16, "tune": False}
+    for options in (
+        {"feature_map": "tensor_sketch", "map_options": {"gamma": "scale"}},
+        {"feature_map": TensorSketch(2, n_components=16)},
+        {},
+    ):
+        assert fit_table(heavy_npy, 20, **quick, **options).encoder.rows is None
+
+
+def test_polynomials_have_linear_terms_by_default(heavy_npy):
+    for name in ("tensor_sketch", "dot_product_fastfood", "random_maclaurin"):
+        model = fit_table(heavy_npy, 20, feature_map=name, n_components=16, tune=False)
+        assert model.learner.feature_map_.kernel_ == Polynomial(2, coef0=1.0)
+
+
+def test_a_search_continues_beyond_its_grid():
+    def errors_of(best):
+        def measure(ridge):
+            return abs(np.log10(ridge / best))
+
+        errors = {ridge: measure(ridge) for ridge in (1e-2, 1.0, 1e2)}
+        _extend_grid(errors, measure)
+        return errors
+
+    for best in (1e5, 1e-4):
+        errors = errors_of(best)
+        assert min(errors, key=errors.get) == pytest.approx(best)
+    assert set(errors_of(1.0)) == {1e-2, 1.0, 1e2}
+    assert max(errors_of(1e30)) == pytest.approx(1e10)  # both directions have an end
+    assert min(errors_of(1e-30)) == pytest.approx(1e-5)
+
+
 def test_matrices_with_labels(folder):
     X, y = load_digits(return_X_y=True)
     np.savez(folder / "digits.npz", X=X, y=y)
@@ -152,6 +226,13 @@ def test_maps_and_kernels(rings_csv):
     assert by_name.summary.held_out.metrics["error"] < 0.1  # a circle is of degree two
     matern = fit_table(rings_csv, "place", kernel="matern", **options)
     assert matern.summary.kernel == "Matern(nu=1.5)"
+    rough = fit_table(rings_csv, "place", kernel="matern:nu=0.5", **options)
+    assert rough.summary.kernel == "Matern(nu=0.5)"
+    # Its default structure takes this kernel with any number of columns.
+    ball = fit_table(rings_csv, "place", kernel="ball_convolution:t=2", **options)
+    assert ball.summary.kernel == "BallConvolution(t=2)"
+    by_option = {"kernel": "ball_convolution"}
+    assert fit_table(rings_csv, "place", map_options=by_option, **options).summary.held_out
     given = Fastfood(n_components=32, length_scale=1.0, random_state=5)
     model = fit_table(rings_csv, "place", feature_map=given, tune=False)
     assert model.summary.n_components == 32
@@ -223,8 +304,20 @@ def test_dates_and_identifiers_get_advice(folder):
         ({"alpha": "a"}, "alpha must be"),
         ({"epochs": 0}, "epochs must be"),
         ({"loss": "l2"}, "loss must be one of"),
+        ({"solver": "newton"}, "solver must be one of auto, sgd, .* for classification"),
+        ({"solver": "cg"}, "solver must be one of auto, sgd, .* got 'cg'"),
+        ({"solver": "exact"}, "solver is 'exact', which needs loss='squared'"),
+        ({"solver": "lbfgs", "loss": "hinge"}, "needs a smooth loss"),
+        ({"solver": "lbfgs", "batch_size": 8}, "batch_size is for gradient descent, got 8"),
+        ({"loss": "squared", "batch_size": 8}, "for the solver 'exact'"),
+        ({"loss": "squared", "epochs": 8}, "epochs is for gradient descent"),
+        ({"batch_size": 0}, "batch_size must be"),
+        ({"learning_rate": 0.1}, "learning_rate is for the solver 'plain_sgd'"),
+        ({"solver": "plain_sgd", "learning_rate": -1}, "learning_rate must be a positive"),
         ({"feature_map": "rff"}, "feature_map must be one of"),
         ({"feature_map": "tensor_sketch", "kernel": "rbf"}, "no parameter 'kernel'"),
+        ({"kernel": "laplacian"}, "got Laplacian; use .* .feature_map='random_fourier'"),
+        ({"kernel": "matern:mu=1"}, "kernel must be matern:nu=NUMBER"),
         ({"feature_map": "tensor_sketch", "length_scale": 1.0}, "no length scale"),
         ({"drop": ["a", "b", "color"]}, "no columns beside"),
         ({"random_state": -1}, "random_state must be"),
@@ -240,6 +333,54 @@ def test_dates_and_identifiers_get_advice(folder):
 def test_bad_settings_have_remedies(rings_csv, options, words):
     with pytest.raises((ValueError, TypeError), match=words):
         fit_table(rings_csv, **{"target": "place", **options})
+
+
+@pytest.mark.parametrize("option", [{"epochs": 3}, {"batch_size": 3}, {"learning_rate": 0.1}])
+def test_options_of_descent_are_not_for_regression(waves_csv, option):
+    (name,) = option
+    with pytest.raises(ArgumentError, match=f"{name} is for classification"):
+        fit_table(waves_csv, "y", **option)
+    with pytest.raises(ArgumentError, match="auto, exact, cg for regression, got 'sgd'"):
+        fit_table(waves_csv, "y", solver="sgd")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"solver": "sgd", "batch_size": 20},
+        {"solver": "lbfgs"},
+        {"solver": "lbfgs", "epochs": 30},
+        {"solver": "exact", "loss": "squared"},
+        {"solver": "plain_sgd", "learning_rate": 0.5, "batch_size": 5, "epochs": 20},
+    ],
+    ids=lambda options: "-".join(map(str, options.values())),
+)
+@pytest.mark.parametrize("memory", [0, 256 << 20])
+def test_solvers_of_classifiers(folder, rings_csv, options, memory):
+    """Also with a checkpoint, which the command line always asks for."""
+    common = {"n_components": 64, "length_scale": 1.0, "alpha": 1e-5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = fit_table(
+            rings_csv,
+            "place",
+            memory=memory,
+            checkpoint=folder / "checkpoint",
+            **common,
+            **options,
+        )
+    assert model.summary.solver == model.learner.solver_ == options["solver"]
+    assert {name: getattr(model.learner, name) for name in options} == options
+    assert model.summary.held_out.metrics["error"] < 0.1
+
+
+def test_solvers_of_regressors(waves_csv):
+    common = {"n_components": 64, "length_scale": 0.5, "alpha": 0.1}
+    exact, iterated = (fit_table(waves_csv, "y", solver=s, **common) for s in ("exact", "cg"))
+    assert (exact.summary.solver, iterated.summary.solver) == ("exact", "cg")
+    assert fit_table(waves_csv, "y", **common).summary.solver == "exact"
+    errors = [model.summary.held_out.metrics["rmse"] for model in (exact, iterated)]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-3)
 
 
 def test_no_rows_left_to_train_on(folder):

@@ -200,6 +200,22 @@ def test_models_are_restored_from_files(
         assert file.read_bytes() == before
 
 
+def test_a_length_scale_for_each_column(folder, rings_csv):
+    scales = np.array([1.0, np.inf, np.inf, 4.0])  # a, the colors, b
+    feature_map = kernelmill.Fastfood(n_components=128, length_scale=scales, random_state=0)
+    model = kernelmill.fit_table(rings_csv, "place", feature_map=feature_map)
+    assert model.summary.length_scale == 2.0  # the geometric mean
+    file = folder / "columns.kmill"
+    model.save(file, weights="float64")
+    loaded = kernelmill.load(file)
+    np.testing.assert_array_equal(loaded.learner.feature_map_.length_scale_, scales)
+    assert loaded.summary == model.summary
+    np.testing.assert_array_equal(loaded.predict(rings_csv), model.predict(rings_csv))
+    page = folder / "columns.html"
+    kernelmill.report.write_report(page, fit=loaded.summary)
+    assert "length scale" in page.read_text()
+
+
 def test_saving_takes_little_room(folder, classifier):
     file = folder / "small.kmill"
     classifier.save(file)

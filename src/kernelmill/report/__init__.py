@@ -12,10 +12,13 @@ kernel_check_plot
     Estimated against exact kernel values.
 learning_curve_plot, time_plot, tuning_plot
     The fit of a model.
+relevance_plot, partial_dependence_plot
+    The columns of its table.
 
 Plots are matplotlib figures without a window: `kernel_check_plot(...).savefig("plot.png")`.
 """
 
+from kernelmill.report.column_plots import partial_dependence_plot, relevance_plot
 from kernelmill.report.comparison_plots import (
     error_by_features_plot,
     error_by_time_plot,
@@ -41,7 +44,9 @@ __all__ = [
     "kernel_check_plot",
     "learning_curve_plot",
     "memory_plot",
+    "partial_dependence_plot",
     "predicted_plot",
+    "relevance_plot",
     "render",
     "residuals_plot",
     "time_plot",

@@ -34,10 +34,14 @@ __all__ = [
 ]
 
 
+_ON_FEATURES = ("features", "nystroem")  # families whose models have a number of features
+_DASHES = {"linear": (1.5, 2), "trees": (4, 1.5, 1, 1.5)}
+
+
 def full_name(model: ComparedModel, length: int = 1000) -> str:
     """The name of a model, shortened to a length, with its number of features."""
     name = shorten(model.name, length)
-    if model.n_components is None or model.family != "features":
+    if model.n_components is None or model.family not in _ON_FEATURES:
         return name
     return f"{name} {html.count(model.n_components)}"
 
@@ -46,7 +50,7 @@ def feature_models(comparison: Comparison) -> dict[str, list[ComparedModel]]:
     """The models on features with a finite error, by name, ordered by number of features."""
     families: dict[str, list[ComparedModel]] = {}
     for model in comparison.models:
-        if model.family == "features" and model.n_components and is_number(model.error):
+        if model.family in _ON_FEATURES and model.n_components and is_number(model.error):
             families.setdefault(model.name, []).append(model)
     for models in families.values():
         models.sort(key=lambda model: model.n_components or 0)
@@ -75,11 +79,10 @@ def _error_axis(figure: Figure, comparison: Comparison) -> None:
 
 def _colours(comparison: Comparison) -> dict[str, str]:
     """A colour for each name, the same in every plot of the comparison."""
-    names = dict.fromkeys(m.name for m in comparison.models if m.family == "features")
+    plain = {"linear": light("muted"), "exact": light("ink")}
+    names = dict.fromkeys(m.name for m in comparison.models if m.family not in plain)
     return {name: series_colour(k) for k, name in enumerate(names)} | {
-        m.name: light("muted" if m.family == "linear" else "ink")
-        for m in comparison.models
-        if m.family != "features"
+        m.name: plain[m.family] for m in comparison.models if m.family in plain
     }
 
 
@@ -115,8 +118,8 @@ def error_by_features_plot(comparison: Comparison) -> Figure:
         labels.append((y[-1], name, colours[name]))
         sizes.update(x)
     for model in comparison.models:
-        if model.family != "features" and is_number(model.error):
-            dashes = (1.5, 2) if model.family == "linear" else (6, 3)
+        if model.family not in _ON_FEATURES and is_number(model.error):
+            dashes = _DASHES.get(model.family, (6, 3))
             colour = colours[model.name]
             axes.axhline(model.error, color=colour, linewidth=1.3, dashes=dashes)
             labels.append((model.error, model.name, colour))
@@ -264,7 +267,7 @@ def _by_features(comparison: Comparison) -> Panel | None:
     if not families:
         return None
     form = html.percent if comparison.error_name == "error" else html.number
-    others = [m for m in comparison.models if m.family != "features" and is_number(m.error)]
+    others = [m for m in comparison.models if m.family not in _ON_FEATURES and is_number(m.error)]
     models = [model for models in families.values() for model in models]
     ends = [
         f"{name} {form(models[-1].error)} with {html.count(models[-1].n_components)}"
@@ -302,11 +305,12 @@ def _by_time(comparison: Comparison) -> Panel | None:
         f"{form(fast.error)}, "
         f"the best {full_name(good)} in {html.duration(good.fit_seconds)} with {form(good.error)}"
     )
-    fewer = [m for m in models if m.n_train < comparison.n_train]
-    note = ""
-    if fewer:
-        name, rows = html.quote(fewer[0].name), html.count(fewer[0].n_train)
-        note = f" {name} was fitted to {rows} of {html.count(comparison.n_train)} rows."
+    note = "".join(
+        f" {html.quote(m.name)} was fitted to {html.count(m.n_train)} of "
+        f"{html.count(comparison.n_train)} rows."
+        for m in models
+        if m.n_train < comparison.n_train
+    )
     return Panel(
         "comparison-time",
         "Error against time",

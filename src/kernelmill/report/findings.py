@@ -13,6 +13,7 @@ from kernelmill.workflows.records import ComparedModel, Comparison, Evaluation, 
 
 __all__ = [
     "Tile",
+    "columns_finding",
     "comparison_finding",
     "comparison_tiles",
     "evaluation_finding",
@@ -101,13 +102,28 @@ def fit_finding(fit: FitSummary) -> str:
     )
 
 
+def columns_finding(fit: FitSummary) -> str:
+    """The three most relevant columns; an empty string if one length scale serves all of them."""
+    known = [each for each in fit.column_relevance if is_number(each.relevance)]
+    if not known:
+        return ""
+    names = [html.quote_column(each.name) for each in known[:3]]
+    counts = "counts" if len(names) == 1 else "count"
+    of_all = f" of {html.count(len(known))} columns" if len(known) > 3 else ""
+    return f"{_capitalize(join_words(names))} {counts} most{of_all} in the distances of the kernel."
+
+
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def kernel_name(fit: FitSummary) -> str:
     """The kernel without empty parentheses: "Gaussian", "Matern(nu=2.5)"."""
     return clean_text(fit.kernel).removesuffix("()")
 
 
 def comparison_finding(comparison: Comparison) -> str:
-    """The errors of the best model on features, the linear and the exact one."""
+    """The errors of the best model on features, the linear model, the best trees, the exact one."""
     known = [model for model in comparison.models if is_number(model.error)]
     if not known:
         return "No model of the comparison has a known error."
@@ -118,7 +134,13 @@ def comparison_finding(comparison: Comparison) -> str:
         members = [model for model in known if model.family == family]
         return min(members, key=lambda model: model.error) if members else None
 
+    def subset(model: ComparedModel) -> str:
+        if model.n_train >= comparison.n_train:
+            return ""
+        return f" (fitted to {html.count(model.n_train)} of {html.count(comparison.n_train)} rows)"
+
     features, linear, exact = best("features"), best("linear"), best("exact")
+    trees = best("trees")
     clauses = []
     if features:
         name = (
@@ -127,13 +149,10 @@ def comparison_finding(comparison: Comparison) -> str:
         clauses.append(f"{form(features.error)} for {name}")
     if linear:
         clauses.append(f"{form(linear.error)} for the linear model")
+    if trees:
+        clauses.append(f"{form(trees.error)} for the {clean_text(trees.name)}{subset(trees)}")
     if exact:
-        subset = ""
-        if exact.n_train < comparison.n_train:
-            subset = (
-                f" (fitted to {html.count(exact.n_train)} of {html.count(comparison.n_train)} rows)"
-            )
-        clauses.append(f"{form(exact.error)} for the exact kernel{subset}")
+        clauses.append(f"{form(exact.error)} for the exact kernel{subset(exact)}")
     if not clauses:
         least = min(known, key=lambda model: model.error)
         clauses.append(f"{form(least.error)} for {clean_text(least.name)}")
@@ -241,6 +260,7 @@ def comparison_tiles(comparison: Comparison) -> list[Tile]:
     for family, name in (
         ("features", "Features"),
         ("linear", "Linear model"),
+        ("trees", "Trees"),
         ("exact", "Exact kernel"),
     ):
         members = [m for m in comparison.models if m.family == family and is_number(m.error)]

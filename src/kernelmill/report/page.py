@@ -12,11 +12,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from kernelmill.errors import ArgumentError
 from kernelmill.formatting import clean_text, html
+from kernelmill.report.column_plots import column_panels
 from kernelmill.report.comparison_plots import comparison_panels, comparison_table
 from kernelmill.report.drawing import css_variables
 from kernelmill.report.evaluation_plots import class_table, evaluation_panels
 from kernelmill.report.findings import (
     Tile,
+    columns_finding,
     comparison_finding,
     comparison_tiles,
     evaluation_finding,
@@ -251,7 +253,16 @@ def _inputs_section(fit: FitSummary) -> Section:
         3,
         prose=(2,),
     )
-    return Section("Inputs", tables=[table] if fit.columns else [])
+    shared = not fit.column_relevance and fit.length_scale is not None
+    return Section(
+        "Inputs",
+        columns_finding(fit),
+        column_panels(fit),
+        tables=[table] if fit.columns else [],
+        notes=["One length scale for all columns: they have no relevance of their own."]
+        if shared and fit.columns
+        else [],
+    )
 
 
 def _settings_section(fit: FitSummary) -> Section:
@@ -260,11 +271,16 @@ def _settings_section(fit: FitSummary) -> Section:
         ("target", fit.target),
         ("task", fit.task),
         ("map", fit.map_name),
+        ("construction", fit.construction),
         ("kernel", kernel_name(fit)),
         ("features", html.count(fit.n_components)),
-        ("length scale", html.number(fit.length_scale)),
+        (
+            "length scale (mean)" if fit.column_relevance else "length scale",
+            html.number(fit.length_scale),
+        ),
         ("penalty", html.number(fit.alpha)),
         ("loss", fit.loss.replace("_", " ")),
+        ("solver", fit.solver),
         ("seed", str(fit.seed)),
         ("kernelmill", fit.version),
         ("created", _date(fit.created)),

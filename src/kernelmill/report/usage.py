@@ -69,7 +69,7 @@ _DELIMITERS = {"\t": "tab", " ": "space"}  # those that are hard to type in a sh
 
 
 def _shell_option(name: str, value: Setting) -> str:
-    option = "--" + clean_text(name).replace("_", "-")
+    option = "--" + {"feature_map": "map"}.get(name, clean_text(name).replace("_", "-"))
     if isinstance(value, bool):
         return option if value else "--no-" + option[2:]
     if isinstance(value, list):

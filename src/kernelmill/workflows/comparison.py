@@ -1,4 +1,4 @@
-"""Comparison of models on the rows of a table: linear, random features, and the exact kernel."""
+"""Comparison of models on the rows of a table: linear, random features, trees, exact kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,26 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.svm import SVC
 
 from kernelmill.arguments import check_choice, check_integer
-from kernelmill.encoding.encoder import MISSING
+from kernelmill.encoding.encoder import MISSING, Encoder, RowScaling
 from kernelmill.encoding.inputs import choose_inputs
+from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
-from kernelmill.kernels import Gaussian
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.workflows.contenders import (
+    fit_in_time,
+    make_exact,
+    make_nystroem,
+    make_trees,
+    tree_columns,
+)
 from kernelmill.workflows.evaluation import measure_kernel_error
-from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.records import ComparedModel, Comparison, describe_source
 from kernelmill.workflows.survey import TASKS, open_source, survey_table
 from kernelmill.workflows.training import EncodedRows, concatenate_rows, encode_held_out
@@ -41,6 +46,7 @@ __all__ = ["PeakMemory", "compare_table"]
 
 _LINEAR_C = (0.01, 0.1, 1.0, 10.0)
 _ROWS_TO_CHOOSE = 8000
+_MOST_EXACT_ROWS = 10_000  # their kernel matrix takes 800 MB
 
 
 def compare_table(
@@ -49,22 +55,27 @@ def compare_table(
     *,
     task: str = "auto",
     missing: str = "error",
+    transform: str = "auto",
     drop: Sequence[str | int] = (),
     kernel: Any = None,
     n_components: Sequence[int] = (256, 1024, 4096),
     rows: int = 50_000,
-    exact_rows: int = 5_000,
+    exact_rows: int | None = None,
     random_state: int = 0,
     n_threads: int | None = None,
     progress: Progress | None = None,
     **table_options: Any,
 ) -> Comparison:
-    r"""Compare a linear model, kernel machines on random features and the exact kernel machine.
+    r"""Compare kernel machines on random features with a linear model, trees and the exact kernel.
 
     All models are trained on the same random sample of the rows and tested on other rows, a
     quarter of the table or 10,000 rows. The length scale and the penalty are tuned once, on the
-    sample, for all machines of the kernel; the linear model and the polynomial kernel have
-    penalties of their own.
+    sample, for all machines of the kernel (random features, Nyström features, the exact machine);
+    the linear model and the polynomial kernel have penalties of their own. Boosted trees and the
+    random forest are those of scikit-learn with its defaults; they get the encoded columns, with
+    one column of codes instead of indicators for each category column. Trees get fewer rows if
+    all of them would take longer than a minute or so, and the exact machine gets as many as it can
+    take in 30 seconds; the records hold the numbers.
 
     Parameters
     ----------
@@ -72,6 +83,7 @@ def compare_table(
     target : str or int
     task : {"auto", "classification", "regression"}, default="auto"
     missing : {"error", "impute"}, default="error"
+    transform : {"auto", "none", "rank"}, default="auto"
     drop : sequence of str or int
     kernel : str or Kernel, optional
         A shift-invariant kernel; Gaussian by default.
@@ -79,9 +91,9 @@ def compare_table(
         The numbers of features of `Fastfood`; the other maps have the middle one.
     rows : int, default=50_000
         The largest number of rows to train on.
-    exact_rows : int, default=5_000
+    exact_rows : int, optional
         The largest number of rows for the exact machine, whose cost grows with their square or
-        cube.
+        cube. By default as many as it can take in about 30 seconds, at most 10,000.
     random_state : int, default=0
     n_threads : int, optional
     progress : Progress, optional
@@ -110,6 +122,7 @@ def compare_table(
     progress = SilentProgress() if progress is None else progress
     check_choice("task", task, TASKS)
     check_choice("missing", missing, MISSING)
+    check_choice("transform", transform, TRANSFORMS)
     sizes = sorted(check_integer("n_components", size, 1) for size in n_components)
     if not sizes:
         raise ArgumentError("must hold at least one number, got none", parameter="n_components")
@@ -121,6 +134,7 @@ def compare_table(
         inputs,
         task=task,
         missing=missing,
+        transform=transform,
         holdout=None,
         stream=Stream.from_seed(seed).substream("table"),
         progress=progress,
@@ -139,16 +153,18 @@ def compare_table(
         survey.n_classes,
         seed,
         n_threads,
+        survey.encoder.groups(),
     )
-    choice = MapChoice("fastfood", kernel)
-    tuned = experiment.tune(choice, max(sizes), progress=progress)
-    fits = _list_fits(experiment, tuned, choice, sizes, exact_rows)
+    tuned = experiment.tune(MapChoice(AUTO, kernel), max(sizes), progress=progress)
+    choice = tuned.choice
+    fits = _list_fits(experiment, tuned, choice, sizes, exact_rows, survey.encoder)
     progress.start("Comparing", len(fits), "models")
     models = []
     for fit in fits:
         models.append(fit())
         progress.advance(1)
     fitted = experiment.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
+    settings = _given_settings(task, missing, transform, kernel, drop, table_options)
     return Comparison(
         task=survey.reader.task,
         source=describe_source(source),
@@ -159,12 +175,12 @@ def compare_table(
         models=models,
         kernel_check=measure_kernel_error(fitted, survey.sample),
         notes=[str(note) for note in survey.notes],
-        settings=_given_settings(task, missing, kernel, drop, table_options),
+        settings=settings | _best_settings(models, choice.name),
     )
 
 
 def _given_settings(
-    task: str, missing: str, kernel: Any, drop: Any, options: dict[str, Any]
+    task: str, missing: str, transform: str, kernel: Any, drop: Any, options: dict[str, Any]
 ) -> dict[str, Any]:
     """The settings that differ from the defaults and that a fit to the same table needs."""
     given: dict[str, Any] = {"drop": [drop] if isinstance(drop, (str, int)) else drop, **options}
@@ -172,6 +188,8 @@ def _given_settings(
         given["task"] = task
     if missing != "error":
         given["missing"] = missing
+    if transform != "auto":
+        given["transform"] = transform
     if isinstance(kernel, str):
         given["kernel"] = kernel
     settings = {
@@ -179,6 +197,14 @@ def _given_settings(
         for name, value in given.items()
     }
     return {name: value for name, value in settings.items() if value is not None and value != []}
+
+
+def _best_settings(models: list[ComparedModel], default: str) -> dict[str, Any]:
+    """The number of features with the smallest error, and the map if a fit would take another."""
+    ours = [model for model in models if model.family == "features"]
+    best = min(ours, key=lambda model: (model.error, model.n_components or 0))
+    settings: dict[str, Any] = {"n_components": best.n_components}
+    return settings if best.name == default else {"feature_map": best.name, **settings}
 
 
 @dataclass(frozen=True)
@@ -190,6 +216,7 @@ class _Experiment:
     n_classes: int | None
     seed: int
     n_threads: int | None
+    groups: NDArray[Any]
 
     def tune(
         self,
@@ -198,42 +225,57 @@ class _Experiment:
         *,
         progress: Progress,
         n_rows: int | None = None,
-        has_length_scale: bool = True,
     ) -> TunedSettings:
         """Tune a map on the first `n_rows` training rows, by default all of them."""
         return tune_settings(
-            lambda length_scale, size: choice.make(
-                length_scale, size or n_components, self.seed, self.n_threads
-            ),
+            choice,
             self.training.X[:n_rows],
             self.training.target[:n_rows],
             n_classes=self.n_classes,
             n_components=n_components,
-            length_scale=None,
-            has_length_scale=has_length_scale,
-            alpha=None,
-            loss="log_loss",
             n_rows=len(self.training.target),
             seed=self.seed,
+            n_threads=self.n_threads,
             progress=progress,
+            groups=self.groups,
+        )
+
+    def with_scaled_rows(self) -> _Experiment:
+        """The same rows, scaled to similar lengths."""
+        scaling = RowScaling.of_rows(self.training.X)
+        return replace(
+            self,
+            training=self.training._replace(X=scaling.apply(self.training.X)),
+            test=self.test._replace(X=scaling.apply(self.test.X)),
         )
 
     def make_map(self, choice: MapChoice, tuned: TunedSettings, n_components: int) -> Any:
         """An unfitted map with the tuned length scale."""
         return choice.make(tuned.length_scale, n_components, self.seed, self.n_threads)
 
+    @property
+    def task(self) -> str:
+        """The task of the models."""
+        return "regression" if self.n_classes is None else "classification"
+
+    @property
+    def n_rows(self) -> int:
+        """The number of training rows."""
+        return len(self.training.target)
+
     def fit_features(
         self, choice: MapChoice, tuned: TunedSettings, n_components: int, detail: str = ""
     ) -> ComparedModel:
         """A kernel machine on the features of a map."""
-        learner = (KernelRegressor if self.n_classes is None else KernelClassifier)(
-            self.make_map(choice, tuned, n_components),
-            alpha=tuned.alpha,
-            random_state=self.seed,
-            n_threads=self.n_threads,
-        )
+        learner = self.make_learner(self.make_map(choice, tuned, n_components), tuned)
         return self.measure(
             choice.name, "features", learner, n_components=n_components, detail=detail
+        )
+
+    def make_learner(self, feature_map: Any, tuned: TunedSettings) -> Any:
+        """An unfitted learner of ours on the features of a transformer."""
+        return (KernelRegressor if self.n_classes is None else KernelClassifier)(
+            feature_map, alpha=tuned.alpha, random_state=self.seed, n_threads=self.n_threads
         )
 
     def measure(
@@ -290,7 +332,8 @@ def _list_fits(
     tuned: TunedSettings,
     choice: MapChoice,
     sizes: list[int],
-    exact_rows: int,
+    exact_rows: int | None,
+    encoder: Encoder,
 ) -> list[Callable[[], ComparedModel]]:
     """The models of the comparison, each as a function that fits and measures it."""
     middle = sizes[len(sizes) // 2]
@@ -300,6 +343,8 @@ def _list_fits(
         *(partial(experiment.fit_features, choice, tuned, size) for size in sizes),
         lambda: experiment.fit_features(fourier, tuned, middle),
         lambda: _fit_polynomial(experiment, middle),
+        lambda: _fit_nystroem(experiment, tuned, choice, middle),
+        *_list_trees(experiment, encoder),
         lambda: _fit_exact(experiment, tuned, choice, exact_rows),
     ]
 
@@ -324,48 +369,70 @@ def _fit_linear(experiment: _Experiment) -> ComparedModel:
 
 
 def _fit_polynomial(experiment: _Experiment, n_components: int) -> ComparedModel:
-    """The polynomial kernel, with a penalty of its own."""
+    """The polynomial kernel, with a penalty of its own; rows are scaled as in a fit."""
     choice = MapChoice("tensor_sketch", options={"degree": 2, "coef0": 1.0})
+    experiment = experiment.with_scaled_rows()
     tuned = experiment.tune(
         choice,
         n_components,
         progress=SilentProgress(),
         n_rows=_ROWS_TO_CHOOSE,
-        has_length_scale=False,
     )
     return experiment.fit_features(choice, tuned, n_components, "degree 2, coef0 = 1")
 
 
-def _fit_exact(
-    experiment: _Experiment, tuned: TunedSettings, choice: MapChoice, most_rows: int
+def _fit_nystroem(
+    experiment: _Experiment, tuned: TunedSettings, choice: MapChoice, n_components: int
 ) -> ComparedModel:
-    n_rows = len(experiment.training.target)
+    """Nyström features of the same kernel, in blocks, and the same linear model on them."""
     fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(experiment.training.X[:2])
-    if experiment.n_classes is None:
-        model, detail = _ExactRidge(fitted.exact_kernel, tuned.alpha), "KernelRidge, centered"
-    else:
-        # The penalty was tuned for all rows: C is the same for fewer.
-        model, detail = SVC(C=1 / (tuned.alpha * n_rows), cache_size=500), "SVC"
-        if isinstance(fitted.kernel_, Gaussian):
-            model.set_params(gamma=1 / (2 * fitted.length_scale_**2))
-        else:
-            model.set_params(kernel=fitted.exact_kernel)
-    n_train = min(n_rows, most_rows)
-    return experiment.measure("exact kernel", "exact", model, n_train=n_train, detail=detail)
+    n_components = min(n_components, experiment.n_rows)  # one for each row it is based on
+    features = make_nystroem(fitted, n_components, experiment.seed)
+    learner = experiment.make_learner(features, tuned)
+    detail = f"Nystroem and {type(learner).__name__}"
+    return experiment.measure(
+        "nystroem", "nystroem", learner, n_components=n_components, detail=detail
+    )
 
 
-class _ExactRidge:
-    """KernelRidge with an intercept, for a kernel that is a function of matrices."""
+def _list_trees(experiment: _Experiment, encoder: Encoder) -> list[Callable[[], ComparedModel]]:
+    columns = tree_columns(encoder, experiment.training.X, experiment.test.X)
+    if columns is None:
+        return []
+    trees = make_trees(
+        experiment.n_classes, columns.is_category, experiment.seed, experiment.n_threads
+    )
+    theirs = replace(
+        experiment,
+        training=experiment.training._replace(X=columns.training),
+        test=experiment.test._replace(X=columns.test),
+    )
+    return [
+        partial(
+            theirs.measure,
+            each.name,
+            "trees",
+            each.model,
+            n_train=min(experiment.n_rows, each.most_rows),
+            detail=each.detail,
+        )
+        for each in trees
+    ]
 
-    def __init__(self, kernel: Callable[..., Any], alpha: float) -> None:
-        self._kernel, self._model = kernel, KernelRidge(alpha=alpha, kernel="precomputed")
 
-    def fit(self, X: Any, target: NDArray[Any]) -> None:
-        self._X, self._mean = X, float(target.mean())
-        self._model.fit(self._kernel(X), target - self._mean)
+def _fit_exact(
+    experiment: _Experiment, tuned: TunedSettings, choice: MapChoice, most_rows: int | None
+) -> ComparedModel:
+    n_rows = experiment.n_rows
+    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(experiment.training.X[:2])
+    model, detail, power = make_exact(fitted, tuned.alpha, n_rows, experiment.task)
 
-    def predict(self, X: Any) -> Any:
-        return self._model.predict(self._kernel(X, self._X)) + self._mean
+    def measure(rows: int) -> ComparedModel:
+        return experiment.measure("exact kernel", "exact", model, n_train=rows, detail=detail)
+
+    if most_rows is not None:
+        return measure(min(n_rows, most_rows))
+    return fit_in_time(measure, min(n_rows, _MOST_EXACT_ROWS), power)
 
 
 class PeakMemory:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from numbers import Real
@@ -18,17 +18,31 @@ import numpy as np
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.encoding.encoder import MISSING
 from kernelmill.encoding.inputs import choose_inputs
+from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.errors import ArgumentError
 from kernelmill.io import Table
 from kernelmill.learners import Run, default_alpha
 from kernelmill.learners.losses import LOSSES
+from kernelmill.maps.registry import describe_construction
+from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.workflows.evaluation import class_names, make_scores, measure_kernel_error
-from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.model import TableModel
 from kernelmill.workflows.records import Evaluation, FitSummary, describe_source
-from kernelmill.workflows.survey import TASKS, Survey, open_source, survey_table
+from kernelmill.workflows.relevance import (
+    learn_scales_again,
+    measure_partial_dependence,
+    rank_columns,
+)
+from kernelmill.workflows.survey import (
+    TASKS,
+    Survey,
+    open_source,
+    scale_survey_rows,
+    survey_table,
+)
 from kernelmill.workflows.training import (
     EncodedTable,
     Settings,
@@ -38,7 +52,7 @@ from kernelmill.workflows.training import (
     small_block_bytes,
     train,
 )
-from kernelmill.workflows.tuning import TunedSettings, tune_settings
+from kernelmill.workflows.tuning import TunedSettings, default_components, tune_settings
 
 __all__ = ["fit_table"]
 
@@ -50,17 +64,23 @@ def fit_table(
     target: str | int | None = None,
     *,
     task: str = "auto",
-    feature_map: Any = "fastfood",
+    feature_map: Any = AUTO,
     kernel: Any = None,
     n_components: int | None = None,
-    length_scale: float | None = None,
+    length_scale: Any = None,
     alpha: float | None = None,
     loss: str | None = None,
     tune: bool = True,
+    column_scales: bool = True,
+    budget: float = 60.0,
     missing: str = "error",
+    transform: str = "auto",
     drop: Sequence[str | int] = (),
     holdout: float | None = None,
     epochs: int | None = None,
+    solver: str = "auto",
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
     map_options: dict[str, Any] | None = None,
     memory: int = _ENCODED_BYTES,
     random_state: int = 0,
@@ -73,10 +93,11 @@ def fit_table(
     """Fit a model that predicts one column of a table from the others, in bounded memory.
 
     The first pass fits the encoding of the columns: numbers are standardized (columns that hold
-    only 0 and 1 stay unchanged), categories are one-hot encoded (rare ones are pooled), images are
-    divided by 255 and sparse columns by their largest absolute value. The length scale and the
-    penalty are tuned on a sample of at most 80,000 rows. Some rows are held out of training: the
-    summary reports the error on them.
+    only 0 and 1 stay unchanged, skewed and heavy-tailed ones are transformed), categories are
+    one-hot encoded (rare ones are pooled), images are divided by 255 and sparse columns by their
+    largest absolute value. The length scale and the penalty are tuned on a sample of at most
+    80,000 rows. Some rows are held out of training: the summary reports the error on them. For
+    polynomial kernels, rows are scaled to similar lengths.
 
     Parameters
     ----------
@@ -87,25 +108,46 @@ def fit_table(
         (svmlight, idx, NPZ).
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" is classification for strings and for at most 30 distinct integers.
-    feature_map : str or FeatureMap, default="fastfood"
-        A name as for `KernelClassifier`, or one of kernelmill's maps.
+    feature_map : str or FeatureMap, default="auto"
+        A name as for `KernelClassifier`, or one of kernelmill's maps. "auto" is "fastfood", and
+        "random_fourier" for kernels that are not radial. Names stand for good defaults: "fastfood"
+        is SORF, and polynomial kernels are (⟨x, y⟩ + 1)², of rows that are scaled to similar
+        lengths unless `map_options` has a gamma.
     kernel : str or Kernel, optional
-        For maps with a choice of kernels: "gaussian", "matern", "laplacian", ...
+        For maps with a choice of kernels: "gaussian", "matern", "rational_quadratic", ..., also
+        with parameters: "matern:nu=2.5". The Laplacian kernel needs the map "auto" or
+        "random_fourier". By default the best of "gaussian", "matern", "exponential" and, for at
+        most 128 encoded columns, "laplacian", by the error on validation rows.
     n_components : int, optional
-        The number of features, by default 4096 for classification and 2048 for regression.
-    length_scale : float, optional
-        The length scale of the kernel, for encoded rows. Tuned by default.
+        The number of features. By default it is increased while that lowers the error on
+        validation rows, within the budget: 4096 to 16384 for classification, 2048 to 8192 for
+        regression.
+    length_scale : float or array_like of shape (n_inputs,), optional
+        The length scale of the kernel, for encoded rows, or one for each encoded column. By
+        default a length scale for each column is learned by evidence.
     alpha : float, optional
         The penalty, as in `KernelClassifier` and `KernelRegressor`. Tuned by default.
     loss : {"log_loss", "hinge", "squared_hinge", "squared"}, optional
         The loss of a classifier. The default "log_loss" provides probabilities.
     tune : bool, default=True
-        Whether to choose the length scale and the penalty by the error on a part of the sample.
+        Whether to choose kernel, length scales, penalty and number of features on a sample.
         Otherwise they are the defaults of the map and the learner.
+    column_scales : bool, default=True
+        Whether to learn a length scale for each column; the one-hot columns of a category share
+        one. They are used if they lower the error on validation rows.
+    budget : float, default=60.0
+        About how many seconds training may take on two cores, which limits the number of features.
+        The time is estimated from the numbers of rows and features, not measured, so that the same
+        call gives the same model on every machine.
     missing : {"error", "impute"}, default="error"
         What to do with missing values. "impute" replaces numbers by the mean and marks them in an
         additional column, treats a missing category as one more category, and leaves out rows
         without a target.
+    transform : {"auto", "none", "rank"}, default="auto"
+        Which numeric columns are transformed by a monotone function, from ranks to quantiles of
+        the normal distribution: those that are skewed or heavy-tailed, none, or all with at least
+        three distinct values. With "none", categories in order, such as "10-19", "20-64" and
+        "65+", are one-hot encoded; otherwise they become one number.
     drop : sequence of str or int
         Columns to leave out.
     holdout : float, optional
@@ -113,6 +155,14 @@ def fit_table(
         there are fewer than 100 rows.
     epochs : int, optional
         Passes over the rows for a classifier. By default enough to see 100,000 rows, at least 4.
+    solver : str, default="auto"
+        As in `KernelClassifier`: "sgd", "lbfgs", "exact" (for the loss "squared") or "plain_sgd".
+        As in `KernelRegressor`: "exact" or "cg". "lbfgs" and "exact" of a classifier write no
+        checkpoints.
+    batch_size : int, optional
+        Rows in a step of "sgd" and "plain_sgd".
+    learning_rate : float, optional
+        The step size of "plain_sgd".
     map_options : dict, optional
         Further parameters of a named map, such as ``{"degree": 3}``.
     memory : int, default=256 MiB
@@ -148,7 +198,12 @@ def fit_table(
     ('regression', True)
     """
     progress = SilentProgress() if progress is None else progress
-    _check_arguments(task, loss, missing, holdout, length_scale, alpha, epochs, memory)
+    check_choice("transform", transform, TRANSFORMS)
+    _check_arguments(
+        task, loss, missing, holdout, length_scale, alpha, epochs, memory, budget=budget
+    )
+    if np.ndim(length_scale):
+        length_scale = np.asarray(length_scale)
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
     if n_threads is not None:
         check_integer("n_threads", n_threads, 1, 1024)
@@ -163,10 +218,13 @@ def fit_table(
             inputs,
             task=task,
             missing=missing,
+            transform=transform,
             holdout=holdout,
             stream=Stream.from_seed(seed).substream("table"),
             progress=progress,
         )
+        if choice.scales_rows:
+            survey = scale_survey_rows(survey, progress)
         encoded = encode_table(table, survey, memory, progress)
         if encoded is None and "block_bytes" not in table_options:
             table = table.with_block_bytes(small_block_bytes(table))
@@ -175,19 +233,32 @@ def fit_table(
         raise ArgumentError(f"is for classification, got {loss!r} for regression", parameter="loss")
     settings = Settings(
         choice=choice,
-        n_components=choice.n_components(n_components, survey.reader.task),
+        n_components=choice.n_components(n_components),
         loss=loss or "log_loss",
         epochs=epochs,
         seed=seed,
         n_threads=n_threads,
+        solver=solver,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
     )
+    settings.check(survey.reader.task)
     with clock.stage("tune"):
-        tuned = _choose_settings(settings, survey, length_scale, alpha, tune, progress)
+        tuned = _choose_settings(
+            settings, survey, length_scale, alpha, tune, column_scales, budget, progress
+        )
+        if length_scale is None and choice.has_length_scale:
+            others = learn_scales_again(tuned, survey, seed, n_threads, progress)
+        else:
+            others = []
+        settings = replace(settings, choice=tuned.choice, n_components=tuned.n_components)
     with clock.stage("train"):
         learner = train(settings, tuned, survey, table, encoded, run)
     with clock.stage("evaluate"):
         held_out = _evaluate(learner, table, survey, encoded, describe_source(source), progress)
         check = measure_kernel_error(learner.feature_map_, survey.sample)
+        relevance = rank_columns(learner.feature_map_, survey, others)
+        dependence = measure_partial_dependence(learner, survey, relevance)
     n_held_out = held_out.n_rows if held_out is not None else 0
     n_trained = survey.n_rows - n_held_out
     summary = FitSummary(
@@ -198,12 +269,14 @@ def fit_table(
         n_held_out=n_held_out,
         columns=survey.columns,
         n_inputs=survey.encoder.n_inputs,
-        map_name=choice.name,
+        map_name=tuned.choice.name,
         kernel=str(getattr(learner.feature_map_, "kernel_", "")),
         n_components=learner.coef_.shape[-1],
-        length_scale=getattr(learner.feature_map_, "length_scale_", None),
+        length_scale=typical_length_scale(learner.feature_map_),
         alpha=float(learner.alpha_),
         loss=settings.loss if is_classification else "squared",
+        solver=getattr(learner, "solver_", None) or _name_solver(learner),
+        construction=describe_construction(learner.feature_map_),
         seed=seed,
         seconds=clock.seconds,
         peak_memory=_peak_memory(),
@@ -212,11 +285,17 @@ def fit_table(
         learning_curve=learning_curve(learner, n_trained),
         kernel_check=check,
         held_out=held_out,
-        notes=[str(note) for note in survey.notes],
+        notes=[*(str(note) for note in survey.notes), *tuned.notes],
         version=version("kernelmill"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        column_relevance=relevance,
+        partial_dependence=dependence,
     )
     return TableModel(learner, survey.encoder, inputs, survey.reader, summary, checkpoint)
+
+
+def _name_solver(regressor: Any) -> str:
+    return "exact" if hasattr(regressor, "statistics_") else "cg"
 
 
 @dataclass
@@ -241,10 +320,12 @@ def _check_arguments(
     loss: str | None,
     missing: str,
     holdout: float | None,
-    length_scale: float | None,
+    length_scale: Any,
     alpha: float | None,
     epochs: int | None,
     memory: int,
+    *,
+    budget: float,
 ) -> None:
     check_choice("task", task, TASKS)
     check_choice("missing", missing, MISSING)
@@ -253,8 +334,9 @@ def _check_arguments(
     if holdout is not None and not (isinstance(holdout, Real) and 0 <= float(holdout) <= 0.9):
         problem = f"must be a fraction from 0 to 0.9, got {holdout!r}"
         raise ArgumentError(problem, parameter="holdout")
-    if length_scale is not None:
+    if length_scale is not None and np.ndim(length_scale) == 0:
         check_positive("length_scale", length_scale)
+    check_positive("budget", budget)
     if alpha is not None and not (isinstance(alpha, Real) and 0 <= float(alpha) < np.inf):
         problem = f"must be a finite, non-negative number, got {alpha!r}"
         raise ArgumentError(problem, parameter="alpha")
@@ -266,9 +348,11 @@ def _check_arguments(
 def _choose_settings(
     settings: Settings,
     survey: Survey,
-    length_scale: float | None,
+    length_scale: Any,
     alpha: float | None,
     is_tuned: bool,
+    column_scales: bool,
+    budget: float,
     progress: Progress,
 ) -> TunedSettings:
     has_length_scale = settings.choice.has_length_scale
@@ -283,21 +367,28 @@ def _choose_settings(
             # From the sample: the first rows may be unlike the others.
             fitted = settings.make_map(None, 16).fit(survey.sample)
             length_scale = float(fitted.length_scale_)
-        return TunedSettings(length_scale, alpha, [])
-    return tune_settings(
-        settings.make_map,
+        n_components = settings.n_components or default_components(survey.reader.task)
+        return TunedSettings(settings.choice, length_scale, alpha, n_components, [])
+    tuned = tune_settings(
+        settings.choice,
         survey.sample,
         target,
         n_classes=survey.n_classes,
         n_components=settings.n_components,
         length_scale=length_scale,
-        has_length_scale=has_length_scale,
         alpha=alpha,
         loss=settings.loss,
         n_rows=survey.n_rows,
         seed=settings.seed,
+        n_threads=settings.n_threads,
         progress=progress,
+        groups=survey.encoder.groups(),
+        column_scales=column_scales,
+        budget=budget,
     )
+    for note in tuned.notes:
+        progress.note(note)
+    return tuned
 
 
 def _evaluate(

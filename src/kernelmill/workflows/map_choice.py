@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sklearn.base import clone
 
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.kernels import Kernel, Polynomial, resolve
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.registry import MAPS, map_name, map_parameters
 
-__all__ = ["MapChoice"]
+__all__ = ["AUTO", "MapChoice"]
 
-_DEFAULT_COMPONENTS = {"classification": 4096, "regression": 2048}
-# Less error than the default structure at the same speed (README, "Which to take").
-_DEFAULT_OPTIONS = {"fastfood": {"structure": "sorf"}}
+AUTO = "auto"
+"""Fastfood for kernels of the Euclidean distance, random Fourier features for others."""
+
+_KERNELS = ("gaussian", "matern", "exponential", "laplacian")  # to choose from
+_MOST_LAPLACIAN_COLUMNS = 128  # a dense projection costs O(d) operations for each feature
+
+# A homogeneous polynomial of degree 2 has no linear terms (docs/decisions/017).
+_DEFAULT_OPTIONS: dict[str, dict[str, Any]] = {
+    "tensor_sketch": {"coef0": 1.0},
+    "dot_product_fastfood": {"kernel": Polynomial(2, coef0=1.0)},
+    "random_maclaurin": {"kernel": Polynomial(2, coef0=1.0)},
+}
+_POLYNOMIALS = ("tensor_sketch", "dot_product_fastfood", "random_maclaurin", "count_sketch")
 
 
 @dataclass(frozen=True)
@@ -45,13 +56,13 @@ class MapChoice:
                     "set the parameters of the map",
                 )
             return
-        if not isinstance(self.feature_map, str) or self.feature_map not in MAPS:
-            known = ", ".join(MAPS)
+        if not isinstance(self.feature_map, str) or self.feature_map not in (AUTO, *MAPS):
+            known = ", ".join((AUTO, *MAPS))
             raise ArgumentError(
                 f"must be one of {known}, or one of kernelmill's maps, got {self.feature_map!r}",
                 parameter="feature_map",
             )
-        known_options = map_parameters(self.feature_map)
+        known_options = map_parameters(self.name)
         for name in ({"kernel"} if self.kernel is not None else set()) | set(self.options):
             if name not in known_options:
                 raise ArgumentError(
@@ -59,10 +70,35 @@ class MapChoice:
                     "leave it out",
                     Remedy("choose another map", feature_map=...),
                 )
+        if self.feature_map == "fastfood" and not self._shift_invariant_kernel().radial:
+            raise ArgumentError(
+                "must be radial (a function of the Euclidean distance) for the map fastfood, got "
+                f"{type(self._shift_invariant_kernel()).__name__}",
+                Remedy("use the map for all shift-invariant kernels", feature_map="random_fourier"),
+                parameter="kernel",
+            )
+
+    def _shift_invariant_kernel(self) -> Kernel:
+        given = self.options.get("kernel", "gaussian")
+        return resolve(given if self.kernel is None else self.kernel)
+
+    def _default_options(self) -> dict[str, Any]:
+        """Options of a named map that the user has not set.
+
+        "sorf" has less error than the default structure at the same speed (docs/which-map.md), but
+        with few columns it is restricted to scale mixtures of Gaussians.
+        """
+        if self.name != "fastfood":
+            return _DEFAULT_OPTIONS.get(self.name, {})
+        is_mixture = getattr(self._shift_invariant_kernel(), "gaussian_mixture", False)
+        return {"structure": "sorf"} if is_mixture else {}
 
     @property
     def name(self) -> str:
         """The map's name."""
+        if self.feature_map == AUTO:
+            is_radial = self.kernel is None or resolve(self.kernel).radial
+            return "fastfood" if is_radial else "random_fourier"
         if isinstance(self.feature_map, str):
             return self.feature_map
         return map_name(self.feature_map) or type(self.feature_map).__name__
@@ -77,32 +113,51 @@ class MapChoice:
                 and parameters["length_scale"] is None
                 and parameters.get("gamma") is None
             )
-        return (
-            "length_scale" in map_parameters(self.feature_map)
-            and "length_scale" not in self.options
-        )
+        return "length_scale" in map_parameters(self.name) and "length_scale" not in self.options
 
-    def n_components(self, given: int | None, task: str) -> int:
-        """The number of features: as given, that of the map, or the default of the task."""
+    @property
+    def kernel_name(self) -> Any:
+        """The kernel by its name or as an object; "gaussian" for maps that have no choice."""
+        if isinstance(self.feature_map, FeatureMap):
+            return getattr(self.feature_map, "kernel", "gaussian")
+        return "gaussian" if self.kernel is None else self.kernel
+
+    def candidates(self, dim: int) -> list[MapChoice]:
+        """The choices to compare for data of `dim` columns: one if the kernel is fixed."""
+        if self.feature_map == AUTO and self.kernel is None:
+            names = [
+                name for name in _KERNELS if name != "laplacian" or dim <= _MOST_LAPLACIAN_COLUMNS
+            ]
+        elif self.feature_map in ("fastfood", "random_fourier") and self.kernel is None:
+            names = [name for name in _KERNELS if resolve(name).radial]
+        else:
+            return [self]
+        return [replace(self, kernel=name) for name in names]
+
+    @property
+    def scales_rows(self) -> bool:
+        """Whether rows are scaled: for named maps of inner products, unless gamma is given."""
+        return self.feature_map in _POLYNOMIALS and "gamma" not in self.options
+
+    def n_components(self, given: int | None) -> int | None:
+        """The number of features: as given, or that of the map; None if it is to be chosen."""
         if given is not None:
             return check_integer("n_components", given, 1)
         if isinstance(self.feature_map, FeatureMap):
             return int(self.feature_map.n_components)
-        return _DEFAULT_COMPONENTS[task]
+        return None
 
-    def make(
-        self, length_scale: float | None, n_components: int, seed: int, n_threads: int | None
-    ) -> Any:
+    def make(self, length_scale: Any, n_components: int, seed: int, n_threads: int | None) -> Any:
         """An unfitted map."""
         if isinstance(self.feature_map, FeatureMap):
             made = clone(self.feature_map).set_params(n_components=n_components)
             if made.random_state is None:
                 made.set_params(random_state=seed)
         else:
-            options: dict[str, Any] = {**_DEFAULT_OPTIONS.get(self.feature_map, {}), **self.options}
+            options = {**self._default_options(), **self.options}
             if self.kernel is not None:
                 options["kernel"] = self.kernel
-            made = MAPS[self.feature_map](
+            made = MAPS[self.name](
                 n_components=n_components, random_state=seed, n_threads=n_threads, **options
             )
         if length_scale is not None and "length_scale" in made.get_params(deep=False):

@@ -32,7 +32,12 @@ from kernelmill.storage import (
 )
 from kernelmill.storage.fields import Fields, Nested
 from kernelmill.workflows.evaluation import class_names, has_std, make_scores
-from kernelmill.workflows.records import Evaluation, FitSummary, describe_source
+from kernelmill.workflows.records import (
+    ColumnRelevance,
+    Evaluation,
+    FitSummary,
+    describe_source,
+)
 
 __all__ = ["TABLE_MODEL", "TableModel", "load"]
 
@@ -141,6 +146,14 @@ class TableModel:
             if metrics.get(name) is not None:
                 text += f", held-out {name} {plain.number(metrics[name])}"
         return f"{text}>"
+
+    @property
+    def column_relevance_(self) -> list[ColumnRelevance]:
+        """How much each column of the table counts, the most relevant first.
+
+        The relevance is between 0 and 1. The list is empty if one length scale serves all columns.
+        """
+        return self.summary.column_relevance
 
     def save(self, path: Any, *, weights: str = "float32", uncertainty: Any = "auto") -> None:
         """Write the model to a file, atomically, and delete the checkpoint of its training run.

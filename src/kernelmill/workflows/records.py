@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from kernelmill.storage.fields import Stored
+from kernelmill.storage.fields import ADDED, Stored
 
 __all__ = [
     "Calibration",
+    "ColumnRelevance",
     "ComparedModel",
     "Comparison",
     "Coverage",
@@ -21,6 +22,7 @@ __all__ = [
     "InputColumn",
     "KernelCheck",
     "LearningPoint",
+    "PartialDependence",
     "TuningPoint",
     "describe_source",
 ]
@@ -51,10 +53,35 @@ class InputColumn(Result):
     """A column of the table and its encoding."""
 
     name: str
-    kind: str  # "numeric", "category" or "matrix" (many numeric columns of a matrix file)
+    kind: str  # "numeric", "category", "ordinal" or "matrix" (many columns of a matrix file)
     n_columns: int  # of the encoded rows
     missing: int = 0
-    detail: str = ""  # such as "mean 38.6, std 13.6" or "16 categories, 2 of them pooled"
+    detail: str = ""  # such as "mean 38.6, deviation 13.6" or "16 categories, 2 rare pooled"
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnRelevance(Result):
+    """How much a column of the table counts in the distances of the kernel."""
+
+    name: str
+    relevance: float  # its spread in units of its length scale; 1 for the largest of all columns
+    low: float | None = None  # the range of several searches; None for given length scales
+    high: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class PartialDependence(Result):
+    """Mean predictions for rows in which one column is set to each of some values."""
+
+    name: str
+    kind: str  # "numeric" or "category"
+    values: list[float | str]  # ascending numbers, or categories, the most frequent ones first
+    quantity: (
+        str  # "prediction", "probability", or "share" of the rows that a class is predicted for
+    )
+    outputs: list[str]  # the target, the second of two classes, or some classes
+    means: list[list[float]]  # one list for each output
+    n_rows: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,6 +92,8 @@ class TuningPoint(Result):
     alpha: float
     error: float
     criterion: str = "squared error"  # of a ridge regression; or "log loss", "error" of the model
+    kernel: str = field(default="", metadata=ADDED)
+    per_column: bool = field(default=False, metadata=ADDED)  # length_scale is then a mean
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +167,7 @@ class FitSummary(Result):
     map_name: str  # "fastfood", ...
     kernel: str  # "gaussian", ...
     n_components: int
-    length_scale: float | None
+    length_scale: float | None  # the geometric mean if there is one for each column
     alpha: float
     loss: str  # "log_loss", ..., "squared"
     seed: int
@@ -152,6 +181,11 @@ class FitSummary(Result):
     notes: list[str] = field(default_factory=list)
     version: str = ""  # of kernelmill
     created: str = ""  # ISO 8601, UTC
+    solver: str = field(default="", metadata=ADDED)  # "sgd", "exact", ...
+    construction: str = field(default="", metadata=ADDED)  # of the map: "SORF (...)", ...
+    # By relevance; empty if one length scale serves all columns, or the map has none.
+    column_relevance: list[ColumnRelevance] = field(default_factory=list, metadata=ADDED)
+    partial_dependence: list[PartialDependence] = field(default_factory=list, metadata=ADDED)
 
     def __post_init__(self) -> None:
         # Files sort the names; people expect the order of the work.
@@ -164,7 +198,7 @@ class ComparedModel(Result):
     """One model of a comparison."""
 
     name: str  # "linear", "fastfood", "exact kernel", ...
-    family: str  # "linear", "features" or "exact"
+    family: str  # "linear", "features", "nystroem", "trees" or "exact"
     n_components: int | None
     n_train: int
     error: float  # fraction of wrong predictions, or root mean squared error

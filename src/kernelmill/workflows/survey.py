@@ -11,25 +11,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.encoding.encoder import ColumnLearner, Encoder
+from kernelmill.encoding.encoder import ColumnLearner, Encoder, RowScaling
 from kernelmill.encoding.inputs import Inputs, find_target
 from kernelmill.encoding.matrix import MatrixLearner
 from kernelmill.encoding.targets import TargetLearner, TargetReader
 from kernelmill.errors import ArgumentTypeError, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableError, open_table
-from kernelmill.io.row_sample import RowSample
+from kernelmill.io.row_sample import RowSample, take_rows
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import InputColumn
 
-__all__ = ["HeldOut", "Survey", "open_source", "survey_table"]
+__all__ = ["HeldOut", "Survey", "open_source", "scale_survey_rows", "survey_table"]
 
 TASKS = ("auto", "classification", "regression")
 
 _TABLE_OPTIONS = [name for name in signature(open_table).parameters if name != "source"]
 _SAMPLE_ROWS = 80_000
 _SAMPLE_BYTES = 64 << 20  # of encoded rows
+_UNENCODED_ROWS = 2000
 _MOST_HELD_OUT = 10_000
 _FEWEST_ROWS = 100
 
@@ -83,6 +84,7 @@ class Survey:
     sample: Any  # encoded rows that are not held out, in random order
     sample_target: NDArray[Any]
     notes: list[Message | str]
+    unencoded: Any = None  # the first rows of the sample, as they were read
 
     @property
     def n_classes(self) -> int | None:
@@ -96,6 +98,7 @@ def survey_table(
     *,
     task: str,
     missing: str,
+    transform: str = "auto",
     holdout: float | None,
     stream: Stream,
     progress: Progress,
@@ -108,7 +111,7 @@ def survey_table(
     ----------
     table : Table
     inputs : Inputs
-    task, missing, holdout
+    task, missing, transform, holdout
         As in `fit_table`.
     stream : Stream
         Decides which rows are held out and which are in the sample.
@@ -119,7 +122,9 @@ def survey_table(
         The fraction of rows held out if `holdout` is None, at most 10,000 rows.
     """
     learner = (
-        MatrixLearner(missing) if inputs.columns is None else ColumnLearner(inputs.columns, missing)
+        MatrixLearner(missing, transform)
+        if inputs.columns is None
+        else ColumnLearner(inputs.columns, missing, transform, table.ordered)
     )
     target = TargetLearner(inputs.target, task)
     sample: RowSample | None = None
@@ -146,7 +151,21 @@ def survey_table(
         raise TableError(f"{table.files[0]} has no rows", "give a file that has some")
     n_rows -= target.missing
     reader, target_notes = target.finish()
-    encoder, columns, column_notes = learner.finish()
+    held_out = HeldOut(
+        stream.substream("held out"), _held_out_share(holdout, default_holdout, n_rows)
+    )
+    sampled, positions = sample.rows()
+    data = inputs.data(sampled.data)
+    numbers, present = reader.numbers(sampled)
+    out = np.array([held_out.rows(int(p), 1)[0] for p in positions])
+    chosen = np.flatnonzero(present & ~out)
+    if len(chosen) < 2:
+        chosen = np.flatnonzero(present)  # of a handful of rows
+    known = None
+    if reader.classes is None:
+        known = np.full(len(numbers), np.nan)
+        known[chosen] = numbers[chosen]
+    encoder, columns, column_notes = learner.finish(data, known)
     notes: list[Message | str] = [*table.notes, *target_notes, *column_notes]
     if target.missing:
         notes.append(f"Left out {plain.count(target.missing, 'row')} without a target.")
@@ -154,29 +173,35 @@ def survey_table(
         notes.append(f"No rows are held out to measure the error: fewer than {_FEWEST_ROWS} rows.")
     for note in notes:
         progress.note(note)
-    survey = Survey(
+    return Survey(
         inputs,
         encoder,
         [InputColumn(c.name, c.kind, c.n_columns, c.missing, c.detail) for c in columns],
         reader,
         n_rows,
-        HeldOut(stream.substream("held out"), _held_out_share(holdout, default_holdout, n_rows)),
-        None,
-        np.empty(0),
+        held_out,
+        encoder.encode(data)[chosen],
+        numbers[chosen],
         notes,
+        take_rows(data, chosen[:_UNENCODED_ROWS]),
     )
-    return _add_sample(survey, sample)
 
 
-def _add_sample(survey: Survey, sample: RowSample) -> Survey:
-    block, positions = sample.rows()
-    numbers, present = survey.reader.numbers(block)
-    out = np.array([survey.held_out.rows(int(p), 1)[0] for p in positions])
-    chosen = np.flatnonzero(present & ~out)
-    if len(chosen) < 2:
-        chosen = np.flatnonzero(present)  # of a handful of rows
-    encoded = survey.encoder.encode(survey.inputs.data(block.data))
-    return replace(survey, sample=encoded[chosen], sample_target=numbers[chosen])
+def scale_survey_rows(survey: Survey, progress: Progress) -> Survey:
+    """Return the survey with rows scaled to similar lengths, as polynomial kernels need them."""
+    scaling = RowScaling.of_rows(survey.sample)
+    note = (
+        "Rows are divided by √(r² + |x|²/9), r = "
+        f"{plain.number(scaling.radius)}, for a kernel of inner products."
+    )
+    progress.note(note)
+    encoder: Any = survey.encoder
+    return replace(
+        survey,
+        encoder=replace(encoder, rows=scaling),
+        sample=scaling.apply(survey.sample),
+        notes=[*survey.notes, note],
+    )
 
 
 def _held_out_share(holdout: float | None, default: float, n_rows: int) -> float:

@@ -14,6 +14,7 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.io import Table, TableError
 from kernelmill.io.row_sample import stack_rows
 from kernelmill.learners import KernelClassifier, KernelRegressor, Run, default_epochs
+from kernelmill.learners.solvers.sgd import PLAIN_EPOCHS
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import LearningPoint
@@ -21,6 +22,7 @@ from kernelmill.workflows.survey import Survey
 from kernelmill.workflows.tuning import TunedSettings
 
 __all__ = [
+    "SOLVERS",
     "EncodedRows",
     "EncodedTable",
     "Settings",
@@ -34,6 +36,10 @@ __all__ = [
     "train",
 ]
 
+SOLVERS = {
+    "classification": ("auto", "sgd", "lbfgs", "exact", "plain_sgd"),
+    "regression": ("auto", "exact", "cg"),
+}
 _SLICE = 1 << 14  # rows of a block, of rows in memory
 _MIXED_ROWS = 1 << 15
 _MIXED_BYTES = 32 << 20
@@ -45,17 +51,70 @@ class Settings:
     """The settings of a fit, except those that are tuned."""
 
     choice: MapChoice
-    n_components: int
+    n_components: int | None  # None until it is chosen
     loss: str
     epochs: int | None
     seed: int
     n_threads: int | None
+    solver: str = "auto"
+    batch_size: int | None = None
+    learning_rate: float | None = None
 
-    def make_map(self, length_scale: float | None, n_components: int | None = None) -> Any:
-        """An unfitted map; `n_components` replaces the number of features of the settings."""
-        return self.choice.make(
-            length_scale, n_components or self.n_components, self.seed, self.n_threads
+    def check(self, task: str) -> None:
+        """Raise if an option of the solver is not for the task or for this solver."""
+        known = SOLVERS[task]
+        if self.solver not in known:
+            raise ArgumentError(
+                f"must be one of {', '.join(known)} for {task}, got {self.solver!r}",
+                parameter="solver",
+            )
+        descends = self.solver in ("sgd", "plain_sgd") or (
+            self.solver == "auto" and self.loss != "squared"
         )
+        steps = {"batch_size": self.batch_size, "learning_rate": self.learning_rate}
+        for name, value in {**steps, "epochs": self.epochs}.items():
+            if value is None:
+                continue
+            if task == "regression":
+                problem = f"is for classification, got {value!r} for regression"
+                raise ArgumentError(problem, Remedy("leave it out", **{name: None}), parameter=name)
+            if not descends and not (name == "epochs" and self.solver == "lbfgs"):
+                solver = "exact" if self.solver == "auto" else self.solver
+                raise ArgumentError(
+                    f"is for gradient descent, got {value!r} for the solver {solver!r}",
+                    Remedy("leave it out", **{name: None}),
+                    Remedy("use descent", solver="sgd"),
+                    parameter=name,
+                )
+        # Before rows are tuned and trained on: the learner knows its other rules.
+        self.make_learner(task, "fastfood", 1.0)._check_parameters()
+
+    def make_learner(
+        self, task: str, feature_map: Any, alpha: float, epochs: int | None = None
+    ) -> Any:
+        """An unfitted learner; `epochs` replaces a number of passes that is not given."""
+        common: dict[str, Any] = {
+            "alpha": alpha,
+            "random_state": self.seed,
+            "n_threads": self.n_threads,
+            "solver": self.solver,
+        }
+        if task == "regression":
+            return KernelRegressor(feature_map, **common)
+        return KernelClassifier(
+            feature_map,
+            loss=self.loss,
+            epochs=self.epochs or epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            **common,
+        )
+
+    def make_map(self, length_scale: Any, n_components: int | None = None) -> Any:
+        """An unfitted map; `n_components` replaces the number of features of the settings."""
+        size = n_components or self.n_components
+        assert size is not None
+        return self.choice.make(length_scale, size, self.seed, self.n_threads)
 
 
 class EncodedRows(NamedTuple):
@@ -210,21 +269,21 @@ def train(
             Remedy("hold out fewer rows", holdout=...),
         )
     feature_map = settings.make_map(tuned.length_scale)
-    common: dict[str, Any] = {
-        "alpha": tuned.alpha,
-        "random_state": settings.seed,
-        "n_threads": settings.n_threads,
-    }
     rows = TrainingRows(table, survey, settings.seed)
     n_training = int(survey.n_rows * (1 - survey.held_out.share))
     classes = survey.reader.classes
     if classes is None:
         run.begin(n_training)
         blocks = rows if encoded is None else _Slices(encoded.training)
-        return KernelRegressor(feature_map, **common).fit_blocks(blocks, run=run)
-    epochs = settings.epochs or default_epochs(survey.n_rows)
-    classifier = KernelClassifier(feature_map, loss=settings.loss, epochs=epochs, **common)
-    run.begin(n_training if settings.loss == "squared" else epochs * n_training)
+        learner = settings.make_learner("regression", feature_map, tuned.alpha)
+        return learner.fit_blocks(blocks, run=run)
+    epochs = default_epochs(survey.n_rows) if settings.solver in ("auto", "sgd") else None
+    classifier = settings.make_learner("classification", feature_map, tuned.alpha, epochs)
+    if settings.solver in ("lbfgs", "exact"):
+        run = Run(progress=run.progress)  # they have no state that could be saved
+    if settings.solver != "lbfgs":  # which does not know its number of passes
+        passes = settings.epochs or epochs or PLAIN_EPOCHS
+        run.begin(n_training if settings.loss == "squared" else passes * n_training)
     if encoded is None:
         classifier.fit_blocks(rows, classes=np.arange(len(classes)), run=run)
     else:

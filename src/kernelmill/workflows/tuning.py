@@ -1,55 +1,84 @@
-"""Tuning of the length scale and the penalty on a sample of the rows, of which a quarter validates.
+"""Tuning on a sample of the rows: kernel, length scales, penalty and number of features.
 
-Length scales are compared by ridge regression, for classification on the signs of the classes:
-this takes a fraction of the time of another loss. For a classifier, the search continues with its
-own loss on more rows (docs/decisions/014 has the measurements).
+Length scales of columns are learned by evidence (`kernelmill.learners.length_scales`), for each
+kernel that is considered. Ridge regression then compares the kernels, each with one length scale
+and with one for each column, by leave-one-out errors of rows that no length scale was learned
+from; for classification, on the signs of the classes. This takes a fraction of the time of another
+loss. For a classifier, penalty and bandwidth are then refined with its own loss on more rows.
+docs/decisions/014 and 018 have the measurements.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from kernelmill.learners import DEFAULT_C, KernelClassifier
+from kernelmill.kernels import resolve
+from kernelmill.learners import DEFAULT_C, KernelClassifier, default_epochs
+from kernelmill.learners.length_scales import (
+    MOST_COLUMNS,
+    LearnedScales,
+    learn_length_scales,
+    leave_one_out_errors,
+)
+from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
-from kernelmill.runtime.threads import one_blas_thread
+from kernelmill.runtime.threads import one_blas_thread, resolve_threads
+from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import TuningPoint
 
-__all__ = ["TunedSettings", "tune_settings"]
+__all__ = ["Sample", "TunedSettings", "default_components", "tune_settings"]
+
+_Array = NDArray[np.float64]
 
 _TUNING_COMPONENTS = 1024
-_MOST_COARSE_ROWS = 8000
-_MOST_RIDGE_ROWS = 20_000
-_COARSE = (-2.0, -1.0, 0.0, 1.0, 2.0)  # binary logarithms of length scale / median distance
-_FARTHEST = 4
-_RIDGES = tuple((10.0 ** np.arange(-5.0, 2.5, 0.5)).tolist())
+_MOST_LEARNING_ROWS = 2500
+_MOST_COMPARING_ROWS = 8000
+_MOST_SCALING_ROWS = 12_000
+_FACTORS = 2.0 ** np.array([0.5, -0.5])  # of the bandwidth
+_MOST_STEPS = 6
+_WARM_EVALUATIONS = 25
 _REFINING_COMPONENTS = 2048
 _ROWS_TO_SEE = 40_000
-_MOST_STEPS = 6
-_WORTH_IT = 0.995  # a penalty is replaced only for at least half a percent of the loss
+_WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a percent
+_WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
 
 
 @dataclass(frozen=True)
 class TunedSettings:
-    """The best settings, and all settings that were tried."""
+    """The best settings, and all settings that were tried.
 
-    length_scale: float | None
+    Attributes
+    ----------
+    choice : MapChoice
+        With the kernel that was chosen.
+    length_scale : float, ndarray of shape (n_inputs,), or None
+    alpha : float
+    n_components : int
+    points : list of TuningPoint
+    notes : list of str
+    """
+
+    choice: MapChoice
+    length_scale: Any
     alpha: float
+    n_components: int
     points: list[TuningPoint]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Training rows, followed by validation rows."""
+    """Rows in random order. The first ones are learned from; those from `n_train` on validate."""
 
     X: Any
-    Y: NDArray[np.float64]  # signs of classes, or centered values
+    Y: _Array  # signs of classes, or values
     codes: NDArray[Any] | None  # of classes
     n_train: int
 
@@ -73,134 +102,288 @@ class Sample:
         return Sample(self.X[kept], self.Y[kept], codes, (3 * n_rows) // 4)
 
 
+@dataclass(frozen=True)
+class _Candidate:
+    """A kernel and length scales, with their error and the ridge that has it."""
+
+    choice: MapChoice
+    length_scale: Any
+    error: float = math.inf
+    ridge: float = 1.0
+    tried: tuple[TuningPoint, ...] = ()
+
+    @property
+    def is_per_column(self) -> bool:
+        return isinstance(self.length_scale, np.ndarray)
+
+
 def tune_settings(
-    make_map: Callable[[float | None, int | None], Any],
+    choice: MapChoice,
     X: Any,
     target: NDArray[Any],
     *,
     n_classes: int | None,
-    n_components: int,
-    length_scale: float | None,
-    has_length_scale: bool,
-    alpha: float | None,
-    loss: str,
+    n_components: int | None,
+    length_scale: Any = None,
+    alpha: float | None = None,
+    loss: str = "log_loss",
     n_rows: int,
     seed: int,
+    n_threads: int | None = None,
     progress: Progress,
+    groups: NDArray[Any] | None = None,
+    column_scales: bool = True,
+    budget: float = 60.0,
 ) -> TunedSettings:
-    """Choose the length scale and the penalty that are not given.
+    """Choose what is not given: kernel, length scales, penalty, number of features.
 
     Parameters
     ----------
-    make_map : callable
-        Returns an unfitted map for a length scale (None if it has none) and a number of features.
+    choice : MapChoice
     X, target
         The sample, in random order.
     n_classes : int or None
         None for regression.
-    length_scale, alpha : float or None
+    n_components : int or None
+        None to choose it within the budget.
+    length_scale, alpha : optional
         Given values are kept.
     n_rows : int
         The number of rows the model will be trained on: the penalty of a classifier is per row.
+    groups : ndarray of int, optional
+        Columns with the same number share a length scale.
+    column_scales : bool, default=True
+        Whether to learn a length scale for each column.
+    budget : float
+        As in `fit_table`.
     """
     sample = Sample.of(X, target, n_classes)
     points: list[TuningPoint] = []
-    ridge = 1.0
-    is_given = length_scale is not None
-    components = min(n_components, _TUNING_COMPONENTS)
+    notes: list[str] = []
+    search = _Search(choice, sample, seed, n_threads, points, progress)
+    is_free = length_scale is None and choice.has_length_scale
     progress.start("Tuning", None, "settings")
-    if length_scale is None and has_length_scale:
-        search = _Search(make_map, sample.first(_MOST_RIDGE_ROWS), components, points, progress)
-        length_scale, ridge = search.best_length_scale(refine=n_classes is None)
-    elif alpha is None and n_classes is None:
-        search = _Search(make_map, sample.first(_MOST_RIDGE_ROWS), components, points, progress)
-        _, ridge = search.at(length_scale)
-    if n_classes is None:
-        return TunedSettings(length_scale, ridge if alpha is None else alpha, points)
-    refinement = _Refinement(make_map, sample, n_components, loss, seed, n_rows, points, progress)
-    fixed_C = None if alpha is None else 1 / max(alpha * n_rows, 1e-300)
-    is_free = has_length_scale and not is_given
-    length_scale, C = refinement.best(length_scale, fixed_C, search_length_scale=is_free)
-    return TunedSettings(length_scale, 1 / (C * n_rows) if alpha is None else alpha, points)
+    if is_free:
+        best = search.best_candidate(groups, learns=column_scales, notes=notes)
+        best = search.best_bandwidth(best)
+    else:
+        best = search.measure(_Candidate(choice.candidates(X.shape[1])[0], length_scale))
+    if n_components is None:
+        n_components = search.enough_components(best, n_classes, n_rows, budget)
+    ridge = best.ridge if alpha is None else alpha
+    settings = TunedSettings(best.choice, best.length_scale, ridge, n_components, points)
+    if n_classes is not None:
+        refinement = _Refinement(
+            best.choice,
+            sample,
+            n_components=n_components,
+            loss=loss,
+            seed=seed,
+            n_threads=n_threads,
+            n_rows=n_rows,
+            points=points,
+            progress=progress,
+        )
+        fixed_C = None if alpha is None else 1 / max(alpha * n_rows, 1e-300)
+        found, C = refinement.best(best.length_scale, fixed_C, search_length_scale=is_free)
+        penalty = 1 / (C * n_rows) if alpha is None else alpha
+        settings = replace(settings, length_scale=found, alpha=penalty)
+    return replace(settings, notes=tuple(notes))
 
 
 class _Search:
-    """Search over length scales by ridge regression, from coarse to fine."""
+    """Search over kernels and length scales by ridge regression."""
 
     def __init__(
         self,
-        make_map: Callable[[float | None, int | None], Any],
+        choice: MapChoice,
         sample: Sample,
-        n_components: int,
+        seed: int,
+        n_threads: int | None,
         points: list[TuningPoint],
         progress: Progress,
     ) -> None:
-        self._make_map = make_map
+        self._choice = choice
         self._sample = sample
-        self._n_components = n_components
+        self._seed = seed
+        self._n_threads = n_threads
         self._points = points
         self._progress = progress
+        self._n_learning = min(_MOST_LEARNING_ROWS, sample.n_train)
 
-    def best_length_scale(self, *, refine: bool) -> tuple[float, float]:
-        """The best length scale and its ridge; to a factor of two unless `refine`."""
-        unit = median_distance(self._sample.X[:1000])
-        coarse = self._sample.first(_MOST_COARSE_ROWS)
-        tried = {step: self.at(unit * 2.0**step, coarse) for step in _COARSE}
-        while True:  # until the best one is not at the edge, up to a limit
-            best = min(tried, key=lambda step: tried[step][0])
-            beyond = best + (1.0 if best == max(tried) else -1.0)
-            if best not in (min(tried), max(tried)) or abs(beyond) > _FARTHEST:
-                break
-            tried[beyond] = self.at(unit * 2.0**beyond, coarse)
-        if not refine:
-            return unit * 2.0**best, tried[best][1]
-        # Around it with all rows: more rows need shorter length scales.
-        fine = tried if coarse is self._sample else {}
-        for step in (best - 1, best - 0.5, best, best + 0.5):
-            if step not in fine:
-                fine[step] = self.at(unit * 2.0**step)
-        best = min(fine, key=lambda step: fine[step][0])
-        return unit * 2.0**best, fine[best][1]
+    def best_candidate(
+        self, groups: NDArray[Any] | None, *, learns: bool, notes: list[str]
+    ) -> _Candidate:
+        """The best kernel, with one length scale or with one for each group of columns."""
+        dim = self._sample.X.shape[1]
+        learns = learns and 1 < dim <= MOST_COLUMNS
+        choices = self._choice.candidates(dim)
+        scales = self._learn(choices[:1], groups, learns, None)
+        scales += self._learn(choices[1:], groups, learns, scales[0])
+        candidates = []
+        for choice, learned in zip(choices, scales, strict=True):
+            candidates.append(_Candidate(choice, learned.isotropic))
+            if learns:
+                candidates.append(_Candidate(choice, learned.length_scale))
+        measured = self._in_threads(self._measure, candidates)
+        for each in measured:
+            self._points.extend(each.tried)
+        best: _Candidate = min(measured, key=lambda each: each.error)
+        if learns:
+            isotropic = min(each.error for each in measured if not each.is_per_column)
+            if best.is_per_column:
+                gain = 100 * (1 - best.error / isotropic)
+                notes.append(
+                    "Learned a length scale for each column: the squared error of validation rows "
+                    f"is {gain:.2g} % lower than with one for all columns."
+                )
+            else:
+                notes.append(
+                    "One length scale for all columns: learned ones did not lower the error of "
+                    "validation rows."
+                )
+        return best
 
-    def at(self, length_scale: float | None, sample: Sample | None = None) -> tuple[float, float]:
-        """The smallest mean squared error with this length scale, and its ridge."""
-        sample = self._sample if sample is None else sample
-        fitted = self._make_map(length_scale, self._n_components).fit(sample.X[: sample.n_train])
-        # On a busy machine, BLAS threads spend more time waiting for each other than working.
+    def _learn(
+        self,
+        choices: list[MapChoice],
+        groups: NDArray[Any] | None,
+        learns: bool,
+        start: LearnedScales | None,
+    ) -> list[LearnedScales]:
+        sample, n = self._sample, self._n_learning
+
+        def learn(choice: MapChoice) -> LearnedScales:
+            kernel = resolve(choice.kernel_name)
+            stream = Stream.from_seed(self._seed).substream("length scales", str(kernel))
+            learned = learn_length_scales(
+                kernel,
+                sample.X[:n],
+                sample.Y[:n],
+                groups=groups if learns else np.zeros(sample.X.shape[1], np.int64),
+                stream=stream,
+                start=start if learns else None,
+                max_evaluations=(70 if start is None else _WARM_EVALUATIONS) if learns else 1,
+            )
+            self._progress.advance(1)
+            return learned
+
+        return self._in_threads(learn, choices)
+
+    def _in_threads(self, work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+        """Results in the order of the items; BLAS has one thread in each."""
+        workers = min(len(items), resolve_threads(self._n_threads))
         with one_blas_thread():
-            errors = _ridge_errors(fitted, sample, _RIDGES)
-        best = int(np.argmin(errors))
-        for ridge, error in zip(_RIDGES, errors, strict=True):
-            if math.isfinite(error):
-                self._points.append(TuningPoint(length_scale or 0.0, ridge, error))
+            if workers <= 1:
+                return [work(item) for item in items]
+            with ThreadPoolExecutor(workers) as pool:
+                return list(pool.map(work, items))
+
+    def measure(self, candidate: _Candidate, **options: int) -> _Candidate:
+        """The candidate with its smallest error and the ridge that has it, recorded."""
+        measured = self._measure(candidate, **options)
+        self._points.extend(measured.tried)
+        return measured
+
+    def _measure(
+        self,
+        candidate: _Candidate,
+        most_rows: int = _MOST_COMPARING_ROWS,
+        n_components: int = _TUNING_COMPONENTS,
+    ) -> _Candidate:
+        # The rows whose errors count come last: no length scale was learned from them.
+        n_rows = len(self._sample.Y)
+        first = self._n_learning if n_rows > self._n_learning else 0
+        if n_rows > most_rows:
+            kept = np.r_[: self._n_learning, n_rows - (most_rows - self._n_learning) : n_rows]
+            X, Y = self._sample.X[kept], self._sample.Y[kept]
+        else:
+            X, Y = self._sample.X, self._sample.Y
+        fitted = candidate.choice.make(candidate.length_scale, n_components, self._seed, 1).fit(X)
+        with one_blas_thread():
+            errors = leave_one_out_errors(fitted, X, Y, first)
+        best = min(errors, key=lambda ridge: errors[ridge])
+        typical = _typical(candidate.length_scale)
+        tried = tuple(
+            TuningPoint(
+                typical,
+                ridge,
+                error,
+                kernel=candidate.choice.kernel_name,
+                per_column=candidate.is_per_column,
+            )
+            for ridge, error in errors.items()
+            if math.isfinite(error)
+        )
         self._progress.advance(1)
-        return float(errors[best]), _RIDGES[best]
+        return replace(candidate, error=errors[best], ridge=best, tried=tried)
+
+    def best_bandwidth(self, best: _Candidate) -> _Candidate:
+        """All length scales times a common factor: more rows need shorter ones."""
+        best = self.measure(best, most_rows=_MOST_SCALING_ROWS)
+        for factor in _FACTORS:
+            for _ in range(_MOST_STEPS):
+                changed = replace(best, length_scale=best.length_scale * float(factor))
+                changed = self.measure(changed, most_rows=_MOST_SCALING_ROWS)
+                if changed.error >= best.error:
+                    break
+                best = changed
+            else:
+                break
+        return best
+
+    def enough_components(
+        self, best: _Candidate, n_classes: int | None, n_rows: int, budget: float
+    ) -> int:
+        """The number of features beyond which more do not pay, or do not fit in the budget."""
+        task = "regression" if n_classes is None else "classification"
+        n_components = default_components(task)
+        half = self.measure(best, n_components=_TUNING_COMPONENTS // 2)
+        full = self.measure(best)
+        gain = 1 - full.error / half.error if half.error > 0 else 0.0
+        size = _TUNING_COMPONENTS
+        # What is missing falls as 1/D: each doubling gains half of the one before.
+        while size < n_components or (
+            gain >= _WORTH_FEATURES
+            and size < _MOST_COMPONENTS[task]
+            and estimate_seconds(2 * size, n_rows, n_classes) <= budget / 2
+        ):
+            size *= 2
+            gain /= 2
+        while size > 1024 and estimate_seconds(size, n_rows, n_classes) > budget:
+            size //= 2
+        return size
 
 
-def _ridge_errors(fitted: Any, sample: Sample, ridges: Sequence[float]) -> list[float]:
-    """Mean squared errors on the validation rows, for each ridge."""
-    Z = np.asarray(fitted.transform(sample.X), np.float64)
-    n = sample.n_train
-    mean, target_mean = Z[:n].mean(axis=0), sample.Y[:n].mean(axis=0)
-    Z -= mean
-    gram = Z[:n].T @ Z[:n]
-    moments = Z[:n].T @ (sample.Y[:n] - target_mean)
-    validation = sample.Y[n:] - target_mean
-    diagonal = gram.diagonal().copy()
-    errors = []
-    for ridge in ridges:
-        np.fill_diagonal(gram, diagonal + ridge)
-        try:
-            weights = cho_solve(cho_factor(gram, lower=True, check_finite=False), moments)
-        except LinAlgError:
-            errors.append(math.inf)
-            continue
-        errors.append(float(np.mean((Z[n:] @ weights - validation) ** 2)))
-    return [error if math.isfinite(error) else math.inf for error in errors]
+_MOST_COMPONENTS = {"classification": 16384, "regression": 8192}
+
+
+def default_components(task: str) -> int:
+    """The least number of features that a model has if none is given."""
+    return {"classification": 4096, "regression": 2048}[task]
+
+
+def estimate_seconds(n_components: int, n_rows: int, n_classes: int | None) -> float:
+    """The time of training on two cores of a usual machine.
+
+    A model must not depend on how busy a machine is, so no clock is read.
+    """
+    D = n_components
+    if n_classes is None:
+        return 2.5e-11 * n_rows * D**2 + 6e-11 * D**3
+    outputs = 1 if n_classes == 2 else n_classes
+    return (2e-9 + 2e-10 * outputs) * default_epochs(n_rows) * n_rows * D
+
+
+def _typical(length_scale: Any) -> float:
+    if length_scale is None:
+        return 0.0
+    scales = np.asarray(length_scale, np.float64)
+    return float(np.exp(np.log(scales[np.isfinite(scales)]).mean()))
 
 
 class _Refinement:
-    """Search around a length scale with the loss and the solver of the model.
+    """Search around a bandwidth with the loss and the solver of the model.
 
     Ridge regression on few rows finds length scales that suit few rows: more rows, and other
     penalties, need shorter ones.
@@ -208,78 +391,93 @@ class _Refinement:
 
     def __init__(
         self,
-        make_map: Callable[[float | None, int | None], Any],
+        choice: MapChoice,
         sample: Sample,
+        *,
         n_components: int,
         loss: str,
         seed: int,
+        n_threads: int | None,
         n_rows: int,
         points: list[TuningPoint],
         progress: Progress,
     ) -> None:
-        self._make_map = make_map
+        self._choice = choice
         self._n_rows = n_rows
         self._n_components = min(n_components, _REFINING_COMPONENTS)
-        self._loss, self._seed = loss, seed
+        self._loss, self._seed, self._n_threads = loss, seed, n_threads
         self._points, self._progress = points, progress
         n = sample.n_train
         assert sample.codes is not None
         self._X, self._codes = sample.X[:n], sample.codes[:n]
         known = np.flatnonzero(np.isin(sample.codes[n:], self._codes))
         self._validation_X, self._validation_codes = sample.X[n:][known], sample.codes[n:][known]
-        self._losses: dict[tuple[float | None, float], float] = {}
+        self._losses: dict[tuple[float, float], float] = {}
 
     def best(
-        self, length_scale: float | None, fixed_C: float | None, *, search_length_scale: bool
-    ) -> tuple[float | None, float]:
+        self, length_scale: Any, fixed_C: float | None, *, search_length_scale: bool
+    ) -> tuple[Any, float]:
         """The length scale and C = 1 / (alpha n) with the smallest loss on the validation rows."""
         if len(np.unique(self._codes)) < 2 or len(self._validation_codes) == 0:
             return length_scale, fixed_C or DEFAULT_C
-        C = fixed_C or self._better_C(length_scale, DEFAULT_C)
+        self._length_scale = length_scale
+        C = fixed_C or self._better_C(1.0, DEFAULT_C)
+        factor = 1.0
         if length_scale is not None and search_length_scale:
             step = 2**-0.5
-            if self._loss_at(length_scale * step, C) >= self._loss_at(length_scale, C):
+            if self._loss_at(factor * step, C) >= self._loss_at(factor, C):
                 step = 2**0.5
             for _ in range(_MOST_STEPS):
-                if self._loss_at(length_scale * step, C) >= self._loss_at(length_scale, C):
+                if self._loss_at(factor * step, C) >= self._loss_at(factor, C):
                     break
-                length_scale *= step
+                factor *= step
             if fixed_C is None:
-                C = self._better_C(length_scale, C)
-        return length_scale, C
+                C = self._better_C(factor, C)
+        return (None if length_scale is None else length_scale * factor), C
 
-    def _better_C(self, length_scale: float | None, C: float) -> float:
-        """The best value that is reached from C by factors of ten."""
-        factor = 10.0
-        if self._loss_at(length_scale, C * factor) >= self._loss_at(length_scale, C):
-            factor = 0.1
-        while 1e-2 < C < 1e5:
-            if self._loss_at(length_scale, C * factor) >= _WORTH_IT * self._loss_at(
-                length_scale, C
-            ):
+    def _better_C(self, factor: float, C: float) -> float:
+        """The best value that is reached from C by factors of ten.
+
+        Of weaker penalties that hardly differ, the strongest is taken.
+        """
+        step, least = 10.0, _WORTH_IT
+        if self._loss_at(factor, C * step) >= self._loss_at(factor, C):
+            step, least = 0.1, 1.0
+        while 1e-8 < C < 1e8:
+            if self._loss_at(factor, C * step) >= least * self._loss_at(factor, C):
                 break
-            C *= factor
+            C *= step
         return C
 
-    def _loss_at(self, length_scale: float | None, C: float) -> float:
-        if (length_scale, C) not in self._losses:
+    def _loss_at(self, factor: float, C: float) -> float:
+        if (factor, C) not in self._losses:
             n = len(self._codes)
+            scaled = None if self._length_scale is None else self._length_scale * factor
             learner = KernelClassifier(
-                self._make_map(length_scale, self._n_components),
+                self._choice.make(scaled, self._n_components, self._seed, self._n_threads),
                 loss=self._loss,
                 alpha=1 / (C * n),
                 epochs=int(np.clip(-(-_ROWS_TO_SEE // n), 2, 100)),
                 random_state=self._seed,
+                n_threads=self._n_threads,
             )
             learner.fit(self._X, self._codes)
             loss = _held_out_loss(learner, self._validation_X, self._validation_codes)
             criterion = "log loss" if self._loss == "log_loss" else "error"
             # As the penalty of the final model: C is the same, and alpha depends on the rows.
-            point = TuningPoint(length_scale or 0.0, 1 / (C * self._n_rows), loss, criterion)
-            self._points.append(point)
+            self._points.append(
+                TuningPoint(
+                    _typical(scaled),
+                    1 / (C * self._n_rows),
+                    loss,
+                    criterion,
+                    kernel=self._choice.kernel_name,
+                    per_column=isinstance(scaled, np.ndarray),
+                )
+            )
             self._progress.advance(1)
-            self._losses[length_scale, C] = loss
-        return self._losses[length_scale, C]
+            self._losses[factor, C] = loss
+        return self._losses[factor, C]
 
 
 def _held_out_loss(learner: KernelClassifier, X: Any, codes: NDArray[Any]) -> float:
@@ -288,14 +486,3 @@ def _held_out_loss(learner: KernelClassifier, X: Any, codes: NDArray[Any]) -> fl
         logarithms = learner.predict_log_proba(X)
         return float(-logarithms[np.arange(len(codes)), places].mean())
     return float(np.mean(learner.predict(X) != codes))
-
-
-def median_distance(X: Any) -> float:
-    """The median distance between different rows."""
-    rows = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    rows = rows.astype(np.float64)
-    squares = (rows**2).sum(axis=1)
-    distances = squares[:, None] + squares - 2 * rows @ rows.T
-    upper = distances[np.triu_indices(len(rows), 1)]
-    positive = upper[upper > 1e-9 * max(float(squares.max()), 1e-300)]
-    return float(np.sqrt(np.median(positive))) if len(positive) else 1.0

@@ -1,4 +1,4 @@
-"""`kernelmill compare`: error and cost of kernel machines and a linear model on a data file."""
+"""`kernelmill compare`: error and cost of kernel machines, trees and a linear model."""
 
 # ruff: noqa: PLC0415 # workflows are imported when the command runs
 from __future__ import annotations
@@ -20,6 +20,7 @@ from kernelmill.cli.program.options import (
     table_options,
     task_option,
     threads_option,
+    transform_option,
 )
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.progress import ProgressBars
@@ -33,7 +34,7 @@ _COMPARISON = "Comparison"
 @click.command(
     "compare",
     cls=Command,
-    short_help="Compare a linear model, random features and the exact kernel.",
+    short_help="Compare random features with a linear model, trees, the exact kernel.",
     examples=[
         ("kernelmill compare wine.csv --target quality", "error, time and memory of each"),
         (
@@ -64,6 +65,7 @@ _COMPARISON = "Comparison"
     help="Number of features; may be repeated. Default: 256, 1024 and 4096.",
 )
 @missing_option(_COMPARISON)
+@transform_option(_COMPARISON)
 @drop_option(_COMPARISON)
 @click.option(
     "--kernel",
@@ -87,10 +89,9 @@ _COMPARISON = "Comparison"
     cls=Option,
     section=_COMPARISON,
     type=click.IntRange(min=10),
-    default=5_000,
-    show_default=True,
     metavar="N",
-    help="Maximum number of training rows of the exact kernel machine.",
+    help="Maximum number of training rows of the exact kernel machine. Default: as many as it can "
+    "take in about 30 seconds, at most 10,000.",
 )
 @threads_option(_COMPARISON)
 @seed_option(_COMPARISON)
@@ -107,11 +108,11 @@ def command(
     table: dict[str, Any],
     **settings: Any,
 ) -> None:
-    """Train a linear model, kernel machines on random features, and the exact kernel machine.
+    """Train kernel machines on random features, a linear model, trees and the exact machine.
 
-    All are trained on the same rows of DATA. The exact machine gets a subset if there are many
-    rows, because its cost grows with the square of their number. Shows test error, time and memory
-    of each model.
+    All are trained on the same rows of DATA. Slow models get a subset if there are many rows: the
+    exact machine because its cost grows with the square of their number, trees if there are also
+    many columns. Shows test error, rows, time and memory of each model.
     """
     terminal = get_terminal(context)
     page = None if report is None else check_output("report", report, source)

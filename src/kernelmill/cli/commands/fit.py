@@ -22,6 +22,7 @@ from kernelmill.cli.program.options import (
     table_options,
     task_option,
     threads_option,
+    transform_option,
 )
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.messages import find_parameter
@@ -45,6 +46,7 @@ MAPS = [
     "count_sketch",
 ]
 LOSSES = ["log_loss", "hinge", "squared_hinge", "squared"]
+SOLVERS = ["auto", "sgd", "lbfgs", "exact", "plain_sgd", "cg"]
 _MODEL = "Model"
 _TRAINING = "Training"
 
@@ -121,19 +123,22 @@ def _parse_map_options(
     "feature_map",
     cls=Option,
     section=_MODEL,
-    type=click.Choice(MAPS),
+    type=click.Choice(["auto", *MAPS]),
     metavar="MAP",
-    default="fastfood",
+    default="auto",
     show_default=True,
-    help=f"Feature map: {', '.join(MAPS)}.",
+    help=f"Feature map: {', '.join(MAPS)}. auto is fastfood, or random_fourier for the Laplacian "
+    "kernel.",
 )
 @click.option(
     "--kernel",
     cls=Option,
     section=_MODEL,
     metavar="NAME",
-    help="Kernel, for maps that support several: gaussian (the default), matern, laplacian (with "
-    "random_fourier), ...",
+    help="Kernel: gaussian, exponential, matern, rational_quadratic, cauchy, ball_convolution, "
+    "laplacian (with the map auto or random_fourier). Parameters follow a colon: matern:nu=2.5, "
+    "rational_quadratic:alpha=1, ball_convolution:t=40. Default: gaussian, matern, exponential or "
+    "laplacian, by the error on validation rows.",
 )
 @click.option(
     "--map-option",
@@ -152,8 +157,8 @@ def _parse_map_options(
     section=_MODEL,
     type=click.IntRange(min=1),
     metavar="N",
-    help="Number of features: more are slower and more accurate. Default: 4096 for "
-    "classification, 2048 for regression.",
+    help="Number of features: more are slower and more accurate. Default: as many as pay within "
+    "the budget, 4096 to 16384 for classification and 2048 to 8192 for regression.",
 )
 @click.option(
     "--length-scale",
@@ -161,7 +166,8 @@ def _parse_map_options(
     section=_MODEL,
     type=float,
     metavar="X",
-    help="Length scale (bandwidth) of the kernel. Tuned by default.",
+    help="Length scale (bandwidth) of the kernel, for all columns. Default: one for each column, "
+    "learned from a sample.",
 )
 @click.option(
     "--alpha",
@@ -193,10 +199,30 @@ def _parse_map_options(
     cls=Option,
     section=_TRAINING,
     default=True,
-    help="Tune length scale and alpha on a sample of the rows. On by default; without it, fits are "
-    "faster and often much less accurate.",
+    help="Tune kernel, length scales, alpha and number of features on a sample of the rows. On by "
+    "default; without it, fits are faster and often much less accurate.",
+)
+@click.option(
+    "--column-scales/--no-column-scales",
+    cls=Option,
+    section=_TRAINING,
+    default=True,
+    help="Learn a length scale for each column, and use them if the error on validation rows is "
+    "lower. On by default.",
+)
+@click.option(
+    "--budget",
+    cls=Option,
+    section=_TRAINING,
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="About how many seconds training may take on two cores: limits the number of features. "
+    "The time is estimated, not measured, so that results do not depend on the machine.",
 )
 @missing_option(_TRAINING)
+@transform_option(_TRAINING)
 @drop_option(_TRAINING)
 @click.option(
     "--holdout",
@@ -214,6 +240,33 @@ def _parse_map_options(
     type=click.IntRange(min=1),
     metavar="N",
     help="Passes over the rows (classification). Default: at least 4.",
+)
+@click.option(
+    "--solver",
+    cls=Option,
+    section=_TRAINING,
+    type=click.Choice(SOLVERS),
+    metavar="SOLVER",
+    default="auto",
+    show_default=True,
+    help="For classification: sgd, lbfgs (to convergence, slow), exact (with --loss squared) or "
+    "plain_sgd (fixed steps). For regression: exact or cg (many features).",
+)
+@click.option(
+    "--batch-size",
+    cls=Option,
+    section=_TRAINING,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Rows in a step of sgd and plain_sgd. Default: at most 256, and 10.",
+)
+@click.option(
+    "--learning-rate",
+    cls=Option,
+    section=_TRAINING,
+    type=float,
+    metavar="X",
+    help="Step size of plain_sgd. Default: 0.001. sgd estimates its own.",
 )
 @seed_option(_TRAINING)
 @threads_option(_TRAINING)

@@ -19,6 +19,7 @@ from kernelmill.cli.render.results import (
     render_columns,
     render_headline,
     render_notes,
+    render_relevance,
 )
 from kernelmill.formatting import plain
 
@@ -64,9 +65,9 @@ def command(context: click.Context, model: str) -> None:
         "file": f"{model} ({plain.size(about['bytes'])})",
         "kind": f"{content.kind}, format {content.format_version}",
     }
-    summary = _read_summary(content.kind, model)
+    summary, construction = _read_summary(content.kind, model)
     if summary is None:
-        settings = _list_settings(content.record)
+        settings = _list_settings(content.record) | construction
         record = {**about, "summary": None, "settings": settings, "arrays": arrays}
         terminal.give(record, make_pairs_table(pairs | settings), "", _render_arrays(arrays))
         return
@@ -74,17 +75,29 @@ def command(context: click.Context, model: str) -> None:
     if summary.held_out is not None:
         held_out = summary.held_out
         parts += [f"Held out: {render_headline(held_out)}", *render_baseline_note(held_out), ""]
-    parts += [*render_notes(summary.notes), *render_columns(summary.columns)]
+    parts += [*render_notes(summary.notes), *render_relevance(summary)]
+    parts += render_columns(summary.columns)
     terminal.give(
         {**about, "summary": build_json(summary), "settings": {}, "arrays": arrays}, *parts
     )
 
 
-def _read_summary(kind: str, path: str) -> FitSummary | None:
-    """Return the record of the fit; models that were saved in Python have none."""
+def _read_summary(kind: str, path: str) -> tuple[FitSummary | None, dict[str, str]]:
+    """Return the record of the fit (models saved in Python have none) and the construction.
+
+    The construction is that of the map: older files do not record it.
+    """
+    from dataclasses import replace
+
+    from kernelmill.learners import load_learner
+    from kernelmill.maps.registry import describe_construction
     from kernelmill.workflows.model import TABLE_MODEL
 
-    return load_table_model(path).summary if kind == TABLE_MODEL else None
+    if kind != TABLE_MODEL:
+        return None, {"construction": describe_construction(load_learner(path).feature_map_)}
+    model = load_table_model(path)
+    found = describe_construction(model.learner.feature_map_)
+    return replace(model.summary, construction=found), {"construction": found}
 
 
 def _list_settings(record: dict[str, Any]) -> dict[str, str]:

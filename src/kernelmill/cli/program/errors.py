@@ -123,8 +123,9 @@ def _describe_usage(error: click.UsageError) -> tuple[str, str]:
     command = error.ctx.command_path if error.ctx is not None else "kernelmill"
     remedy = f"{command} --help"
     if isinstance(error, click.NoSuchOption):
-        if error.possibilities:
-            remedy = f"did you mean {' or '.join(error.possibilities)}?"
+        similar = get_close_matches(error.option_name, error.possibilities or [], n=2, cutoff=0.7)
+        if similar:
+            remedy = f"did you mean {' or '.join(similar)}?"
         return f"there is no option {error.option_name}", remedy
     if isinstance(error, click.MissingParameter) and error.param is not None and error.ctx:
         name = name_parameter(error.param.name or "", error.ctx.command)

@@ -28,6 +28,7 @@ __all__ = [
     "table_options",
     "task_option",
     "threads_option",
+    "transform_option",
     "write_examples",
 ]
 
@@ -35,6 +36,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 GENERAL = "Output"
 MISSING = ["error", "impute"]
+TRANSFORMS = ["auto", "none", "rank"]
 _TABLE = "Reading tables"
 _FORMATS = ["csv", "parquet", "arrow", "npy", "npz", "idx", "svmlight"]
 
@@ -167,6 +169,20 @@ def missing_option(section: str) -> Callable[..., Any]:
         show_default=True,
         help="Missing values: stop with an error, or impute them and add an indicator column. With "
         "impute, rows without a target are left out.",
+    )
+
+
+def transform_option(section: str) -> Callable[..., Any]:
+    """``--transform``, in this section of the help."""
+    return click.option(
+        "--transform",
+        cls=Option,
+        section=section,
+        type=click.Choice(TRANSFORMS),
+        default="auto",
+        show_default=True,
+        help="Numeric columns to transform from ranks to normal scores: skewed and heavy-tailed "
+        "ones, none, or all. With none, categories in order (10-19, 65+) are one-hot encoded, too.",
     )
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "render_evaluation",
     "render_headline",
     "render_notes",
+    "render_relevance",
     "render_summary",
 ]
 
@@ -42,6 +43,7 @@ LARGEST_MATRIX = 12  # classes
 MOST_PAIRS = 10  # of confused classes
 MOST_COLUMNS = 40
 MOST_CLASSES = 10
+MOST_RELEVANT = 10
 
 _STAGES = "read tune train evaluate"
 
@@ -244,10 +246,16 @@ def _coverage(coverage: Coverage) -> Table:
 def render_summary(
     summary: FitSummary, shown_notes: Collection[str] = ()
 ) -> Iterator[RenderableType]:
-    """Yield the model as `fit` shows it at the end: held-out error, notes, settings."""
+    """Yield the model as `fit` shows it at the end: held-out error, columns, notes, settings."""
     if summary.held_out is not None:
         yield f"Held out: {render_headline(summary.held_out)}"
         yield from render_baseline_note(summary.held_out)
+    if summary.column_relevance:
+        most = ", ".join(
+            f"{shorten(each.name, 14, keep_end=3)} ({plain.number(each.relevance, 2)})"
+            for each in summary.column_relevance[:3]
+        )
+        yield f"Most relevant: {most}"
     yield from render_notes(summary.notes, shown_notes)
     yield ""
     yield make_pairs_table(describe_model(summary))
@@ -268,16 +276,17 @@ def describe_model(summary: FitSummary) -> dict[str, str]:
     pairs["inputs"] = (
         f"{plain.count(n_columns, 'column')}, {plain.count(summary.n_inputs)} when encoded"
     )
-    scale = (
-        ""
-        if summary.length_scale is None
-        else f", length scale {plain.number(summary.length_scale)}"
-    )
+    scale = ""
+    if summary.length_scale is not None:
+        scale = f", length scale {plain.number(summary.length_scale)}"
+        scale += " (mean over columns)" if summary.column_relevance else ""
     pairs["map"] = (
         f"{summary.map_name}, {summary.kernel.removesuffix('()')} kernel, "
         f"{plain.count(summary.n_components, 'feature')}{scale}"
     )
+    pairs["construction"] = summary.construction
     pairs["loss"] = f"{summary.loss}, alpha {plain.number(summary.alpha)}"
+    pairs["solver"] = summary.solver
     pairs["seed"] = str(summary.seed)
     # Model files sort names, so the order of the stages is restored.
     stages = sorted(summary.seconds, key=lambda name: (name not in _STAGES, _STAGES.find(name)))
@@ -316,6 +325,35 @@ def render_columns(columns: list[InputColumn]) -> Iterator[RenderableType]:
         missing = plain.count(each.missing) if each.missing else ""
         table.add_row(each.name, each.kind, plain.count(each.n_columns), missing, each.detail)
     yield table
+
+
+def render_relevance(summary: FitSummary) -> Iterator[RenderableType]:
+    """Yield the most relevant columns with their intervals.
+
+    Nothing is yielded for a map without a length scale.
+    """
+    columns = summary.column_relevance
+    if not columns:
+        if summary.length_scale is not None:
+            yield "Relevance of columns: none, one length scale for all columns"
+            yield ""
+        return
+    more = len(columns) - MOST_RELEVANT
+    title = "Relevance of columns"
+    yield Text(title if more <= 0 else f"{title}: the first {MOST_RELEVANT}", "bold")
+    table = make_table()
+    table.add_column("name", overflow="fold", max_width=40)
+    table.add_column("relevance", justify="right")
+    table.add_column("range of searches", justify="right")
+    for each in columns[:MOST_RELEVANT]:
+        known = each.low is not None and each.high is not None
+        ends = f"{plain.number(each.low, 2)} to {plain.number(each.high, 2)}" if known else ""
+        table.add_row(shorten(each.name, 80), plain.number(each.relevance, 2), ends)
+    yield table
+    if more > 0:
+        most = plain.number(columns[MOST_RELEVANT].relevance, 2)
+        yield f"{plain.count(more, 'other column')}: at most {most}"
+    yield ""
 
 
 def render_comparison(
