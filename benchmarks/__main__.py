@@ -1,4 +1,8 @@
-"""Run every benchmark, or those named: ``python -m benchmarks fwht sincos``."""
+"""Run every benchmark, or those named: ``python -m benchmarks fwht sincos``.
+
+The comparison on tables takes hours and has options: ``python -m benchmarks tables --help``. It is
+run where it is named, alone.
+"""
 
 import sys
 
@@ -18,8 +22,9 @@ from benchmarks import (
     bench_sketch_costs,
     bench_sketches,
     bench_svmlight,
-    bench_tables,
+    bench_table_files,
 )
+from benchmarks.tables import comparison
 from kernelmill import get_num_threads, runtime
 
 ALL = {
@@ -37,14 +42,17 @@ ALL = {
     "learner_costs": bench_learner_costs.main,
     "mnist": bench_mnist.main,
     "svmlight": bench_svmlight.main,
-    "tables": bench_tables.main,
+    "table_files": bench_table_files.main,
     "import": bench_import.main,
 }
 
+if sys.argv[1:2] == ["tables"]:
+    comparison.main(sys.argv[2:])
+    sys.exit()
 names = sys.argv[1:] or list(ALL)
 unknown = [name for name in names if name not in ALL]
 if unknown:
-    sys.exit(f"Unknown benchmark {unknown[0]!r}; choose from: {', '.join(ALL)}.")
+    sys.exit(f"Unknown benchmark {unknown[0]!r}; choose from: {', '.join([*ALL, 'tables'])}.")
 print(f"instruction set {runtime.get_isa()}, {get_num_threads()} threads by default")
 for name in names:
     ALL[name]()

@@ -11,6 +11,7 @@ from sklearn.kernel_approximation import RBFSampler
 
 from benchmarks.gaussian_rows import check_features, draw_rows, fastfood, random_fourier
 from benchmarks.timing import best_times, heading
+from kernelmill import Fastfood, GaussianTemplates, RandomFourier, TaylorSketch
 
 # (columns of the input, columns of the output)
 SIZES = [(64, 8192), (784, 8192), (1024, 32768), (4096, 65536), (10, 1000), (16, 4096), (32, 4096)]
@@ -139,6 +140,36 @@ def sparse() -> None:
         print(f"{name:14s} {us['dense']:9.2f} {us['csr']:8.2f} {us['csr'] / us['dense']:11.2f}x")
 
 
+def column_scales() -> None:
+    """Time maps with a length scale for each column against those with one number."""
+    heading("784 -> 4096, float32, one thread: a length scale per column / one for all, times")
+    print("                         128 rows  one row  CSR, 10 % not zero")
+    X = draw_rows(128, 784)  # few: a call ends before the machine does something else
+    csr = scipy.sparse.csr_array(X * (np.random.default_rng(1).random(X.shape) < 0.1))
+    scale = np.sqrt(784)
+    scales = np.exp(np.random.default_rng(2).normal(size=784) / 2)
+    scales *= scale * np.sqrt(np.mean(scales**-2.0))  # the same distances on average
+    makers: dict[str, Callable[..., Any]] = {
+        "Fastfood hadamard": Fastfood,
+        "Fastfood sorf": partial(Fastfood, structure="sorf"),
+        "RandomFourier": RandomFourier,
+        "TaylorSketch": TaylorSketch,
+        "GaussianTemplates": GaussianTemplates,
+    }
+    for name, make in makers.items():
+        fixed = {"n_components": 4096, "random_state": 0, "n_threads": 1}
+        one, many = (make(length_scale=each, **fixed).fit(X) for each in (scale, scales))
+        scaled = X * (scale / scales).astype(np.float32)
+        expected = make(length_scale=scale, **fixed).fit(scaled).transform(scaled[:6])
+        np.testing.assert_allclose(many.transform(X[:6]), expected, atol=1e-3 * expected.max())
+        ratios = []
+        for rows in (X, X[:1], csr):
+            calls = {"one": partial(one.transform, rows), "many": partial(many.transform, rows)}
+            t = best_times(calls, rounds=201, shortest=5e-4)
+            ratios.append(t["many"] / t["one"])
+        print("{:22s} {:9.2f}x {:7.2f}x {:18.2f}x".format(name, *ratios))
+
+
 def main() -> None:
     """Run all tables."""
     against_rbf_sampler()
@@ -146,6 +177,7 @@ def main() -> None:
     crossover()
     options()
     sparse()
+    column_scales()
 
 
 if __name__ == "__main__":
