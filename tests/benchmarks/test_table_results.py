@@ -25,6 +25,7 @@ def result(table, model, error, *, split=0, task="regression", n_train=800, n_te
     return Result(table, task, split, model, error, None, 1.0, 1.0, 0.1, n_train, n_test)
 
 
+@pytest.mark.representative
 def test_errors_of_predictions():
     y = np.array([1.0, 2.0, 3.0, 4.0])
     assert regression_error(y + np.array([1, -1, 1, -1]), y) == 1.0

@@ -99,6 +99,7 @@ def test_completes_commands_options_and_values(monkeypatch):
     assert completions("kernelmill fit --n", monkeypatch) == [
         "--n-components",
         "--no-tune",
+        "--no-column-scales",
         "--no-header",
         "--numeric",
         "--no-color",

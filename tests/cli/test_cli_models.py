@@ -122,7 +122,10 @@ def test_near_columns_are_suggested(run, rings):
         (["fit", "{csv}", "-t", "place", "--learning-rate", "1"], "--solver plain_sgd"),
         (["fit", "{csv}", "-t", "radius", "--batch-size", "9"], "without --batch-size"),
         (["fit", "{csv}", "-t", "place", "--kernel", "matern:mu=1"], "--kernel must be matern:nu="),
-        (["fit", "{csv}", "-t", "place", "--kernel", "laplacian"], "--map random_fourier"),
+        (
+            ["fit", "{csv}", "-t", "place", "--kernel", "laplacian", "--map", "fastfood"],
+            "--map random_fourier",
+        ),
         (["fit", "{csv}", "-t", "place", "--map-option", "degree=3"], "degree"),
     ],
 )

@@ -116,17 +116,32 @@ def test_one_huge_value_does_not_ruin_the_column():
     central = abs(values) < 2
     np.testing.assert_allclose(encoded[central], values[central], atol=0.3)
     assert encoded[77] == encoded.max() < 4
-    assert summary[0].detail == "rank to normal, median -0.03353, 95 % from -1.936 to 1.921"
+    detail = "rank to normal, median -0.03353, 95 % from -1.936 to 1.921; also linear"
+    assert summary[0].detail == detail
     later = encoder.encode(pa.record_batch({"x": [1e308, -1e308]}))
     np.testing.assert_array_equal(later[:, 0], [encoded.max(), encoded.min()])
+    np.testing.assert_array_equal(later[:, 1], [10, -10])
+
+
+def test_skewed_columns_are_encoded_twice():
+    """Learned length scales then choose between ranks and values."""
+    values = np.exp(np.random.default_rng(0).normal(size=800))
+    encoder, data, _ = fit_encoder(x=values, y=np.arange(800.0))
+    assert encoder.input_names() == ["x", "x (linear)", "y"]
+    assert encoder.groups().tolist() == [0, 1, 2]
+    standardized = (values - values.mean()) / values.std()
+    np.testing.assert_allclose(
+        encoder.encode(data)[:, 1], np.clip(standardized, -10, 10), rtol=1e-5, atol=1e-6
+    )
+    assert fit_encoder(transform="rank", x=values)[0].input_names() == ["x"]
 
 
 def test_missing_values_are_at_the_mean_and_marked():
     values = np.exp(2 * np.random.default_rng(0).normal(size=500))
     encoder, data, _ = fit_encoder("impute", x=[None, *values])
     encoded = encoder.encode(data)
-    np.testing.assert_array_equal(encoded[0], [0, 1])
-    assert (encoded[1:, 1] == 0).all()
+    np.testing.assert_array_equal(encoded[0], [0, 0, 1])
+    assert (encoded[1:, 2] == 0).all()
     assert abs(encoded[:, 0].mean()) < 1e-6
 
 
@@ -140,7 +155,7 @@ def test_float64_before_float32():
 def test_details_show_the_middle_of_the_column():
     values = np.r_[np.zeros(940), np.full(30, 100.0), np.full(30, 5013.0)]
     _, _, summary = fit_encoder(gain=values, x=np.arange(1000.0))
-    assert summary[0].detail == "rank to normal, median 0, 95 % from 0 to 5,013"
+    assert summary[0].detail == "rank to normal, median 0, 95 % from 0 to 5,013; also linear"
     assert summary[1].detail.startswith("mean")
 
 

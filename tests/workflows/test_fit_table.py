@@ -18,8 +18,8 @@ from kernelmill import Fastfood, TensorSketch, fit_table
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
 from kernelmill.kernels import Polynomial
+from kernelmill.learners.length_scales import _extend_grid
 from kernelmill.runtime.progress import SilentProgress
-from kernelmill.workflows.tuning import _extend_grid
 
 from .conftest import rings, write_rings, write_waves
 

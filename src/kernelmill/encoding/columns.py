@@ -324,7 +324,7 @@ class NumericMoments:
             )
             if chosen is not None:
                 self._middle = np.quantile(sample[present], [0.025, 0.5, 0.975])
-        both = chosen is not None and transform == "auto"
+        both = chosen is not None and not chosen.is_linear and transform == "auto"
         return NumericEncoding(self.name, mean, deviation, marks, chosen, both)
 
     def note(self, encoding: Any) -> Message | None:
