@@ -434,7 +434,12 @@ def tune_columns(
     n_learning = min(_ROWS, max(2, (3 * len(Y)) // 4))
     kernel = resolve(getattr(feature_map, "kernel", "gaussian"))
     learned = learn_length_scales(
-        kernel, X[:n_learning], Y[:n_learning], groups=groups, stream=stream
+        kernel,
+        X[:n_learning],
+        Y[:n_learning],
+        groups=groups,
+        stream=stream,
+        n_frequencies=int(np.clip(n_learning // 8, 32, _FREQUENCIES)),
     )
     first = n_learning if n_learning < len(Y) else 0
     small = min(int(feature_map.n_components), _JUDGED_COMPONENTS)

@@ -29,7 +29,7 @@ from kernelmill.learners.length_scales import (
 )
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
-from kernelmill.runtime.threads import one_blas_thread, resolve_threads
+from kernelmill.runtime.threads import get_num_threads, one_blas_thread
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import TuningPoint
 
@@ -210,6 +210,9 @@ class _Search:
         self._points = points
         self._progress = progress
         self._n_learning = min(_MOST_LEARNING_ROWS, sample.n_train)
+        # A few hundred rows do not tell more features apart.
+        few = 1 << math.ceil(math.log2(max(len(sample.Y) / 2, 128)))
+        self._n_components = min(_TUNING_COMPONENTS, few)
 
     def best_candidate(
         self, groups: NDArray[Any] | None, *, learns: bool, notes: list[str]
@@ -262,6 +265,7 @@ class _Search:
                 sample.Y[:n],
                 groups=groups if learns else np.zeros(sample.X.shape[1], np.int64),
                 stream=stream,
+                n_frequencies=int(np.clip(n // 8, 32, 256)),
                 start=start if learns else None,
                 max_evaluations=(70 if start is None else _WARM_EVALUATIONS) if learns else 1,
             )
@@ -272,7 +276,7 @@ class _Search:
 
     def _in_threads(self, work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
         """Results in the order of the items; BLAS has one thread in each."""
-        workers = min(len(items), resolve_threads(self._n_threads))
+        workers = min(len(items), self._n_threads or get_num_threads())
         with one_blas_thread():
             if workers <= 1:
                 return [work(item) for item in items]
@@ -289,7 +293,7 @@ class _Search:
         self,
         candidate: _Candidate,
         most_rows: int = _MOST_COMPARING_ROWS,
-        n_components: int = _TUNING_COMPONENTS,
+        n_components: int | None = None,
     ) -> _Candidate:
         # The rows whose errors count come last: no length scale was learned from them.
         n_rows = len(self._sample.Y)
@@ -299,7 +303,8 @@ class _Search:
             X, Y = self._sample.X[kept], self._sample.Y[kept]
         else:
             X, Y = self._sample.X, self._sample.Y
-        fitted = candidate.choice.make(candidate.length_scale, n_components, self._seed, 1).fit(X)
+        size = n_components or self._n_components
+        fitted = candidate.choice.make(candidate.length_scale, size, self._seed, 1).fit(X)
         with one_blas_thread():
             errors = leave_one_out_errors(fitted, X, Y, first)
         best = min(errors, key=lambda ridge: errors[ridge])
@@ -338,14 +343,14 @@ class _Search:
         """The number of features beyond which more do not pay, or do not fit in the budget."""
         task = "regression" if n_classes is None else "classification"
         n_components = default_components(task)
-        half = self.measure(best, n_components=_TUNING_COMPONENTS // 2)
+        half = self.measure(best, n_components=self._n_components // 2)
         full = self.measure(best)
         gain = 1 - full.error / half.error if half.error > 0 else 0.0
-        size = _TUNING_COMPONENTS
+        size = self._n_components
         # What is missing falls as 1/D: each doubling gains half of the one before.
         while size < n_components or (
             gain >= _WORTH_FEATURES
-            and size < _MOST_COMPONENTS[task]
+            and size < min(_MOST_COMPONENTS[task], 4 * n_rows)
             and estimate_seconds(2 * size, n_rows, n_classes) <= budget / 2
         ):
             size *= 2
