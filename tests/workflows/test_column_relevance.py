@@ -15,7 +15,7 @@ from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import SilentProgress
 from kernelmill.workflows.records import ColumnRelevance, FitSummary
-from kernelmill.workflows.relevance import measure_relevance
+from kernelmill.workflows.relevance import _quantiles, measure_relevance
 from kernelmill.workflows.survey import open_source, survey_table
 
 GOLDEN = Path(__file__).parents[1] / "storage" / "golden" / "table-1.kmill"
@@ -209,6 +209,15 @@ def test_relevance_of_groups_and_of_ignored_columns():
         np.testing.assert_allclose(found, [X[:, 0].std() / 2 / (spread / 0.5), 1, 0], rtol=1e-9)
     assert measure_relevance([np.inf, 1.0, 1.0, 1.0, 1.0], X)[0] == 0
     assert measure_relevance([1.0], np.zeros((5, 1))).tolist() == [0.0]
+
+
+def test_values_of_columns_with_ties():
+    numbers = np.r_[np.zeros(950), np.arange(1.0, 51.0), np.nan]
+    values, rows = _quantiles(numbers)  # quantiles of the rows would nearly all be 0
+    assert len(values) == 20
+    assert values == sorted(set(values))
+    assert numbers[rows].tolist() == values
+    assert _quantiles(np.array([2.0, np.nan, 1.0, 2.0]))[0] == [1.0, 2.0]
 
 
 def test_same_intervals_for_any_number_of_threads(table):
