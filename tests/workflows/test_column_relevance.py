@@ -166,7 +166,11 @@ def test_files_keep_them(regressor, tmp_path):
 
 def test_models_with_one_length_scale_have_none(table):
     assert kernelmill.load(GOLDEN).column_relevance_ == []
-    for settings in ({"columns": False}, {"tune": False}, {"length_scale": 2.0, "alpha": 0.1}):
+    for settings in (
+        {"column_scales": False},
+        {"tune": False},
+        {"length_scale": 2.0, "alpha": 0.1},
+    ):
         summary = fit(table, "y", "size", **settings).summary
         assert (summary.column_relevance, summary.partial_dependence) == ([], [])
         assert "column_relevance" not in summary.to_record()  # as in older files
