@@ -333,10 +333,17 @@ def test_inspect(run, fitted):
     assert revived(FitSummary, record["summary"]).classes == ["in", "out"]
 
 
-def test_inspect_shows_which_columns_matter(run, fitted):
-    path = fitted / "radius.kmill"
+def test_inspect_shows_which_columns_matter(run, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 4)).round(3)
+    waves = np.sin(3 * rows[:, 0]) + rows[:, 1] / 2
+    lines = [",".join(f"{x}" for x in (*row, y)) for row, y in zip(rows, waves, strict=True)]
+    (tmp_path / "waves.csv").write_text("\n".join(["a,b,c,d,radius", *lines]) + "\n")
+    path = tmp_path / "waves.kmill"
+    settings = ["-n", "128", "--kernel", "gaussian", "--quiet"]
+    assert run("fit", tmp_path / "waves.csv", "-t", "radius", "-o", path, *settings)[0] == 0
     columns = load(path).column_relevance_
-    assert {each.name for each in columns[:2]} == {"a", "b"}  # colour has no effect of its own
+    assert {each.name for each in columns[:2]} == {"a", "b"}
     out = run("inspect", path)[1]
     assert out.index("Relevance of columns") < out.index("range of searches")
     assert widest(out[out.index("Relevance of columns") :]) <= 80

@@ -316,7 +316,10 @@ def test_dates_and_identifiers_get_advice(folder):
         ({"solver": "plain_sgd", "learning_rate": -1}, "learning_rate must be a positive"),
         ({"feature_map": "rff"}, "feature_map must be one of"),
         ({"feature_map": "tensor_sketch", "kernel": "rbf"}, "no parameter 'kernel'"),
-        ({"kernel": "laplacian"}, "got Laplacian; use .* .feature_map='random_fourier'"),
+        (
+            {"kernel": "laplacian", "feature_map": "fastfood"},
+            "got Laplacian; use .* .feature_map='random_fourier'",
+        ),
         ({"kernel": "matern:mu=1"}, "kernel must be matern:nu=NUMBER"),
         ({"feature_map": "tensor_sketch", "length_scale": 1.0}, "no length scale"),
         ({"drop": ["a", "b", "color"]}, "no columns beside"),

@@ -124,7 +124,7 @@ def choose_transform(
     >>> from kernelmill.encoding.monotone import choose_transform
     >>> values = np.array([1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 5.0, 1e12])
     >>> choose_transform(values, "auto", least=1.0, most=1e12).apply(values).round(1)
-    array([-1.7, -0.7, -0.7, -0.2,  0.4,  0.4,  1. ,  1.6])
+    array([-1.7, -0.7, -0.7, -0.2,  0.3,  0.3,  1. ,  1.7])
     >>> choose_transform(values[:-1], "auto", least=1.0, most=5.0) is None
     True
     """

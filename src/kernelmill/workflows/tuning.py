@@ -167,7 +167,9 @@ def tune_settings(
         best = search.best_candidate(groups, learns=column_scales, notes=notes)
         best = search.best_bandwidth(best)
     else:
-        best = search.measure(_Candidate(choice.candidates(X.shape[1])[0], length_scale))
+        best = _Candidate(choice.candidates(X.shape[1])[0], length_scale)
+        if n_components is None or (alpha is None and n_classes is None):
+            best = search.measure(best)
     if n_components is None:
         n_components = search.enough_components(best, n_classes, n_rows, budget)
     ridge = best.ridge if alpha is None else alpha
