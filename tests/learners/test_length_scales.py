@@ -157,12 +157,10 @@ def test_leave_one_out_errors_are_those_of_leaving_out_each_row():
         squares = []
         for row in range(40, 60):
             kept = np.arange(60) != row
-            model = kernelmill.KernelRegressor(fitted, alpha=ridge)
             mean, center = Z[kept].mean(axis=0), y[kept].mean()
             A = (Z[kept] - mean).T @ (Z[kept] - mean) + ridge * np.eye(20)
             w = np.linalg.solve(A, (Z[kept] - mean).T @ (y[kept] - center))
             squares.append((y[row] - center - (Z[row] - mean) @ w) ** 2)
-        assert model.alpha == ridge
         nearest = min(errors, key=lambda each: abs(np.log(each / ridge)))
         assert errors[nearest] == pytest.approx(np.mean(squares), rel=1e-6)
 
