@@ -11,7 +11,7 @@ import pyarrow as pa
 import scipy  # scipy.sparse is loaded when it is first used
 
 from kernelmill.encoding.targets import LABELS
-from kernelmill.errors import Remedy
+from kernelmill.errors import ArgumentTypeError, Remedy
 from kernelmill.io.errors import TableError
 from kernelmill.io.table import Table, open_table, open_without_header
 from kernelmill.storage.fields import Stored
@@ -79,6 +79,13 @@ class Inputs(Stored):
 
 def find_target(table: Table, target: str | int | None) -> str | int:
     """The target as the table names it: a column, a position in a matrix, or "labels"."""
+    if target is not None and not isinstance(target, (str, int, np.integer)):
+        raise ArgumentTypeError(
+            "must be the name of a column or its zero-based number, got an object of type "
+            f"{type(target).__name__}",
+            "add the values to the table as a column, and name it",
+            parameter="target",
+        )
     if table.columns is not None:
         if target is None:
             names = [column.name for column in table.columns]

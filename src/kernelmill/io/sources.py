@@ -7,17 +7,27 @@ import glob
 import os
 import re
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
+
+import numpy as np
 
 from kernelmill.errors import ArgumentError
 from kernelmill.io.compression import COMPRESSIONS, read_beginning, read_head
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import TableFile
 
-__all__ = ["FORMATS", "detect_format", "find_files", "load_file_class", "reject_unsupported"]
+__all__ = [
+    "FORMATS",
+    "describe_data",
+    "detect_format",
+    "find_files",
+    "is_data",
+    "load_file_class",
+    "reject_unsupported",
+]
 
 
 def find_files(source: Any) -> list[Path]:
@@ -40,35 +50,47 @@ def find_files(source: Any) -> list[Path]:
     return _check_distinct(files)
 
 
-# Types of data in memory, by module and name, and how to write each to a file.
-_DATA_IN_MEMORY = {
-    ("pandas", "DataFrame"): "df.to_parquet('rows.parquet')",
-    ("polars", "DataFrame"): "df.write_parquet('rows.parquet')",
-    ("polars", "LazyFrame"): "df.sink_parquet('rows.parquet')",
-    ("pyarrow", "Table"): "pyarrow.parquet.write_table(table, 'rows.parquet')",
-    ("pyarrow", "RecordBatch"): "pyarrow.parquet.write_table(table, 'rows.parquet')",
-    ("numpy", "ndarray"): "numpy.savez('rows.npz', X=X, y=y)",
-    ("scipy", "sparse"): "sklearn.datasets.dump_svmlight_file(X, y, 'rows.svm')",
-}
+def is_data(source: Any) -> bool:
+    """Whether a source is data in memory rather than the names of files."""
+    if isinstance(source, (str, bytes, os.PathLike, list)):
+        return False
+    if isinstance(source, Mapping) or type(source).__module__.startswith("scipy.sparse"):
+        return True
+    if isinstance(source, tuple):  # (X, y), or paths
+        return len(source) == 2 and is_data(source[0]) and not isinstance(source[0], tuple)
+    if isinstance(source, np.ndarray):
+        return not (source.ndim == 1 and source.dtype.kind in "UO")  # paths
+    if any(hasattr(source, name) for name in ("__arrow_c_stream__", "__arrow_c_array__")):
+        return True
+    # Of versions before the Arrow interface, and lazy ones.
+    return type(source).__name__ in ("DataFrame", "LazyFrame") and _package(source) in (
+        "pandas",
+        "polars",
+    )
+
+
+def describe_data(source: Any) -> str:
+    """What messages call data in memory: "pandas DataFrame"."""
+    if isinstance(source, tuple):
+        return f"pair of {describe_data(source[0])} and labels"
+    if isinstance(source, Mapping):
+        return "dictionary of columns"
+    name = "array" if isinstance(source, np.ndarray) else type(source).__name__
+    package = {"numpy": "NumPy", "scipy": "SciPy"}.get(_package(source), _package(source))
+    return f"{package} {name}"
+
+
+def _package(source: Any) -> str:
+    return type(source).__module__.partition(".")[0]
 
 
 def _reject_data(source: Any) -> None:
-    """Raise an error for data in memory, whose iterator would yield names of columns or rows."""
-    kind = type(source)
-    package = kind.__module__.partition(".")[0]
-    name = "sparse" if kind.__module__.startswith("scipy.sparse") else kind.__name__
-    if package == "numpy" and getattr(source, "dtype", None) is not None:
-        if source.ndim == 1 and source.dtype.kind in "UO":  # paths
-            return
-        name = "ndarray"
-    call = _DATA_IN_MEMORY.get((package, name))
-    if call is None and name == "DataFrame":  # of another package
-        call = "df.to_parquet('rows.parquet')"
-    if call is not None:
-        article = "an" if kind.__name__ == "ndarray" else "a"
+    """Raise an error for other data frames, whose iterators yield names of columns."""
+    if type(source).__name__ == "DataFrame":
         raise TableError(
-            f"must be a path, a list of paths or a glob pattern, got {article} {kind.__name__}",
-            f"write it to a file first, for example with {call}",
+            f"must be a path, a list of paths, a glob pattern or data in memory, got a "
+            f"{describe_data(source)}",
+            "convert it to pandas, polars or pyarrow, or write it to a file",
             parameter="source",
         )
 

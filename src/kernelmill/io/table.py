@@ -1,8 +1,7 @@
-"""Tables in files, read in blocks of rows."""
+"""Tables in files and in memory, read in blocks of rows."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from kernelmill.arguments import check_choice, check_integer
 from kernelmill.errors import ArgumentError, Message
 from kernelmill.io.errors import TableError
-from kernelmill.io.sources import detect_format, find_files, load_file_class
+from kernelmill.io.sources import detect_format, find_files, is_data, load_file_class
 from kernelmill.io.table_file import (
     SAME_COLUMNS,
     Column,
@@ -27,7 +26,7 @@ from kernelmill.random import Stream
 
 __all__ = ["Table", "TableBlock", "open_table", "open_without_header"]
 
-Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Source = Any  # a path, paths, or data in memory
 
 
 def open_table(
@@ -43,6 +42,7 @@ def open_table(
     n_features: int | None = None,
     zero_based: bool | None = None,
     decimal: str | None = None,
+    names: Sequence[str] | None = None,
 ) -> Table:
     r"""Open files of one format as a table that is read in blocks.
 
@@ -57,10 +57,13 @@ def open_table(
 
     Parameters
     ----------
-    source : path, list of paths, or glob pattern
-        Files that match a pattern are read in sorted order. All files must have the same columns,
-        by name, or the same number of columns if they have no names. The labels of MNIST-like idx
-        files are found by their names, in the folder of the images.
+    source : path, list of paths, glob pattern, or data in memory
+        Data in memory are pandas, polars and pyarrow tables (all that have the Arrow C interface),
+        dictionaries of arrays, NumPy arrays (structured, or of two dimensions and more), SciPy
+        sparse matrices, and pairs (X, y) of a matrix and its labels. They are not copied where
+        that is possible. Files that match a pattern are read in sorted order. All files must have
+        the same columns, by name, or the same number of columns if they have no names. The labels
+        of MNIST-like idx files are found by their names, in the folder of the images.
     format : str, optional
         "csv", "tsv" or "text", "parquet", "arrow" (IPC files, Feather 2), "npy", "npz" (members X
         or data, and y or target), "idx" or "svmlight". By default it is detected from the extension
@@ -91,6 +94,8 @@ def open_table(
     decimal : {".", ","}, optional
         The decimal point of numbers in text. By default a comma if it is not the delimiter and
         there are columns with numbers such as 1,5 or 1.234,5 and none with numbers such as 1.5.
+    names : sequence of str, optional
+        The names of the columns of a NumPy array.
 
     Returns
     -------
@@ -124,6 +129,7 @@ def open_table(
         n_features=n_features,
         zero_based=zero_based,
         decimal=decimal,
+        names=names,
     )
     return _open_files(source, format, options)
 
@@ -165,6 +171,16 @@ def _check_columns(parameter: str, given: Sequence[str | int]) -> tuple[str | in
 
 
 def _open_files(source: Source, given_format: str | None, options: TableOptions) -> Table:
+    if is_data(source):
+        from kernelmill.io.memory import open_data  # noqa: PLC0415  (heavy)
+
+        if given_format is not None:
+            raise ArgumentError(
+                f"is for files, got {given_format!r} for data in memory", parameter="format"
+            )
+        return Table("memory", [open_data(source, options)])
+    if options.names is not None:
+        raise ArgumentError("is for NumPy arrays, got files", parameter="names")
     paths = find_files(source)
     found = detect_format(paths[0], given_format)
     file_class = load_file_class(found)
@@ -259,7 +275,7 @@ class Table:
     Attributes
     ----------
     format : str
-        "text", "parquet", "arrow", "npy", "npz", "idx" or "svmlight".
+        "text", "parquet", "arrow", "npy", "npz", "idx", "svmlight" or "memory".
     files : tuple of Path
         The files, in the order of their rows.
     columns : tuple of Column or None

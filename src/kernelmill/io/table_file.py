@@ -61,6 +61,7 @@ class TableOptions:
     n_features: int | None = None
     zero_based: bool | None = None
     decimal: str | None = None
+    names: Sequence[str] | None = None
     default_header: bool | None = None  # of text files, where `header` is None
 
 
@@ -97,8 +98,12 @@ class TableFile(ABC):
         self.path = path
         self.options = options
         self.notes: list[Message | str] = []
-        self._state = _read_state(path)
+        self._state = self.read_state()
         self.n_bytes = self._state[0]
+
+    def read_state(self) -> tuple[int, int, int]:
+        """The size of the file, and what else changes with it."""
+        return _read_state(self.path)
 
     @abstractmethod
     def configure(self, first: Self | None) -> None:
@@ -124,7 +129,7 @@ class TableFile(ABC):
 
     def check_unchanged(self) -> None:
         """Raise an error if the file is not the one that was opened."""
-        if _read_state(self.path) != self._state:
+        if self.read_state() != self._state:
             raise self.changed_error()
 
     def changed_error(self) -> TableError:

@@ -190,7 +190,9 @@ def check_targets(y: Any, n_rows: int, name: str) -> NDArray[np.float64]:
         raise ArgumentTypeError(
             "is a masked array, whose mask would be lost", "leave those rows out", parameter="y"
         )
-    if getattr(y, "dtype", None) is not None and getattr(y.dtype, "kind", "") in "mM":
+    if (dtype := getattr(y, "dtype", None)) is not None and not hasattr(dtype, "kind"):
+        dtype = np.asarray(y[:0]).dtype  # those of polars have no kind
+    if getattr(dtype, "kind", "") in ("m", "M"):
         raise ArgumentTypeError(
             f"must be numbers, got dtype {y.dtype}",
             "convert times to floats in a unit",

@@ -100,7 +100,8 @@ def render(
         else fitting_lines(comparison, model)
     )
     using = "Using the model" if has_model else "Fitting a model"
-    sections.append(Section(using, code=[("Command line", shell), ("Python", python)]))
+    code = [(name, text) for name, text in (("Command line", shell), ("Python", python)) if text]
+    sections.append(Section(using, code=code))
     findings = [section.finding for section in sections if section.finding]
     return _template().render(
         title=clean_text(title or _title(fit, evaluation, comparison)),

@@ -42,7 +42,10 @@ def using_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str
 
 
 def fitting_lines(comparison: Comparison, model: str) -> tuple[str, str]:
-    """The shell command and the Python program that fit a model to the table of a comparison."""
+    """The shell command and the Python program that fit a model to the table of a comparison.
+
+    There is no command for a table in memory.
+    """
     source, target = clean_text(comparison.source), clean_text(comparison.target)
     model = clean_text(model)
     has_target = bool(target)
@@ -54,15 +57,16 @@ def fitting_lines(comparison: Comparison, model: str) -> tuple[str, str]:
     shell += "".join(f" {_shell_option(name, value)}" for name, value in settings)
     shell += f" --out {shlex.quote(model)}"
     given = "".join(f", {clean_text(f'{name}={value!r}')}" for name, value in settings)
+    table = "table" if comparison.in_memory else repr(source)
     python = "\n".join(
         [
             "import kernelmill",
             "",
-            f"model = kernelmill.fit_table({source!r}{python_target if has_target else ''}{given})",
+            f"model = kernelmill.fit_table({table}{python_target if has_target else ''}{given})",
             f"model.save({model!r})",
         ]
     )
-    return shell, python
+    return "" if comparison.in_memory else shell, python
 
 
 _DELIMITERS = {"\t": "tab", " ": "space"}  # those that are hard to type in a shell

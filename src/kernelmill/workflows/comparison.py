@@ -25,6 +25,7 @@ from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
+from kernelmill.io.sources import is_data
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress
@@ -79,7 +80,7 @@ def compare_table(
 
     Parameters
     ----------
-    source : path, list of paths, or glob pattern
+    source : path, list of paths, glob pattern, or data in memory
     target : str or int
     task : {"auto", "classification", "regression"}, default="auto"
     missing : {"error", "impute"}, default="error"
@@ -176,6 +177,7 @@ def compare_table(
         kernel_check=measure_kernel_error(fitted, survey.sample),
         notes=[str(note) for note in survey.notes],
         settings=settings | _best_settings(models, choice.name),
+        in_memory=is_data(source),
     )
 
 

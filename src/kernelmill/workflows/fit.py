@@ -101,8 +101,9 @@ def fit_table(
 
     Parameters
     ----------
-    source : path, list of paths, or glob pattern
-        As for `kernelmill.io.open_table`.
+    source : path, list of paths, glob pattern, or data in memory
+        As for `kernelmill.io.open_table`: files, or a data frame of pandas or polars, an Arrow
+        table, a dictionary of arrays, a NumPy array, or a pair (X, y).
     target : str or int
         The column to predict: its name, or its zero-based index. Not for files that hold labels
         (svmlight, idx, NPZ).

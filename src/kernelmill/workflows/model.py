@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -18,6 +19,8 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.errors import NotANumberError
+from kernelmill.io.memory import make_like
+from kernelmill.io.sources import describe_data, is_data
 from kernelmill.learners import Run
 from kernelmill.learners.loading import learner_from_record
 from kernelmill.learners.stored import learner_record
@@ -201,7 +204,7 @@ class TableModel:
 
         Parameters
         ----------
-        source : path, list of paths, or glob pattern
+        source : path, list of paths, glob pattern, or data in memory
         **table_options
             As for `kernelmill.io.open_table`.
 
@@ -218,20 +221,20 @@ class TableModel:
         self,
         source: Any,
         *,
-        out: Any,
+        out: Any = None,
         probabilities: bool = False,
         std: bool = False,
         keep_columns: bool = False,
         progress: Progress | None = None,
         **table_options: Any,
-    ) -> int:
-        """Write the predictions for a table to a file, atomically.
+    ) -> Any:
+        """Predict the rows of a table, as a frame or to a file.
 
         Parameters
         ----------
-        source : path, list of paths, or glob pattern
-        out : str or path
-            A .csv, .tsv, .parquet, .feather, .arrow or .npy file.
+        source : path, list of paths, glob pattern, or data in memory
+        out : str or path, optional
+            A .csv, .tsv, .parquet, .feather, .arrow or .npy file, written atomically.
         probabilities : bool, default=False
             Add a column for each class.
         std : bool, default=False
@@ -246,12 +249,14 @@ class TableModel:
 
         Returns
         -------
-        int
-            The number of rows.
+        DataFrame, pyarrow.Table, dict, ndarray or int
+            With `out`, the number of rows. Otherwise the predictions as a frame of the kind of
+            `source`: pandas (with its index) for pandas, polars for polars, a dictionary of arrays
+            for a dictionary, a structured array for NumPy arrays, and a `pyarrow.Table` for
+            everything else, files too.
         """
         progress = SilentProgress() if progress is None else progress
         self._check_request(probabilities, std)
-        n_rows = 0
         table, names, _ = open_like_training(
             source,
             self.inputs,
@@ -264,15 +269,21 @@ class TableModel:
         names_in_file = {name: _free_name(name, kept) for name in predicted}
         columns = {**kept, **{names_in_file[name]: kind for name, kind in predicted.items()}}
         progress.start("Predicting", table.n_rows)
-        with open_writer(out, columns, inputs=table.files, parameter="out") as writer:
+        keeps_data = out is None and is_data(source)  # as they are, not as they were read
+        with _collect_or_write(out, columns, table) as results:
             for X, block, _ in self._blocks(table, names):
-                values = {name: column_values(block.data, name) for name in kept}
+                values = {}
+                if not keeps_data:
+                    values = {name: column_values(block.data, name) for name in kept}
                 for name, column in self._predictions(X, probabilities, std).items():
                     values[names_in_file[name]] = column
-                writer.write(values)
-                n_rows += block.n_rows
+                results.write(values)
                 progress.advance(block.n_rows)
-        return n_rows
+        if out is not None:
+            return results.n_rows
+        if results.n_rows == 0:
+            raise TableError(f"{describe_source(source)} has no rows")
+        return make_like(source, results.columns(), keep=keep_columns and keeps_data)
 
     def evaluate_table(
         self, source: Any, *, progress: Progress | None = None, **table_options: Any
@@ -281,7 +292,7 @@ class TableModel:
 
         Parameters
         ----------
-        source : path, list of paths, or glob pattern
+        source : path, list of paths, glob pattern, or data in memory
         progress : Progress, optional
         **table_options
             As for `kernelmill.io.open_table`.
@@ -314,38 +325,46 @@ class TableModel:
         return scores.finish(describe_source(source), notes)
 
     def transform_table(
-        self, source: Any, *, out: Any, progress: Progress | None = None, **table_options: Any
-    ) -> int:
-        """Write the features of a table's rows to a file, atomically.
+        self,
+        source: Any,
+        *,
+        out: Any = None,
+        progress: Progress | None = None,
+        **table_options: Any,
+    ) -> Any:
+        """Compute the features of the rows of a table, as an array or to a file.
 
         Parameters
         ----------
-        source : path, list of paths, or glob pattern
-        out : str or path
+        source : path, list of paths, glob pattern, or data in memory
+        out : str or path, optional
             An .npy file, float32, of shape (n_rows, n_components), or another format that
-            `predict_table` writes, with a column for each feature.
+            `predict_table` writes, with a column for each feature. It is written atomically.
         progress : Progress, optional
         **table_options
             As for `kernelmill.io.open_table`.
 
         Returns
         -------
-        int
-            The number of rows.
+        ndarray of float32 of shape (n_rows, n_components), DataFrame or int
+            With `out`, the number of rows. Otherwise the features: a data frame with their names
+            for pandas and polars, else an array.
         """
         progress = SilentProgress() if progress is None else progress
         table, names, _ = self._open(source, table_options)
         progress.start("Transforming", table.n_rows)
-        n_rows = 0
         feature_map = self.learner.feature_map_
         columns = dict.fromkeys(feature_map.get_feature_names_out(), np.float32)
-        with open_writer(out, columns, inputs=table.files, parameter="out") as writer:
+        with _collect_or_write(out, columns, table) as results:
             for X, block, _ in self._blocks(table, names):
                 for begin in range(0, block.n_rows, 1024):
-                    writer.write_matrix(feature_map.transform(X[begin : begin + 1024]))
-                n_rows += block.n_rows
+                    results.write_matrix(feature_map.transform(X[begin : begin + 1024]))
                 progress.advance(block.n_rows)
-        return n_rows
+        if out is not None:
+            return results.n_rows
+        rows = results.matrix(len(columns))
+        is_frame = is_data(source) and describe_data(source).endswith("Frame")
+        return make_like(source, dict(zip(columns, rows.T, strict=True))) if is_frame else rows
 
     def _open(
         self, source: Any, options: Mapping[str, Any]
@@ -429,6 +448,42 @@ class TableModel:
         for place, name in enumerate(class_names(self.learner.classes_) or []):
             columns[f"probability of {name}"] = shares[:, place]
         return columns
+
+
+class _Collected:
+    """Results in memory, with the methods of a `TableWriter`."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._blocks: list[dict[str, Any]] = []
+        self._matrices: list[NDArray[Any]] = []
+
+    def write(self, values: dict[str, Any]) -> None:
+        self._blocks.append({name: np.asarray(each) for name, each in values.items()})
+        self.n_rows += len(next(iter(values.values())))
+
+    def write_matrix(self, rows: NDArray[Any]) -> None:
+        self._matrices.append(rows)
+        self.n_rows += len(rows)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """All rows of each column."""
+        names = self._blocks[0] if self._blocks else ()
+        return {name: np.concatenate([each[name] for each in self._blocks]) for name in names}
+
+    def matrix(self, width: int) -> NDArray[Any]:
+        """All rows of the matrix."""
+        return np.concatenate([np.empty((0, width), np.float32), *self._matrices])
+
+
+@contextmanager
+def _collect_or_write(out: Any, columns: Mapping[str, Any], table: Table) -> Iterator[Any]:
+    """A place for results: in memory if `out` is None, else a file."""
+    if out is None:
+        yield _Collected()
+        return
+    with open_writer(out, columns, inputs=table.files, parameter="out") as writer:
+        yield writer
 
 
 def _explain_numbers(blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:

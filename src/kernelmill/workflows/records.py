@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from kernelmill.io.sources import describe_data, is_data
 from kernelmill.storage.fields import ADDED, Stored
 
 __all__ = [
@@ -223,10 +224,13 @@ class Comparison(Result):
     notes: list[str] = field(default_factory=list)
     # Keyword arguments other than the defaults, for a fit to the same table.
     settings: dict[str, Setting] = field(default_factory=dict)
+    in_memory: bool = field(default=False, metadata=ADDED)  # the table is no file
 
 
 def describe_source(source: Any) -> str:
-    """The files of a table as they were given, as one string."""
+    """The files of a table as they were given, or what data in memory are, as one string."""
+    if is_data(source):
+        return describe_data(source)
     if isinstance(source, (list, tuple)):
         return ", ".join(str(each) for each in source)
     return str(source)

@@ -148,7 +148,7 @@ def survey_table(
         n_rows += block.n_rows
         progress.advance(block.n_rows)
     if sample is None:
-        raise TableError(f"{table.files[0]} has no rows", "give a file that has some")
+        raise TableError(f"{table.files[0]} has no rows", "give a table that has some")
     n_rows -= target.missing
     reader, target_notes = target.finish()
     held_out = HeldOut(

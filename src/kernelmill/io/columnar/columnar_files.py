@@ -57,7 +57,7 @@ class ColumnarFile(TableFile):
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds of columns and the rows per block, from the types of the columns."""
         self.notes = list(self._name_notes)
-        kinds = {name: detect_kind(type_) for name, type_ in self._types.items()}
+        kinds = {name: self.kind_of(type_) for name, type_ in self._types.items()}
         given = resolve_kinds(self._names, self.options, str(self.path))
         columns = set_kinds(kinds, given)
         for column in columns:
@@ -78,6 +78,15 @@ class ColumnarFile(TableFile):
     @abstractmethod
     def read_schema(self) -> Any:
         """Read the Arrow schema of the file."""
+
+    def kind_of(self, type_: Any) -> str:
+        """The kind of a column of an Arrow type."""
+        return detect_kind(type_)
+
+    def check_batch(self, batch: Any) -> None:
+        """Raise an error for offsets of a damaged file, which may point anywhere."""
+        with arrow_errors(self.path):
+            batch.validate(full=True)
 
     def _check_kind(self, column: Column, kind: str) -> None:
         possible = {("numeric", "category"), ("date", "category"), ("category", "numeric")}
@@ -103,9 +112,7 @@ class ColumnarFile(TableFile):
         A batch that was converted before, and `copied`, has the columns in the order of the table.
         """
         assert self.columns is not None
-        with arrow_errors(self.path):
-            # Offsets in a damaged file may point anywhere.
-            batch.validate(full=True)
+        self.check_batch(batch)
         names = [each.name for each in self.columns] if copied else self._names
         positions = enumerate_names(names)
         arrays = []

@@ -17,7 +17,7 @@ from kernelmill.io.compression import GET_AGAIN, TemporaryCopy, copy_errors, rea
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import LARGEST_EXACT, TableFile, TableOptions
 
-__all__ = ["MatrixFile", "RawArray", "RawRows", "check_matrix"]
+__all__ = ["MatrixFile", "RawArray", "RawRows", "check_exact", "check_matrix"]
 
 _PIECE = 1 << 20  # bytes copied at once
 
@@ -56,7 +56,7 @@ class MatrixFile(TableFile):
 
     def blocks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         """Yield matrices with labels, in order."""
-        rows = map(self._check_exact, self._matrix.blocks(self._block_rows))
+        rows = (check_exact(self.path, rows) for rows in self._matrix.blocks(self._block_rows))
         if self._labels is None:
             yield from ((block, None) for block in rows)
         else:
@@ -74,21 +74,22 @@ class MatrixFile(TableFile):
         first = number * self._block_rows
         count = min(self._block_rows, self.n_rows - first)
         labels = None if self._labels is None else self._labels.rows(first, count)
-        return self._check_exact(self._matrix.rows(first, count)), labels
+        return check_exact(self.path, self._matrix.rows(first, count)), labels
 
-    def _check_exact(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the rows; raise an error for integers that float64 may not represent."""
-        if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8:
-            large = (rows > LARGEST_EXACT) | (rows < -LARGEST_EXACT)
-            if large.any():
-                row, column = np.argwhere(large)[0]
-                raise TableError(
-                    f"{self.path}: column {column} has integers beyond 2**53, such as "
-                    f"{rows[row, column]}, which float64 cannot tell from their neighbours",
-                    "save smaller numbers",
-                    "save a table with columns (Parquet), and read the column as categories",
-                )
-        return rows
+
+def check_exact(path: Path, rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows; raise an error for integers that float64 may not represent."""
+    if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8:
+        large = (rows > LARGEST_EXACT) | (rows < -LARGEST_EXACT)
+        if large.any():
+            row, column = np.argwhere(large)[0]
+            raise TableError(
+                f"{path}: column {column} has integers beyond 2**53, such as "
+                f"{rows[row, column]}, which float64 cannot tell from their neighbours",
+                "save smaller numbers",
+                "save a table with columns (Parquet), and read the column as categories",
+            )
+    return rows
 
 
 def check_matrix(path: Path, what: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

@@ -1,0 +1,293 @@
+"""Tables in memory: data frames, Arrow tables, dictionaries of arrays, NumPy arrays.
+
+Columns are viewed through the Arrow C data interface, without a copy where the data frame stores
+them as Arrow or NumPy arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy  # scipy.sparse is loaded when it is first used
+from numpy.typing import NDArray
+
+from kernelmill.errors import Remedy
+from kernelmill.io.columnar.arrow_values import detect_kind
+from kernelmill.io.columnar.columnar_files import ColumnarFile
+from kernelmill.io.errors import TableError
+from kernelmill.io.matrix.matrix_file import check_exact, check_matrix
+from kernelmill.io.sources import describe_data
+from kernelmill.io.table_file import TableFile, TableOptions
+
+__all__ = ["ColumnsInMemory", "MatrixInMemory", "make_like", "open_data"]
+
+
+def open_data(source: Any, options: TableOptions) -> TableFile:
+    """Open data in memory, for which `kernelmill.io.sources.is_data` holds, as a table."""
+    label = Path(describe_data(source))
+    if isinstance(source, tuple) and not _is_matrix(source[0]):
+        raise TableError(
+            f"must be a pair of a matrix and its labels, got a {label}",
+            "add the labels to the data frame as a column, and name it as the target",
+            parameter="source",
+        )
+    if _is_matrix(source) and options.names is None:
+        return MatrixInMemory(source, options)
+    if options.names is not None:
+        source = _name_columns(source, options.names)
+    try:
+        table = _view_columns(source)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        if isinstance(error, TableError):
+            raise
+        # pyarrow names the column among the arguments of its errors.
+        reason = ", ".join(str(each).rstrip(".") for each in error.args)
+        raise TableError(
+            f"{label} cannot be read: {reason}",
+            "let each column hold values of one type: numbers, strings, booleans or dates",
+        ) from None
+    return ColumnsInMemory(label, table, options)
+
+
+def _is_matrix(source: Any) -> bool:
+    if isinstance(source, tuple) or scipy.sparse.issparse(source):
+        return True
+    return isinstance(source, np.ndarray) and source.dtype.names is None
+
+
+def _name_columns(source: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """The columns of a matrix by their names."""
+    if not isinstance(source, np.ndarray) or source.dtype.names is not None:
+        raise TableError(
+            f"is for NumPy arrays of two dimensions, got a {describe_data(source)}",
+            "leave it out",
+            parameter="names",
+        )
+    if source.ndim != 2 or source.shape[1] != len(names):
+        raise TableError(
+            f"must have a name for each column, got {len(names)} for an array of shape "
+            f"{source.shape}",
+            parameter="names",
+        )
+    if len({str(name) for name in names}) < len(names):
+        raise TableError("must be different, got one of them twice", parameter="names")
+    return {str(name): source[:, place] for place, name in enumerate(names)}
+
+
+def _view_columns(source: Any) -> Any:
+    """The columns of a data frame, a dictionary or a structured array as an Arrow table."""
+    if isinstance(source, np.ndarray):
+        assert source.dtype.names is not None
+        source = {name: source[name] for name in source.dtype.names}
+    if isinstance(source, Mapping):
+        columns = {str(name): _view_values(str(name), each) for name, each in source.items()}
+        lengths = {name: len(column) for name, column in columns.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
+            raise TableError(f"the arrays of a dictionary must have one length, got {shown}")
+        return pa.table(columns)
+    if type(source).__name__ == "LazyFrame":
+        source = source.collect()
+    if _package(source) == "pandas":
+        return pa.Table.from_pandas(source, preserve_index=False)
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    return pa.table(source)  # by __arrow_c_stream__ or __arrow_c_array__
+
+
+def _view_values(name: str, values: Any) -> Any:
+    """One column of a dictionary as an Arrow array; NaN among objects is missing."""
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    if hasattr(values, "__arrow_c_stream__") and _package(values) != "pandas":
+        return pa.chunked_array(values)
+    if not isinstance(values, (list, tuple)) and not hasattr(values, "__array__"):
+        raise TableError(f"column {name!r} must be an array or a list, got {type(values).__name__}")
+    array = values if _package(values) == "pandas" else np.asanyarray(values)
+    if array.ndim != 1:
+        raise TableError(f"column {name!r} must have one dimension, got shape {array.shape}")
+    if not isinstance(values, (list, tuple)):
+        return pa.array(array, from_pandas=True)
+    return pa.array(values, from_pandas=True)
+
+
+def _package(source: Any) -> str:
+    return type(source).__module__.partition(".")[0]
+
+
+class ColumnsInMemory(ColumnarFile):
+    """Named columns in memory.
+
+    Parameters
+    ----------
+    label : Path
+        What messages call the data.
+    table : pyarrow.Table
+    options : TableOptions
+    """
+
+    def __init__(self, label: Path, table: Any, options: TableOptions) -> None:
+        self._table = table
+        super().__init__(label, options, None)
+
+    def read_state(self) -> tuple[int, int, int]:
+        """The size; the data are not watched for changes."""
+        return int(self._table.nbytes), 0, 0
+
+    def read_schema(self) -> Any:
+        """The schema of the table."""
+        self.n_rows = self._table.num_rows
+        return self._table.schema
+
+    def kind_of(self, type_: Any) -> str:
+        """As in files, except that categories may be numbers: data frames declare them."""
+        return "category" if pa.types.is_dictionary(type_) else detect_kind(type_)
+
+    def check_batch(self, batch: Any) -> None:
+        """Nothing: offsets of the process's own data are not checked."""
+
+    def configure(self, first: ColumnarFile | None) -> None:
+        """Set the kinds and the rows per block."""
+        super().configure(first)
+        batches = self._table.to_batches(max_chunksize=self._block_rows)
+        self._batches = [batch for batch in batches if batch.num_rows]
+        self._first_rows = np.cumsum([0, *(batch.num_rows for batch in self._batches)]).tolist()
+
+    def blocks(self) -> Iterator[tuple[Any, None]]:
+        """Yield record batches in order."""
+        for number in range(len(self._batches)):
+            yield self.block(number)
+
+    def block(self, number: int) -> tuple[Any, None]:
+        """The block again."""
+        return self.convert(self._batches[number], self._first_rows[number]), None
+
+
+class MatrixInMemory(TableFile):
+    """A NumPy array or a SciPy sparse matrix, or a pair of one and its labels.
+
+    Parameters
+    ----------
+    source : ndarray, sparse matrix, or tuple (X, y)
+        Rows of more than one dimension, such as images, are flattened.
+    options : TableOptions
+    """
+
+    def __init__(self, source: Any, options: TableOptions) -> None:
+        path = Path(describe_data(source))
+        matrix, labels = source if isinstance(source, tuple) else (source, None)
+        if scipy.sparse.issparse(matrix):
+            matrix = scipy.sparse.csr_array(matrix)
+        else:
+            matrix = np.asarray(matrix)
+            if matrix.dtype == object:
+                raise TableError(
+                    f"{path} must hold real numbers, got dtype object",
+                    "give a data frame or a dictionary of columns, each with values of one type",
+                )
+            if matrix.ndim > 2:
+                matrix = matrix.reshape(len(matrix), -1)
+        check_matrix(path, "it" if labels is None else "X", matrix.shape, matrix.dtype)
+        self._matrix = matrix
+        self._labels = None if labels is None else _check_labels(path, labels, matrix.shape[0])
+        super().__init__(path, options, None)
+        self.n_rows, self.n_features = matrix.shape
+        self.carries_labels = labels is not None
+        self.configure(None)
+
+    def read_state(self) -> tuple[int, int, int]:
+        """The size; the data are not watched for changes."""
+        held = getattr(self._matrix, "nbytes", None)
+        return int(self._matrix.data.nbytes if held is None else held), 0, 0
+
+    def configure(self, first: TableFile | None) -> None:
+        """Set the rows per block; reject options that have no meaning for a matrix."""
+        for name in ("delimiter", "header", "categorical", "numeric", "skip_rows", "decimal"):
+            if getattr(self.options, name) not in (None, (), 0):
+                raise TableError(
+                    f"is for tables with columns, but {self.path} is a matrix",
+                    Remedy("give names to its columns", names=...),
+                    parameter=name,
+                )
+        row_bytes = max(1, self.n_bytes // max(1, self._matrix.shape[0]))
+        self._block_rows = max(1, self.options.block_bytes // row_bytes)
+
+    def blocks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        """Yield views of the rows, in order."""
+        for number in range(-(-self._matrix.shape[0] // self._block_rows)):
+            yield self.block(number)
+
+    def block(self, number: int) -> tuple[Any, NDArray[Any] | None]:
+        """The block again."""
+        rows = slice(number * self._block_rows, (number + 1) * self._block_rows)
+        labels = None if self._labels is None else self._labels[rows]
+        data = self._matrix[rows]
+        return data if scipy.sparse.issparse(data) else check_exact(self.path, data), labels
+
+
+def _check_labels(path: Path, labels: Any, n_rows: int) -> NDArray[Any]:
+    y = np.asarray(labels)
+    if y.dtype == object:
+        y = y.astype(str)
+    if y.shape != (n_rows,):
+        raise TableError(
+            f"{path}: y must have one label for each of {n_rows} rows, got shape {y.shape}"
+        )
+    if y.dtype.kind not in "biufU":
+        raise TableError(f"{path}: y must hold numbers or strings, got dtype {y.dtype}")
+    return y
+
+
+def make_like(source: Any, columns: Mapping[str, Any], *, keep: bool = False) -> Any:
+    """Return columns as a frame of the kind of `source`.
+
+    Parameters
+    ----------
+    source : object
+        pandas and polars data frames, dictionaries and NumPy arrays have results of their kind
+        (arrays a structured one, and pandas frames keep their index); for all others, files too,
+        it is a `pyarrow.Table`.
+    columns : dict of str to ndarray
+    keep : bool, default=False
+        Whether to put the columns of `source`, unchanged, before the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.io.memory import make_like
+    >>> make_like({"x": [1, 2]}, {"prediction": np.array([0.5, 1.5])}, keep=True)
+    {'x': [1, 2], 'prediction': array([0.5, 1.5])}
+    """
+    package = _package(source)
+    if isinstance(source, Mapping):
+        return {**source, **columns} if keep else dict(columns)
+    if isinstance(source, np.ndarray) and source.dtype.names is not None and keep:
+        columns = {**{name: source[name] for name in source.dtype.names}, **columns}
+    if isinstance(source, (np.ndarray, tuple)) or scipy.sparse.issparse(source):
+        kinds = [(name, values.dtype) for name, values in columns.items()]
+        out = np.empty(len(next(iter(columns.values()))), dtype=kinds)
+        for name, values in columns.items():
+            out[name] = values
+        return out
+    if package == "pandas":
+        pandas = import_module("pandas")
+        made = pandas.DataFrame(dict(columns), index=source.index)
+        return pandas.concat([source, made], axis=1) if keep else made
+    if package == "polars":
+        polars = import_module("polars")
+        made = polars.DataFrame(dict(columns))
+        if type(source).__name__ == "LazyFrame":
+            source = source.collect() if keep else source
+        return source.hstack(made.get_columns()) if keep else made
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    if not keep:
+        return table
+    kept = _view_columns(source)
+    return pa.table({**dict(zip(kept.column_names, kept.columns, strict=True)), **dict(columns)})
