@@ -7,6 +7,8 @@ fit_table, compare_table, load, TableModel
 KernelClassifier, KernelRegressor
     Support vector machines, logistic regression, ridge regression and Gaussian processes on
     features that are computed in blocks and never stored.
+diagnostics
+    Errors of maps on data, their bounds, and the number of features that they need.
 two_sample_test
     Test whether two samples come from the same distribution.
 Fastfood, RandomFourier
@@ -38,7 +40,7 @@ from kernelmill.runtime.isa import apply_environment as _apply_environment
 from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
-    from kernelmill import io, learners, maps, report, stats, workflows
+    from kernelmill import diagnostics, io, learners, maps, report, stats, workflows
     from kernelmill.learners import KernelClassifier, KernelRegressor
     from kernelmill.maps import (
         CountSketch,
@@ -71,6 +73,7 @@ __all__ = [
     "TensorSketch",
     "__version__",
     "compare_table",
+    "diagnostics",
     "fit_table",
     "fwht",
     "get_num_threads",
@@ -98,7 +101,7 @@ _PACKAGE_OF = {
     "load": "workflows",
     "two_sample_test": "stats",
 }
-_LAZY_PACKAGES = ("io", "learners", "maps", "report", "stats", "workflows")
+_LAZY_PACKAGES = ("diagnostics", "io", "learners", "maps", "report", "stats", "workflows")
 
 _apply_environment()
 

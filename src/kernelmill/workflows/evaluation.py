@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from kernelmill.diagnostics import kernel_errors
 from kernelmill.encoding.targets import format_label
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
@@ -261,17 +262,14 @@ def _area_under_curve(ranks: NDArray[np.int64]) -> float:
 
 
 def measure_kernel_error(fitted_map: Any, X: Any) -> KernelCheck | None:
-    """Compare estimated with exact kernel values, for pairs of the first rows of X."""
+    """Compare estimated with exact kernel values, for all pairs of the first rows of X."""
     X = X[:_KERNEL_CHECK_ROWS]
     if X.shape[0] < 2 or not hasattr(fitted_map, "exact_kernel"):
         return None
-    Z = fitted_map.transform(X)
-    pairs = np.triu_indices(X.shape[0], 1)
-    estimated = np.real(Z @ Z.conj().T)[pairs].astype(np.float64)
-    exact = fitted_map.exact_kernel(X)[pairs]
+    errors = kernel_errors(fitted_map, X, n_pairs=None, n_seeds=None)
     return KernelCheck(
-        exact=exact.tolist(),
-        estimated=estimated.tolist(),
-        rms_error=float(np.sqrt(np.mean((estimated - exact) ** 2))),
-        n_components=int(Z.shape[1]),
+        exact=errors.exact[0].tolist(),
+        estimated=errors.estimated[0].tolist(),
+        rms_error=errors.rms.value,
+        n_components=errors.n_components,
     )
