@@ -162,6 +162,7 @@ class Drawing(Stored):
     first: Circle | None = None
     counts: dict[str, int] = field(default_factory=dict)
     frame: str = field(default="", metadata=ADDED)
+    ring: Circle | None = field(default=None, metadata=ADDED)
 
 
 class TestDataclasses:
@@ -185,6 +186,9 @@ class TestDataclasses:
         assert framed.to_record() == {**plain.to_record(), "frame": "oak"}
         assert Drawing.from_record(plain.to_record()) == plain
         assert Drawing.from_record(framed.to_record()) == framed
+        ringed = Drawing(Circle(1.0), [], ring=Circle(2.0))
+        assert ringed.to_record() == {**plain.to_record(), "ring": {"radius": 2.0}}
+        assert Drawing.from_record(ringed.to_record()) == ringed
         both = Fields(a=Integer(), added={"a": 1}) | Fields(b=Integer(), added={"b": 2})
         assert both.write({"a": 1, "b": 3}) == {"b": 3}
         assert both.read({"b": 3}) == {"a": 1, "b": 3}

@@ -18,8 +18,8 @@ from kernelmill.encoding.monotone import MonotoneTransform, choose_transform
 from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
-from kernelmill.storage.fields import ADDED, Nested, Stored, Tagged
-from kernelmill.storage.kinds import Float, IfGiven, ListOf, Text
+from kernelmill.storage.fields import ADDED, Stored, Tagged
+from kernelmill.storage.kinds import Float, ListOf, Text
 
 __all__ = [
     "COLUMN_ENCODINGS",
@@ -76,7 +76,7 @@ class NumericEncoding(ColumnEncoding):
     mean: Annotated[float, Float()]
     scale: Annotated[float, Float(low=0)]  # 0: the column is constant and left out
     marks: bool = False
-    transform: Annotated[MonotoneTransform | None, IfGiven(Nested(MonotoneTransform))] = None
+    transform: MonotoneTransform | None = field(default=None, metadata=ADDED)
     both: bool = field(default=False, metadata=ADDED)
 
     def __post_init__(self) -> None:
@@ -182,7 +182,9 @@ class OrdinalEncoding(ColumnEncoding):
     mean: Annotated[float, Float()]
     scale: Annotated[float, Float(above=0)]
     marks: bool = False
-    starts: Annotated[tuple[float, ...] | None, IfGiven(ListOf(Float()))] = None
+    starts: Annotated[tuple[float, ...] | None, ListOf(Float())] = field(
+        default=None, metadata=ADDED
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", tuple(self.levels))

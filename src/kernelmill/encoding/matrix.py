@@ -24,7 +24,7 @@ from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
 from kernelmill.storage.fields import ADDED, Nested, Tagged
-from kernelmill.storage.kinds import Array, Choice, IfGiven, ListOf, Null
+from kernelmill.storage.kinds import Array, Choice, ListOf, Null
 
 __all__ = ["ENCODERS", "MatrixEncoder", "MatrixLearner"]
 
@@ -53,8 +53,8 @@ class MatrixEncoder(Encoder):
     rows: RowScaling | None = field(default=None, metadata=ADDED)
     transforms: Annotated[
         Sequence[MonotoneTransform | None] | None,
-        IfGiven(ListOf(Null() | Nested(MonotoneTransform))),
-    ] = None
+        ListOf(Null() | Nested(MonotoneTransform)),
+    ] = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         if self.transforms is not None and len(self.transforms) != len(self.mean):

@@ -22,7 +22,6 @@ __all__ = [
     "Either",
     "Flag",
     "Float",
-    "IfGiven",
     "Integer",
     "Kind",
     "ListOf",
@@ -285,26 +284,6 @@ class Either(Kind):
             except Mismatch:
                 continue
         raise Mismatch
-
-
-@dataclasses.dataclass(frozen=True)
-class IfGiven(Kind):
-    """A value of a kind, or None, for which the record has no field.
-
-    The field needs the default None. Files without such values are the same as before the field.
-    """
-
-    kind: Kind
-
-    @property
-    def description(self) -> str:
-        return self.kind.description
-
-    def write(self, value: Any, place: Place) -> Any:
-        return ABSENT if value is None else self.kind.write(value, place)
-
-    def read(self, stored: Any, place: Place) -> Any:
-        return self.kind.read(stored, place)
 
 
 @dataclasses.dataclass(frozen=True)
