@@ -39,6 +39,13 @@ def one_blas_thread():
         yield
 
 
+@pytest.fixture
+def few_epochs(monkeypatch):
+    """Train classifiers for 20 epochs, where small tables get up to 500, if accuracy is no matter."""
+    for module in ("kernelmill.learners.classifier", "kernelmill.workflows.training"):
+        monkeypatch.setattr(f"{module}.default_epochs", lambda n_rows: 20)
+
+
 @pytest.fixture(params=runtime.available_isas())
 def isa(request):
     """Run a test once on every instruction set that this machine has."""

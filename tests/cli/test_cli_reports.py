@@ -1,9 +1,11 @@
 """Commands that compare, and the pages they write."""
 
 import json
+from functools import partial
 
 import pytest
 
+from kernelmill import workflows
 from kernelmill.cli.commands import demo
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
@@ -54,8 +56,14 @@ def test_fit_and_evaluate_write_pages(run, fitted, tmp_path, command):
     assert "<svg" in page.read_text()
 
 
+@pytest.mark.usefixtures("few_epochs")
 def test_demo_shows_the_whole_way(run, tmp_path, monkeypatch):
+    """All steps on the real files; the fit is not tuned, and few rows are compared."""
     monkeypatch.setattr(demo, "N_COMPONENTS", (32,))
+    quick_fit = partial(workflows.fit_table, tune=False)
+    quick_comparison = partial(workflows.compare_table, kernel="gaussian", rows=200, exact_rows=99)
+    monkeypatch.setattr(workflows, "fit_table", quick_fit)
+    monkeypatch.setattr(workflows, "compare_table", quick_comparison)
     folder = tmp_path / "new" / "demo"
     code, out, err = run("demo", "--out", folder, "--json")
     assert code == 0, err

@@ -3,7 +3,7 @@
 Python blocks of a page run in order in one namespace, shell blocks line by line, all in a temporary
 folder with small files of the names that the page uses. A comment behind a call of ``print`` is the
 expected output, numbers rounded as in the comment. Models of tables have fewer features than the
-default. Blocks that cannot run are preceded by ``<!-- not run: reason -->``.
+default, one kernel instead of a comparison of several, and few epochs. Blocks that cannot run are preceded by ``<!-- not run: reason -->``.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"<!-- not run: (\S[^\n]*) -->\n$")
-N_COMPONENTS = 64
+N_COMPONENTS, KERNEL = 64, "gaussian"
 PRINTED = re.compile(r"^ *print\(.*\)  # (.+)$", re.MULTILINE)
 
 
@@ -134,8 +134,8 @@ def run_shell(block: Block) -> None:
     for line in block.code.splitlines():
         words = shlex.split(line, comments=True)
         if words[:1] == ["kernelmill"]:  # in this process, where the imports are done
-            size = ["-n", str(N_COMPONENTS)] if words[1] in ("fit", "compare") else []
-            code = main([*words[1:], *size])
+            quick = ["-n", str(N_COMPONENTS), "--kernel", KERNEL]
+            code = main([*words[1:], *(quick if words[1] in ("fit", "compare") else [])])
         else:
             path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
             done = subprocess.run(line, shell=True, check=False, env=os.environ | {"PATH": path})
@@ -144,11 +144,12 @@ def run_shell(block: Block) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.usefixtures("few_epochs")
 def test_code_runs(page, tmp_path, monkeypatch):
     namespace = SURROUNDINGS.get(page.name, lambda _: {})(tmp_path)
     monkeypatch.chdir(tmp_path)
     for name, size in {"fit_table": N_COMPONENTS, "compare_table": [N_COMPONENTS]}.items():
-        smaller = partial(getattr(kernelmill.workflows, name), n_components=size)
+        smaller = partial(getattr(kernelmill.workflows, name), n_components=size, kernel=KERNEL)
         monkeypatch.setattr(kernelmill, name, smaller, raising=False)
     n_threads = kernelmill.get_num_threads()
     with threadpool_limits(1, user_api="blas"):  # small products, and other tests run beside it

@@ -45,9 +45,17 @@ def waves_csv(folder):
 
 @pytest.fixture(scope="session")
 def classifier(rings_csv):
+    """With given settings; `tuned_classifier` is without."""
     from kernelmill import fit_table
 
-    return fit_table(rings_csv, "place", n_components=256)
+    return fit_table(rings_csv, "place", n_components=256, length_scale=1.0, alpha=1e-5, epochs=10)
+
+
+@pytest.fixture(scope="session")
+def tuned_classifier(folder):
+    from kernelmill import fit_table
+
+    return fit_table(write_rings(folder / "few_rings.csv", 600), "place", n_components=256)
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,9 @@ from .conftest import write_rings
 
 
 def test_classification(folder, rings_csv):
-    found = compare_table(rings_csv, "place", n_components=(16, 64, 128), exact_rows=500)
+    found = compare_table(
+        rings_csv, "place", n_components=(16, 64, 128), rows=900, exact_rows=500, kernel="gaussian"
+    )
     assert [(m.name, m.n_components) for m in found.models] == [
         ("linear", None),
         ("fastfood", 16),
@@ -72,24 +74,26 @@ def test_all_models_can_learn():
 
 
 @pytest.mark.parametrize("target", ["y", "class"])
+@pytest.mark.usefixtures("few_epochs")
 def test_sparse_rows(folder, target):
     """One-hot columns of many categories, and svmlight files."""
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 400)
+    n_rows, options = 200, {"n_components": [32], "kernel": "gaussian"}
+    y = rng.integers(0, 2, n_rows)
     if target == "class":
-        X = rng.random((400, 30)) * (rng.random((400, 30)) < 0.2)
+        X = rng.random((n_rows, 10)) * (rng.random((n_rows, 10)) < 0.2)
         X[:, 0] = y
         path = folder / "sparse.svm"
         dump_svmlight_file(csr_array(X), y, str(path))
-        found = compare_table(path, n_components=[32])
+        found = compare_table(path, **options)
     else:
         names = [f"c{k}" for k in range(8)]
-        codes = rng.integers(0, 200, (400, 8))
+        codes = rng.integers(0, 200, (n_rows, 8))
         rows = (",".join(f"v{code}" for code in row) for row in codes)
         lines = (f"{row},{t}" for row, t in zip(rows, y, strict=True))
         path = folder / "wide.csv"
         path.write_text(",".join([*names, "y"]) + "\n" + "\n".join(lines))
-        found = compare_table(path, "y", n_components=[32])
+        found = compare_table(path, "y", **options)
     assert [m.family for m in found.models].count("trees") == 2
     assert {m.n_train for m in found.models} == {found.n_train}
 

@@ -27,25 +27,25 @@ QUICK = {"length_scale": 1.0, "alpha": 1e-5, "epochs": 10}  # nothing is tuned
 
 
 @pytest.mark.representative
-def test_classifier_without_settings(classifier):
-    summary = classifier.summary
+def test_classifier_without_settings(tuned_classifier, rings_csv):
+    summary = tuned_classifier.summary
     assert (summary.task, summary.target, summary.classes) == (
         "classification",
         "place",
         ["in", "out"],
     )
-    assert summary.n_rows + summary.n_held_out == 1500
-    assert 100 < summary.n_held_out < 200
+    assert summary.n_rows + summary.n_held_out == 600
+    assert 40 < summary.n_held_out < 80
     assert [(c.name, c.kind) for c in summary.columns] == [
         ("a", "numeric"),
         ("color", "category"),
         ("b", "numeric"),
     ]
     assert summary.n_inputs == 4
-    assert summary.held_out.metrics["error"] < 0.04
+    assert tuned_classifier.evaluate_table(rings_csv).metrics["error"] < 0.04
     assert list(summary.seconds) == ["read", "tune", "train", "evaluate"]
     assert summary.kernel_check.rms_error < 0.2
-    assert classifier.learner.classes_.tolist() == ["in", "out"]
+    assert tuned_classifier.learner.classes_.tolist() == ["in", "out"]
 
 
 @pytest.mark.representative
@@ -242,9 +242,9 @@ def test_maps_and_kernels(rings_csv):
 def test_tuning_beats_a_bad_start(folder):
     """Many columns of noise around two that matter: the default length scale is too short."""
     rng = np.random.default_rng(0)
-    X, y = rings(1500)
+    X, y = rings(800)
     path = folder / "wide.csv"
-    both = np.hstack([5 * X, rng.normal(size=(1500, 6))])
+    both = np.hstack([5 * X, rng.normal(size=(800, 6))])
     path.write_text(
         ",".join("abcdefghy")
         + "\n"
@@ -252,10 +252,11 @@ def test_tuning_beats_a_bad_start(folder):
             ",".join(map(str, row)) + f",{t}" for row, t in zip(both.tolist(), y, strict=True)
         )
     )
-    errors = [
-        fit_table(path, "y", n_components=512, tune=tune).summary.held_out.metrics["error"]
+    models = [
+        fit_table(path, "y", n_components=256, kernel="gaussian", tune=tune, holdout=0.3)
         for tune in (False, True)
     ]
+    errors = [model.summary.held_out.metrics["error"] for model in models]
     assert errors[1] <= errors[0]
     assert errors[1] < 0.2
 
@@ -452,8 +453,8 @@ def test_a_killed_training_run_resumes(folder, rings_csv):
     np.testing.assert_array_equal(resumed.learner.coef_, whole.learner.coef_)
 
 
-def test_summary_is_json(classifier, regressor):
-    for model in (classifier, regressor):
+def test_summary_is_json(tuned_classifier, classifier, regressor):
+    for model in (tuned_classifier, classifier, regressor):
         text = json.dumps(model.summary.to_record(), allow_nan=False)
         again = type(model.summary).from_record(json.loads(text))
         assert again == model.summary
@@ -488,7 +489,9 @@ for path in sys.argv[1:]:
 
 def test_memory_does_not_grow_with_the_rows(folder):
     """Twice the rows, read again in each pass: 6 MB more of text, 5 MB of numbers."""
-    small, large = (str(write_waves(folder / f"{n}.csv", n)) for n in (300_000, 600_000))
+    first, small, large = (
+        str(write_waves(folder / f"{n}.csv", n)) for n in (100_000, 300_000, 600_000)
+    )
     # In a process of its own, whose allocators give back what is freed. The first time, libraries
     # take their buffers.
     environment = os.environ | {
@@ -497,7 +500,7 @@ def test_memory_does_not_grow_with_the_rows(folder):
         "MALLOC_MMAP_THRESHOLD_": "65536",
         "OPENBLAS_NUM_THREADS": "1",
     }
-    command = [sys.executable, "-c", MEASURE, small, small, large]
+    command = [sys.executable, "-c", MEASURE, first, small, large]
     printed = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=True, timeout=120
     ).stdout.split()
