@@ -41,7 +41,7 @@ def one_blas_thread():
 
 @pytest.fixture
 def few_epochs(monkeypatch):
-    """Train classifiers for 20 epochs, where small tables get up to 500, if accuracy is no matter."""
+    """Train for 20 epochs, not up to 500 as is default for few rows: accuracy does not matter."""
     for module in ("kernelmill.learners.classifier", "kernelmill.workflows.training"):
         monkeypatch.setattr(f"{module}.default_epochs", lambda n_rows: 20)
 

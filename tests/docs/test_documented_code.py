@@ -3,7 +3,8 @@
 Python blocks of a page run in order in one namespace, shell blocks line by line, all in a temporary
 folder with small files of the names that the page uses. A comment behind a call of ``print`` is the
 expected output, numbers rounded as in the comment. Models of tables have fewer features than the
-default, one kernel instead of a comparison of several, and few epochs. Blocks that cannot run are preceded by ``<!-- not run: reason -->``.
+default, one kernel instead of a comparison of several, and few epochs. Blocks that cannot run are
+preceded by ``<!-- not run: reason -->``.
 """
 
 import contextlib

@@ -21,7 +21,7 @@ from kernelmill import Fastfood, KernelClassifier
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 4))
 y = (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 2] > 1)
-path, blocks, slowly = sys.argv[1:]
+path, slowly = sys.argv[1:]
 
 class Slow(Fastfood):
     def _features(self, X):
@@ -34,37 +34,27 @@ classifier = KernelClassifier(
     checkpoint_seconds=0.0,
 )
 with threadpool_limits(1, user_api="blas"):
-    if int(blocks):
-        classifier.fit_blocks([(X[i : i + 700], y[i : i + 700]) for i in range(0, 3000, 700)])
-    else:
-        classifier.fit(X, y)
+    classifier.fit(X, y)
 """
 
 
-@pytest.mark.parametrize("blocks", ["0", "1"])
-def test_resumes_after_a_kill(tmp_path, monkeypatch, blocks):
+def test_resumes_after_a_kill(tmp_path, monkeypatch):
     program = tmp_path / "train.py"
     program.write_text(PROGRAM)
     path = tmp_path / "state.npz"
 
     def train(file):
-        monkeypatch.setattr(sys, "argv", [str(program), str(file), blocks, "0"])
+        monkeypatch.setattr(sys, "argv", [str(program), str(file), "0"])
         return runpy.run_path(str(program))["classifier"]
 
     whole = train("")
-    # Kill it, with all rows in memory twice, at two different places: each time after it has
-    # written something new.
-    written = b""
-    for _ in range(2 if blocks == "0" else 1):
-        process = subprocess.Popen([sys.executable, program, path, blocks, "1"])
-        deadline = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.15)
-            if path.exists() and path.read_bytes() != written:
-                break
-        os.kill(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-        written = path.read_bytes()
+    process = subprocess.Popen([sys.executable, program, path, "1"])
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline and not path.exists():
+        time.sleep(0.02)
+    time.sleep(0.15)  # a few more states are written
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
     resumed = train(path)
     assert not path.exists()
     for name in ("coef_", "intercept_", "loss_curve_", "validation_curve_"):
@@ -107,6 +97,32 @@ def interrupted_training(path, data, calls, **parameters):
             training(path, **parameters).fit(*data)
     finally:
         Interrupting.calls_left = 10**9
+
+
+@pytest.mark.parametrize(("in_blocks", "calls"), [(False, (6, 4)), (True, (18, 20))])
+def test_stopped_twice_it_is_the_same(tmp_path, data, in_blocks, calls):
+    def fit(path):
+        X, y = data
+        classifier = training(path, validation_fraction=0.1, patience=5)
+        if not in_blocks:
+            return classifier.fit(X, y)
+        return classifier.fit_blocks([(X[i : i + 170], y[i : i + 170]) for i in range(0, 600, 170)])
+
+    whole, path = fit(None), tmp_path / "state.npz"
+    written = b""
+    for some in calls:
+        Interrupting.calls_left = some
+        try:
+            with pytest.raises(Interrupted):
+                fit(path)
+        finally:
+            Interrupting.calls_left = 10**9
+        assert path.read_bytes() != written
+        written = path.read_bytes()
+    resumed = fit(path)
+    assert not path.exists()
+    for name in ("coef_", "intercept_", "loss_curve_", "validation_curve_"):
+        np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name), err_msg=name)
 
 
 def test_seeds_left_open_are_kept(tmp_path, data):

@@ -11,6 +11,8 @@ from kernelmill import Fastfood, KernelClassifier, KernelRegressor, TensorSketch
 
 SMALL = Fastfood(n_components=64, length_scale=1.0, random_state=0)
 
+pytestmark = pytest.mark.usefixtures("few_epochs")
+
 
 def same_buffer(n_blocks, seed=0, classes=False):
     """Blocks in one array that is filled again and again."""
