@@ -36,7 +36,9 @@ from kernelmill.storage.atomic_file import atomic_write
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
 __all__ = [
+    "Section",
     "render",
+    "render_sections",
     "write_report",
 ]
 
@@ -46,13 +48,14 @@ class Section:
     """A section of the page."""
 
     title: str
-    finding: str = ""
+    finding: str = ""  # for the summary at the top of the page
     panels: Sequence[Panel] = ()
     cards: Sequence[PageTable] = ()  # narrow tables, in one grid with the plots
     tables: Sequence[PageTable] = ()
     facts: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
     code: Sequence[tuple[str, str]] = field(default=())
+    paragraphs: Sequence[str] = ()  # below the title
 
 
 def render(
@@ -103,14 +106,36 @@ def render(
     code = [(name, text) for name, text in (("Command line", shell), ("Python", python)) if text]
     sections.append(Section(using, code=code))
     findings = [section.finding for section in sections if section.finding]
+    return render_sections(
+        title or _title(fit, evaluation, comparison),
+        _subtitle(fit, evaluation, comparison),
+        sections,
+        findings=findings,
+        tiles=tiles,
+        version=fit.version if fit else "",
+        created=f"model created {_date(fit.created)}" if fit and _date(fit.created) else "",
+    )
+
+
+def render_sections(
+    title: str,
+    subtitle: str,
+    sections: Sequence[Section],
+    *,
+    findings: Sequence[str] = (),
+    tiles: Sequence[Tile] = (),
+    version: str = "",
+    created: str = "",
+) -> str:
+    """The text of a page with these sections below a summary."""
     return _template().render(
-        title=clean_text(title or _title(fit, evaluation, comparison)),
-        subtitle=_subtitle(fit, evaluation, comparison),
+        title=clean_text(title),
+        subtitle=subtitle,
         findings=findings,
         tiles=tiles,
         sections=sections,
-        version=clean_text(fit.version) if fit else "",
-        created=_date(fit.created) if fit else "",
+        version=clean_text(version),
+        created=created,
         light=css_variables(dark=False),
         dark=css_variables(dark=True),
     )

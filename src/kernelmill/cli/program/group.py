@@ -32,7 +32,7 @@ __all__ = ["COMMANDS", "program", "run"]
 # (scikit-learn, pyarrow) when the command runs: help and completion stay fast.
 COMMANDS = (
     *("fit", "predict", "evaluate", "inspect", "compare", "transform"),
-    *("bench", "demo", "doctor", "completion"),
+    *("reproduce", "bench", "demo", "doctor", "completion"),
 )
 
 EXAMPLES = (

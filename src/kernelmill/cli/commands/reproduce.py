@@ -1,0 +1,146 @@
+"""`kernelmill reproduce`: rerun the papers' tables and figures beside their published values."""
+
+# ruff: noqa: PLC0415 # experiments are imported when the command runs
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kernelmill.cli.program.errors import CommandError, Interrupted, UsageError
+from kernelmill.cli.program.options import Command, Option, general_options, seed_option
+from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.cli.render.outcomes import render_list, render_outcome, render_overview
+from kernelmill.cli.render.progress import ProgressBars
+from kernelmill.errors import Remedy
+
+if TYPE_CHECKING:
+    from kernelmill.experiments import Outcome
+
+__all__ = ["command"]
+
+_RUN = "Experiments"
+
+
+@click.command(
+    "reproduce",
+    cls=Command,
+    short_help="Rerun the experiments of the papers.",
+    examples=[
+        ("kernelmill reproduce --list", "the experiments and their names"),
+        ("kernelmill reproduce fastfood-table-3 --quick", "one table, smaller sizes"),
+        ("kernelmill reproduce fastfood", "all of one paper, with the paper's sizes"),
+        ("kernelmill reproduce all --quick --out results", "a few minutes"),
+    ],
+)
+@click.argument("names", nargs=-1, metavar="NAME...")
+@click.option("--list", "listed", is_flag=True, cls=Option, section=_RUN, help="List the names.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    cls=Option,
+    section=_RUN,
+    help="Smaller sizes and fewer runs than in the papers.",
+)
+@click.option(
+    "--out",
+    "-o",
+    cls=Option,
+    section=_RUN,
+    metavar="FOLDER",
+    help="Folder for the results; created if it does not exist. Default: kernelmill-results, or "
+    "kernelmill-results-quick.",
+)
+@click.option(
+    "--fresh",
+    is_flag=True,
+    cls=Option,
+    section=_RUN,
+    help="Run again what the folder already has results of.",
+)
+@seed_option(_RUN)
+@general_options
+@click.pass_context
+def command(
+    context: click.Context,
+    names: tuple[str, ...],
+    listed: bool,
+    quick: bool,
+    out: str | None,
+    fresh: bool,
+    random_state: int,
+) -> None:
+    """Rerun experiments of the papers and compare the results with the published ones.
+
+    NAME is an experiment, a paper or "all". Data sets are read from the folder that the variable
+    KERNELMILL_DATA names, or loaded from OpenML; what is missing is named. The folder gets a page
+    (index.html), Markdown, JSON and plots. After Ctrl-C, the same command resumes.
+    """
+    terminal = get_terminal(context)
+    from kernelmill.experiments import EXPERIMENTS, Scale, run_experiment, select_experiments
+
+    if listed:
+        experiments = select_experiments(names or ["all"], EXPERIMENTS)
+        listing = [{"name": e.name, "place": e.place, "title": e.title} for e in experiments]
+        terminal.give({"experiments": listing}, *render_list(experiments))
+        return
+    if not names:
+        raise UsageError("NAME is missing", "kernelmill reproduce --list", "use the name all")
+    experiments = select_experiments(names, EXPERIMENTS)
+    scale = Scale.QUICK if quick else Scale.FULL
+    folder = _make_folder(out or f"kernelmill-results{'-quick' if quick else ''}")
+    try:
+        with ProgressBars(terminal) as progress:
+            for experiment in experiments:
+                run_experiment(
+                    experiment,
+                    scale=scale,
+                    seed=random_state,
+                    folder=folder,
+                    fresh=fresh,
+                    progress=progress,
+                )
+    except KeyboardInterrupt:
+        _write_page(folder)
+        raise Interrupted(
+            f"interrupted: finished parts are kept in {folder}",
+            "run the same command again to resume (without --fresh)",
+        ) from None
+    page, outcomes = _write_page(folder)
+    chosen = {each.name for each in experiments}
+    shown = [each for each in outcomes if each.experiment.name in chosen]
+    details = [part for each in shown for part in render_outcome(each)] if len(shown) < 4 else []
+    terminal.give(
+        {"results": [each.to_json() for each in shown], "page": str(page)},
+        *details,
+        *render_overview(shown),
+        "",
+        f"Page: {page}",
+    )
+
+
+def _make_folder(name: str) -> Path:
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise CommandError(
+            f"must be a folder, got the file {name!r}",
+            Remedy("choose another name", out=...),
+            parameter="out",
+        ) from None
+    return folder
+
+
+def _write_page(folder: Path) -> tuple[Path, list[Outcome]]:
+    """Write the page of all results in the folder, also of earlier commands."""
+    from kernelmill.experiments import EXPERIMENTS, Outcome, load_record
+    from kernelmill.report.experiment_page import write_experiments
+
+    outcomes = [
+        Outcome(experiment, load_record(path))
+        for name, experiment in EXPERIMENTS.items()
+        if (path := folder / f"{name}.json").exists()
+    ]
+    return write_experiments(folder, outcomes)[0], outcomes

@@ -1,0 +1,67 @@
+"""The papers' tables and figures, rerun: what `kernelmill reproduce` runs.
+
+Contents
+--------
+EXPERIMENTS
+    The experiments by name, one for each table or figure.
+select_experiments, run_experiment
+    From names to experiments; run one, or resume it.
+Experiment, Paper, Column, Claim, Published
+    What an experiment declares.
+Cell, Points, Results, Record
+    What it gives.
+Outcome, Line, judge, Verdict, Check
+    How that compares with the paper.
+Scale
+    As in the paper, quick, or small enough for tests.
+"""
+
+from kernelmill.experiments.data_sets import DATA_SETS, MissingDataError
+from kernelmill.experiments.declaration import (
+    Cell,
+    Check,
+    Claim,
+    Column,
+    Experiment,
+    Interval,
+    Paper,
+    Points,
+    Published,
+    Results,
+    Scale,
+)
+from kernelmill.experiments.fastfood_paper import FASTFOOD_EXPERIMENTS
+from kernelmill.experiments.outcome import Line, Outcome, Verdict, judge
+from kernelmill.experiments.running import (
+    Record,
+    load_record,
+    run_experiment,
+    select_experiments,
+)
+
+EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in FASTFOOD_EXPERIMENTS}
+
+__all__ = [
+    "DATA_SETS",
+    "EXPERIMENTS",
+    "Cell",
+    "Check",
+    "Claim",
+    "Column",
+    "Experiment",
+    "Interval",
+    "Line",
+    "MissingDataError",
+    "Outcome",
+    "Paper",
+    "Points",
+    "Published",
+    "Record",
+    "Results",
+    "Scale",
+    "Verdict",
+    "judge",
+    "load_record",
+    "run_experiment",
+    "select_experiments",
+]

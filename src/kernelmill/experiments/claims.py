@@ -1,0 +1,159 @@
+"""Statements of the papers about curves and columns, checked with measured values.
+
+A statement is confirmed if the whole interval of the measured value satisfies it, and not confirmed
+if no part of it does. In between it is neither: "within chance".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import t as student
+
+from kernelmill.experiments.declaration import (
+    CONFIDENCE,
+    Cell,
+    Check,
+    Claim,
+    Interval,
+    Key,
+    Results,
+)
+from kernelmill.formatting import plain
+
+__all__ = ["claim_ratio", "claim_slope", "claim_value", "mean_ratio"]
+
+_NOT_MEASURED = Check("not measured")
+
+
+def claim_ratio(
+    text: str,
+    above: str,
+    below: str,
+    *,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+    rows: Sequence[Key] | None = None,
+) -> Claim:
+    """The claim that the geometric mean over rows of a ratio of columns is in a range.
+
+    Examples
+    --------
+    >>> from kernelmill.experiments import Cell, Results
+    >>> from kernelmill.experiments.claims import claim_ratio
+    >>> results = Results([Cell(1, "a", (2.0, 2.1)), Cell(1, "b", (1.0, 1.1))])
+    >>> claim_ratio("a is above b", "a", "b", at_least=1.0).check(results).word
+    'confirmed'
+    """
+
+    def check(results: Results) -> Check:
+        ratio = mean_ratio(results, above, below, rows)
+        if not math.isfinite(ratio.mean):
+            return _NOT_MEASURED
+        return Check(_compare(ratio, at_least, at_most), f"{above} / {below} = {_show(ratio)}")
+
+    return Claim(text, check)
+
+
+def claim_slope(text: str, column: str, low: float, high: float) -> Claim:
+    """The claim that a curve falls or grows as a power of x with an exponent in a range.
+
+    Examples
+    --------
+    >>> from kernelmill.experiments import Cell, Results
+    >>> from kernelmill.experiments.claims import claim_slope
+    >>> results = Results([Cell(n, "error", (n**-0.5,)) for n in (16, 64, 256)])
+    >>> claim_slope("errors fall", "error", -0.55, -0.45).check(results).found
+    'error: exponent -0.5 (-0.5 to -0.5)'
+    """
+
+    def check(results: Results) -> Check:
+        cells = [cell for cell in results.cells if cell.column == column]
+        cells = [cell for cell in cells if float(cell.row) > 0 and cell.interval.mean > 0]
+        if len(cells) < 2:
+            return _NOT_MEASURED
+        x = np.log([float(cell.row) for cell in cells])
+        weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+        slope = float(weights @ np.log([cell.interval.mean for cell in cells]))
+        errors = [_relative_error(cell) for cell in cells]
+        variance = sum((w * error) ** 2 for w, (error, _) in zip(weights, errors, strict=True))
+        half = _quantile(sum(degrees for _, degrees in errors)) * math.sqrt(variance)
+        interval = Interval(slope, slope - half, slope + half)
+        found = f"{column}: exponent {_show(interval)}"
+        return Check(_compare(interval, low, high), found)
+
+    return Claim(text, check)
+
+
+def claim_value(
+    text: str,
+    row: Key,
+    column: str,
+    *,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+) -> Claim:
+    """The claim that one value is in a range."""
+
+    def check(results: Results) -> Check:
+        cell = results.get(row, column)
+        if cell is None:
+            return _NOT_MEASURED
+        found = f"{column} at {row}: {_show(cell.interval)}"
+        return Check(_compare(cell.interval, at_least, at_most), found)
+
+    return Claim(text, check)
+
+
+def mean_ratio(
+    results: Results, above: str, below: str, rows: Sequence[Key] | None = None
+) -> Interval:
+    """The geometric mean over rows of the ratio of two columns, with its interval.
+
+    The errors of the two columns are taken as independent, which makes the interval too wide, not
+    too narrow, where both share their data.
+    """
+    common = [row for row in results.common_rows(above, below) if rows is None or row in rows]
+    total, variance, degrees = 0.0, 0.0, 0
+    for row in common:
+        for sign, column in ((1, above), (-1, below)):
+            cell = results.get(row, column)
+            assert cell is not None
+            mean = float(np.mean(cell.runs))
+            total += sign * math.log(mean) if mean > 0 else math.nan
+            error, freedom = _relative_error(cell)
+            variance += error**2
+            degrees += freedom
+    if not common or math.isnan(total):
+        return Interval(math.nan, math.nan, math.nan)
+    mean = math.exp(total / len(common))
+    half = _quantile(degrees) * math.sqrt(variance) / len(common)
+    return Interval(mean, mean * math.exp(-half), mean * math.exp(half))
+
+
+def _relative_error(cell: Cell) -> tuple[float, int]:
+    """The standard error of a mean divided by the mean, and its degrees of freedom."""
+    n = len(cell.runs)
+    if n < 2:
+        return 0.0, 0
+    return float(np.std(cell.runs, ddof=1) / np.mean(cell.runs)) / math.sqrt(n), n - 1
+
+
+def _quantile(degrees: int) -> float:
+    return float(student.ppf((1 + CONFIDENCE) / 2, degrees)) if degrees else 0.0
+
+
+def _compare(value: Interval, at_least: float, at_most: float) -> str:
+    low, high = (value.low, value.high) if value.known else (value.mean, value.mean)
+    if at_least <= low and high <= at_most:
+        return "confirmed"
+    return "within chance" if low <= at_most and high >= at_least else "not confirmed"
+
+
+def _show(value: Interval) -> str:
+    text = plain.number(value.mean, 3)
+    if not value.known:
+        return text
+    return f"{text} ({plain.number(value.low, 3)} to {plain.number(value.high, 3)})"

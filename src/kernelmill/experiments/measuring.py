@@ -1,0 +1,168 @@
+"""What several experiments measure: kernel estimates, times, errors of regressions."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.stats import norm
+
+from kernelmill.experiments.declaration import CONFIDENCE
+
+__all__ = [
+    "draw_split",
+    "estimate_pairs",
+    "half_width_of_rmse",
+    "half_width_of_share",
+    "run_seeds",
+    "standardize",
+    "time_rounds",
+    "tune_ridge",
+]
+
+_Array = NDArray[np.float64]
+_QUANTILE = float(norm.ppf((1 + CONFIDENCE) / 2))
+
+
+def run_seeds(seed: int, n_runs: int) -> list[int]:
+    """The seeds of the runs of an experiment.
+
+    Examples
+    --------
+    >>> from kernelmill.experiments.measuring import run_seeds
+    >>> run_seeds(3, 2)
+    [3000, 3001]
+    """
+    return [1000 * seed + run for run in range(n_runs)]
+
+
+def estimate_pairs(feature_map: Any, x: Any, y: Any) -> _Array:
+    """The inner product of the features of each row of x and the same row of y."""
+    fitted = feature_map.fit(x)
+    first, second = (np.asarray(fitted.transform(rows), np.float64) for rows in (x, y))
+    estimates: _Array = np.einsum("ij,ij->i", first, second)
+    return estimates
+
+
+def time_rounds(
+    contenders: Mapping[str, Callable[[], object]], *, rounds: int, shortest: float = 2e-3
+) -> dict[str, tuple[float, ...]]:
+    """The seconds of one call of each contender, in each round.
+
+    A round calls every contender in turn, often enough to last `shortest` seconds, so that a slow
+    spell of the machine affects all of them, and ratios within a round are fair.
+    """
+    repeats = {}
+    for name, call in contenders.items():
+        begin = time.perf_counter()
+        call()
+        repeats[name] = max(1, round(shortest / max(time.perf_counter() - begin, 1e-7)))
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, call in contenders.items():
+            begin = time.perf_counter()
+            for _ in range(repeats[name]):
+                call()
+            times[name].append((time.perf_counter() - begin) / repeats[name])
+    return {name: tuple(each) for name, each in times.items()}
+
+
+def draw_split(n_rows: int, n_training: int, n_test: int, seed: int) -> tuple[Any, Any]:
+    """The indices of random training rows and of other, random test rows."""
+    order = np.random.default_rng(seed).permutation(n_rows)
+    n_training = min(n_training, n_rows - 1)
+    return order[:n_training], order[n_training:][:n_test]
+
+
+def standardize(X: Any, *others: Any) -> list[Any]:
+    """The rows with the means and deviations of the columns of X taken out.
+
+    Columns that are constant in X become 0.
+    """
+    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    return [(rows - mean) * inverse for rows in (X, *others)]
+
+
+def half_width_of_rmse(residuals: _Array) -> float:
+    """Of the interval for a root mean squared error over other test rows, by the delta method."""
+    squares = residuals**2
+    rmse = math.sqrt(float(squares.mean()))
+    if rmse == 0 or len(squares) < 2:
+        return 0.0
+    return _QUANTILE * float(squares.std(ddof=1)) / (2 * rmse * math.sqrt(len(squares)))
+
+
+def half_width_of_share(share: float, n: int) -> float:
+    """Of the interval for a share of n test rows.
+
+    Examples
+    --------
+    >>> from kernelmill.experiments.measuring import half_width_of_share
+    >>> round(half_width_of_share(0.5, 10_000), 4)
+    0.0129
+    """
+    return _QUANTILE * math.sqrt(max(share * (1 - share), 1 / n) / n)
+
+
+def tune_ridge(
+    kernel: Callable[[Any, Any, float], _Array],
+    X: Any,
+    y: _Array,
+    scales: Sequence[float],
+    alphas: Sequence[float],
+) -> tuple[float, float]:
+    """The length scale and penalty with the least squared error of leaving out each row.
+
+    Parameters
+    ----------
+    kernel : callable
+        From two sets of rows and a length scale to the kernel matrix.
+    X, y : arrays
+        A sample of training rows, and their targets with mean 0.
+    scales, alphas : sequence of float
+        The candidates.
+
+    Returns
+    -------
+    (float, float)
+    """
+    best = (math.inf, float(scales[0]), float(alphas[0]))
+    for scale in scales:
+        values, vectors = eigh(kernel(X, X, scale), overwrite_a=True, check_finite=False)
+        projected = vectors.T @ y
+        squares = vectors**2
+        for alpha in alphas:
+            inverse = 1.0 / np.maximum(values + alpha, 1e-12 * max(values[-1], 1.0))
+            # The residual of a row that is left out: its dual coefficient / its leverage.
+            left_out = (vectors @ (inverse * projected)) / (squares @ inverse)
+            error = float(np.mean(left_out**2))
+            if error < best[0]:
+                best = (error, float(scale), float(alpha))
+    return best[1], best[2]
+
+
+def to_rows(X: Any, indices: Any) -> Any:
+    """These rows of an array or CSR matrix, as a dense array."""
+    rows = X[indices]
+    return rows.toarray() if scipy.sparse.issparse(rows) else rows
+
+
+def geometric(low: int, high: int, factor: int = 2) -> Iterator[int]:
+    """low, low * factor, ... up to high.
+
+    Examples
+    --------
+    >>> from kernelmill.experiments.measuring import geometric
+    >>> list(geometric(16, 128))
+    [16, 32, 64, 128]
+    """
+    while low <= high:
+        yield low
+        low *= factor

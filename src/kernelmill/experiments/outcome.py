@@ -1,0 +1,179 @@
+"""What an experiment gave beside what the paper has: verdicts, and statements checked.
+
+An `Outcome` is what pages, Markdown, JSON and terminals show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from scipy.stats import t as student
+
+from kernelmill.experiments.declaration import (
+    CONFIDENCE,
+    Cell,
+    Check,
+    Experiment,
+    Key,
+    Published,
+    Results,
+)
+from kernelmill.experiments.running import Record
+from kernelmill.formatting import is_number
+
+__all__ = ["Line", "Outcome", "Verdict", "judge"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a measured value compares with the published one."""
+
+    word: str  # "better", "same", "worse", "other settings", "not compared" or "not measured"
+    ratio: float = math.nan  # measured / published
+    reason: str = ""
+
+
+def judge(experiment: Experiment, results: Results, row: Key, column: str) -> Verdict:
+    """Compare a cell with the figure of the paper.
+
+    "same": they differ by no more than chance and rounding allow, that is, by the root of the sum
+    of squares of the half-widths of both intervals, plus half a unit of the last printed digit.
+
+    Examples
+    --------
+    >>> from kernelmill.experiments import EXPERIMENTS, Cell, Results, judge
+    >>> experiment = EXPERIMENTS["fastfood-table-3"]
+    >>> results = Results([Cell("Wine Quality", "Fastfood RBF", (0.62, 0.64, 0.63))])
+    >>> judge(experiment, results, "Wine Quality", "Fastfood RBF").word
+    'better'
+    """
+    cell = results.get(row, column)
+    if cell is None:
+        return Verdict("not measured")
+    printed = Published(experiment.published.get((row, column), ""))
+    value, better = printed.value, experiment.column(column).better
+    if value is None or not better:
+        return Verdict("not compared")
+    if str(row) in experiment.not_comparable:
+        return Verdict("not compared", reason=experiment.not_comparable[str(row)])
+    interval = cell.interval
+    ratio = interval.mean / value if value else math.nan
+    if cell.deviation:
+        return Verdict("other settings", ratio, cell.deviation)
+    ours = interval.high - interval.mean if interval.known else 0.0
+    theirs = 0.0
+    if printed.spread and experiment.published_runs > 1:
+        quantile = student.ppf((1 + CONFIDENCE) / 2, experiment.published_runs - 1)
+        theirs = float(quantile) * printed.spread / math.sqrt(experiment.published_runs)
+    difference = interval.mean - value
+    if abs(difference) <= math.hypot(ours, theirs) + printed.rounding:
+        return Verdict("same", ratio)
+    word = "better" if (difference < 0) == (better == "lower") else "worse"
+    return Verdict(word, ratio, experiment.reason(row, column))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measured value beside the published one."""
+
+    row: Key
+    column: str
+    unit: str
+    published: str
+    cell: Cell
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An experiment, its results, and how they compare with the paper.
+
+    Examples
+    --------
+    >>> from kernelmill.experiments import EXPERIMENTS, Outcome, Scale, run_experiment
+    >>> experiment = EXPERIMENTS["fastfood-figure-1"]
+    >>> outcome = Outcome(experiment, run_experiment(experiment, scale=Scale.TEST))
+    >>> len(outcome.checks) == len(experiment.claims)
+    True
+    """
+
+    experiment: Experiment
+    record: Record
+
+    @property
+    def lines(self) -> list[Line]:
+        """All measured values, in the order of measurement."""
+        experiment, results = self.experiment, self.record.results
+        return [
+            Line(
+                cell.row,
+                cell.column,
+                experiment.column(cell.column).unit,
+                experiment.published.get((cell.row, cell.column), ""),
+                cell,
+                judge(experiment, results, cell.row, cell.column),
+            )
+            for cell in results.cells
+        ]
+
+    @property
+    def checks(self) -> list[tuple[str, Check]]:
+        """The paper's statements, and whether they hold here."""
+        results = self.record.results
+        return [(claim.text, claim.check(results)) for claim in self.experiment.claims]
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """The parts that were not run, and why."""
+        return {name: part.missing for name, part in self.record.parts.items() if part.missing}
+
+    def count_verdicts(self) -> Counter[str]:
+        """How often each verdict occurs, over values and statements."""
+        words = [line.verdict.word for line in self.lines]
+        return Counter(words) + Counter(check.word for _, check in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that pages show, as values that the `json` module can write."""
+        lines = []
+        for line in self.lines:
+            interval = line.cell.interval
+            lines.append(
+                {
+                    "row": line.row,
+                    "column": line.column,
+                    "unit": line.unit,
+                    "published": line.published or None,
+                    "measured": _number(interval.mean),
+                    "low": _number(interval.low),
+                    "high": _number(interval.high),
+                    "runs": len(line.cell.runs),
+                    "verdict": line.verdict.word,
+                    "ratio": _number(line.verdict.ratio),
+                    "reason": line.verdict.reason,
+                }
+            )
+        record = self.record
+        return {
+            "name": self.experiment.name,
+            "paper": self.experiment.paper.authors,
+            "place": self.experiment.place,
+            "title": self.experiment.title,
+            "scale": record.scale,
+            "seed": record.seed,
+            "version": record.version,
+            "commit": record.commit,
+            "created": record.created,
+            "machine": record.machine,
+            "seconds": record.seconds,
+            "confidence": CONFIDENCE,
+            "missing": self.missing,
+            "values": lines,
+            "claims": [{"text": text, **asdict(check)} for text, check in self.checks],
+        }
+
+
+def _number(value: float) -> float | None:
+    return value if is_number(value) else None

@@ -1,0 +1,279 @@
+"""Run experiments part by part, and keep each finished part in a JSON file.
+
+A file holds the results of one experiment at one scale and seed. Running again resumes: parts that
+the file has are not run again, unless it is from another version, seed, scale or machine.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from kernelmill.errors import ArgumentError
+from kernelmill.experiments.data_sets import MissingDataError, load_data
+from kernelmill.experiments.declaration import Cell, Experiment, Points, Results, Scale
+from kernelmill.runtime import get_isa, get_num_threads
+from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.storage.atomic_file import atomic_write
+
+__all__ = ["PartResult", "Record", "load_record", "run_experiment", "select_experiments"]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """What one part of an experiment gave: its cells and points, or why it was not run."""
+
+    seconds: float
+    cells: tuple[Cell, ...] = ()
+    points: tuple[Points, ...] = ()
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The results of an experiment, and where they come from."""
+
+    name: str
+    scale: str
+    seed: int
+    version: str
+    commit: str
+    created: str
+    machine: dict[str, str]
+    parts: dict[str, PartResult] = field(default_factory=dict)
+
+    @property
+    def results(self) -> Results:
+        """The cells and points of all parts."""
+        return Results(
+            [cell for part in self.parts.values() for cell in part.cells],
+            [points for part in self.parts.values() for points in part.points],
+        )
+
+    @property
+    def seconds(self) -> float:
+        """How long all parts took."""
+        return sum(part.seconds for part in self.parts.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as values that the `json` module can write."""
+        return {"format": FORMAT, **asdict(self)}
+
+
+def run_experiment(
+    experiment: Experiment,
+    *,
+    scale: Scale,
+    seed: int = 0,
+    folder: Path | None = None,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> Record:
+    """Run an experiment, or what an earlier run left of it.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    scale : Scale
+    seed : int, default=0
+    folder : path, optional
+        Where NAME.json is kept; each finished part is written at once.
+    fresh : bool, default=False
+        Run all parts, also those that the file has.
+    progress : Progress, optional
+
+    Returns
+    -------
+    Record
+        With the parts whose data are missing, and why.
+
+    Examples
+    --------
+    >>> from kernelmill.experiments import EXPERIMENTS, Scale, run_experiment
+    >>> record = run_experiment(EXPERIMENTS["fastfood-figure-1"], scale=Scale.TEST)
+    >>> len(record.results.cells) > 0
+    True
+    """
+    progress = progress or SilentProgress()
+    record = new_record(experiment.name, scale, seed)
+    path = None if folder is None else folder / f"{experiment.name}.json"
+    if path is not None and path.exists():
+        earlier = load_record(path)
+        if _identity(earlier) != _identity(record):
+            kept_as = path.with_suffix(".json.old")
+            path.replace(kept_as)
+            progress.note(f"earlier results with other settings are kept as {kept_as.name}")
+        elif not fresh:
+            # What was missing may have been found since.
+            found = {name: part for name, part in earlier.parts.items() if not part.missing}
+            record.parts.update({name: found[name] for name in experiment.parts if name in found})
+    for part, data in experiment.parts.items():
+        if part in record.parts:
+            continue
+        progress.start(f"{experiment.name}: {part}")
+        record.parts[part] = _run_part(experiment, part, data, scale, seed)
+        ordered = {name: record.parts[name] for name in experiment.parts if name in record.parts}
+        record = replace(record, parts=ordered)
+        if path is not None:
+            atomic_write(path, [json.dumps(record.to_json(), indent=1).encode()])
+    return record
+
+
+def _run_part(
+    experiment: Experiment, part: str, data: Sequence[str], scale: Scale, seed: int
+) -> PartResult:
+    begin = time.perf_counter()
+    try:
+        for name in data:
+            load_data(name)
+    except MissingDataError as error:
+        return PartResult(time.perf_counter() - begin, missing=str(error))
+    measured = list(experiment.measure(part, scale, seed))
+    return PartResult(
+        time.perf_counter() - begin,
+        tuple(each for each in measured if isinstance(each, Cell)),
+        tuple(each for each in measured if isinstance(each, Points)),
+    )
+
+
+def load_record(path: Path) -> Record:
+    """Read what `run_experiment` wrote, checked.
+
+    Raises
+    ------
+    ArgumentError
+        The file is something else, or damaged.
+    """
+    try:
+        values = json.loads(path.read_text())
+        if values.pop("format") != FORMAT:
+            raise ValueError
+        parts = {
+            str(name): PartResult(
+                float(part["seconds"]),
+                tuple(_read_cell(each) for each in part["cells"]),
+                tuple(_read_points(each) for each in part["points"]),
+                str(part["missing"]),
+            )
+            for name, part in values.pop("parts").items()
+        }
+        machine = {str(name): str(text) for name, text in values.pop("machine").items()}
+        return Record(**values, machine=machine, parts=parts)
+    except (ValueError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
+        raise ArgumentError(
+            f"{path} holds no results of an experiment",
+            "delete the file",
+            "choose another folder",
+            parameter="out",
+        ) from error
+
+
+def _read_cell(values: dict[str, Any]) -> Cell:
+    row = values["row"]
+    half = values["half_width"]
+    return Cell(
+        row if isinstance(row, str) else float(row),
+        str(values["column"]),
+        tuple(float(each) for each in values["runs"]),
+        None if half is None else float(half),
+        str(values["deviation"]),
+    )
+
+
+def _read_points(values: dict[str, Any]) -> Points:
+    x, y = (tuple(float(each) for each in values[axis]) for axis in "xy")
+    if len(x) != len(y):
+        raise ValueError
+    return Points(str(values["panel"]), x, y)
+
+
+def new_record(name: str, scale: Scale, seed: int) -> Record:
+    """An empty record of a run on this machine, now."""
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    return Record(name, scale.value, seed, _version(), _commit(), created, describe_machine())
+
+
+def _identity(record: Record) -> tuple[Any, ...]:
+    """What has to agree for results to be completed by further parts."""
+    return (
+        *(record.name, record.scale, record.seed, record.version, record.commit),
+        *(record.machine.get("processor"), record.machine.get("threads")),
+    )
+
+
+def describe_machine() -> dict[str, str]:
+    """The processor, threads and versions that times depend on."""
+    return {
+        "processor": _processor(),
+        "instruction set": get_isa(),
+        "threads": str(get_num_threads()),
+        "system": f"{platform.system()} {platform.machine()}",
+        "Python": platform.python_version(),
+        **{name: version(name.lower()) for name in ("NumPy", "SciPy", "scikit-learn")},
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
+
+
+def _version() -> str:
+    try:
+        return version("kernelmill")
+    except PackageNotFoundError:
+        return ""
+
+
+def _commit() -> str:
+    """The commit of the checkout that this package is in; "" for installed packages."""
+    checkout = Path(__file__).resolve().parents[3]
+    if not (checkout / ".git").exists():
+        return ""
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:  # there is no git
+        return ""
+    return done.stdout.strip()
+
+
+def select_experiments(
+    names: Sequence[str], experiments: dict[str, Experiment]
+) -> list[Experiment]:
+    """The experiments of these names, papers or "all", in the order of their declaration.
+
+    Examples
+    --------
+    >>> from kernelmill.experiments import EXPERIMENTS, select_experiments
+    >>> [each.place for each in select_experiments(["fastfood-table-3"], EXPERIMENTS)]
+    ['Table 3']
+    """
+    wanted: set[str] = set()
+    for name in names:
+        found = {
+            each.name for each in experiments.values() if name in ("all", each.name, each.paper.key)
+        }
+        if not found:
+            papers = dict.fromkeys(each.paper.key for each in experiments.values())
+            raise ArgumentError(
+                f"must be an experiment, a paper ({', '.join(papers)}) or all, got {name!r}",
+                f"choose one of {', '.join(experiments)}",
+                parameter="names",
+            )
+        wanted |= found
+    return [each for each in experiments.values() if each.name in wanted]

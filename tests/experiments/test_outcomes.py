@@ -1,0 +1,125 @@
+"""Intervals, verdicts and checked statements."""
+
+import numpy as np
+import pytest
+
+from kernelmill.experiments import (
+    EXPERIMENTS,
+    Cell,
+    Published,
+    Results,
+    Scale,
+    judge,
+)
+from kernelmill.experiments.claims import claim_ratio, claim_slope, claim_value, mean_ratio
+
+
+@pytest.mark.representative
+def test_intervals_cover_the_mean_as_often_as_they_should():
+    """1000 intervals of 4 runs each: fewer than 970 covered has probability 1e-7 at 99 %."""
+    runs = np.random.default_rng(0).normal(3.0, 1.0, (1000, 4))
+    intervals = [Cell("a", "b", tuple(each)).interval for each in runs]
+    covered = sum(each.low <= 3.0 <= each.high for each in intervals)
+    assert 970 <= covered < 1000
+
+
+def test_single_runs_have_the_interval_that_they_give():
+    assert not Cell("a", "b", (1.0,)).interval.known
+    interval = Cell("a", "b", (1.0,), half_width=0.25).interval
+    assert (interval.low, interval.high) == (0.75, 1.25)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "spread", "rounding"),
+    [
+        ("0.231", 0.231, 0, 0.0005),
+        ("78.87±0.06", 78.87, 0.06, 0.005),
+        ("24x", 24, 0, 0.5),
+        ("n.a.", None, 0, 0),
+        ("", None, 0, 0),
+    ],
+)
+def test_published_figures_are_read_as_printed(text, value, spread, rounding):
+    figure = Published(text)
+    assert figure.value == value
+    assert figure.spread == spread
+    assert figure.rounding == pytest.approx(rounding)
+
+
+def test_every_published_figure_is_a_number_or_not_available():
+    for experiment in EXPERIMENTS.values():
+        names = {each.name for each in experiment.columns}
+        for (row, column), text in experiment.published.items():
+            assert column in names, (experiment.name, column)
+            assert text == "n.a." or Published(text).value is not None, (experiment.name, row)
+
+
+@pytest.mark.parametrize(
+    ("cell", "word"),
+    [
+        (Cell("a", "error", (0.40, 0.41, 0.42)), "better"),
+        (Cell("a", "error", (0.45, 0.50, 0.55)), "same"),
+        (Cell("a", "error", (0.61, 0.60, 0.62)), "worse"),
+        (Cell("a", "error", (0.504,)), "same"),  # rounding
+        (Cell("a", "error", (0.506,)), "worse"),
+        (Cell("a", "error", (0.4, 0.4), deviation="fewer rows"), "other settings"),
+        (Cell("a", "accuracy", (81.0,), 0.1), "same"),  # the paper's interval is ± 1.03
+        (Cell("a", "accuracy", (82.0,), 0.1), "better"),
+        (Cell("a", "accuracy", (78.0,), 0.1), "worse"),
+        (Cell("a", "time", (1.0,)), "not compared"),
+        (Cell("b", "error", (1.0,)), "not compared"),
+        (Cell("c", "error", (1.0,)), "not compared"),
+    ],
+)
+def test_verdicts(cell, word, make_experiment):
+    experiment = make_experiment()
+    verdict = judge(experiment, Results([cell]), cell.row, cell.column)
+    assert verdict.word == word
+    if word in ("better", "worse"):
+        assert verdict.reason == "Because of a."
+    assert judge(experiment, Results(), cell.row, cell.column).word == "not measured"
+
+
+def test_ratios_of_columns():
+    cells = [Cell(n, "a", (2.0 * n, 2.2 * n, 1.8 * n)) for n in (1, 10)]
+    cells += [Cell(n, "b", (1.0 * n, 1.1 * n, 0.9 * n)) for n in (1, 10, 100)]
+    results = Results(cells)
+    ratio = mean_ratio(results, "a", "b")
+    assert ratio.mean == pytest.approx(2)
+    assert ratio.low < 2 < ratio.high
+
+    def word(**limits):
+        return claim_ratio("", "a", "b", **limits).check(results).word
+
+    assert word(at_least=1.0) == "confirmed"
+    assert word(at_least=2.1) == "within chance"
+    assert word(at_most=2.1) == "within chance"
+    assert word(at_least=3.0) == "not confirmed"
+    assert word(at_most=1.0) == "not confirmed"
+    assert claim_ratio("", "a", "c").check(results).word == "not measured"
+
+
+def test_interval_of_ratios_covers():
+    """300 ratios of means of 5 runs: fewer than 285 covered has probability 1e-6 at 99 %."""
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(300):
+        runs = rng.normal(1.0, 0.1, (2, 5))
+        results = Results([Cell(1, "a", tuple(runs[0])), Cell(1, "b", tuple(runs[1]))])
+        ratio = mean_ratio(results, "a", "b")
+        covered += ratio.low <= 1 <= ratio.high
+    assert covered >= 285
+
+
+def test_exponents_and_values():
+    results = Results([Cell(n, "a", (n**-0.5, 1.02 * n**-0.5)) for n in (10, 100, 1000)])
+    assert claim_slope("", "a", -0.6, -0.4).check(results).word == "confirmed"
+    assert claim_slope("", "a", -1.1, -0.9).check(results).word == "not confirmed"
+    assert claim_slope("", "b", 0, 1).check(results).word == "not measured"
+    assert claim_value("", 10, "a", at_most=1.0).check(results).word == "confirmed"
+    assert claim_value("", 10, "a", at_least=2.0).check(results).word == "not confirmed"
+    assert claim_value("", 11, "a").check(results).word == "not measured"
+
+
+def test_scales_choose():
+    assert [scale.choose("full", "quick", "test") for scale in Scale] == ["full", "quick", "test"]

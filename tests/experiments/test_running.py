@@ -1,0 +1,150 @@
+"""Runs in parts: kept, resumed, interrupted; every experiment at the scale of the tests."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kernelmill.errors import ArgumentError
+from kernelmill.experiments import (
+    EXPERIMENTS,
+    Cell,
+    Outcome,
+    Points,
+    Scale,
+    load_record,
+    run_experiment,
+    select_experiments,
+)
+
+
+@pytest.fixture
+def counting_experiment(make_experiment):
+    """An experiment of three parts that notes its calls, and fails at one of them."""
+
+    def declare(calls, fail_at=None):
+        def measure(part, scale, seed):
+            calls.append(part)
+            if part == fail_at:
+                raise KeyboardInterrupt
+            yield Cell(part, "error", (float(seed), 1.0))
+            yield Points("points", (0.5, 1.0), (0.4, 1.1))
+
+        return make_experiment(parts={"a": (), "b": (), "c": ()}, measure=measure)
+
+    return declare
+
+
+@pytest.mark.representative
+def test_results_survive_the_file(tmp_path, counting_experiment):
+    calls = []
+    record = run_experiment(counting_experiment(calls), scale=Scale.QUICK, seed=3, folder=tmp_path)
+    loaded = load_record(tmp_path / "paper-table-1.json")
+    assert loaded == record
+    assert loaded.seed == 3
+    assert loaded.scale == "quick"
+    assert [cell.row for cell in loaded.results.cells] == ["a", "b", "c"]
+    assert loaded.machine["threads"]
+
+
+def test_a_run_that_was_interrupted_is_resumed(tmp_path, counting_experiment):
+    calls = []
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(counting_experiment(calls, "b"), scale=Scale.TEST, folder=tmp_path)
+    assert list(load_record(tmp_path / "paper-table-1.json").parts) == ["a"]
+    run_experiment(counting_experiment(calls), scale=Scale.TEST, folder=tmp_path)
+    assert calls == ["a", "b", "b", "c"]
+    run_experiment(counting_experiment(calls), scale=Scale.TEST, folder=tmp_path)
+    assert len(calls) == 4
+    run_experiment(counting_experiment(calls), scale=Scale.TEST, folder=tmp_path, fresh=True)
+    assert len(calls) == 7
+
+
+def test_results_of_other_settings_are_kept_aside(tmp_path, counting_experiment):
+    calls = []
+    run_experiment(counting_experiment(calls), scale=Scale.TEST, folder=tmp_path)
+    run_experiment(counting_experiment(calls), scale=Scale.TEST, seed=1, folder=tmp_path)
+    assert len(calls) == 6
+    assert load_record(tmp_path / "paper-table-1.json").seed == 1
+    assert load_record(tmp_path / "paper-table-1.json.old").seed == 0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"format": 99}',
+        '{"format": 1, "parts": 3}',
+        '{"format": 1, "parts": {"a": {"seconds": 1, "cells": [{"row": 1}], "points": []}}}',
+    ],
+)
+def test_other_files_are_rejected_and_left_alone(tmp_path, content, counting_experiment):
+    path = tmp_path / "paper-table-1.json"
+    path.write_text(content)
+    with pytest.raises(ArgumentError, match="holds no results of an experiment"):
+        run_experiment(counting_experiment([]), scale=Scale.TEST, folder=tmp_path)
+    assert path.read_text() == content
+
+
+def test_points_of_unequal_length_are_rejected(tmp_path, counting_experiment):
+    run_experiment(counting_experiment([]), scale=Scale.TEST, folder=tmp_path)
+    path = tmp_path / "paper-table-1.json"
+    values = json.loads(path.read_text())
+    values["parts"]["a"]["points"][0]["x"].pop()
+    path.write_text(json.dumps(values))
+    with pytest.raises(ArgumentError, match="holds no results"):
+        load_record(path)
+
+
+def test_missing_data_are_named_and_looked_for_again(no_data, tmp_path, counting_experiment):
+    calls = []
+    experiment = replace(
+        counting_experiment(calls), parts={"a": (), "b": ("ct_slices",), "c": ("adult",)}
+    )
+    for _ in range(2):
+        record = run_experiment(experiment, scale=Scale.TEST, folder=tmp_path)
+        assert calls == ["a"]
+        missing = Outcome(experiment, record).missing
+        assert list(missing) == ["b", "c"]
+        assert "slice_localization_data.csv" in missing["b"]
+
+
+def test_names_are_experiments_papers_or_all():
+    assert select_experiments(["all"], EXPERIMENTS) == list(EXPERIMENTS.values())
+    of_paper = select_experiments(["fastfood"], EXPERIMENTS)
+    assert of_paper
+    assert {each.paper.key for each in of_paper} == {"fastfood"}
+    chosen = select_experiments(["fastfood-table-3", "fastfood-figure-1"], EXPERIMENTS)
+    assert [each.name for each in chosen] == ["fastfood-figure-1", "fastfood-table-3"]
+    with pytest.raises(ArgumentError, match=r"a paper \(fastfood.*got 'fastfod'"):
+        select_experiments(["fastfod"], EXPERIMENTS)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_runs(small_data, name):
+    """At the scale of the tests, on small files: every part gives finite values."""
+    experiment = EXPERIMENTS[name]
+    record = run_experiment(experiment, scale=Scale.TEST, seed=1)
+    outcome = Outcome(experiment, record)
+    assert not outcome.missing
+    assert all(part.cells or part.points for part in record.parts.values())
+    for line in outcome.lines:
+        assert np.all(np.isfinite(line.cell.runs)), line
+    measured = {(line.row, line.column) for line in outcome.lines}
+    names = {column for _, column in measured}
+    assert names == {each.name for each in experiment.columns}
+    assert all(check.word != "not measured" for _, check in outcome.checks), outcome.checks
+    json.dumps(outcome.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("name", ["fastfood-figure-1", "fastfood-table-3"])
+def test_the_same_seed_gives_the_same_values(small_data, name):
+    experiment = replace(EXPERIMENTS[name], parts=dict(list(EXPERIMENTS[name].parts.items())[:1]))
+    first, again, other = (
+        run_experiment(experiment, scale=Scale.TEST, seed=seed).results.cells for seed in (0, 0, 1)
+    )
+    assert first == again
+    assert first != other
