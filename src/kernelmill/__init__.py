@@ -31,13 +31,28 @@ get_num_threads, set_num_threads, runtime
     Threads and instruction sets.
 """
 
+import sys
+from contextlib import nullcontext
 from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from kernelmill import kernels, random, runtime, transforms
-from kernelmill.runtime import get_num_threads, set_num_threads
-from kernelmill.runtime.isa import apply_environment as _apply_environment
-from kernelmill.transforms import fwht
+from kernelmill.cli.program.signals import exit_on_interrupt as _exit_on_interrupt
+
+
+def _runs_as_program() -> bool:
+    """Whether the process is the command `kernelmill`, or ``python -m kernelmill.cli``."""
+    first = sys.argv[0] if getattr(sys, "argv", None) else ""
+    return PurePath(first).name == "kernelmill" or (first == "-m" and _NAME in sys.orig_argv)
+
+
+_NAME = "kernelmill.cli"
+
+with _exit_on_interrupt() if _runs_as_program() else nullcontext():  # numpy takes a while
+    from kernelmill import kernels, random, runtime, transforms
+    from kernelmill.runtime import get_num_threads, set_num_threads
+    from kernelmill.runtime.isa import apply_environment as _apply_environment
+    from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
     from kernelmill import diagnostics, io, learners, maps, report, stats, workflows

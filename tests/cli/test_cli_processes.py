@@ -171,20 +171,41 @@ def test_quiet_work_needs_no_stdout(fitted, tmp_path, monkeypatch, capsys):
     assert len(out.read_text().splitlines()) == 601
 
 
-def test_ctrl_c_during_imports_is_one_line():
-    """SIGINT comes while click is looked for, which is imported before the program runs."""
-    code = """
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [("numpy", "--version"), ("click", "--version"), ("kernelmill.workflows", "fit no.csv")],
+)
+def test_ctrl_c_during_imports_is_one_line(module, arguments):
+    """SIGINT comes while a module is looked for that the package, program or command imports."""
+    code = f"""
 import os, signal, sys
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
-        if name == "click":
+        if name == {module!r}:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupting())
+sys.argv[:] = ["/usr/bin/kernelmill"]
 from kernelmill.cli import main
-sys.exit(main(["--version"]))
+sys.exit(main({arguments.split()}))
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 130
     assert (done.stdout, done.stderr) == ("", "error: interrupted: nothing was written\n")
+
+
+def test_a_full_stdout_is_one_line(fitted):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-m", "kernelmill.cli", "inspect", fitted / "rings.kmill", "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "error: the result cannot be written to stdout: no space left on device",
+        "try: redirect it to another file",
+    ]

@@ -273,3 +273,13 @@ def test_tables_survive_ascii():
     file.flush()
     text = file.buffer.getvalue().decode("ascii")
     assert "Confusion matrix" in text
+
+
+def test_tables_are_not_cut_in_narrow_terminals(run, fitted, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = run("evaluate", fitted / "rings.kmill", fitted / "rings.csv")
+    monkeypatch.setenv("COLUMNS", "80")
+    wide = run("evaluate", fitted / "rings.kmill", fitted / "rings.csv")
+    rows = [line for line in wide[1].splitlines() if line.startswith(("in ", "out "))]
+    assert rows
+    assert all(row in narrow[1].splitlines() for row in rows)

@@ -254,7 +254,7 @@ class TestNames:
         ("wrong", "error", "message"),
         [
             ("polynomal", ValueError, "kernel='polynomial'"),
-            ("rbf", ValueError, "shift-invariant kernel, for RandomFourier"),
+            ("rbf", ValueError, "shift-invariant kernel, for the maps random_fourier"),
             ("sigmoid", ValueError, r"one of 'exponential', .* got 'sigmoid'\."),
             (Polynomial, TypeError, r"write Polynomial\(\)"),
             (Gaussian(), TypeError, r"got Gaussian\(\)"),

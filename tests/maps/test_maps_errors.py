@@ -52,9 +52,21 @@ OF_FASTFOOD = [
     ({"structure": "hadamar"}, ValueError, "structure must be one of .* got 'hadamar'"),
     ({"structure": None}, ValueError, "structure must be one of .* got None"),
     ({"blocks": "stratify"}, ValueError, "blocks must be one of .* got 'stratify'"),
-    ({"kernel": "laplacian"}, ValueError, "must be radial.*got Laplacian; use RandomFourier"),
-    ({"kernel": Laplacian()}, ValueError, "must be radial.*got Laplacian; use RandomFourier"),
-    ({"kernel": Spectrum(uniform_frequencies)}, ValueError, "got Spectrum; use RandomFourier"),
+    (
+        {"kernel": "laplacian"},
+        ValueError,
+        "must be radial.*got Laplacian; use the map random_fourier",
+    ),
+    (
+        {"kernel": Laplacian()},
+        ValueError,
+        "must be radial.*got Laplacian; use the map random_fourier",
+    ),
+    (
+        {"kernel": Spectrum(uniform_frequencies)},
+        ValueError,
+        "got Spectrum; use the map random_fourier",
+    ),
 ]
 OF_DENSE = [
     ({"sampling": "iidd"}, ValueError, "sampling must be one of .* got 'iidd'"),

@@ -1,5 +1,6 @@
 """The plots show what the records hold, in colours with enough contrast."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -247,3 +248,28 @@ def test_no_window_system_is_needed():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_calibration_is_judged_by_bins():
+    from kernelmill.report.evaluation_plots import judge_calibration
+
+    # Most rows are in a bin that is right: the mean difference is small, but three bins are off.
+    bins = [(0.65, 0.55, 400), (0.75, 0.66, 400), (0.85, 0.78, 500), (0.99, 0.99, 20_000)]
+    assert re.fullmatch(
+        r"the model is overconfident at probabilities of 65\.0.85\.0.%", judge_calibration(bins)
+    )
+    assert judge_calibration([(0.65, 0.55, 20)]) == "no bin is off by more than chance"
+    both = [(0.6, 0.7, 5000), (0.9, 0.8, 5000)]
+    assert re.fullmatch(
+        r"the model is overconfident at probabilities of 90\.0.% and underconfident at "
+        r"probabilities of 60\.0.%",
+        judge_calibration(both),
+    )
+
+
+def test_plots_are_drawn_in_notebooks():
+    from kernelmill.report import learning_curve_plot
+    from kernelmill.workflows.records import LearningPoint
+
+    svg = learning_curve_plot([LearningPoint(10, 0.5), LearningPoint(20, 0.4)])._repr_svg_()
+    assert "<svg" in svg

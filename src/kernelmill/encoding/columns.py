@@ -36,8 +36,10 @@ __all__ = [
 
 _FARTHEST = 10.0  # standard deviations, of columns that are also encoded by a transform
 _ENOUGH = 50  # rows, before a column is called doubtful
+_OUTLYING = 1000.0  # times the range of 95 % of the values, before one is called doubtful
 MOST_DISTINCT = 100_000  # strings that are counted before a column is called an identifier
 MOST_CATEGORIES = 256  # that get a column each
+MOST_RARE = 1000  # pooled ones that a model file lists
 
 
 class ColumnEncoding(Stored, ABC):
@@ -122,16 +124,19 @@ class NumericEncoding(ColumnEncoding):
 class CategoryEncoding(ColumnEncoding):
     """One column of 0 and 1 for each category, one for all others, one for missing values.
 
-    Without a column for others, a category that did not occur in training is a row of zeros.
+    Without a column for others, a category that did not occur in training is a row of zeros. `rare`
+    has the categories that are pooled as others; it is empty if there are more than 1000 of them.
     """
 
     name: str
     categories: Annotated[tuple[str, ...], ListOf(Text())]
     others: bool = False
     marks: bool = False
+    rare: Annotated[tuple[str, ...], ListOf(Text())] = field(default=(), metadata=ADDED)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", tuple(self.categories))
+        object.__setattr__(self, "rare", tuple(self.rare))
         if len(set(self.categories)) != len(self.categories):
             raise ValueError("categories must be different strings, got one of them twice")
 
@@ -151,6 +156,12 @@ class CategoryEncoding(ColumnEncoding):
     def groups(self) -> list[tuple[str, int]]:
         """One of all columns."""
         return [(self.name, self.n_columns)] if self.n_columns else []
+
+    def count_unseen(self, values: Any) -> Counter[str]:
+        """The categories that did not occur in training; none if that is not known."""
+        if self.others and not self.rare:
+            return Counter()
+        return _count_others(values, {*self.categories, *self.rare})
 
     def write(self, values: Any, out: NDArray[Any]) -> None:
         """Encode a dictionary array of strings."""
@@ -210,6 +221,10 @@ class OrdinalEncoding(ColumnEncoding):
         """As of a number."""
         return [(name, 1) for name in self.names()]
 
+    def count_unseen(self, values: Any) -> Counter[str]:
+        """The levels that did not occur in training."""
+        return _count_others(values, set(self.levels))
+
     def write(self, values: Any, out: NDArray[Any]) -> None:
         """Encode a dictionary array of strings."""
         known = {level: float(rank) for rank, level in enumerate(self.levels)}
@@ -228,6 +243,19 @@ class OrdinalEncoding(ColumnEncoding):
         if self.starts is None or number is None:
             return self.mean
         return float(max(0, int(np.searchsorted(self.starts, number, side="right")) - 1))
+
+
+def _count_others(values: Any, known: set[str]) -> Counter[str]:
+    """How often each string of a dictionary array occurs that is not known."""
+    strings = values.dictionary.to_pylist()
+    new = {place: string for place, string in enumerate(strings) if string not in known}
+    if not new:
+        return Counter()
+    indices = values.indices.drop_null().to_numpy(zero_copy_only=False)
+    found = np.bincount(indices, minlength=len(strings))
+    return Counter(
+        {string: int(found[place]) for place, string in new.items() if string and found[place]}
+    )
 
 
 # How a column is stored in a model file.
@@ -324,17 +352,27 @@ class NumericMoments:
                 n_knots=n_knots,
                 target=None if target is None else target[present],
             )
-            if chosen is not None:
+            if present.any():
                 self._middle = np.quantile(sample[present], [0.025, 0.5, 0.975])
         both = chosen is not None and not chosen.is_linear and transform == "auto"
         return NumericEncoding(self.name, mean, deviation, marks, chosen, both)
 
     def note(self, encoding: Any) -> Message | None:
-        """A note for the user if the column looks like a row number."""
+        """A note for the user if the column looks like a row number, or has a value far outside."""
         if self._counts_up and self.count >= _ENOUGH and encoding.scale:
             return Message(
                 f"Column {self.name!r} increases by one from row to row",
                 Remedy("if it is a row number, leave it out", drop=[self.name]),
+            )
+        if self._middle is None or self.only_zero_one:
+            return None
+        low, middle, high = self._middle.tolist()
+        farthest = max(self.least, self.most, key=lambda value: abs(value / 2 - middle / 2))
+        if high > low and abs(farthest / 2 - middle / 2) > _OUTLYING * (high / 2 - low / 2):
+            return Message(
+                f"Column {self.name!r} has a value of {plain.number(farthest)}, though 95 % are "
+                f"from {plain.number(low)} to {plain.number(high)}",
+                "if it is an error, correct it or leave it empty",
             )
         return None
 
@@ -407,7 +445,14 @@ class CategoryCounts:
         ranked = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))
         kept = [string for string, times in ranked[:MOST_CATEGORIES] if times >= least]
         others = len(kept) < len(ranked)
-        return CategoryEncoding(self.name, tuple(sorted(kept)), others, marks and self.missing > 0)
+        rare = sorted(self.counts.keys() - set(kept))
+        return CategoryEncoding(
+            self.name,
+            tuple(sorted(kept)),
+            others,
+            marks and self.missing > 0,
+            tuple(rare) if len(rare) <= MOST_RARE else (),
+        )
 
     def _ordinal(self, marks: bool) -> OrdinalEncoding | None:
         """The encoding of levels that have an order: that of the file, or that of numbers."""

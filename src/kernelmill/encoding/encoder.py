@@ -7,6 +7,7 @@ blocks of this and other tables.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Self
@@ -28,6 +29,7 @@ from kernelmill.encoding.columns import (
 )
 from kernelmill.encoding.monotone import most_knots
 from kernelmill.errors import Message, Remedy
+from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
 from kernelmill.storage.fields import ADDED, Stored
 from kernelmill.storage.kinds import Choice, Float, ListOf
@@ -120,6 +122,10 @@ class Encoder(Stored, ABC):
         Errors name the file, and the row counted from `first_row`.
         """
 
+    def count_unseen(self, data: Any) -> dict[str, Counter[str]]:
+        """How often categories occur that did not in training, by columns that have some."""
+        return {}
+
     @abstractmethod
     def input_names(self) -> list[str]:
         """The names of the encoded columns."""
@@ -190,6 +196,15 @@ class ColumnEncoder(Encoder):
             begin += encoding.n_columns
         check_overflow(out, self.input_names, file, first_row)
         return scale_rows(out, self.rows)
+
+    def count_unseen(self, data: Any) -> dict[str, Counter[str]]:
+        """How often categories occur that did not in training, by columns that have some."""
+        found = {
+            each.name: each.count_unseen(category_values(data.column(each.name)))
+            for each in self.columns
+            if isinstance(each, CategoryEncoding | OrdinalEncoding)
+        }
+        return {name: counts for name, counts in found.items() if counts}
 
     def _values(self, encoding: ColumnEncoding, data: Any, file: Any, first_row: int) -> Any:
         column = data.column(encoding.name)
@@ -302,7 +317,9 @@ class ColumnLearner:
         constant = [each.name for each in encodings if each.n_columns == 0]
         if constant:
             shown = ", ".join(map(repr, constant[:5])) + (", ..." if len(constant) > 5 else "")
-            notes.append(f"{len(constant)} constant columns are left out: {shown}.")
+            are = "is" if len(constant) == 1 else "are"
+            what = plain.count(len(constant), "constant column")
+            notes.append(f"{what} {are} left out: {shown}.")
         return notes
 
 

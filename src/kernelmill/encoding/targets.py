@@ -176,11 +176,13 @@ class TargetLearner:
         self.first_missing = ""
         self.n_rows = 0
         self.counts: Counter[float | str] = Counter()
+        # The largest random number of the rows of each class, which decides what is held out.
+        self.highest: dict[float | str, float] = {}
         self._integers = True
         self._n_distinct_exceeded = False
 
-    def update(self, block: Any) -> None:
-        """Add the target of a block."""
+    def update(self, block: Any, draws: NDArray[np.float64] | None = None) -> None:
+        """Add the target of a block, and the random numbers of its rows."""
         values = read_target(block, self.target)
         if isinstance(values, np.ndarray):
             self._count_missing(np.isnan(values), block)
@@ -188,17 +190,23 @@ class TargetLearner:
             self._check_finite(values, block)
             self._integers = self._integers and bool((present == np.round(present)).all())
             if not self._n_distinct_exceeded:
-                labels, times = np.unique(present, return_counts=True)
+                labels, places, times = np.unique(present, return_inverse=True, return_counts=True)
                 self.counts.update(dict(zip(labels.tolist(), times.tolist(), strict=True)))
+                if draws is not None:
+                    self._raise_highest(labels.tolist(), places, draws[~np.isnan(values)])
         else:
             self._count_missing(values.is_null().to_numpy(zero_copy_only=False), block)
             indices = values.indices.drop_null().to_numpy(zero_copy_only=False)
             found = np.bincount(indices, minlength=len(values.dictionary)).tolist()
             strings = values.dictionary.to_pylist()
             self.counts.update({s: n for s, n in zip(strings, found, strict=True) if n})
+            if draws is not None:
+                there = values.is_valid().to_numpy(zero_copy_only=False)
+                self._raise_highest(strings, indices, draws[there])
         if len(self.counts) > _MOST_CLASSES:
             # Too many for classes; regression needs no counts.
             self._n_distinct_exceeded = True
+            self.highest.clear()
             if self.task == "classification" or any(isinstance(k, str) for k in self.counts):
                 raise TableError(
                     f"{block.file}: the target {self.target!r} has more than {_MOST_CLASSES} "
@@ -206,6 +214,15 @@ class TargetLearner:
                     Remedy("give another target", target=...),
                     Remedy("if they are numbers, fit a regressor", task="regression"),
                 )
+
+    def _raise_highest(
+        self, labels: list[Any], places: NDArray[Any], draws: NDArray[np.float64]
+    ) -> None:
+        highest = np.full(len(labels), -np.inf)
+        np.maximum.at(highest, places, draws)
+        for label, draw in zip(labels, highest.tolist(), strict=True):
+            if draw >= 0:
+                self.highest[label] = max(draw, self.highest.get(label, 0.0))
 
     def _count_missing(self, absent: NDArray[np.bool_], block: Any) -> None:
         count = int(absent.sum())

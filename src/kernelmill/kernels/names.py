@@ -83,7 +83,7 @@ def resolve(kernel: str | Kernel) -> Kernel:
     )
 
 
-_FOR_SHIFT_INVARIANT = "that is a shift-invariant kernel, for RandomFourier or Fastfood"
+_FOR_SHIFT_INVARIANT = "that is a shift-invariant kernel, for the maps random_fourier and fastfood"
 
 
 def resolve_dot_product(

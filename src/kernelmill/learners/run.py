@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import threading
 import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -149,6 +153,7 @@ class Run:
         self.progress: Progress = SilentProgress() if progress is None else progress
         self.saved: SavedState | None = None
         self._has_begun = False
+        self._is_interrupted = False
         self._seconds, self._last = 0.0, time.monotonic()
         self._header = b""
         self._origin: dict[str, NDArray[Any]] = {}
@@ -216,17 +221,48 @@ class Run:
                 "give feature_map an integer random_state",
             )
 
+    @contextmanager
+    def saving_on_interrupt(self) -> Iterator[None]:
+        """Defer Ctrl-C until the next state that can be saved, and save it before.
+
+        A second Ctrl-C interrupts at once. Without a checkpoint nothing is deferred, nor outside
+        the main thread, which alone receives signals.
+        """
+        before = signal.getsignal(signal.SIGINT)
+        is_main = threading.current_thread() is threading.main_thread()
+        if self.path is None or not is_main or before is not signal.default_int_handler:
+            yield
+            return
+
+        def defer(_: int, __: FrameType | None) -> None:
+            self._is_interrupted = True
+            signal.signal(signal.SIGINT, before)
+            self.progress.note("Interrupted: saving a checkpoint (again: stop at once).")
+
+        signal.signal(signal.SIGINT, defer)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if self._is_interrupted:
+            raise KeyboardInterrupt
+
     def is_due(self) -> bool:
         """Whether it is time to save a state."""
-        return self.path is not None and time.monotonic() - self._last >= self._seconds
+        if self.path is None:
+            return False
+        return self._is_interrupted or time.monotonic() - self._last >= self._seconds
 
     def save(self, arrays: Mapping[str, Any]) -> None:
-        """Write a state to the checkpoint, atomically."""
+        """Write a state to the checkpoint, atomically; then raise a deferred interrupt."""
         assert self.path is not None
         header = np.frombuffer(self._header, np.uint8)
         with atomic_file(self.path, parameter="checkpoint") as file:
             np.savez(file, allow_pickle=False, header=header, **{**self._origin, **arrays})
         self._last = time.monotonic()
+        if self._is_interrupted:
+            self._is_interrupted = False
+            raise KeyboardInterrupt
 
     def take_saved(self) -> SavedState | None:
         """Return the state to resume from, once: it is large."""

@@ -236,7 +236,7 @@ class Fastfood(ShiftInvariantMap):
             raise ArgumentError(
                 "must be radial (a function of the Euclidean distance) for Fastfood, got "
                 f"{type(kernel).__name__}",
-                "use RandomFourier (the feature map 'random_fourier')",
+                "use the map random_fourier (in Python: RandomFourier)",
                 parameter="kernel",
             )
 

@@ -6,6 +6,7 @@ can refer to the CSS variable of that purpose, whose value depends on the reader
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ __all__ = [
     "COLOURS",
     "MARKERS",
     "SERIES",
+    "Plot",
     "css_variables",
     "draw_against",
     "draw_points",
@@ -120,9 +122,18 @@ def drawing_style() -> Iterator[None]:
         yield
 
 
+class Plot(Figure):
+    """A figure that notebooks draw, whatever backend of matplotlib they have loaded."""
+
+    def _repr_svg_(self) -> str:
+        buffer = io.StringIO()
+        self.savefig(buffer, format="svg")
+        return buffer.getvalue()
+
+
 def new_figure(height: float = 250, width: float = WIDTH) -> Figure:
     """An empty figure of this size, in points."""
-    figure = Figure(figsize=(width / 72, height / 72), dpi=72, layout="constrained")
+    figure = Plot(figsize=(width / 72, height / 72), dpi=72, layout="constrained")
     engine: Any = figure.get_layout_engine()
     engine.set(w_pad=0.03, h_pad=0.03)
     return figure

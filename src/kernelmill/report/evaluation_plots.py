@@ -345,19 +345,33 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
     )
 
 
+def judge_calibration(bins: list[tuple[float, float, int]]) -> str:
+    """What the bins (probability, share of correct predictions, rows) say, bin by bin.
+
+    A bin is off if it differs by two percentage points and by more than chance: 2.6 standard
+    errors, which a calibrated bin exceeds with probability 1 %.
+    """
+    off: dict[str, list[float]] = {"overconfident": [], "underconfident": []}
+    for sure, correct, rows in bins:
+        chance = 2.6 * math.sqrt(max(sure * (1 - sure), 0.0) / max(rows, 1))
+        if abs(sure - correct) > max(0.02, chance):
+            off["overconfident" if sure > correct else "underconfident"].append(sure)
+    clauses = []
+    for word, places in off.items():
+        if places:
+            ends = html.percent_range(min(places), max(places)) if len(places) > 1 else ""
+            clauses.append(f"{word} at probabilities of {ends or html.percent(places[0])}")
+    if not clauses:
+        return "no bin is off by more than chance"
+    return f"the model is {' and '.join(clauses)}"
+
+
 def _calibration(key: str, evaluation: Evaluation) -> Panel | None:
     bins = calibration_bins(evaluation.calibration) if evaluation.calibration else []
     if not evaluation.calibration or not bins:
         return None
     total = sum(rows for _, _, rows in bins) or 1
     gap = sum(rows * abs(sure - correct) for sure, correct, rows in bins) / total
-    bias = sum(rows * (sure - correct) for sure, correct, rows in bins) / total
-    if gap < 0.02:
-        verdict = "the probabilities are well calibrated"
-    elif abs(bias) < 0.5 * gap:
-        verdict = "the model is overconfident in some bins and underconfident in others"
-    else:
-        verdict = f"the model is {'over' if bias > 0 else 'under'}confident"
     return Panel(
         f"{key}-calibration",
         "Calibration",
@@ -366,7 +380,8 @@ def _calibration(key: str, evaluation: Evaluation) -> Panel | None:
         f"{html.count(len(bins), 'bin')}; the mean distance from the diagonal is "
         f"{html.percent(gap)}.",
         "On the dashed line, the predicted probability is the observed frequency; below it, the "
-        f"model is overconfident. The mean difference is {html.percent(gap)}: {verdict}.",
+        f"model is overconfident. The mean difference is {html.percent(gap)}: "
+        f"{judge_calibration(bins)}.",
         PageTable(
             ["mean probability", "correct", "rows"],
             [

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from typing import Protocol
 
 from kernelmill.errors import Message
 
-__all__ = ["Progress", "SilentProgress", "StderrProgress"]
+__all__ = ["Progress", "SilentProgress", "StderrProgress", "WarningProgress"]
 
 _SECONDS_BETWEEN_LINES = 0.2
 _LINE_WIDTH = 78
@@ -44,6 +45,24 @@ class SilentProgress:
 
     def note(self, message: Message | str) -> None:
         """Show nothing."""
+
+
+class WarningProgress(SilentProgress):
+    """Shows nothing but notes, as warnings: for calls whose results have no place for them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from kernelmill.runtime.progress import WarningProgress
+    >>> with warnings.catch_warnings(record=True) as found:
+    ...     WarningProgress().note("No header was detected.")
+    >>> str(found[0].message)
+    'No header was detected.'
+    """
+
+    def note(self, message: Message | str) -> None:
+        """Warn, at the line of the caller's call."""
+        warnings.warn(str(message), UserWarning, stacklevel=3)
 
 
 class StderrProgress:

@@ -87,9 +87,11 @@ def atomic_file(path: str | os.PathLike[str], *, parameter: str = "path") -> Ite
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+            error.filename = os.fspath(path)  # a full disk, of which the system names no file
         raise
     with contextlib.suppress(OSError):  # some file systems cannot; the file is complete anyway
         _sync_folder(target.parent)

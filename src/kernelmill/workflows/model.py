@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from kernelmill.encoding.encoder import ColumnEncoder, Encoder
 from kernelmill.encoding.inputs import Inputs, column_values, open_like_training
 from kernelmill.encoding.matrix import ENCODERS
 from kernelmill.encoding.targets import TargetReader
-from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.errors import ArgumentError, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.errors import NotANumberError
@@ -24,7 +25,7 @@ from kernelmill.io.sources import describe_data, is_data
 from kernelmill.learners import Run
 from kernelmill.learners.loading import learner_from_record
 from kernelmill.learners.stored import learner_record
-from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.runtime.progress import Progress, SilentProgress, WarningProgress
 from kernelmill.storage import (
     ModelFileError,
     errors_of_file,
@@ -255,7 +256,7 @@ class TableModel:
             for a dictionary, a structured array for NumPy arrays, and a `pyarrow.Table` for
             everything else, files too.
         """
-        progress = SilentProgress() if progress is None else progress
+        progress = WarningProgress() if progress is None else progress
         self._check_request(probabilities, std)
         table, names, _ = open_like_training(
             source,
@@ -270,8 +271,9 @@ class TableModel:
         columns = {**kept, **{names_in_file[name]: kind for name, kind in predicted.items()}}
         progress.start("Predicting", table.n_rows)
         keeps_data = out is None and is_data(source)  # as they are, not as they were read
+        unseen = _UnseenCategories()
         with _collect_or_write(out, columns, table) as results:
-            for X, block, _ in self._blocks(table, names):
+            for X, block, _ in self._blocks(table, names, unseen=unseen):
                 values = {}
                 if not keeps_data:
                     values = {name: column_values(block.data, name) for name in kept}
@@ -279,6 +281,8 @@ class TableModel:
                     values[names_in_file[name]] = column
                 results.write(values)
                 progress.advance(block.n_rows)
+        for note in unseen.notes(results.n_rows):
+            progress.note(note)
         if out is not None:
             return results.n_rows
         if results.n_rows == 0:
@@ -312,17 +316,20 @@ class TableModel:
         scores = make_scores(self.learner, self.reader.classes)
         missing = 0
         progress.start("Evaluating", table.n_rows)
-        for X, block, target in self._blocks(table, names, with_target=True):
+        unseen = _UnseenCategories()
+        for X, block, target in self._blocks(table, names, with_target=True, unseen=unseen):
             numbers, present = self.reader.numbers(target)
             missing += int((~present).sum())
             scores.update(X[present] if not present.all() else X, numbers[present])
             progress.advance(block.n_rows)
-        notes = [str(note) for note in table.notes]
+        found: list[Message | str] = [*table.notes, *unseen.notes(scores.n_rows + missing)]
         if missing:
-            notes.append(f"Left out {plain.count(missing, 'row')} without a target.")
+            found.append(f"Left out {plain.count(missing, 'row')} without a target.")
+        for note in found:
+            progress.note(note)
         if scores.n_rows == 0:
             raise TableError(f"{describe_source(source)} has no rows with a target")
-        return scores.finish(describe_source(source), notes)
+        return scores.finish(describe_source(source), [str(note) for note in found])
 
     def transform_table(
         self,
@@ -350,16 +357,19 @@ class TableModel:
             With `out`, the number of rows. Otherwise the features: a data frame with their names
             for pandas and polars, else an array.
         """
-        progress = SilentProgress() if progress is None else progress
+        progress = WarningProgress() if progress is None else progress
         table, names, _ = self._open(source, table_options)
         progress.start("Transforming", table.n_rows)
         feature_map = self.learner.feature_map_
         columns = dict.fromkeys(feature_map.get_feature_names_out(), np.float32)
+        unseen = _UnseenCategories()
         with _collect_or_write(out, columns, table) as results:
-            for X, block, _ in self._blocks(table, names):
+            for X, block, _ in self._blocks(table, names, unseen=unseen):
                 for begin in range(0, block.n_rows, 1024):
                     results.write_matrix(feature_map.transform(X[begin : begin + 1024]))
                 progress.advance(block.n_rows)
+        for note in unseen.notes(results.n_rows):
+            progress.note(note)
         if out is not None:
             return results.n_rows
         rows = results.matrix(len(columns))
@@ -378,12 +388,19 @@ class TableModel:
         return self._blocks(table, names)
 
     def _blocks(
-        self, table: Table, names: dict[str, str] | None, *, with_target: bool = False
+        self,
+        table: Table,
+        names: dict[str, str] | None,
+        *,
+        with_target: bool = False,
+        unseen: _UnseenCategories | None = None,
     ) -> Iterator[tuple[Any, TableBlock, TableBlock]]:
         """Encoded rows, their block, and the block in which the target has its name."""
         for block in _explain_numbers(table.blocks()):
             data = self.inputs.data(block.data, names)
             X = self.encoder.encode(data, file=block.file, first_row=block.first_row)
+            if unseen is not None:
+                unseen.update(self.encoder.count_unseen(data))
             target = block
             if with_target and names is not None and self.inputs.numbered:
                 here = block.data.schema.names
@@ -448,6 +465,30 @@ class TableModel:
         for place, name in enumerate(class_names(self.learner.classes_) or []):
             columns[f"probability of {name}"] = shares[:, place]
         return columns
+
+
+class _UnseenCategories:
+    """Counts of categories that did not occur in training, by column."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[str]] = {}
+
+    def update(self, counts: Mapping[str, Counter[str]]) -> None:
+        for name, more in counts.items():
+            self._counts.setdefault(name, Counter()).update(more)
+
+    def notes(self, n_rows: int) -> list[str]:
+        """One for each column, with the most frequent of its new categories."""
+        notes = []
+        for name, counts in self._counts.items():
+            shown = ", ".join(f"{each!r} ({n})" for each, n in counts.most_common(3))
+            more = ", ..." if len(counts) > 3 else ""
+            share = f"{plain.count(counts.total())} of {plain.count(n_rows, 'row')}"
+            notes.append(
+                f"Column {name!r} has categories in {share} that did not occur in training: "
+                f"{shown}{more}."
+            )
+        return notes
 
 
 class _Collected:

@@ -6,9 +6,12 @@ NaN and infinities are None, and `from_record` restores the object.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from html import escape
 from typing import Any
 
+from kernelmill.formatting import plain
 from kernelmill.io.sources import describe_data, is_data
 from kernelmill.storage.fields import ADDED, Stored
 
@@ -29,6 +32,7 @@ __all__ = [
 ]
 
 _SHOWN = 6  # elements of lists
+_LISTED = 40  # rows of tables in notebooks
 
 
 class Result(Stored):
@@ -42,6 +46,49 @@ class Result(Stored):
             long = isinstance(value, list) and len(value) > _SHOWN
             parts.append(f"{each.name}={f'<list of {len(value)}>' if long else repr(value)}")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """The single values, and a table of the metrics or models, for notebooks."""
+        single, tables = [], []
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            name = each.name.replace("_", " ")
+            if isinstance(value, (bool, int, str)) and value != "":
+                single.append((name, str(value)))
+            elif isinstance(value, float):
+                single.append((name, plain.number(value)))
+            elif isinstance(value, dict) and value:
+                rows = [(key, _show(each)) for key, each in value.items()]
+                tables.append(_make_table(name, ("", ""), rows))
+            elif isinstance(value, list) and value and isinstance(value[0], Result):
+                names = [field.name for field in fields(value[0])]  # type: ignore[arg-type]
+                shown = [[_show(getattr(row, key)) for key in names] for row in value[:_LISTED]]
+                more = f", {_LISTED} of {len(value)}" if len(value) > _LISTED else ""
+                tables.append(_make_table(name + more, names, shown))
+            elif isinstance(value, Result):
+                tables.append(
+                    f"<details><summary>{escape(name)}</summary>{value._repr_html_()}</details>"
+                )
+        title = f"<b>{type(self).__name__}</b>"
+        return title + _make_table("", ("", ""), single) + "".join(tables)
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, float):
+        return plain.number(value)
+    if isinstance(value, list) and len(value) > _SHOWN:
+        return f"{len(value)} values"
+    return "" if value is None else str(value)
+
+
+def _make_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of escaped text."""
+    head = "".join(f"<th>{escape(each.replace('_', ' '))}</th>" for each in headings)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    head = f"<thead><tr>{head}</tr></thead>" if any(headings) else ""
+    return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>"
 
 
 Setting = bool | int | float | str | list[str | int]

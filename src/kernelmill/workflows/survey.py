@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kernelmill.encoding.encoder import ColumnLearner, Encoder, RowScaling
 from kernelmill.encoding.inputs import Inputs, find_target
 from kernelmill.encoding.matrix import MatrixLearner
-from kernelmill.encoding.targets import TargetLearner, TargetReader
+from kernelmill.encoding.targets import TargetLearner, TargetReader, format_label
 from kernelmill.errors import ArgumentTypeError, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableError, open_table
@@ -59,16 +59,25 @@ def open_source(
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The rows kept out of training: those whose random number is below `share`."""
+    """The rows kept out of training: those whose random number is below `share`.
+
+    Rows of the classes in `kept` (their numbers) stay in training: no other row has such a class.
+    """
 
     stream: Stream
     share: float
+    kept: tuple[int, ...] = ()
 
-    def rows(self, first_row: int, n_rows: int) -> NDArray[np.bool_]:
-        """Whether each of `n_rows` rows is held out, starting with the row `first_row`."""
+    def rows(self, first_row: int, target: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether each row is held out; the first is the row `first_row`, with these targets."""
         if self.share <= 0:
-            return np.zeros(n_rows, bool)
-        return self.stream.uniforms(n_rows, start=first_row) < self.share
+            return np.zeros(len(target), bool)
+        out: NDArray[np.bool_] = self.draws(first_row, len(target)) < self.share
+        return out & ~np.isin(target, self.kept) if self.kept else out
+
+    def draws(self, first_row: int, n_rows: int) -> NDArray[np.float64]:
+        """The random numbers of rows."""
+        return self.stream.uniforms(n_rows, start=first_row)
 
 
 @dataclass(frozen=True)
@@ -127,13 +136,14 @@ def survey_table(
         else ColumnLearner(inputs.columns, missing, transform, table.ordered)
     )
     target = TargetLearner(inputs.target, task)
+    held_out = HeldOut(stream.substream("held out"), 0.0)
     sample: RowSample | None = None
     n_rows = 0
     progress.start("Reading", table.n_rows)
     for block in table.blocks():
         data = inputs.data(block.data)
         learner.update(data, file=block.file, first_row=block.first_row)
-        target.update(block)
+        target.update(block, held_out.draws(block.first_row, block.n_rows))
         if missing == "error" and target.missing:
             raise TableError(
                 f"{target.first_missing} has no value of the target {inputs.target!r}",
@@ -151,13 +161,15 @@ def survey_table(
         raise TableError(f"{table.files[0]} has no rows", "give a table that has some")
     n_rows -= target.missing
     reader, target_notes = target.finish()
-    held_out = HeldOut(
-        stream.substream("held out"), _held_out_share(holdout, default_holdout, n_rows)
-    )
+    share = _held_out_share(holdout, default_holdout, n_rows)
+    kept, kept_notes = _keep_rare_classes(target, reader, share)
+    held_out = replace(held_out, share=share, kept=kept)
     sampled, positions = sample.rows()
     data = inputs.data(sampled.data)
     numbers, present = reader.numbers(sampled)
-    out = np.array([held_out.rows(int(p), 1)[0] for p in positions])
+    out = np.array(
+        [held_out.rows(int(p), numbers[i : i + 1])[0] for i, p in enumerate(positions)], bool
+    )
     chosen = np.flatnonzero(present & ~out)
     if len(chosen) < 2:
         chosen = np.flatnonzero(present)  # of a handful of rows
@@ -166,7 +178,7 @@ def survey_table(
         known = np.full(len(numbers), np.nan)
         known[chosen] = numbers[chosen]
     encoder, columns, column_notes = learner.finish(data, known)
-    notes: list[Message | str] = [*table.notes, *target_notes, *column_notes]
+    notes: list[Message | str] = [*table.notes, *target_notes, *kept_notes, *column_notes]
     if target.missing:
         notes.append(f"Left out {plain.count(target.missing, 'row')} without a target.")
     if holdout is None and n_rows < _FEWEST_ROWS:
@@ -202,6 +214,29 @@ def scale_survey_rows(survey: Survey, progress: Progress) -> Survey:
         sample=scaling.apply(survey.sample),
         notes=[*survey.notes, note],
     )
+
+
+def _keep_rare_classes(
+    target: TargetLearner, reader: TargetReader, share: float
+) -> tuple[tuple[int, ...], list[str]]:
+    """The classes of which all rows would be held out, and a note about them."""
+    if reader.classes is None or share <= 0:
+        return (), []
+    kept = tuple(
+        place
+        for place, label in enumerate(reader.classes.tolist())
+        if target.highest.get(label, 1.0) < share
+    )
+    if not kept:
+        return (), []
+    names = [format_label(reader.classes[place].item()) for place in kept]
+    counts = [target.counts[reader.classes[place].item()] for place in kept]
+    shown = ", ".join(
+        f"{name!r} ({plain.count(count, 'row')})"
+        for name, count in list(zip(names, counts, strict=True))[:5]
+    )
+    more = ", ..." if len(kept) > 5 else ""
+    return kept, [f"No rows are held out of classes that are too rare for it: {shown}{more}."]
 
 
 def _held_out_share(holdout: float | None, default: float, n_rows: int) -> float:

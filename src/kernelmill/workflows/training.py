@@ -149,7 +149,7 @@ def encode_blocks(
     """
     for block in table.blocks(seed):
         target, present = survey.reader.numbers(block)
-        out = survey.held_out.rows(block.first_row, block.n_rows)
+        out = survey.held_out.rows(block.first_row, target)
         X = survey.encoder.encode(
             survey.inputs.data(block.data), file=block.file, first_row=block.first_row
         )
@@ -276,7 +276,8 @@ def train(
         run.begin(n_training)
         blocks = rows if encoded is None else _Slices(encoded.training)
         learner = settings.make_learner("regression", feature_map, tuned.alpha)
-        return learner.fit_blocks(blocks, run=run)
+        with run.saving_on_interrupt():
+            return learner.fit_blocks(blocks, run=run)
     epochs = default_epochs(survey.n_rows) if settings.solver in ("auto", "sgd") else None
     classifier = settings.make_learner("classification", feature_map, tuned.alpha, epochs)
     if settings.solver in ("lbfgs", "exact"):
@@ -284,11 +285,12 @@ def train(
     if settings.solver != "lbfgs":  # which does not know its number of passes
         passes = settings.epochs or epochs or PLAIN_EPOCHS
         run.begin(n_training if settings.loss == "squared" else passes * n_training)
-    if encoded is None:
-        classifier.fit_blocks(rows, classes=np.arange(len(classes)), run=run)
-    else:
-        _check_classes(encoded.training.target, len(classes))
-        classifier.fit(*encoded.training, run=run)
+    with run.saving_on_interrupt():
+        if encoded is None:
+            classifier.fit_blocks(rows, classes=np.arange(len(classes)), run=run)
+        else:
+            _check_classes(encoded.training.target, len(classes))
+            classifier.fit(*encoded.training, run=run)
     # Trained on numbers of classes, which are looked up faster than strings.
     if len(classifier.classes_) == len(classes):
         classifier.classes_ = classes

@@ -22,6 +22,7 @@ from kernelmill.cli.program.options import (
     threads_option,
     transform_option,
 )
+from kernelmill.cli.program.signals import exit_on_interrupt
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, render_comparison
@@ -116,7 +117,8 @@ def command(
     """
     terminal = get_terminal(context)
     page = None if report is None else check_output("report", report, source)
-    from kernelmill.workflows import compare_table
+    with exit_on_interrupt():
+        from kernelmill.workflows import compare_table
 
     if n_components:
         settings["n_components"] = n_components

@@ -24,6 +24,7 @@ from kernelmill.cli.program.options import (
     threads_option,
     transform_option,
 )
+from kernelmill.cli.program.signals import exit_on_interrupt
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.messages import find_parameter
 from kernelmill.cli.render.progress import ProgressBars
@@ -319,8 +320,9 @@ def command(
         opening = f"the model will be written to {out} (--out MODEL for another name)"
     path = check_output("out", out, source)
     page = None if report is None else check_output("report", report, source, out)
-    from kernelmill.learners.run import CheckpointError
-    from kernelmill.workflows import fit_table
+    with exit_on_interrupt():
+        from kernelmill.learners.run import CheckpointError
+        from kernelmill.workflows import fit_table
 
     checkpoint = FitCheckpoint(path)
     if (note := checkpoint.prepare(resume)) is not None:
@@ -333,6 +335,12 @@ def command(
         model.save(path, weights=weights)
     except KeyboardInterrupt:
         raise Interrupted(*checkpoint.describe_interrupt()) from None
+    except OSError as error:
+        if (note := checkpoint.restore()) is not None:
+            terminal.note(note)
+        elif not path.exists():
+            terminal.note(f"no model was written to {path}")
+        raise error from None
     except BaseException as error:
         if (note := checkpoint.restore()) is not None:
             terminal.note(note)
@@ -344,7 +352,11 @@ def command(
     if page is not None:
         from kernelmill.report import write_report
 
-        write_report(page, fit=model.summary, model=str(path))
+        try:
+            write_report(page, fit=model.summary, model=str(path))
+        except OSError:
+            terminal.note(f"the model was written to {path}")
+            raise
     n_bytes = path.stat().st_size
     terminal.give(
         {

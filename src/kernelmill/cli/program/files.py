@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelmill.cli.program.errors import CommandError
+from kernelmill.cli.program.signals import exit_on_interrupt
 from kernelmill.errors import Remedy
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def default_model_name(data: str) -> str:
 
 def load_table_model(path: str) -> TableModel:
     """Return the model in a file that `kernelmill fit` wrote; other models cannot read tables."""
-    from kernelmill.workflows import TableModel, load
+    with exit_on_interrupt():
+        from kernelmill.workflows import TableModel, load
 
     with explain_wrong_file(path):
         model = load(path)

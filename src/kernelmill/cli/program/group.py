@@ -24,7 +24,12 @@ from kernelmill.cli.program.errors import (
 )
 from kernelmill.cli.program.options import general_options, write_examples
 from kernelmill.cli.program.signals import unwind_on_termination
-from kernelmill.cli.program.terminal import Terminal, discard_stdout, prepare_streams
+from kernelmill.cli.program.terminal import (
+    Terminal,
+    discard_stdout,
+    prepare_streams,
+    stdout_errors,
+)
 
 __all__ = ["COMMANDS", "program", "run"]
 
@@ -100,7 +105,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         with _print_warnings_as_notes(terminal), unwind_on_termination():
             code = program.main(given, prog_name="kernelmill", standalone_mode=False, obj=terminal)
-        sys.stdout.flush()
+        with stdout_errors():
+            sys.stdout.flush()
     except BrokenPipeError:
         discard_stdout()
         return BROKEN_PIPE

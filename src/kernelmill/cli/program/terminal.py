@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -13,7 +15,18 @@ import click
 from rich.console import Console, RenderableType
 from rich.segment import Segment, Segments
 
-__all__ = ["Terminal", "discard_stdout", "get_terminal", "prepare_streams"]
+from kernelmill.errors import KernelmillError
+
+__all__ = [
+    "StdoutError",
+    "Terminal",
+    "discard_stdout",
+    "get_terminal",
+    "prepare_streams",
+    "stdout_errors",
+]
+
+NARROWEST = 80  # characters that tables may take
 
 
 class _Console(Console):
@@ -82,8 +95,13 @@ class Terminal:
 
         Strings are not wrapped, so that commands and paths can be copied from the terminal.
         """
+        with stdout_errors():
+            self._print(record, *shown)
+
+    def _print(self, record: dict[str, Any], *shown: RenderableType) -> None:
         if self.json:
             sys.stdout.write(json.dumps(record, indent=2, allow_nan=False) + "\n")
+            sys.stdout.flush()
         elif not self.quiet:
             console = self.out()
             for each in shown:
@@ -103,10 +121,32 @@ class Terminal:
             self.err().print(message, soft_wrap=True)
 
 
+@contextmanager
+def stdout_errors() -> Iterator[None]:
+    """Turn an error of the system, such as a full disk, into one that names stdout."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard_stdout()
+        reason = (error.strerror or str(error)).lower()
+        raise StdoutError(
+            f"the result cannot be written to stdout: {reason}",
+            "redirect it to another file",
+        ) from None
+
+
+class StdoutError(KernelmillError):
+    """Results cannot be printed."""
+
+
 def _strip_trailing_blanks(console: Console, shown: RenderableType) -> Segments:
     """Remove the blanks that tables fill lines with: they disturb copying and comparing."""
     parts: list[Segment] = []
-    for line in console.render_lines(shown, pad=False):
+    # Narrower terminals wrap the lines themselves: cut cells would be of no use.
+    options = console.options.update(width=max(console.width, NARROWEST))
+    for line in console.render_lines(shown, options, pad=False):
         while line and not line[-1].text.strip():
             line.pop()
         if line:
