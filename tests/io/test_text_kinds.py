@@ -177,3 +177,35 @@ def test_a_short_line_after_good_ones_is_no_title(write):
     with pytest.raises(TableError) as caught:
         open_table(write("a,b,c\n1,2,3\n1,2\n1,2,3\n"))
     assert "skip" not in str(caught.value)
+
+
+def test_leading_zeros_mean_text(tmp_path):
+    path = tmp_path / "agents.csv"
+    path.write_text("age,agent,zip\n31,007,10115\n40,008,00184\n29,12,20095\n")
+    table = open_table(path)
+    assert [c.kind for c in table.columns] == ["numeric", "category", "category"]
+    assert "leading zeros, as in '007'" in str(table.notes[0])
+    (block,) = table.blocks()
+    assert block.data.column("agent").to_pylist() == ["007", "008", "12"]
+    given = open_table(path, numeric=["agent"], categorical=["zip"])
+    assert [c.kind for c in given.columns] == ["numeric", "numeric", "category"]
+    assert given.notes == []
+    path.write_text("x\n0\n0.5\n00.25\n")  # numbers
+    assert open_table(path).columns[0].kind == "numeric"
+
+
+def test_header_with_an_empty_cell(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b,y,\n1,2,u,\n3,4,v,\n")
+    table = open_table(path)
+    assert [c.name for c in table.columns] == ["a", "b", "y"]
+    assert table.notes == ["Lines end in a delimiter: the empty last column is left out."]
+    (block,) = table.blocks()
+    assert block.data.to_pydict() == {"a": [1, 3], "b": [2, 4], "y": ["u", "v"]}
+    path.write_text("a,,y\n1,2,u\n3,4,v\n")
+    assert [c.name for c in open_table(path).columns] == ["a", "1", "y"]
+    path.write_text("red,,blue\ngreen,3,blue\nred,4,blue\n")  # the first row lacks a value
+    assert [c.name for c in open_table(path).columns] == ["0", "1", "2"]
+    path.write_text("a,b,y,\n1,2,u,\n3,4,v\n")
+    with pytest.raises(TableError, match="line 3: expected 4 values, got 3"):
+        list(open_table(path).blocks())

@@ -1,4 +1,4 @@
-"""Unsupported sources are rejected: workbooks, archives, data in memory, files given twice."""
+"""Unsupported sources are rejected: workbooks, archives, files given twice."""
 
 import gzip
 import lzma
@@ -64,19 +64,6 @@ def test_the_same_file_twice(tmp_path):
     link.unlink()
     os.link(path, link)
     assert f"{link} is given twice (it is the same file as {path})" in message([path, link])
-
-
-def test_data_in_memory():
-    assert message(pa.table({"a": [1]})).startswith(
-        "source must be a path, a list of paths or a glob pattern, got a Table; write it to a file"
-    )
-    assert "got an ndarray; write it to a file first, for example with numpy.sav" in message(
-        np.eye(2)
-    )
-    frame = type("DataFrame", (list,), {"__module__": "pandas.core.frame"})
-    assert message(frame(["a"])).endswith(
-        "got a DataFrame; write it to a file first, for example with df.to_parquet('rows.parquet')."
-    )
 
 
 @pytest.mark.parametrize("value", [2**53 + 2, -(2**53) - 2])

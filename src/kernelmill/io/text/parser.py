@@ -176,7 +176,7 @@ class TextParser:
                 trimmed = value.strip()
                 if trimmed in MISSING_MARKERS:
                     values[position].append(None)
-                elif self._kinds[name] != "numeric":
+                elif self._kinds.get(name) != "numeric":
                     values[position].append(trimmed)
                 elif is_number(trimmed, self.dialect.decimal):
                     values[position].append(parse_number(trimmed, self.dialect.decimal))

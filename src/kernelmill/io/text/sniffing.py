@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from kernelmill.errors import ArgumentError, Message
+from kernelmill.errors import ArgumentError, Message, Remedy
 from kernelmill.io.table_file import make_unique
 from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
@@ -68,6 +68,7 @@ class Dialect:
     names: tuple[str, ...]
     decimal: str = "."  # in numbers: "." or ","
     notes: list[Message | str] = field(default_factory=list)
+    unnamed_last: bool = False  # the header has no name for the last column
 
     @property
     def quotes(self) -> bool:
@@ -132,7 +133,7 @@ def detect_dialect(
     if not header:
         return Dialect(delimiter, False, tuple(str(i) for i in range(width)), point, notes)
     names, changed = make_unique(found[0])
-    return Dialect(delimiter, True, names, point, notes + changed)
+    return Dialect(delimiter, True, names, point, notes + changed, found[0][-1] == "")
 
 
 def check_delimiter(given: str) -> str:
@@ -200,19 +201,20 @@ def _detect_header(found: list[list[str]], width: int, decimals: str) -> bool:
         number = any(is_number(value, each) for each in decimals)
         return number or value in MISSING_MARKERS or is_date(value)
 
-    if any(map(is_no_name, first)):
-        # Some tools write row numbers in a column without a name.
-        unnamed = first[0] == "" and len(first) > 1
-        rest = first[1:] if unnamed else first
-        if not unnamed or any(map(is_no_name, rest)):
-            return False
     below = [values for values in found[1:] if len(values) == width]
+    # Some tools write row numbers in a column without a name, or a delimiter at the end of lines.
+    named = [name for name in first if name]
+    if 2 * len(named) < len(first) or any(map(is_no_name, named)):
+        return False
     if not below:
         return True
     columns = list(zip(*below, strict=True))
-    if any(_typed_share(column, decimals) > 0.5 for column in columns):
+    pairs = [(name, column) for name, column in zip(first, columns, strict=True) if name]
+    if any(_typed_share(column, decimals) > 0.5 for _, column in pairs):
         return True
-    occurs_again = any(name in column for name, column in zip(first, columns, strict=True))
+    if len(named) < len(first):
+        return False
+    occurs_again = any(name in column for name, column in pairs)
     return not occurs_again and any(len(set(column)) < len(column) for column in columns)
 
 
@@ -246,6 +248,7 @@ class ColumnEvidence:
     kinds: dict[str, str]
     doubts: dict[str, Message | None]
     all_missing: bool
+    zeros: str = ""  # a value with leading zeros
 
 
 @dataclass(frozen=True)
@@ -282,6 +285,14 @@ class TextSample:
                 notes.append(f"All inspected values of column {each.name!r} are missing.")
             elif doubt is not None and each.name not in given:
                 notes.append(doubt)
+            elif each.zeros and each.name not in given:
+                notes.append(
+                    Message(
+                        f"Column {each.name!r} has leading zeros, as in {each.zeros!r}, so that "
+                        "its values are categories",
+                        Remedy("if they are numbers, read them as such", numeric=[each.name]),
+                    )
+                )
         return {each.name: each.kinds[decimal] for each in self.columns}, notes
 
 
@@ -302,7 +313,10 @@ def inspect_columns(sample: Any, n_bytes: int, decimal: str | None) -> TextSampl
         kinds = {key: kind for key, (kind, _) in evidence.items()}
         doubts = {key: doubt for key, (_, doubt) in evidence.items()}
         all_missing = len(each) == 0 and sample.num_rows > 0
-        columns.append(ColumnEvidence(name, own, kinds, doubts, all_missing))
+        zeros = _find_leading_zeros(each) if "numeric" in kinds.values() else ""
+        if zeros:
+            kinds = dict.fromkeys(kinds, "category")
+        columns.append(ColumnEvidence(name, own, kinds, doubts, all_missing, zeros))
     return TextSample(tuple(columns), sample.num_rows, n_bytes)
 
 
@@ -317,6 +331,14 @@ def _detect_kind(name: str, words: Any, numbers: Any) -> tuple[str, Message | No
     if pc.all(pc.match_substring_regex(words, DATE_PATTERN)).as_py():
         return "date", None
     return "category", _find_doubt(name, words, numbers, n_numbers)
+
+
+def _find_leading_zeros(words: Any) -> str:
+    """A value such as 007, if all are digits: such values are codes or labels."""
+    if not pc.all(pc.match_substring_regex(words, "^[0-9]+$")).as_py():
+        return ""
+    found = words.filter(pc.match_substring_regex(words, "^0[0-9]+$"))
+    return str(found[0].as_py()) if len(found) else ""
 
 
 def _count(found: Any) -> int:

@@ -207,10 +207,21 @@ class TextFile(TableFile):
         kinds, notes = sample.detect_kinds(self._dialect.decimal, given)
         self.notes += notes
         columns = set_kinds(kinds, given)
+        if (spare := self._find_spare_column(sample)) is not None and spare not in given:
+            columns = tuple(column for column in columns if column.name != spare)
+            self.notes = [note for note in self.notes if repr(spare) not in str(note)]
+            self.notes.append("Lines end in a delimiter: the empty last column is left out.")
         row = sum(8 if column.kind == "numeric" else 4 for column in columns)
         ratio = sample.n_bytes / max(1, row * sample.n_rows)  # bytes of text per byte of a block
         piece = int(self.options.block_bytes * min(1.0, max(ratio, 1 / 8)))
         return columns, max(1, piece)
+
+    def _find_spare_column(self, sample: TextSample) -> str | None:
+        """The last column if it has neither a name nor values: lines end in a delimiter."""
+        last = sample.columns[-1] if sample.columns else None
+        if not self._dialect.header or len(sample.columns) < 2 or last is None:
+            return None
+        return last.name if last.all_missing and self._dialect.unnamed_last else None
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
