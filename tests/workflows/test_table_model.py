@@ -271,7 +271,7 @@ def test_kept_columns_are_unchanged(folder):
     model.predict_table(path, out=out, keep_columns=True)
     lines = out.read_text().splitlines()
     assert lines[0] == "id,prediction,when,y,prediction (model)"
-    assert lines[2].startswith(f"{2**53 + 1},1,2024-01-02,")
+    assert lines[2].startswith(f"{2**53 + 1},001,2024-01-02,")
 
 
 def test_kinds_cannot_be_changed_for_a_model(rings_csv, classifier):
