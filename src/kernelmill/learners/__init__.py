@@ -20,8 +20,9 @@ DEFAULT_C, default_alpha, default_epochs
     The penalty and the number of passes of a classifier that is given none.
 """
 
-from kernelmill.learners.classifier import DEFAULT_C, KernelClassifier, default_alpha
+from kernelmill.learners.classifier import KernelClassifier
 from kernelmill.learners.loading import load_learner
+from kernelmill.learners.losses import DEFAULT_C, default_alpha
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.learners.run import CheckpointError, Run
 from kernelmill.learners.solvers.sgd import default_epochs

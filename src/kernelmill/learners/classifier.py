@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
-from collections.abc import Iterable, Sequence
 from functools import partial
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
@@ -22,9 +18,18 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, take_rows
 from kernelmill.learners.feature_map import compute_features
-from kernelmill.learners.losses import LOSSES, Objective, classes_of_scores, signs_of_classes
+from kernelmill.learners.losses import (
+    LOSSES,
+    ClassifierFit,
+    Objective,
+    classes_of_scores,
+    default_alpha,
+    log_probabilities_of_scores,
+    probabilities_of_scores,
+    signs_of_classes,
+)
 from kernelmill.learners.run import Run
-from kernelmill.learners.solvers.exact import solve_signs
+from kernelmill.learners.solvers.exact import MOST_EXACT_FEATURES, solve_signs
 from kernelmill.learners.solvers.lbfgs import LBFGS_ITERATIONS, solve_lbfgs
 from kernelmill.learners.solvers.sgd import (
     PLAIN_EPOCHS,
@@ -34,7 +39,6 @@ from kernelmill.learners.solvers.sgd import (
     default_epochs,
     solve_sgd,
 )
-from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.learners.stored import learner_record
 from kernelmill.learners.targets import (
     check_classes,
@@ -43,29 +47,13 @@ from kernelmill.learners.targets import (
     compute_class_factors,
     compute_row_weights,
     encode_labels,
+    encode_rows,
 )
 from kernelmill.storage import write_model_file
 
-__all__ = ["DEFAULT_C", "KernelClassifier", "default_alpha"]
+__all__ = ["KernelClassifier"]
 
-DEFAULT_C = 10.0
-"""C = 1 / (alpha n) of a classifier that is given no alpha."""
-
-_ALPHA_OF_UNKNOWN_ROWS = 1e-6
-_MOST_EXACT_FEATURES = 8192  # their moments take half a gigabyte
 _SOLVERS = ("auto", "sgd", "lbfgs", "exact", "plain_sgd")
-
-
-def default_alpha(n_rows: int | None) -> float:
-    """Return the penalty that stands for C = 10, or 1e-6 for an unknown number of rows.
-
-    Examples
-    --------
-    >>> from kernelmill.learners import default_alpha
-    >>> default_alpha(1000), default_alpha(None)
-    (0.0001, 1e-06)
-    """
-    return _ALPHA_OF_UNKNOWN_ROWS if n_rows is None else 1 / (DEFAULT_C * n_rows)
 
 
 def _gives_probabilities(classifier: KernelClassifier) -> bool:
@@ -201,8 +189,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
     loss_curve_: list[float]
     validation_curve_: list[float]
     n_iter_: int
-    _training: SgdState | None
-    _statistics: RidgeStatistics | None
+    _state: Any  # of the solver: what partial_fit adds rows to, or None
 
     def __init__(
         self,
@@ -267,15 +254,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             self._check_parameters()
             source = BlockSource.from_arrays(X, y, sample_weight)
             X = self._start(source, current)
-            labels = check_labels(y, X, type(self).__name__)
-            self.classes_ = check_classes(labels)
-            codes = encode_labels(labels, self.classes_)
-            plain = compute_row_weights(sample_weight, X, codes, None)
-            totals = np.bincount(codes, plain, len(self.classes_)).astype(np.float64)
-            factors = compute_class_factors(self.class_weight, self.classes_, totals)
-            weights = compute_row_weights(sample_weight, X, codes, factors)
-            source.check_with(Block, Block(X, codes, weights))
-            self._learn(source, self._probe(X), current, len(codes))
+            self.classes_, rows = encode_rows(
+                X, y, sample_weight, self.class_weight, type(self).__name__
+            )
+            source.check_with(Block, rows)
+            self._learn(source, self._probe(X), current, len(rows.y))
         return self
 
     def fit_blocks(self, blocks: Any, *, classes: Any = None, run: Run | None = None) -> Self:
@@ -381,12 +364,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             run = self._make_run()
             run.begin(len(block.y))
             if self.solver_ == "exact":
-                self._solve(objective, [block], run, copy.deepcopy(self._statistics))
+                fit = solve_signs(objective, [block], run, copy.deepcopy(self._state))
             else:
                 state = SgdState(self.stream_)
-                if self._training is not None:
-                    state = self._training.for_more_rows()
-                self._descend(objective, [block], run, self._settings(1), state)
+                if self._state is not None:
+                    state = self._state.for_more_rows()
+                fit = solve_sgd(objective, [block], run, self._settings(1), state)
+            self._take_fit(fit)
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -430,10 +414,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        scores = self._scores(X)
-        if scores.shape[1] == 1:
-            return np.hstack([expit(-scores), expit(scores)])
-        return np.asarray(softmax(scores, axis=1))
+        return probabilities_of_scores(self._scores(X))
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
@@ -447,12 +428,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        scores = self._scores(X)
-        if scores.shape[1] == 1:
-            return np.hstack([-np.logaddexp(0, scores), -np.logaddexp(0, -scores)])
-        scores -= scores.max(axis=1, keepdims=True)
-        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        return scores
+        return log_probabilities_of_scores(self._scores(X))
 
     def save(self, path: str | os.PathLike[str], *, weights: str = "float32") -> None:
         """Write the fitted classifier to a file, for `load_learner`.
@@ -580,7 +556,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
                 "of the training run",
                 "fit again with all rows, or keep the classifier in memory",
             )
-        if hasattr(self, "coef_") and self._training is None and self._statistics is None:
+        if hasattr(self, "coef_") and self._state is None:
             raise ArgumentError(
                 f"partial_fit cannot continue after fit with solver={self.solver_!r}, which keeps "
                 "no state",
@@ -589,10 +565,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
 
     def _choose(self, n_features: int, n_rows: int | None) -> None:
         """Set the solver and the penalty, and forget the state of an earlier fit."""
-        self._training = self._statistics = None
+        self._state = None
         self.solver_ = self.solver
         if self.solver == "auto":
-            exact = self.loss == "squared" and n_features <= _MOST_EXACT_FEATURES
+            exact = self.loss == "squared" and n_features <= MOST_EXACT_FEATURES
             self.solver_ = "exact" if exact else "sgd"
         self.alpha_ = default_alpha(n_rows) if self.alpha is None else float(self.alpha)
 
@@ -615,18 +591,26 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         objective = self._objective(probe)
         if self.solver_ == "exact":
             run.begin(n_rows)
-            self._solve(objective, source, run, None)
+            fit = solve_signs(objective, source, run)
         elif self.solver_ == "lbfgs":
             source.require_passes("solver='lbfgs'")
-            self._minimize(objective, source, run)
+            run.begin()
+            fit = solve_lbfgs(
+                objective,
+                source,
+                run,
+                stream=self.stream_,
+                max_iter=self.epochs or LBFGS_ITERATIONS,
+                tol=float(self.tol),
+            )
         else:
             if self.validation_fraction:
                 source.require_passes("validation_fraction")
             settings = self._settings(self._n_epochs(source, n_rows), one_block=source.is_whole)
             run.begin(None if n_rows is None else settings.n_epochs * n_rows)
-            self._descend(objective, source, run, settings, SgdState(self.stream_))
-            assert self._training is not None
-            self._training = self._training.without_spectrum()
+            fit = solve_sgd(objective, source, run, settings, SgdState(self.stream_))
+            fit = fit._replace(state=fit.state.without_spectrum())
+        self._take_fit(fit)
 
     def _n_epochs(self, source: BlockSource, n_rows: int | None) -> int:
         if self.epochs is not None:
@@ -646,56 +630,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             patience=self.patience,
         )
 
-    def _descend(
-        self,
-        objective: Objective,
-        blocks: Iterable[Block],
-        run: Run,
-        settings: SgdSettings,
-        state: SgdState,
-    ) -> None:
-        fit = solve_sgd(objective, blocks, run, settings, state)
-        self._take_weights(fit.coef, fit.intercept, fit.loss_curve, fit.validation_curve)
-        self._training = fit.state
-
-    def _minimize(self, objective: Objective, blocks: Iterable[Block], run: Run) -> None:
-        run.begin()
-        fit = solve_lbfgs(
-            objective,
-            blocks,
-            run,
-            stream=self.stream_,
-            max_iter=self.epochs or LBFGS_ITERATIONS,
-            tol=float(self.tol),
-        )
-        if not fit.converged:
-            warnings.warn(
-                f"L-BFGS stopped after {len(fit.loss_curve)} iterations, before the gradient was "
-                f"below tol={self.tol}: {fit.message}; increase epochs or alpha.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        self._take_weights(fit.coef, fit.intercept, fit.loss_curve)
-
-    def _solve(
-        self,
-        objective: Objective,
-        blocks: Iterable[Block],
-        run: Run,
-        statistics: RidgeStatistics | None,
-    ) -> None:
-        fit = solve_signs(objective, blocks, run, statistics)
-        self._take_weights(fit.coef, fit.intercept)
-        self.n_iter_ = 1
-        self._statistics = fit.statistics
-
-    def _take_weights(
-        self,
-        coef: NDArray[Any],
-        intercept: NDArray[Any],
-        loss_curve: Sequence[float] = (),
-        validation_curve: Sequence[float] = (),
-    ) -> None:
-        self.coef_, self.intercept_ = coef, intercept
-        self.loss_curve_, self.validation_curve_ = list(loss_curve), list(validation_curve)
-        self.n_iter_ = len(loss_curve)
+    def _take_fit(self, fit: ClassifierFit) -> None:
+        self.coef_, self.intercept_ = fit.coef, fit.intercept
+        self.loss_curve_, self.validation_curve_ = list(fit.loss_curve), list(fit.validation_curve)
+        self.n_iter_ = max(1, len(fit.loss_curve))
+        self._state = fit.state

@@ -15,6 +15,7 @@ from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.learners.ridge import CholeskyInverse
 from kernelmill.learners.solvers.exact import RidgeFit
 from kernelmill.learners.stored import LEARNERS
+from kernelmill.learners.targets import TargetShape
 from kernelmill.storage import ModelFileError, errors_of_file, read_model_file
 from kernelmill.storage.kinds import Choice
 
@@ -151,14 +152,14 @@ def _set_classification(model: KernelClassifier, values: Mapping[str, Any]) -> N
         )
     model.solver_ = values["solver"]
     model.loss_curve_, model.validation_curve_ = values["loss_curve"], values["validation_curve"]
-    model._training = model._statistics = None
+    model._state = None
 
 
 def _set_regression(model: KernelRegressor, values: Mapping[str, Any]) -> None:
     ndim, n_outputs, noise = values["targets_ndim"], len(model.coef_), values["noise"]
     if ndim == 1 and n_outputs != 1:
         raise ModelFileError(f"coef must have one row if targets_ndim is 1, got {n_outputs}")
-    model._targets_ndim, model._n_outputs = ndim, n_outputs
+    model._targets = TargetShape(ndim, n_outputs)
     if len(noise) != n_outputs or (noise < 0).any():
         raise ModelFileError(
             f"noise must be a variance for each of {n_outputs} outputs, got {noise.tolist()!s:.80}"

@@ -7,17 +7,46 @@ then softmax, and the other losses separate one class from the rest.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from kernelmill.learners.blocks import Block
 from kernelmill.learners.feature_map import Features
 
-__all__ = ["LOSSES", "Loss", "Objective", "classes_of_scores", "signs_of_classes"]
+__all__ = [
+    "DEFAULT_C",
+    "LOSSES",
+    "ClassifierFit",
+    "Loss",
+    "Objective",
+    "classes_of_scores",
+    "default_alpha",
+    "log_probabilities_of_scores",
+    "probabilities_of_scores",
+    "signs_of_classes",
+]
+
+DEFAULT_C = 10.0
+"""C = 1 / (alpha n) of a classifier that is given no alpha."""
+
+_ALPHA_OF_UNKNOWN_ROWS = 1e-6
+
+
+def default_alpha(n_rows: int | None) -> float:
+    """Return the penalty that stands for C = 10, or 1e-6 for an unknown number of rows.
+
+    Examples
+    --------
+    >>> from kernelmill.learners import default_alpha
+    >>> default_alpha(1000), default_alpha(None)
+    (0.0001, 1e-06)
+    """
+    return _ALPHA_OF_UNKNOWN_ROWS if n_rows is None else 1 / (DEFAULT_C * n_rows)
 
 
 class Loss(ABC):
@@ -195,3 +224,38 @@ def classes_of_scores(scores: NDArray[Any]) -> NDArray[np.intp]:
     if scores.shape[1] == 1:
         return (scores[:, 0] > 0).astype(np.intp)
     return np.asarray(scores.argmax(axis=1))
+
+
+def probabilities_of_scores(scores: NDArray[Any]) -> NDArray[Any]:
+    """Return the probability of each class: the logistic function or softmax of the scores."""
+    if scores.shape[1] == 1:
+        return np.hstack([expit(-scores), expit(scores)])
+    return np.asarray(softmax(scores, axis=1))
+
+
+def log_probabilities_of_scores(scores: NDArray[Any]) -> NDArray[Any]:
+    """Return the logarithms of the probabilities; the scores are overwritten."""
+    if scores.shape[1] == 1:
+        return np.hstack([-np.logaddexp(0, scores), -np.logaddexp(0, -scores)])
+    scores -= scores.max(axis=1, keepdims=True)
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return scores
+
+
+class ClassifierFit(NamedTuple):
+    """What a solver of classifiers returns.
+
+    Attributes
+    ----------
+    coef, intercept : ndarray of shapes (n_outputs, D) and (n_outputs,)
+    loss_curve, validation_curve : sequence of float
+        By epochs or iterations.
+    state
+        What the solver needs to add more rows, if it can.
+    """
+
+    coef: NDArray[Any]
+    intercept: NDArray[Any]
+    loss_curve: Sequence[float] = ()
+    validation_curve: Sequence[float] = ()
+    state: Any = None

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
@@ -35,6 +31,7 @@ from kernelmill.learners.ridge import (
 from kernelmill.learners.run import Run
 from kernelmill.learners.solvers.cg import solve_cg
 from kernelmill.learners.solvers.exact import (
+    MOST_EXACT_FEATURES,
     RidgeFit,
     collect_statistics,
     solve_exact,
@@ -46,16 +43,13 @@ from kernelmill.learners.statistics import (
     rows_per_update,
 )
 from kernelmill.learners.stored import learner_record
-from kernelmill.learners.targets import check_optional_weights, check_targets
+from kernelmill.learners.targets import TargetShape, check_optional_weights, check_targets
 from kernelmill.learners.tuning import tune_map
 from kernelmill.random import Stream
-from kernelmill.runtime.threads import resolve_threads
+from kernelmill.runtime.threads import limit_blas_threads
 from kernelmill.storage import write_model_file
 
-__all__ = ["EXACT_BYTES", "KernelRegressor"]
-
-EXACT_BYTES = 1 << 30
-"""The most that solver="auto" uses for two D x D matrices of the exact solver: 8192 features."""
+__all__ = ["KernelRegressor"]
 
 _Array = NDArray[np.float64]
 _OF_ONE_FIT = (
@@ -197,8 +191,7 @@ class KernelRegressor(
     statistics_: RidgeStatistics
     n_iter_: int
     _fit: RidgeFit
-    _targets_ndim: int
-    _n_outputs: int
+    _targets: TargetShape
 
     def __init__(
         self,
@@ -256,7 +249,7 @@ class KernelRegressor(
         self
             If anything is raised, an interrupt included, it stays as it was before the call.
         """
-        with self._running(run) as current, self._limit_threads():
+        with self._running(run) as current, limit_blas_threads(self.n_threads):
             self._check_parameters()
             self._fit_source(BlockSource.from_arrays(X, y, sample_weight), current)
         return self
@@ -279,7 +272,7 @@ class KernelRegressor(
             stays as it was before the call.
         """
         self._check_scoring_of_stream()
-        with self._running(run) as current, self._limit_threads():
+        with self._running(run) as current, limit_blas_threads(self.n_threads):
             self._check_parameters()
             self._fit_source(BlockSource(blocks), current)
         return self
@@ -317,7 +310,7 @@ class KernelRegressor(
                 Remedy("fit again", solver="exact"),
                 "fit all rows at once",
             )
-        with self._unchanged_on_failure(), self._limit_threads():
+        with self._unchanged_on_failure(), limit_blas_threads(self.n_threads):
             self._check_parameters()
             if not hasattr(self, "coef_"):
                 source = BlockSource.from_arrays(X, y, sample_weight)
@@ -385,9 +378,9 @@ class KernelRegressor(
                 spread[block, 0] = self._fit.relative_variances(Z)
         mean += self.intercept_
         if spread is None:
-            return mean if self._targets_ndim == 2 else mean[:, 0]
+            return self._targets.restore(mean)
         std = np.sqrt((spread + (1.0 if include_noise else 0.0)) * self.noise_)
-        return (mean, std) if self._targets_ndim == 2 else (mean[:, 0], std[:, 0])
+        return self._targets.restore(mean), self._targets.restore(std)
 
     def log_marginal_likelihood(
         self, *, alpha: float | None = None, noise: float | None = None
@@ -482,7 +475,7 @@ class KernelRegressor(
         MappedStatistics
         """
         collector = clone(self)
-        with collector._limit_threads():
+        with limit_blas_threads(self.n_threads):
             collector._check_parameters()
             collector._check_solver_for_statistics("statistics")
             if self.tune:
@@ -498,10 +491,10 @@ class KernelRegressor(
             statistics = MappedStatistics(
                 collector.feature_map_,
                 probe.shape[1],
-                collector._n_outputs,
+                collector._targets.n_outputs,
                 n_features_in=getattr(collector, "n_features_in_", None),
                 feature_names_in=getattr(collector, "feature_names_in_", None),
-                targets_ndim=collector._targets_ndim,
+                targets_ndim=collector._targets.ndim,
             )
             collect_statistics(collector._features(), source, Run(), statistics)
         return statistics
@@ -527,7 +520,7 @@ class KernelRegressor(
                 f"{type(statistics).__name__}",
                 parameter="statistics",
             )
-        with self._unchanged_on_failure(), self._limit_threads():
+        with self._unchanged_on_failure(), limit_blas_threads(self.n_threads):
             self._check_parameters()
             self._check_solver_for_statistics("fit_statistics")
             for name in _OF_ONE_FIT:
@@ -539,7 +532,7 @@ class KernelRegressor(
                 self.__dict__.pop(f"{name}_", None)
                 if getattr(known, name) is not None:
                     setattr(self, f"{name}_", getattr(known, name))
-            self._targets_ndim, self._n_outputs = known.targets_ndim, known.n_targets
+            self._targets = TargetShape(known.targets_ndim, known.n_targets)
             self._solve_statistics(known, self._penalty(None))
         return self
 
@@ -622,7 +615,7 @@ class KernelRegressor(
             check_targets(y, 0, type(self).__name__)
         X = self._fit_map(X, y, stream)
         Y = check_targets(y, count_rows(X), type(self).__name__)
-        self._targets_ndim, self._n_outputs = Y.ndim, Y[:1].size
+        self._targets = TargetShape.of_targets(Y)
         weights = check_optional_weights(sample_weight, len(Y))
         source.check_with(self._check_block, Block(X, Y, weights), digest=digest)
         return compute_features(self.feature_map_, take_rows(X, slice(0, 1)))
@@ -641,12 +634,19 @@ class KernelRegressor(
         objective = RidgeObjective(
             self._features(),
             n_features=probe.shape[1],
-            n_targets=self._n_outputs,
+            n_targets=self._targets.n_outputs,
             penalty=self._penalty(tuned),
             fit_intercept=bool(self.fit_intercept),
         )
         if self._choose_solver(probe.shape[1], adding=adding) == "cg":
-            self._iterate(objective, source, run)
+            source.require_passes("solver='cg'", Remedy("take each block once", solver="exact"))
+            found = solve_cg(
+                objective, source, run, stream=self.stream_, tol=self.tol, max_iter=self.max_iter
+            )
+            self.coef_, self.intercept_ = found.coef, found.intercept
+            self.alpha_ = float(objective.penalty)
+            self._set_noise(found.noise())
+            self.n_iter_ = max(1, found.n_iter)
             return
         again = source.first if self.scoring == "loo" and source.is_whole else None
         fit, statistics = solve_exact(objective, source, run, again=again)
@@ -657,11 +657,11 @@ class KernelRegressor(
 
     def _choose_solver(self, n_features: int, *, adding: bool) -> str:
         """Return the solver that "auto" stands for; to add rows takes the exact one."""
-        fits = 2 * 8 * n_features**2 <= EXACT_BYTES
+        fits = n_features <= MOST_EXACT_FEATURES
         if self.solver == "auto" and not fits and adding:
             raise ArgumentError(
-                f"partial_fit and statistics take at most 8192 features, got {n_features}, to "
-                "stay within 1 GiB",
+                f"partial_fit and statistics take at most {MOST_EXACT_FEATURES} features, got "
+                f"{n_features}, to stay within 1 GiB",
                 "use fewer components",
                 Remedy("use more memory", solver="exact"),
             )
@@ -685,30 +685,6 @@ class KernelRegressor(
         self._set_noise(fit.evidence.noise())
         self.statistics_ = statistics
         self.n_iter_ = 1
-
-    def _iterate(self, objective: RidgeObjective, source: BlockSource, run: Run) -> None:
-        source.require_passes("solver='cg'", Remedy("take each block once", solver="exact"))
-        alpha = objective.penalty
-        if not isinstance(alpha, float) or alpha == 0.0:
-            raise ArgumentError(
-                f"must be one positive number for solver='cg', got {self.alpha!r}",
-                Remedy("compare several", solver="exact"),
-                parameter="alpha",
-            )
-        fit = solve_cg(
-            objective, source, run, stream=self.stream_, tol=self.tol, max_iter=self.max_iter
-        )
-        if fit.residual > self.tol:
-            warnings.warn(
-                f"Conjugate gradients stopped after {fit.n_iter} iterations at a residual of "
-                f"{fit.residual:.1e}, above tol={self.tol:g}; increase max_iter, alpha or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        self.coef_, self.intercept_, self.alpha_ = fit.coef, fit.intercept, alpha
-        n_degrees = fit.n_rows - bool(self.fit_intercept)
-        self._set_noise(fit.objective / n_degrees if n_degrees else fit.objective * np.nan)
-        self.n_iter_ = max(1, fit.n_iter)
 
     def _tune(self, block: Block, run: Run) -> float | _Array:
         if isinstance(self.tune, str):
@@ -734,7 +710,7 @@ class KernelRegressor(
 
     def _set_noise(self, estimate: _Array) -> None:
         noise = estimate if self.noise is None else np.full_like(estimate, self.noise)
-        self.noise_ = noise if self._targets_ndim == 2 else float(noise[0])
+        self.noise_ = noise if self._targets.ndim == 2 else float(noise[0])
 
     def _check_block(self, X: Any, y: Any, sample_weight: Any) -> Block:
         """Return checked rows, with targets like those of the first rows."""
@@ -742,19 +718,5 @@ class KernelRegressor(
             check_targets(y, 0, type(self).__name__)
         X = self._check_rows(X, reset=False)
         Y = check_targets(y, count_rows(X), type(self).__name__)
-        if (Y.ndim, Y[:1].size) != (self._targets_ndim, self._n_outputs):
-            first = () if self._targets_ndim == 1 else (self._n_outputs,)
-            raise ArgumentError(
-                f"must have shape (n_samples, *{first}) as in the first rows, got (n_samples, "
-                f"*{Y.shape[1:]})",
-                "call fit to change the outputs",
-                parameter="y",
-            )
+        self._targets.require(Y)
         return Block(X, Y, check_optional_weights(sample_weight, len(Y)))
-
-    def _limit_threads(self) -> AbstractContextManager[Any]:
-        resolve_threads(self.n_threads)
-        if self.n_threads is None:
-            return nullcontext()
-        limits: AbstractContextManager[Any] = threadpool_limits(self.n_threads, user_api="blas")
-        return limits

@@ -289,7 +289,7 @@ def learner_record(
 def _regression_values(model: Any, weights: str, uncertainty: Any) -> dict[str, Any]:
     fit = _fit_to_store(model, uncertainty)
     return {
-        "targets_ndim": model._targets_ndim,
+        "targets_ndim": model._targets.ndim,
         "noise": np.atleast_1d(model.noise_),
         "alphas": getattr(model, "alphas_", None),
         "scores": getattr(model, "scores_", None),

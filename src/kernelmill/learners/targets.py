@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -16,6 +17,7 @@ from kernelmill.learners.blocks import Block, count_rows
 from kernelmill.learners.statistics import check_weights
 
 __all__ = [
+    "TargetShape",
     "check_classes",
     "check_labels",
     "check_optional_weights",
@@ -24,6 +26,7 @@ __all__ = [
     "compute_class_factors",
     "compute_row_weights",
     "encode_labels",
+    "encode_rows",
 ]
 
 
@@ -155,6 +158,19 @@ def compute_row_weights(
     return weights
 
 
+def encode_rows(
+    X: Any, y: Any, sample_weight: Any, class_weight: Any, name: str
+) -> tuple[NDArray[Any], Block]:
+    """Return the classes of all rows, and the rows with numbers of classes and weights."""
+    labels = check_labels(y, X, name)
+    classes = check_classes(labels)
+    codes = encode_labels(labels, classes)
+    plain = compute_row_weights(sample_weight, X, codes, None)
+    totals = np.bincount(codes, plain, len(classes)).astype(np.float64)
+    factors = compute_class_factors(class_weight, classes, totals)
+    return classes, Block(X, codes, compute_row_weights(sample_weight, X, codes, factors))
+
+
 def collect_classes(
     blocks: Iterable[Block], classes: Any, name: str
 ) -> tuple[NDArray[Any], NDArray[np.float64], int]:
@@ -217,6 +233,34 @@ def check_targets(y: Any, n_rows: int, name: str) -> NDArray[np.float64]:
             f"X, got {n_rows} rows and {len(Y)} entries"
         )
     return np.asarray(Y)
+
+
+@dataclass(frozen=True)
+class TargetShape:
+    """The number of dimensions of the targets of a regression, and of outputs."""
+
+    ndim: int
+    n_outputs: int
+
+    @classmethod
+    def of_targets(cls, Y: NDArray[Any]) -> TargetShape:
+        """Return the shape of checked targets."""
+        return cls(Y.ndim, Y[:1].size)
+
+    def require(self, Y: NDArray[Any]) -> None:
+        """Raise if further targets have another shape."""
+        if TargetShape.of_targets(Y) != self:
+            first = () if self.ndim == 1 else (self.n_outputs,)
+            raise ArgumentError(
+                f"must have shape (n_samples, *{first}) as in the first rows, got (n_samples, "
+                f"*{Y.shape[1:]})",
+                "call fit to change the outputs",
+                parameter="y",
+            )
+
+    def restore(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of shape (n_samples, n_outputs) with the dimensions of the targets."""
+        return values if self.ndim == 2 else values[:, 0]
 
 
 def check_optional_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:

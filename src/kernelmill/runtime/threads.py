@@ -2,10 +2,10 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from threadpoolctl import LibController, ThreadpoolController, register
+from threadpoolctl import LibController, ThreadpoolController, register, threadpool_limits
 
 from kernelmill import _native
 from kernelmill.arguments import check_integer
@@ -79,6 +79,15 @@ class _ThreadpoolctlController(LibController):  # type: ignore[misc] # threadpoo
 
 
 register(_ThreadpoolctlController)
+
+
+def limit_blas_threads(n_threads: int | None) -> AbstractContextManager[Any]:
+    """Return a context in which BLAS uses this number of threads; None changes nothing."""
+    resolve_threads(n_threads)
+    if n_threads is None:
+        return nullcontext()
+    limits: AbstractContextManager[Any] = threadpool_limits(n_threads, user_api="blas")
+    return limits
 
 
 @contextmanager

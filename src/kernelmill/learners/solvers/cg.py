@@ -8,6 +8,7 @@ P⁻¹ = V diag((l_k + α)/(lᵢ + α)) Vᵀ + (I - VVᵀ), for eigenvalues l₁
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from sklearn.exceptions import ConvergenceWarning
 
-from kernelmill.errors import ArgumentError
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.blocks import DIGEST_BYTES, Block, PassDigest, count_rows
 from kernelmill.learners.feature_map import FeatureBlock, compute_feature_blocks
 from kernelmill.learners.ridge import RidgeObjective
@@ -49,8 +51,8 @@ class CgFit:
         The norm of C - (M + αI) W relative to that of C; the largest of all outputs.
     objective : ndarray of shape (T,)
         The minimum of Σ w (y - zᵀW - b)² + α|W|².
-    n_rows : int
-        Rows of positive weight.
+    n_degrees : int
+        Rows of positive weight, less one with an intercept.
     """
 
     coef: _Array
@@ -58,7 +60,11 @@ class CgFit:
     n_iter: int
     residual: float
     objective: _Array
-    n_rows: int
+    n_degrees: int
+
+    def noise(self) -> _Array:
+        """Return the variance of the noise with the largest evidence for this penalty."""
+        return self.objective / self.n_degrees if self.n_degrees else self.objective * np.nan
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,8 @@ def solve_cg(
 ) -> CgFit:
     """Minimize the objective to a relative residual of `tol` for each output.
 
+    Warns if that takes more than `max_iter` iterations.
+
     Parameters
     ----------
     objective : RidgeObjective
@@ -130,7 +138,12 @@ def solve_cg(
         When to stop, and when to give up.
     """
     alpha = objective.penalty
-    assert isinstance(alpha, float)
+    if not isinstance(alpha, float) or alpha == 0.0:
+        raise ArgumentError(
+            f"must be one positive number for solver='cg', got {np.asarray(alpha).tolist()}",
+            Remedy("compare several", solver="exact"),
+            parameter="alpha",
+        )
     passes = _Passes(objective, blocks, run)
     saved = run.take_saved()
     if saved is not None:
@@ -142,6 +155,13 @@ def solve_cg(
         iteration = _prepare(passes, alpha, fit_intercept=objective.fit_intercept, stream=stream)
         passes.save(iteration)
     residual = _iterate(iteration, passes, alpha, tol=tol, max_iter=max_iter)
+    if residual > tol:
+        warnings.warn(
+            f"Conjugate gradients stopped after {iteration.n_iter} iterations at a residual of "
+            f"{residual:.1e}, above tol={tol:g}; increase max_iter, alpha or tol.",
+            ConvergenceWarning,
+            stacklevel=4,  # the caller of `fit`
+        )
     means, cross, coef = iteration.means, iteration.cross, iteration.solution
     least = alpha * np.einsum("dt,dt->t", coef, coef)
     explained = np.einsum("dt,dt->t", cross, coef)
@@ -151,7 +171,7 @@ def solve_cg(
         n_iter=iteration.n_iter,
         residual=residual,
         objective=np.maximum(iteration.target_moments - explained, least),
-        n_rows=means.n_rows,
+        n_degrees=means.n_rows - bool(objective.fit_intercept),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from kernelmill.learners.feature_map import (
     gather_blocks,
     rows_per_block,
 )
-from kernelmill.learners.losses import Objective, signs_of_classes
+from kernelmill.learners.losses import ClassifierFit, Objective, signs_of_classes
 from kernelmill.learners.ridge import (
     Inverse,
     RidgeObjective,
@@ -39,13 +39,16 @@ from kernelmill.learners.run import Run, SavedState
 from kernelmill.learners.statistics import RidgeStatistics, check_some_weight, rows_per_update
 
 __all__ = [
-    "ExactFit",
+    "MOST_EXACT_FEATURES",
     "RidgeFit",
     "collect_statistics",
     "solve_exact",
     "solve_signs",
     "solve_statistics",
 ]
+
+MOST_EXACT_FEATURES = 8192
+"""For which solver="auto" stands for the exact solver: two D x D matrices take 1 GiB."""
 
 _Array = NDArray[np.float64]
 _SIGN_ROWS = 2048
@@ -204,20 +207,12 @@ def solve_statistics(
     )
 
 
-class ExactFit(NamedTuple):
-    """Weights of shape (n_outputs, D), intercepts, and the statistics to add more rows to."""
-
-    coef: _Array
-    intercept: _Array
-    statistics: RidgeStatistics
-
-
 def solve_signs(
     objective: Objective,
     blocks: Iterable[Block],
     run: Run,
     statistics: RidgeStatistics | None = None,
-) -> ExactFit:
+) -> ClassifierFit:
     """Minimize the squared loss of a classifier: least squares of the signs of its classes.
 
     Parameters
@@ -242,7 +237,7 @@ def solve_signs(
     # The mean of squares / 2 and alpha / 2 in the objective; their sum and alpha here.
     alpha = objective.alpha * statistics.weight
     coef, intercept = statistics.finalize().solve(alpha)
-    return ExactFit(coef, intercept, statistics)
+    return ClassifierFit(coef, intercept, state=statistics)
 
 
 def _statistics_to_arrays(

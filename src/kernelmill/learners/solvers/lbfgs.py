@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy  # scipy.optimize is loaded when it is first used
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import Block, slice_rows, take_rows
 from kernelmill.learners.feature_map import rows_per_block
-from kernelmill.learners.losses import Objective
+from kernelmill.learners.losses import ClassifierFit, Objective
 from kernelmill.learners.run import Run
 from kernelmill.learners.solvers.sgd import visiting_order
 from kernelmill.learners.solvers.spectrum import TopSpectrum, rows_to_sample
 from kernelmill.random import Stream
 
-__all__ = ["LBFGS_ITERATIONS", "LbfgsFit", "solve_lbfgs"]
+__all__ = ["LBFGS_ITERATIONS", "solve_lbfgs"]
 
 LBFGS_ITERATIONS = 1000
-
-
-class LbfgsFit(NamedTuple):
-    """Weights of shape (n_outputs, D), intercepts, the objective by iterations, how it ended."""
-
-    coef: NDArray[Any]
-    intercept: NDArray[Any]
-    loss_curve: list[float]
-    converged: bool
-    message: str
 
 
 def solve_lbfgs(
@@ -41,9 +33,10 @@ def solve_lbfgs(
     stream: Stream,
     max_iter: int,
     tol: float,
-) -> LbfgsFit:
+) -> ClassifierFit:
     """Minimize until the gradient is below `tol`; each evaluation passes over all blocks.
 
+    Warns if that takes more than `max_iter` iterations.
     The variables are coordinates in which the curvature is about even: the weights are
     :math:`P^{1/2}` times them, with P as in `kernelmill.learners.solvers.spectrum`.
     """
@@ -90,13 +83,17 @@ def solve_lbfgs(
     weights = precondition(result.x.reshape(shape))
     # Where rounding of the values ends the search, gradients are about the root of it.
     rounding = float(np.sqrt(np.finfo(spectrum.vectors.dtype).eps))
-    converged = bool(result.success) or float(np.abs(result.jac).max()) <= rounding
-    return LbfgsFit(
+    if not result.success and float(np.abs(result.jac).max()) > rounding:
+        warnings.warn(
+            f"L-BFGS stopped after {len(curve)} iterations, before the gradient was below "
+            f"tol={tol}: {result.message}; increase epochs or alpha.",
+            ConvergenceWarning,
+            stacklevel=4,  # the caller of `fit`
+        )
+    return ClassifierFit(
         np.ascontiguousarray(weights[:-1].T, dtype=objective.dtype),
         (constant * weights[-1]).astype(objective.dtype),
         curve,
-        converged,
-        str(result.message),
     )
 
 

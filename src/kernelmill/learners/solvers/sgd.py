@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
 from kernelmill.learners.feature_map import rows_per_block
-from kernelmill.learners.losses import Loss, Objective, classes_of_scores
+from kernelmill.learners.losses import ClassifierFit, Loss, Objective, classes_of_scores
 from kernelmill.learners.run import Run, SavedState
 from kernelmill.learners.solvers.spectrum import MOST_DIRECTIONS, TopSpectrum, rows_to_sample
 from kernelmill.random import Stream
@@ -26,7 +26,6 @@ __all__ = [
     "PLAIN_EPOCHS",
     "PLAIN_LEARNING_RATE",
     "Descent",
-    "SgdFit",
     "SgdSettings",
     "SgdState",
     "Weights",
@@ -399,23 +398,13 @@ def _state_from_arrays(saved: SavedState, stream: Stream, objective: Objective) 
     return state
 
 
-class SgdFit(NamedTuple):
-    """Weights of shape (n_outputs, D), intercepts, curves by epochs, and the state to resume."""
-
-    coef: NDArray[Any]
-    intercept: NDArray[Any]
-    loss_curve: list[float]
-    validation_curve: list[float]
-    state: SgdState
-
-
 def solve_sgd(
     objective: Objective,
     blocks: Iterable[Block],
     run: Run,
     settings: SgdSettings,
     state: SgdState,
-) -> SgdFit:
+) -> ClassifierFit:
     """Pass over the blocks until all epochs are done or the held-out score stops improving.
 
     Parameters
@@ -438,7 +427,7 @@ def solve_sgd(
     assert state.weights is not None
     assert state.spectrum is not None
     weights = state.weights.average if state.best is None else state.best
-    return SgdFit(
+    return ClassifierFit(
         np.ascontiguousarray(weights[:-1].T),
         state.spectrum.constant * weights[-1],
         state.loss_curve,
