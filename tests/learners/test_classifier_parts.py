@@ -6,7 +6,7 @@ import pytest
 from kernelmill import Fastfood
 from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.solvers.sgd import Descent, Weights, held_out_rows, visiting_order
-from kernelmill.learners.solvers.spectrum import TopSpectrum
+from kernelmill.learners.solvers.spectrum import TopSpectrum, _top_eigenpairs
 from kernelmill.random import Stream
 
 
@@ -167,6 +167,17 @@ class TestSpectrum:
         # λ (λ_k+1 + ridge) / (λ + ridge) is largest for the first one.
         first = values[-1] * (values[::-1][k] + 1e-6) / (values[-1] + 1e-6)
         assert spectrum.largest_left == pytest.approx(first, rel=1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 5, 30])
+def test_products_of_columns_have_the_eigenpairs_of_products_of_rows(k):
+    rows = np.random.default_rng(0).normal(size=(60, 12)) * 0.7 ** np.arange(12)
+    expected, vectors = _top_eigenpairs(rows @ rows.T, k, None)
+    values, found = _top_eigenpairs(rows @ rows.T, k, rows)
+    np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-12 * expected[0])
+    assert (values[12:] == 0).all()
+    overlaps = np.abs((vectors * found).sum(axis=0))[:12]
+    np.testing.assert_allclose(overlaps, 1, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["squared", "log_loss"])

@@ -111,12 +111,12 @@ def compare_table(
     >>> import pathlib, tempfile
     >>> import numpy as np
     >>> import kernelmill
-    >>> X = np.random.default_rng(0).normal(size=(600, 2))
-    >>> rows = (f"{a},{b},{'in' if a * a + b * b < 1 else 'out'}" for a, b in X)
+    >>> x = np.random.default_rng(0).uniform(-3, 3, 300)
+    >>> rows = (f"{each},{np.sin(2 * each)}" for each in x)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "rings.csv"
-    ...     _ = path.write_text("a,b,place\n" + "\n".join(rows))
-    ...     comparison = kernelmill.compare_table(path, "place", n_components=[64])
+    ...     path = pathlib.Path(folder) / "waves.csv"
+    ...     _ = path.write_text("x,y\n" + "\n".join(rows))
+    ...     comparison = kernelmill.compare_table(path, "y", n_components=[64], kernel="gaussian")
     >>> errors = {model.name: model.error for model in comparison.models}
     >>> errors["fastfood"] < errors["linear"]
     True

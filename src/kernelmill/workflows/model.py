@@ -120,7 +120,7 @@ class TableModel:
     >>> import kernelmill
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = pathlib.Path(folder.name) / "rings.csv"
-    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
     >>> rows = (f"{a},{b},{'in' if a * a + b * b < 1 else 'out'}" for a, b in X)
     >>> _ = path.write_text("a,b,place\n" + "\n".join(rows))
     >>> model = kernelmill.fit_table(path, "place", n_components=256)
@@ -130,7 +130,7 @@ class TableModel:
     ['in', 'in', 'in']
     >>> model.save(path.with_suffix(".kmill"))
     >>> kernelmill.load(path.with_suffix(".kmill")).evaluate_table(path).n_rows
-    1000
+    400
     >>> folder.cleanup()
     """
 

@@ -30,6 +30,7 @@ _FEWEST_ROWS = 24
 _SAMPLE_BYTES = 1 << 28
 _SMALLEST_RATIO = 1e-6
 _TYPICAL_BATCH = 256
+_TINY = 1e-300
 
 
 def rows_to_sample(n_features: int, itemsize: int) -> int:
@@ -112,21 +113,32 @@ class TopSpectrum:
             n_used = m - m // 4 if m >= _FEWEST_ROWS else m
             judged = slice(n_used if n_used < m else 0, m)
             most = min(most, n_used // _ROWS_PER_DIRECTION) if m >= _FEWEST_ROWS else 0
-        used = products[:n_used, :n_used] / n_used
-        values, coordinates = scipy.linalg.eigh(
-            used, subset_by_index=[n_used - most - 1, n_used - 1]
+        rows = None  # with the constant, if they are fewer products than those of all pairs
+        if Z.shape[1] + 1 < n_used:
+            rows = np.hstack([Z, np.full((m, 1), constant)], dtype=np.float64)
+        values, coordinates = _top_eigenpairs(
+            products[:n_used, :n_used], most + 1, None if rows is None else rows[:n_used]
         )
-        values, coordinates = np.maximum(values[::-1], 0), coordinates[:, ::-1]
+        values /= n_used
         # Smaller eigenvalues are rounding errors of the others, or what a few rows not in the
         # sample would dwarf.
         floor = float(values[0]) * max(_SMALLEST_RATIO, 1e3 * float(np.finfo(Z.dtype).eps))
         most = int(np.count_nonzero(values[:most] > floor))
         scaled = coordinates[:, :most] / np.sqrt(values[:most] * n_used)
         along = products[judged, :n_used] @ scaled
-        choices = [
-            _what_is_left(products[judged, judged], along[:, :k], values, floor, ridge, complete)
-            for k in _counts(most, complete)
-        ]
+        vectors = None if rows is None else rows[:n_used].T @ scaled
+        choices = []
+        for k in _counts(most, complete):
+            damping = _damping(values, k, floor, ridge)
+            left = products[judged, judged] - (along[:, :k] * damping) @ along[:, :k].T
+            damped = None
+            if rows is not None and vectors is not None:
+                shrink = 1 - np.sqrt(1 - damping)
+                damped = rows[judged] - (along[:, :k] * shrink) @ vectors[:, :k].T
+            least = max(float(values[k]), floor, _TINY)
+            largest = max(_largest_eigenvalue(left, damped, complete), least)
+            longest = max(float(np.diagonal(left).max()), least)
+            choices.append((damping, largest, longest))
         damping, largest, longest = min(choices, key=lambda c: c[2] + _TYPICAL_BATCH * c[1])
         return cls(
             _vectors(Z, scaled[:, : len(damping)], constant),
@@ -145,50 +157,54 @@ def _counts(most: int, complete: bool) -> list[int]:
     return [most] if complete else sorted({most >> shift for shift in range(9)})
 
 
-def _what_is_left(
-    products: NDArray[np.float64],
-    along: NDArray[np.float64],
-    values: NDArray[np.float64],
-    floor: float,
-    ridge: float,
-    complete: bool,
-) -> tuple[NDArray[np.float64], float, float]:
-    """Return the damping of k eigenvectors, and the largest eigenvalue and squared length left."""
-    k = along.shape[1]
+def _damping(
+    values: NDArray[np.float64], k: int, floor: float, ridge: float
+) -> NDArray[np.float64]:
+    """Return what P takes away along the first k eigenvectors."""
     tail = max(float(values[k]), floor)
-    damping = 1 - (tail + ridge) / (values[:k] + ridge)
-    damping = np.clip(damping, 0.0, 1.0)
-    left = products - (along * damping) @ along.T
-    half = len(left) // 2
-    if complete or half < 2:
-        largest = _top_eigenpair(left)[0] / len(left)
-    else:
-        # The largest eigenvalue of few rows is too large. The mean square of one half along the
-        # top direction of the other half is not.
-        first, second = slice(0, half), slice(half, len(left))
-        largest = max(
-            _mean_square_along_top(left[a, a], left[b, a])
-            for a, b in ((first, second), (second, first))
-        )
-    tiny = 1e-300
-    longest = float(np.diagonal(left).max())
-    return damping, max(largest, tail, tiny), max(longest, tail, tiny)
+    return np.clip(1 - (tail + ridge) / (values[:k] + ridge), 0.0, 1.0)
 
 
-def _top_eigenpair(products: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    last = len(products) - 1
-    values, vectors = scipy.linalg.eigh(products, subset_by_index=[last, last])
-    return float(values[0]), vectors[:, 0]
-
-
-def _mean_square_along_top(
-    products: NDArray[np.float64], with_others: NDArray[np.float64]
+def _largest_eigenvalue(
+    products: NDArray[np.float64], rows: NDArray[np.float64] | None, complete: bool
 ) -> float:
-    """Return the mean square of other rows along the first principal direction of some."""
-    value, coordinates = _top_eigenpair(products)
-    if value <= 0:
-        return 0.0
-    return float(np.mean((with_others @ coordinates) ** 2) / value)
+    """Return the largest eigenvalue of the second moments, from products of damped rows.
+
+    That of few rows is too large: unless they are `complete`, the mean square of one half along
+    the top direction of the other half is used.
+    """
+    half = len(products) // 2
+    if complete or half < 2:
+        return float(_top_eigenpairs(products, 1, rows)[0][0]) / len(products)
+    first, second = slice(0, half), slice(half, len(products))
+    means = []
+    for a, b in ((first, second), (second, first)):
+        values, coordinates = _top_eigenpairs(products[a, a], 1, None if rows is None else rows[a])
+        if values[0] > 0:
+            means.append(float(np.mean((products[b, a] @ coordinates[:, 0]) ** 2) / values[0]))
+    return max(means, default=0.0)
+
+
+def _top_eigenpairs(
+    products: NDArray[np.float64], k: int, rows: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the k largest eigenvalues of the products of all rows, descending, and eigenvectors.
+
+    Given the `rows` themselves, with fewer columns than rows, those of the smaller matrix of
+    products of columns are used, which has the same positive eigenvalues.
+    """
+    n = len(products)
+    if rows is None or rows.shape[1] >= n:
+        found, vectors = scipy.linalg.eigh(products, subset_by_index=[n - k, n - 1])
+        return np.maximum(found[::-1], 0), vectors[:, ::-1]
+    d = rows.shape[1]
+    found, directions = scipy.linalg.eigh(rows.T @ rows, subset_by_index=[max(d - k, 0), d - 1])
+    values = np.zeros(k)
+    values[: len(found)] = np.maximum(found[::-1], 0)
+    vectors = np.zeros((n, k))
+    roots = np.sqrt(values[: len(found)])
+    np.divide(rows @ directions[:, ::-1], roots, out=vectors[:, : len(found)], where=roots > 0)
+    return values, vectors
 
 
 def _vectors(Z: NDArray[Any], scaled: NDArray[np.float64], constant: float) -> NDArray[Any]:
