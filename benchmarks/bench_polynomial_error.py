@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmarks.adult import adult_rows
-from benchmarks.plain_maclaurin import plain_maclaurin
 from benchmarks.timing import heading
 from kernelmill import DotProductFastfood, RandomMaclaurin, TensorSketch
+from kernelmill.experiments.tensor_sketch_paper import published_maclaurin
 from kernelmill.kernels import Polynomial
 
 N_POINTS = 400
@@ -56,7 +56,7 @@ def figure_maps(degree: int, coef0: float) -> dict[str, Features]:
     maps: dict[str, Features] = {
         "TS": of_map(sketch),
         "TS independent": of_map(partial(sketch, hashing="independent")),
-        "RM of the paper": lambda X, D, seed: plain_maclaurin(X, degree, coef0, D, seed),
+        "RM of the paper": lambda X, D, seed: published_maclaurin(X, degree, coef0, D, seed),
         "RM geometric": of_map(partial(RandomMaclaurin, kernel, degrees="geometric")),
         "RM proportional": of_map(partial(RandomMaclaurin, kernel)),
     }

@@ -80,6 +80,16 @@ def test_verdicts(cell, word, make_experiment):
     assert judge(experiment, Results(), cell.row, cell.column).word == "not measured"
 
 
+def test_published_values_vary_as_the_runs_here_do(make_experiment):
+    """A single run of the paper may be 2.8 standard deviations off, the mean of 25 may not."""
+    runs = tuple(np.random.default_rng(0).normal(0.60, 0.05, 100))
+    results = Results([Cell("a", "error", runs)])
+    words = [
+        judge(make_experiment(published_runs=n), results, "a", "error").word for n in (0, 1, 25)
+    ]
+    assert words == ["worse", "same", "worse"]
+
+
 def test_ratios_of_columns():
     cells = [Cell(n, "a", (2.0 * n, 2.2 * n, 1.8 * n)) for n in (1, 10)]
     cells += [Cell(n, "b", (1.0 * n, 1.1 * n, 0.9 * n)) for n in (1, 10, 100)]

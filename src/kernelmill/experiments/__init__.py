@@ -31,6 +31,7 @@ from kernelmill.experiments.declaration import (
     Scale,
 )
 from kernelmill.experiments.fastfood_paper import FASTFOOD_EXPERIMENTS
+from kernelmill.experiments.mckernel_paper import MCKERNEL_EXPERIMENTS
 from kernelmill.experiments.outcome import Line, Outcome, Verdict, judge
 from kernelmill.experiments.running import (
     Record,
@@ -38,8 +39,20 @@ from kernelmill.experiments.running import (
     run_experiment,
     select_experiments,
 )
+from kernelmill.experiments.tensor_sketch_paper import TENSOR_SKETCH_EXPERIMENTS
+from kernelmill.experiments.thesis_errors import THESIS_ERRORS
+from kernelmill.experiments.thesis_speed import THESIS_SPEED
 
-EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in FASTFOOD_EXPERIMENTS}
+EXPERIMENTS: dict[str, Experiment] = {
+    each.name: each
+    for each in (
+        *FASTFOOD_EXPERIMENTS,
+        *TENSOR_SKETCH_EXPERIMENTS,
+        *THESIS_ERRORS,
+        *THESIS_SPEED,
+        *MCKERNEL_EXPERIMENTS,
+    )
+}
 
 __all__ = [
     "DATA_SETS",

@@ -23,7 +23,7 @@ from kernelmill.experiments.declaration import (
 )
 from kernelmill.formatting import plain
 
-__all__ = ["claim_ratio", "claim_slope", "claim_value", "mean_ratio"]
+__all__ = ["claim_ratio", "claim_rows", "claim_slope", "claim_value", "mean_ratio"]
 
 _NOT_MEASURED = Check("not measured")
 
@@ -83,6 +83,33 @@ def claim_slope(text: str, column: str, low: float, high: float) -> Claim:
         interval = Interval(slope, slope - half, slope + half)
         found = f"{column}: exponent {_show(interval)}"
         return Check(_compare(interval, low, high), found)
+
+    return Claim(text, check)
+
+
+def claim_rows(
+    text: str,
+    column: str,
+    above: Key,
+    below: Key,
+    *,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+) -> Claim:
+    """The claim that the ratio of two rows of a column is in a range."""
+
+    def check(results: Results) -> Check:
+        cells = [results.get(above, column), results.get(below, column)]
+        renamed = [
+            Cell("ratio", str(row), cell.runs)
+            for row, cell in zip((above, below), cells, strict=True)
+            if cell is not None
+        ]
+        ratio = mean_ratio(Results(renamed), str(above), str(below))
+        if not math.isfinite(ratio.mean):
+            return _NOT_MEASURED
+        found = f"{column}: {above} / {below} = {_show(ratio)}"
+        return Check(_compare(ratio, at_least, at_most), found)
 
     return Claim(text, check)
 

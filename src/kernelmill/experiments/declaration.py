@@ -147,6 +147,8 @@ class Column:
         Curves of one panel are drawn together.
     ours : bool, default=True
         Whether kernelmill computes it; the others are peers, run for comparison.
+    label : str, default=""
+        The name in its panel, where that is shorter than the name of the column.
     """
 
     name: str
@@ -154,6 +156,7 @@ class Column:
     better: str = "lower"
     panel: str = ""
     ours: bool = True
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -232,7 +235,8 @@ class Experiment:
     published : mapping of (row, column) to str
         The paper's figures as printed.
     published_runs : int, default=1
-        Over how many runs the paper's figures are means.
+        Over how many runs the paper's figures are means; 0 if chance has no part in them. Where
+        the paper does not print their spread, it is taken to be that of the runs here.
     claims : tuple of Claim
         What the paper says about figures that it does not print.
     reasons : mapping of str to str

@@ -13,7 +13,7 @@ from kernelmill.report.experiment_plots import (
     outcome_panels,
     save_plots,
     show_value,
-    values_table,
+    values_tables,
 )
 from kernelmill.report.findings import Tile
 from kernelmill.report.page import Section, render_sections
@@ -140,7 +140,7 @@ def _section(outcome: Outcome, panels: Sequence[Panel]) -> Section:
     tables = []
     if record.results.cells:
         if any(isinstance(cell.row, str) for cell in record.results.cells):
-            tables.append(values_table(outcome, [each.name for each in experiment.columns]))
+            tables += values_tables(outcome)
         tables += [_verdict_table(outcome)] if any(each.published for each in outcome.lines) else []
     tables += [_claim_table(outcome)] if outcome.checks and record.results.cells else []
     notes = [
@@ -219,8 +219,8 @@ def render_markdown(outcomes: Sequence[Outcome]) -> str:
         lines += [f"- {part} was not run: {why}" for part, why in outcome.missing.items()]
         lines += [""] if outcome.missing else []
         if record.results.cells:
-            columns = [each.name for each in experiment.columns]
-            lines += [*_markdown_table(values_table(outcome, columns)), ""]
+            for table in values_tables(outcome):
+                lines += [f"{table.caption}:", "", *_markdown_table(table), ""]
             if any(each.published for each in outcome.lines):
                 lines += [*_markdown_table(_verdict_table(outcome)), ""]
             lines += [*_markdown_table(_claim_table(outcome)), ""] if outcome.checks else []

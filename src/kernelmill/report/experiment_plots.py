@@ -25,7 +25,7 @@ from kernelmill.report.drawing import (
 )
 from kernelmill.report.panel import PageTable, Panel
 
-__all__ = ["outcome_panels", "show_value"]
+__all__ = ["outcome_panels", "save_plots", "show_value", "values_tables"]
 
 _VERDICT_COLOURS = {"better": "green", "same": "blue", "worse": "orange"}
 _LINE_HEIGHT = 17  # points for each value of a plot of ratios
@@ -86,7 +86,7 @@ def _curves(outcome: Outcome, panel: str, index: int) -> Panel | None:
     for number, column in enumerate(columns):
         cells = [cell for cell in results.cells if cell.column == column.name]
         if cells:
-            drawn.append(column.name)
+            drawn.append(column.label or column.name)
             x_values |= {float(cell.row) for cell in cells}
             _draw_curve(axes, column, cells, number)
             _draw_published(axes, outcome, column.name, number)
@@ -97,7 +97,9 @@ def _curves(outcome: Outcome, panel: str, index: int) -> Panel | None:
         log_axis(axes, sorted(x_values), html.compact)
     if experiment.log_y:
         _log_y(axes)
-    axes.set(xlabel=experiment.row, ylabel=experiment.value)
+    units = {column.unit for column in columns}
+    unit = f" ({units.pop()})" if len(units) == 1 and units != {""} else ""
+    axes.set(xlabel=experiment.row, ylabel=f"{experiment.value}{unit}")
     legend_below(figure, axes)
     return Panel(
         _key(outcome, f"curves-{index + 1}"),
@@ -105,7 +107,7 @@ def _curves(outcome: Outcome, panel: str, index: int) -> Panel | None:
         figure,
         f"Curves of {', '.join(drawn)}: {experiment.value} against {experiment.row}.",
         "Bands are 99 % intervals over runs; dashed lines are peers, crosses the paper's figures.",
-        values_table(outcome, [column.name for column in columns]),
+        _values_table(outcome, columns),
     )
 
 
@@ -120,7 +122,7 @@ def _draw_curve(axes: Axes, column: Column, cells: Sequence[Cell], number: int) 
         marker=MARKERS[number % len(MARKERS)],
         markersize=4,
         linestyle="-" if column.ours else (0, (4, 2)),
-        label=column.name,
+        label=column.label or column.name,
     )
     if all(each.known for each in intervals):
         # On a logarithmic axis a band must not reach 0.
@@ -165,7 +167,7 @@ def _ratios(outcome: Outcome, lines: Sequence[Line]) -> Panel:
         rows.append(
             [f"{line.row}, {line.column}", line.published, show_value(line.cell, line.unit)]
         )
-    labels = [html_label(line) for line in reversed(lines)]
+    labels = [_axis_label(line) for line in reversed(lines)]
     ratios = [line.verdict.ratio for line in lines]
     axes.axvline(1, color=light("ink"), linewidth=1, dashes=(4, 3))
     log_axis(axes, [min(*ratios, 0.9), max(*ratios, 1.1)], lambda value: html.number(value, 2))
@@ -184,21 +186,33 @@ def _ratios(outcome: Outcome, lines: Sequence[Line]) -> Panel:
     )
 
 
-def html_label(line: Line) -> str:
+def _axis_label(line: Line) -> str:
     """The name of a value on an axis."""
     return f"{line.row} · {line.column}"
 
 
-def values_table(outcome: Outcome, columns: Sequence[str]) -> PageTable:
+def _values_table(outcome: Outcome, columns: Sequence[Column]) -> PageTable:
     """Measured values with intervals, one row for each row of the experiment."""
     results = outcome.record.results
     rows: list[list[str]] = []
     for row in results.rows():
-        cells: list[Any] = [results.get(row, column) for column in columns]
+        cells: list[Any] = [results.get(row, column.name) for column in columns]
         if any(cell is not None for cell in cells):
             name = row if isinstance(row, str) else html.number(row)
             rows.append([name, *(show_value(cell) if cell else html.no_value for cell in cells)])
-    return PageTable([outcome.experiment.row, *columns], rows, outcome.experiment.value)
+    names = [column.label or column.name for column in columns]
+    panel = f": {columns[0].panel}" if columns[0].panel else ""
+    return PageTable([outcome.experiment.row, *names], rows, f"{outcome.experiment.value}{panel}")
+
+
+def values_tables(outcome: Outcome) -> list[PageTable]:
+    """The tables of all panels."""
+    panels = dict.fromkeys(column.panel for column in outcome.experiment.columns)
+    tables = [
+        _values_table(outcome, [each for each in outcome.experiment.columns if each.panel == panel])
+        for panel in panels
+    ]
+    return [table for table in tables if table.rows]
 
 
 def save_plots(panels: Sequence[Panel], folder: Any, name: str) -> list[str]:
