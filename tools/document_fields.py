@@ -10,7 +10,7 @@ from kernelmill.learners.stored import LEARNERS
 from kernelmill.maps.fields import KERNELS
 from kernelmill.maps.registry import MAPS
 from kernelmill.maps.stored import fitted_map_fields
-from kernelmill.storage.fields import Record
+from kernelmill.storage.fields import RecordOf
 from kernelmill.storage.kinds import Array, Either, Kind
 
 PAGE = Path(__file__).parents[1] / "docs" / "model-files.md"
@@ -28,9 +28,9 @@ def tables() -> str:
         parts.append(table(f"`{name}`", fields))
     for name, family in MAPS.items():
         fields = fitted_map_fields(family)
-        own = {key: kind for key, kind in fields.items() if isinstance(kind, Record)}
+        own = {key: kind for key, kind in fields.items() if isinstance(kind, RecordOf)}
         parts.append(table(f"`map`: {name}", own))
-    parts.append(table("kernels", {each.__name__: Record(f) for each, f in KERNELS.items() if f}))
+    parts.append(table("kernels", {each.__name__: RecordOf(f) for each, f in KERNELS.items() if f}))
     return "\n".join(parts)
 
 
@@ -44,7 +44,7 @@ def table(title: str, fields: Mapping[str, Kind]) -> str:
 def rows(fields: Mapping[str, Kind], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Path and description of each field."""
     for name, kind in fields.items():
-        inner = next((each for each in _alternatives(kind) if isinstance(each, Record)), None)
+        inner = next((each for each in _alternatives(kind) if isinstance(each, RecordOf)), None)
         if inner is not None:
             if kind is not inner:
                 yield f"{prefix}{name}", "null or an object"

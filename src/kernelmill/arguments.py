@@ -1,4 +1,4 @@
-"""Checks of arguments: each returns the value in a normal form or says which ones are allowed."""
+"""Checks of arguments: each returns the value in a normal form or raises an error."""
 
 from __future__ import annotations
 

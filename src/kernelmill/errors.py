@@ -99,7 +99,7 @@ class Message:
         render_parameter: Callable[[str], str],
         render_setting: Callable[[str, Any], str],
     ) -> Rendered:
-        """The message in the terms of an interface, which says how it writes parameters."""
+        """The message in the terms of an interface, which writes parameters in its own way."""
         problem = self.problem
         if self.parameter is not None:
             problem = f"{render_parameter(self.parameter)} {problem}"

@@ -7,7 +7,7 @@ import pytest
 
 from kernelmill.cli.commands import bench
 from kernelmill.installation import checks, speed
-from kernelmill.installation.checks import Check
+from kernelmill.installation.checks import CheckResult
 
 
 def test_doctor_shows_the_installation_and_passes(run):
@@ -34,7 +34,7 @@ def test_doctor_as_json(run):
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_doctor_fails_with_a_remedy(run, monkeypatch, quiet):
-    broken = [Check("random bits", False, "0x1 instead of 0x2", "reinstall")]
+    broken = [CheckResult("random bits", False, "0x1 instead of 0x2", "reinstall")]
     monkeypatch.setattr(checks, "run_self_test", lambda: broken)
     code, out, err = run("doctor", *["--quiet"] * quiet)
     assert code == 1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kernelmill.storage import ModelFileError
-from kernelmill.storage.fields import ADDED, Fields, Record, Stored, Tagged
+from kernelmill.storage.fields import ADDED, Fields, RecordOf, Stored, Tagged
 from kernelmill.storage.kinds import (
     Array,
     Choice,
@@ -42,7 +42,7 @@ KINDS = [
     (ListOf(Integer(), shortest=1, longest=3), [[1], [1, 2, 3]], [[], [1] * 4, [1.5], {}, "1"]),
     (MappingOf(Float()), [{}, {"a": 1.0}], [{"a": 1}, [], None]),
     (Number() | Choice("scale") | Null(), [2, 1.5, "scale", None], ["other", True, []]),
-    (Record(Fields(a=Flag())), [{"a": True}], [{}, {"a": 1}, {"a": True, "b": 1}, [], None]),
+    (RecordOf(Fields(a=Flag())), [{"a": True}], [{}, {"a": 1}, {"a": True, "b": 1}, [], None]),
 ]
 CASES = [(kind, value) for kind, values, _ in KINDS for value in values]
 BAD = [(kind, value) for kind, _, values in KINDS for value in values]
@@ -131,7 +131,7 @@ class TestArrays:
 
     def test_prefixes(self):
         inner = Fields(a=Array(("float64",), (None,)))
-        fields = Fields(left=Record(inner), right=Record(inner, prefixed=False))
+        fields = Fields(left=RecordOf(inner), right=RecordOf(inner, prefixed=False))
         tensors = {}
         values = {"left": {"a": np.zeros(1)}, "right": {"a": np.ones(2)}}
         assert fields.write(values, tensors) == {"left": {}, "right": {}}

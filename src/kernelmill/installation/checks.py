@@ -26,7 +26,7 @@ from kernelmill.runtime import available_isas, get_isa, get_num_threads, set_isa
 from kernelmill.transforms import fwht
 
 __all__ = [
-    "Check",
+    "CheckResult",
     "check_disk",
     "check_packages",
     "describe_blas",
@@ -41,7 +41,7 @@ LEAST_DISK = 100e6  # bytes; models and predictions need some
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckResult:
     """The result of a check, and what to do if it failed."""
 
     name: str
@@ -132,7 +132,7 @@ def describe_memory() -> dict[str, str]:
     return found
 
 
-def check_packages(versions: dict[str, str]) -> Check:
+def check_packages(versions: dict[str, str]) -> CheckResult:
     """Check that no package is missing.
 
     Examples
@@ -143,11 +143,11 @@ def check_packages(versions: dict[str, str]) -> Check:
     missing = [name for name, number in versions.items() if number == "missing"]
     if missing:
         remedy = f"pip install {' '.join(missing)}"
-        return Check("packages", False, f"missing: {', '.join(missing)}", remedy)
-    return Check("packages", True, "all installed")
+        return CheckResult("packages", False, f"missing: {', '.join(missing)}", remedy)
+    return CheckResult("packages", True, "all installed")
 
 
-def check_disk() -> Check:
+def check_disk() -> CheckResult:
     """Check that the disk of the current folder has some free space.
 
     Examples
@@ -157,10 +157,10 @@ def check_disk() -> Check:
     """
     free = shutil.disk_usage(Path.cwd()).free
     remedy = "free some space, or work in a folder on another disk"
-    return Check("disk", free >= LEAST_DISK, f"{plain.size(free)} free here", remedy)
+    return CheckResult("disk", free >= LEAST_DISK, f"{plain.size(free)} free here", remedy)
 
 
-def run_self_test() -> Iterator[Check]:
+def run_self_test() -> Iterator[CheckResult]:
     """Run the checks one after the other; a check that raises has failed.
 
     Examples
@@ -170,9 +170,9 @@ def run_self_test() -> Iterator[Check]:
     """
     for name, check in _CHECKS.items():
         try:
-            yield Check(name, *check())
+            yield CheckResult(name, *check())
         except Exception as error:  # whatever is broken, the other checks still run
-            yield Check(name, False, f"{type(error).__name__}: {error}", _REINSTALL)
+            yield CheckResult(name, False, f"{type(error).__name__}: {error}", _REINSTALL)
 
 
 _REINSTALL = (

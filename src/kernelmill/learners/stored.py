@@ -18,7 +18,7 @@ from kernelmill.learners.solvers.exact import RidgeFit
 from kernelmill.maps.fields import SeedKind, StreamKind, stored_random_state
 from kernelmill.maps.stored import FittedMapKind, NamesKind, UnfittedMapKind
 from kernelmill.storage import ModelFileError
-from kernelmill.storage.fields import Fields, Record
+from kernelmill.storage.fields import Fields, RecordOf
 from kernelmill.storage.kinds import (
     SMALLEST_INTEGER,
     Array,
@@ -181,7 +181,7 @@ def _fields(name: str, parameters: Fields) -> Fields:
         coef=Array(WEIGHTS, ("outputs", "features"), copy=False),
         coef_scale=Array(("float32",), ("outputs",), above=0, optional=True),
         intercept=Array(("float32", "float64"), ("outputs",)),
-        parameters=Record(parameters, prefixed=False),
+        parameters=RecordOf(parameters, prefixed=False),
         random_state=SeedKind(),
         feature_map=Text() | UnfittedMapKind(),
         map=FittedMapKind(),
@@ -208,7 +208,7 @@ LEARNERS: dict[str, Fields] = {
         alphas=_COLUMN | Null(),
         scores=_COLUMN | Null(),
         tuning=MappingOf(_COLUMN) | Null(),
-        uncertainty=Null() | Record(_UNCERTAINTY, prefixed=False),
+        uncertainty=Null() | RecordOf(_UNCERTAINTY, prefixed=False),
     ),
 }
 

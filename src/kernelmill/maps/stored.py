@@ -22,7 +22,7 @@ from kernelmill.maps.registry import MAPS, map_name
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.storage import ModelFileError
-from kernelmill.storage.fields import Fields, Record
+from kernelmill.storage.fields import Fields, RecordOf
 from kernelmill.storage.kinds import Choice, Integer, Kind, Mismatch, Place, Tensors
 
 __all__ = [
@@ -123,7 +123,7 @@ class FittedMapKind(Kind):
 
 
 def _unfitted_fields(family: type[FeatureMap]) -> Fields:
-    return Fields(map=Choice(*MAPS), parameters=Record(family._stored_parameters, prefixed=False))
+    return Fields(map=Choice(*MAPS), parameters=RecordOf(family._stored_parameters, prefixed=False))
 
 
 def fitted_map_fields(family: type[FeatureMap]) -> Fields:
@@ -132,7 +132,7 @@ def fitted_map_fields(family: type[FeatureMap]) -> Fields:
         key=StreamKind(),
         n_features_in=Integer(1, MOST_COMPONENTS),
         feature_names_in=NamesKind(),
-        learnt=Record(family._stored_attributes, prefixed=False),
+        learnt=RecordOf(family._stored_attributes, prefixed=False),
     )
 
 
@@ -221,7 +221,7 @@ def map_record(fitted_map: Any) -> tuple[dict[str, Any], Tensors]:
 
 
 def map_from_record(record: Any, tensors: Mapping[str, NDArray[Any]]) -> FeatureMap:
-    """Return the fitted map of a record, with the same bits in its features.
+    """Return the fitted map of a record, with bit-identical features.
 
     Only maps of the registry, known kernels and declared parameters are accepted; everything else
     raises a ModelFileError.

@@ -244,7 +244,7 @@ def _relevance(fit: FitSummary) -> Panel | None:
         relevance_plot(columns),
         f"Bar chart of the relevance of {html.count(len(shown), 'column')}, led by "
         f"{join_words(top)}.",
-        "The spread of a column in units of its length scale, which says how much the column "
+        "The spread of a column in units of its length scale, which measures how much the column "
         f"counts when the kernel compares rows; the largest is 1.{lines}{others}",
         PageTable(
             ["column", "relevance", "low", "high"],

@@ -64,7 +64,7 @@ def most_confused(confusion: list[list[int]], n_classes: int = MAX_CLASSES) -> l
 
 @drawing_style()
 def confusion_plot(classes: list[str], confusion: list[list[int]]) -> Figure:
-    """Plot a confusion matrix as a heat map: correct predictions in blue, wrong ones in orange.
+    """Plot a confusion matrix as a heat map: correct predictions in blue, errors in orange.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
 
 
 def judge_calibration(bins: list[tuple[float, float, int]]) -> str:
-    """What the bins (probability, share of correct predictions, rows) say, bin by bin.
+    """What the bins (probability, share of correct predictions, rows) show, bin by bin.
 
     A bin is off if it differs by two percentage points and by more than chance: 2.6 standard
     errors, which a calibrated bin exceeds with probability 1 %.

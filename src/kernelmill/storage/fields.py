@@ -44,7 +44,7 @@ __all__ = [
     "ADDED",
     "Fields",
     "Nested",
-    "Record",
+    "RecordOf",
     "Stored",
     "Tagged",
     "under_prefix",
@@ -58,7 +58,7 @@ _INSTEAD = "change it, or keep the model with the pickle module or skops"
 
 
 @dataclasses.dataclass(frozen=True)
-class Record(Kind):
+class RecordOf(Kind):
     """A record inside a record; `prefixed` puts its tensors under the name of the field."""
 
     fields: Fields

@@ -72,7 +72,7 @@ def _reject_constant(name: str) -> NoReturn:
 
 
 def _check(value: Any, what: str, depth: int) -> None:
-    """Raise an error about what is not a plain value; `what` says where it is."""
+    """Raise an error about what is not a plain value; `what` names its place."""
     if depth > _DEEPEST:
         raise ModelFileError(f"{what} must have at most {_DEEPEST} nested levels")
     kind = type(value)

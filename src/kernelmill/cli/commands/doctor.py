@@ -13,7 +13,7 @@ from kernelmill.cli.program.options import Command, general_options
 from kernelmill.cli.program.terminal import Terminal, get_terminal
 from kernelmill.cli.render.results import make_pairs_table
 from kernelmill.installation import checks
-from kernelmill.installation.checks import Check
+from kernelmill.installation.checks import CheckResult
 
 __all__ = ["command"]
 
@@ -72,7 +72,7 @@ def _describe_terminal(terminal: Terminal) -> str:
     return f"stdout is {kind}, {console.width} columns, {color}, {sys.stdout.encoding} {name}"
 
 
-def _render_checks(results: list[Check]) -> Table:
+def _render_checks(results: list[CheckResult]) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -82,7 +82,7 @@ def _render_checks(results: list[Check]) -> Table:
     return table
 
 
-def _render_conclusion(results: list[Check]) -> list[str]:
+def _render_conclusion(results: list[CheckResult]) -> list[str]:
     failed = [check for check in results if not check.passed]
     if not failed:
         return ["", "Everything works."]

@@ -86,7 +86,7 @@ class Command(click.Command):
 def write_examples(
     examples: Sequence[tuple[str, str]], formatter: click.HelpFormatter, title: str = "Examples"
 ) -> None:
-    """Write command lines, each under a comment that says what it does."""
+    """Write command lines, each under a comment that explains it."""
     if not examples:
         return
     with formatter.section(title):
