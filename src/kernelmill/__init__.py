@@ -4,6 +4,8 @@ Contents
 --------
 fit_table, compare_table, load, TableModel
     From a data file to a model, and from a model file to predictions.
+diagnose_table
+    How many features the maps need on a data file, and what they cost.
 KernelClassifier, KernelRegressor
     Support vector machines, logistic regression, ridge regression and Gaussian processes on
     features that are computed in blocks and never stored.
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
         TensorSketch,
     )
     from kernelmill.stats import two_sample_test
-    from kernelmill.workflows import TableModel, compare_table, fit_table, load
+    from kernelmill.workflows import TableModel, compare_table, diagnose_table, fit_table, load
 
 __version__ = "0.1.0.dev0"
 
@@ -88,6 +90,7 @@ __all__ = [
     "TensorSketch",
     "__version__",
     "compare_table",
+    "diagnose_table",
     "diagnostics",
     "fit_table",
     "fwht",
@@ -112,6 +115,7 @@ _PACKAGE_OF = {
     "KernelRegressor": "learners",
     "TableModel": "workflows",
     "compare_table": "workflows",
+    "diagnose_table": "workflows",
     "fit_table": "workflows",
     "load": "workflows",
     "two_sample_test": "stats",

@@ -104,6 +104,7 @@ def draw_samples(_: Path) -> dict:
 # What a page finds: files in its folder and names in its namespace.
 SURROUNDINGS: dict[str, Callable[[Path], dict]] = {
     "README.md": write_adult,
+    "diagnostics.md": write_files,
     "files.md": write_files,
     "learners.md": draw_rows,
     "model-files.md": draw_rows,

@@ -4,6 +4,8 @@ Contents
 --------
 kernel_errors, KernelErrors
     Absolute and relative errors of kernel values, over their range, with intervals.
+required_features, list_maps, recommend_map
+    How many features reach a tolerance, which maps apply to a kernel, and which one to take.
 gram_errors, effective_dimension
     Errors of the Gram matrix, and what they do to ridge regression.
 estimate_variance
@@ -18,9 +20,12 @@ from kernelmill.diagnostics import bounds
 from kernelmill.diagnostics.gram import GramErrors, effective_dimension, gram_errors
 from kernelmill.diagnostics.kernel_error import KernelErrors, RangeErrors, kernel_errors
 from kernelmill.diagnostics.measured import Measured, mean_of_seeds
+from kernelmill.diagnostics.recommendation import list_maps, recommend_map
+from kernelmill.diagnostics.requirement import FeatureRequirement, required_features
 from kernelmill.diagnostics.variance import Variance, estimate_variance
 
 __all__ = [
+    "FeatureRequirement",
     "GramErrors",
     "KernelErrors",
     "Measured",
@@ -31,5 +36,8 @@ __all__ = [
     "estimate_variance",
     "gram_errors",
     "kernel_errors",
+    "list_maps",
     "mean_of_seeds",
+    "recommend_map",
+    "required_features",
 ]

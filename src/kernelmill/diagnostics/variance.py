@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.diagnostics.bounds import sketch_moments
+from kernelmill.diagnostics.kernel_error import exact_values
 from kernelmill.maps import (
     CountSketch,
     Fastfood,
@@ -88,10 +89,8 @@ def _fourier_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | 
         return None
     if getattr(fitted_map, "factors", None) is not None:
         return None
-    k, k_of_twice = (
-        _diagonal(fitted_map.kernel_, X, Z, length_scale=fitted_map.length_scale_)
-        for Z in (Y, 2 * Y - X)
-    )
+    kernel = partial(fitted_map.kernel_, length_scale=fitted_map.length_scale_)
+    k, k_of_twice = (exact_values(kernel, X, Z) for Z in (Y, 2 * Y - X))
     of_cosine = np.maximum((1 + k_of_twice) / 2 - k**2, 0.0)  # rounding
     if fitted_map.features == "complex":
         values = of_cosine / size
@@ -102,15 +101,6 @@ def _fourier_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | 
         values = 4 / size**2 * (n_pairs * of_cosine + odd * (of_cosine + 0.5) / 4)
     is_exact = isinstance(fitted_map, RandomFourier) and fitted_map.sampling == "iid"
     return Variance(np.asarray(values), is_exact)
-
-
-def _diagonal(kernel: Any, X: Any, Y: Any, **options: Any) -> NDArray[np.float64]:
-    step = 32
-    parts = [
-        np.diagonal(kernel(X[begin : begin + step], Y[begin : begin + step], **options))
-        for begin in range(0, X.shape[0], step)
-    ]
-    return np.concatenate(parts)
 
 
 def _sketch_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
@@ -212,7 +202,7 @@ def _template_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance |
     center = 0.0 if fitted_map.center_ is None else fitted_map.center_
     dense = [each if isinstance(each, np.ndarray) else each.toarray() for each in (X, Y)]
     sums = np.square(dense[0] + dense[1] - 2 * center).sum(axis=1) / scale**2
-    k = _diagonal(fitted_map.kernel_, X, Y, length_scale=scale)
+    k = exact_values(fitted_map.exact_kernel, X, Y)
     ratio = (scale / fitted_map.template_scale_) ** 2
     q = (ratio - 2) / (ratio + 2)
     with np.errstate(over="ignore"):

@@ -120,8 +120,11 @@ def find_target(table: Table, target: str | int | None) -> str | int:
     return table.column_index(target)
 
 
-def choose_inputs(table: Table, target: str | int, drop: Sequence[str | int]) -> Inputs:
-    """All columns except the target and the dropped ones; dates and other kinds are errors."""
+def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | int]) -> Inputs:
+    """All columns except the target and the dropped ones; dates and other kinds are errors.
+
+    Without a target, that of the inputs is "".
+    """
     drop = (drop,) if isinstance(drop, (str, int)) else drop
     positions = {table.column_index(each) for each in drop}
     position = target
@@ -135,22 +138,24 @@ def choose_inputs(table: Table, target: str | int, drop: Sequence[str | int]) ->
         if table.carries_labels and positions and table.format == "svmlight":
             raise TableError(_NO_DROP, Remedy("drop nothing", drop=[]))
         width = 0 if table.format == "svmlight" else (table.n_features or 0)
-        return Inputs(None, True, target, width, tuple(sorted(positions)), table.zero_based)
+        dropped = tuple(sorted(positions))
+        return Inputs(
+            None, True, "" if target is None else target, width, dropped, table.zero_based
+        )
     left = [
         column
         for position, column in enumerate(table.columns)
-        if column.name != target and position not in positions
+        if (target is None or column.name != target) and position not in positions
     ]
     for column in left:
         _check_kind(table, column.name, column.kind)
     if not left:
-        raise TableError(
-            f"{table.files[0]} has no columns besides the target {target!r}", "give more columns"
-        )
+        others = "" if target is None else f" besides the target {target!r}"
+        raise TableError(f"{table.files[0]} has no columns left{others}", "give more columns")
     names = [column.name for column in table.columns]
     numbered = names == [str(position) for position in range(len(names))]
     kinds = tuple((column.name, column.kind) for column in left)
-    return Inputs(kinds, numbered, target, len(names))
+    return Inputs(kinds, numbered, "" if target is None else target, len(names))
 
 
 def _check_kind(table: Table, name: str, kind: str) -> None:

@@ -8,6 +8,10 @@ calibration_plot, confusion_plot, coverage_plot, predicted_plot, residuals_plot
     Evaluations.
 error_by_features_plot, error_by_time_plot, memory_plot
     Comparisons of models.
+write_diagnosis
+    A page about the number of features that maps need.
+kernel_error_by_features_plot, error_over_range_plot
+    Errors of feature maps.
 kernel_check_plot
     Estimated against exact kernel values.
 learning_curve_plot, time_plot, tuning_plot
@@ -24,6 +28,8 @@ from kernelmill.report.comparison_plots import (
     error_by_time_plot,
     memory_plot,
 )
+from kernelmill.report.diagnosis_page import write_diagnosis
+from kernelmill.report.diagnosis_plots import error_over_range_plot, kernel_error_by_features_plot
 from kernelmill.report.evaluation_plots import (
     calibration_plot,
     confusion_plot,
@@ -41,7 +47,9 @@ __all__ = [
     "coverage_plot",
     "error_by_features_plot",
     "error_by_time_plot",
+    "error_over_range_plot",
     "kernel_check_plot",
+    "kernel_error_by_features_plot",
     "learning_curve_plot",
     "memory_plot",
     "partial_dependence_plot",
@@ -51,5 +59,6 @@ __all__ = [
     "residuals_plot",
     "time_plot",
     "tuning_plot",
+    "write_diagnosis",
     "write_report",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from kernelmill.formatting import clean_text
-from kernelmill.workflows.records import Comparison, FitSummary, Setting
+from kernelmill.workflows.records import Comparison, Diagnosis, FitSummary, Setting
 
 __all__ = [
     "fitting_lines",
@@ -41,8 +41,8 @@ def using_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str
     return shell, python
 
 
-def fitting_lines(comparison: Comparison, model: str) -> tuple[str, str]:
-    """The shell command and the Python program that fit a model to the table of a comparison.
+def fitting_lines(comparison: Comparison | Diagnosis, model: str) -> tuple[str, str]:
+    """The shell command and the Python program that fit a model to the table of a record.
 
     There is no command for a table in memory.
     """

@@ -10,10 +10,13 @@ load
     The model in a file.
 compare_table
     A linear model, random features and the exact kernel side by side.
+diagnose_table
+    How many features each map needs, what they cost, and how good they are.
 """
 
 from kernelmill.workflows.comparison import compare_table
+from kernelmill.workflows.diagnosis import diagnose_table
 from kernelmill.workflows.fit import fit_table
 from kernelmill.workflows.model import TableModel, load
 
-__all__ = ["TableModel", "compare_table", "fit_table", "load"]
+__all__ = ["TableModel", "compare_table", "diagnose_table", "fit_table", "load"]

@@ -43,7 +43,7 @@ from kernelmill.workflows.survey import TASKS, open_source, survey_table
 from kernelmill.workflows.training import EncodedRows, concatenate_rows, encode_held_out
 from kernelmill.workflows.tuning import TunedSettings, tune_settings
 
-__all__ = ["PeakMemory", "compare_table"]
+__all__ = ["PeakMemory", "compare_table", "given_settings"]
 
 _LINEAR_C = (0.01, 0.1, 1.0, 10.0)
 _ROWS_TO_CHOOSE = 8000
@@ -166,7 +166,7 @@ def compare_table(
         models.append(fit())
         progress.advance(1)
     fitted = experiment.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
-    settings = _given_settings(task, missing, transform, kernel, drop, table_options)
+    settings = given_settings(task, missing, transform, kernel, drop, table_options)
     return Comparison(
         task=survey.reader.task,
         source=describe_source(source),
@@ -182,7 +182,7 @@ def compare_table(
     )
 
 
-def _given_settings(
+def given_settings(
     task: str, missing: str, transform: str, kernel: Any, drop: Any, options: dict[str, Any]
 ) -> dict[str, Any]:
     """The settings that differ from the defaults and that a fit to the same table needs."""

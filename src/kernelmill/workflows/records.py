@@ -6,11 +6,13 @@ NaN and infinities are None, and `from_record` restores the object.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Any
 
+from kernelmill.diagnostics import FeatureRequirement, Measured
 from kernelmill.formatting import plain
 from kernelmill.io.sources import describe_data, is_data
 from kernelmill.storage.fields import ADDED, Stored
@@ -21,9 +23,13 @@ __all__ = [
     "ComparedModel",
     "Comparison",
     "Coverage",
+    "Diagnosis",
+    "ErrorRange",
     "Evaluation",
     "FitSummary",
+    "GramCheck",
     "InputColumn",
+    "Interval",
     "KernelCheck",
     "LearningPoint",
     "PartialDependence",
@@ -272,6 +278,75 @@ class Comparison(Result):
     # Keyword arguments other than the defaults, for a fit to the same table.
     settings: dict[str, Setting] = field(default_factory=dict)
     in_memory: bool = field(default=False, metadata=ADDED)  # the table is no file
+
+
+@dataclass(frozen=True, repr=False)
+class Interval(Result):
+    """A mean over seeds with its 95 % interval."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def of(cls, measured: Measured) -> Interval:
+        """The record of a measured mean."""
+        return cls(*(float(each) if math.isfinite(each) else None for each in measured))
+
+
+@dataclass(frozen=True, repr=False)
+class ErrorRange(Result):
+    """Errors of the pairs of rows whose exact kernel values are in an interval."""
+
+    low: float
+    high: float
+    n_pairs: int
+    absolute: Interval
+    relative: Interval
+
+
+@dataclass(frozen=True, repr=False)
+class GramCheck(Result):
+    """Errors of the Gram matrix of some rows, and what they do to ridge regression."""
+
+    n_rows: int
+    n_components: int
+    kernel_norm: float  # spectral
+    spectral: Interval  # norm of the difference
+    frobenius: Interval
+    alpha: float  # for so many rows
+    effective_dimension: float
+    distance: Interval
+    fit_change: Interval | None = None  # None without a target
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis(Result):
+    """How many features each map needs on a table, and how good the recommended one is."""
+
+    source: str
+    target: str  # "" if none is given
+    n_rows: int
+    n_sample: int
+    n_inputs: int
+    kernel: str
+    length_scale: float | None
+    tolerance: float
+    probability: float
+    requirements: list[FeatureRequirement]
+    recommended: int | None  # the index of a requirement
+    recommendation: str
+    errors: dict[str, Interval]  # of the recommended map: absolute, rms, capped_relative, ...
+    n_components: int | None  # with so many features
+    ranges: list[ErrorRange]
+    kernel_check: KernelCheck | None
+    gram: GramCheck | None
+    seed: int
+    seconds: float
+    notes: list[str] = field(default_factory=list)
+    # Keyword arguments for a fit of the recommended map to the same table.
+    settings: dict[str, Setting] = field(default_factory=dict)
+    in_memory: bool = False  # the table is no file
 
 
 def describe_source(source: Any) -> str:

@@ -36,7 +36,7 @@ __all__ = ["COMMANDS", "program", "run"]
 # The module of a command is imported when the command is needed, and imports what takes long
 # (scikit-learn, pyarrow) when the command runs: help and completion stay fast.
 COMMANDS = (
-    *("fit", "predict", "evaluate", "inspect", "compare", "transform"),
+    *("fit", "predict", "evaluate", "inspect", "compare", "diagnose", "transform"),
     *("reproduce", "bench", "demo", "doctor", "completion"),
 )
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ComparedModel,
         Comparison,
         Coverage,
+        Diagnosis,
         Evaluation,
         FitSummary,
         InputColumn,
@@ -408,7 +409,7 @@ def _least(values: list[float | None]) -> float | None:
     return min(there, default=None)
 
 
-def build_json(record: FitSummary | Evaluation | Comparison) -> dict[str, Any]:
+def build_json(record: FitSummary | Evaluation | Comparison | Diagnosis) -> dict[str, Any]:
     """Return the record as JSON, with null in place of the points of plots.
 
     Examples

@@ -1,0 +1,148 @@
+"""Which maps apply to a kernel, and which one to take for a tolerance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from kernelmill.diagnostics.requirement import FeatureRequirement
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.formatting import plain
+from kernelmill.kernels import (
+    DotProductKernel,
+    Gaussian,
+    Kernel,
+    Polynomial,
+    RadialKernel,
+    resolve,
+    resolve_dot_product,
+)
+from kernelmill.maps import (
+    DotProductFastfood,
+    Fastfood,
+    GaussianTemplates,
+    RandomFourier,
+    RandomMaclaurin,
+    TaylorSketch,
+    TensorSketch,
+)
+
+__all__ = ["list_maps", "recommend_map"]
+
+
+def list_maps(
+    kernel: Any = "gaussian",
+    n_columns: int = 1,
+    *,
+    length_scale: Any = None,
+    n_threads: int | None = None,
+) -> list[Any]:
+    """The maps that apply to a kernel, unfitted.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or DotProductKernel, default="gaussian"
+        By name, also with parameters, or as an object of :mod:`kernelmill.kernels`. The name
+        "exponential" is that of the shift-invariant kernel.
+    n_columns : int, default=1
+        Of the data.
+    length_scale : optional
+        Of shift-invariant kernels, as for :class:`~kernelmill.Fastfood`.
+    n_threads : int, optional
+
+    Returns
+    -------
+    list of FeatureMap
+
+    Examples
+    --------
+    >>> from kernelmill.diagnostics import list_maps
+    >>> [type(each).__name__ for each in list_maps("polynomial:degree=3,coef0=1")]
+    ['TensorSketch', 'RandomMaclaurin', 'DotProductFastfood']
+    """
+    found = resolve_kernel(kernel)
+    if isinstance(found, Kernel):
+        return _shift_invariant_maps(found, n_columns, length_scale, n_threads)
+    if length_scale is not None:
+        raise ArgumentError(
+            f"cannot be set: {type(found).__name__} has no length scale",
+            Remedy("leave it out", length_scale=None),
+            parameter="length_scale",
+        )
+    maps: list[Any] = []
+    if isinstance(found, Polynomial):
+        maps.append(
+            TensorSketch(found.degree, gamma=found.gamma, coef0=found.coef0, n_threads=n_threads)
+        )
+    has_low_degrees = bool(found.coefficients(2).any())
+    maps.append(RandomMaclaurin(found, h01=has_low_degrees, n_threads=n_threads))
+    maps.append(DotProductFastfood(found, n_threads=n_threads))
+    return maps
+
+
+def resolve_kernel(kernel: Any) -> Kernel | DotProductKernel:
+    if isinstance(kernel, (Kernel, DotProductKernel)):
+        return kernel
+    if isinstance(kernel, str) and kernel.partition(":")[0] in ("polynomial", "poly"):
+        return resolve_dot_product(kernel)
+    return resolve(kernel)
+
+
+def _shift_invariant_maps(
+    kernel: Kernel, n_columns: int, length_scale: Any, n_threads: int | None
+) -> list[Any]:
+    common = {"length_scale": length_scale, "n_threads": n_threads}
+    maps: list[Any] = []
+    if isinstance(kernel, RadialKernel):
+        maps.append(Fastfood(kernel, **common))
+        if kernel.gaussian_mixture or n_columns >= 16:
+            maps.append(Fastfood(kernel, structure="sorf", **common))
+    maps.append(RandomFourier(kernel, **common))
+    if isinstance(kernel, RadialKernel):
+        maps.append(RandomFourier(kernel, sampling="orthogonal", **common))
+    if isinstance(kernel, Gaussian):
+        maps += [TaylorSketch(**common), GaussianTemplates(**common)]
+    return maps
+
+
+def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | None, str]:
+    """The map whose features take the least time, and why, in a sentence.
+
+    Returns
+    -------
+    index : int or None
+        Of the recommended map; None if none reaches the tolerance.
+    sentence : str
+    """
+    usable = [
+        (at, each)
+        for at, each in enumerate(requirements)
+        if each.n_components is not None and each.seconds is not None
+    ]
+    if not usable:
+        return None, "No map reaches the tolerance: allow a larger one, or another kernel."
+    # A fifth is within the chance of a short measurement: then fewer features are better.
+    fastest = min(_seconds(each) for _, each in usable)
+    near = [(at, each) for at, each in usable if _seconds(each) <= 1.2 * fastest]
+    at, best = min(near, key=lambda pair: pair[1].n_components or 0)
+    rows = plain.count(best.n_rows, "row")
+    share = plain.percent(best.probability).replace(".0 ", " ")
+    sentence = (
+        f"Use {best.label} with {plain.count(best.n_components)} features: {share} of the "
+        f"pairs are then within {plain.number(best.tolerance)}, and the features of {rows} take "
+        f"{plain.duration(best.seconds)}"
+    )
+    _, fewest = min(usable, key=lambda pair: pair[1].n_components or 0)
+    if (fewest.n_components or 0) * 2 <= (best.n_components or 0):
+        sentence += (
+            f"; {fewest.label} needs the fewest, {plain.count(fewest.n_components)}, "
+            f"and takes {plain.duration(fewest.seconds)}"
+        )
+    if (fewest.n_components or 0) >= best.n_rows:
+        sentence += "; with as many features as rows, the exact kernel is the better choice"
+    return at, sentence + "."
+
+
+def _seconds(requirement: FeatureRequirement) -> float:
+    return math.inf if requirement.seconds is None else requirement.seconds

@@ -1,0 +1,176 @@
+"""Plots of a diagnosis: errors against the number of features, and over the range of the kernel."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from kernelmill.diagnostics import FeatureRequirement
+from kernelmill.errors import ArgumentError
+from kernelmill.formatting import clean_text, html, is_number
+from kernelmill.report.drawing import (
+    MARKERS,
+    drawing_style,
+    format_axis,
+    legend_below,
+    light,
+    log_axis,
+    log_ticks,
+    new_figure,
+    series_colour,
+)
+from kernelmill.report.kernel_plots import kernel_check_panel
+from kernelmill.report.panel import PageTable, Panel
+from kernelmill.workflows.records import Diagnosis, Interval
+
+__all__ = [
+    "diagnosis_panels",
+    "error_over_range_plot",
+    "kernel_error_by_features_plot",
+]
+
+
+@drawing_style()
+def kernel_error_by_features_plot(diagnosis: Diagnosis) -> Figure:
+    """Plot the measured errors of each map against the number of features, both logarithmic.
+
+    A horizontal line is the tolerance; the line of a map is dotted where it is extrapolated.
+    """
+    shown = _measured(diagnosis)
+    if not shown:
+        problem = "must hold a map with measured errors, got none"
+        raise ArgumentError(problem, parameter="diagnosis")
+    figure = new_figure(height=300)
+    axes = figure.subplots()
+    axes.set_yscale("log")
+    sizes: list[float] = []
+    values: list[float] = [diagnosis.tolerance]
+    for index, (each, points) in enumerate(shown):
+        x, y = [size for size, _ in points], [error for _, error in points]
+        colour = series_colour(index)
+        marker = MARKERS[index % len(MARKERS)]
+        axes.plot(x, y, color=colour, marker=marker, label=each.label)
+        if each.is_extrapolated and each.measured is not None:
+            ends = ([x[-1], each.measured], [y[-1], diagnosis.tolerance])
+            axes.plot(*ends, color=colour, linestyle=":")
+            x = [*x, each.measured]
+        sizes += x
+        values += y
+    axes.axhline(diagnosis.tolerance, color=light("ink"), linewidth=1, dashes=(4, 3))
+    log_axis(axes, sizes, html.compact)
+    axes.set_yticks(log_ticks(min(values), max(values)))
+    axes.set_yticks([], minor=True)
+    format_axis(axes.yaxis, lambda value: html.number(value, 2))
+    axes.set(xlabel="features", ylabel="error of a kernel value")
+    legend_below(figure, axes)
+    return figure
+
+
+@drawing_style()
+def error_over_range_plot(diagnosis: Diagnosis) -> Figure:
+    """Plot the mean absolute error in sections of the range of kernel values, with intervals."""
+    shown = [each for each in diagnosis.ranges if is_number(each.absolute.value)]
+    if not shown:
+        problem = "must hold errors over the range of the kernel, got none"
+        raise ArgumentError(problem, parameter="diagnosis")
+    figure = new_figure(height=270)
+    axes = figure.subplots()
+    for each in shown:
+        low, high = _ends(each.absolute)
+        center = (each.low + each.high) / 2
+        width = 0.86 * (each.high - each.low)
+        axes.bar([center], [each.absolute.value or 0.0], width=width or 0.01, color=light("blue"))
+        axes.plot([center, center], [low, high], color=light("ink"), linewidth=1.2)
+    axes.set(xlabel="exact kernel value", ylabel="mean absolute error")
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="x", visible=False)
+    axes.locator_params(nbins=6)
+    format_axis(axes.yaxis, lambda value: html.number(value, 2))
+    return figure
+
+
+def _measured(
+    diagnosis: Diagnosis,
+) -> list[tuple[FeatureRequirement, list[tuple[int, float]]]]:
+    """The maps with positive, finite errors, and these."""
+    found = []
+    for each in diagnosis.requirements:
+        pairs = zip(each.sizes, each.errors, strict=False)
+        points = [(size, error) for size, error in pairs if is_number(error) and error > 0]
+        if points:
+            found.append((each, points))
+    return found
+
+
+def _ends(interval: Interval) -> tuple[float, float]:
+    value = interval.value or 0.0
+    low = value if interval.low is None else max(0.0, interval.low)
+    return low, value if interval.high is None else interval.high
+
+
+def diagnosis_panels(diagnosis: Diagnosis) -> list[Panel]:
+    """The plots that the record has numbers for."""
+    panels = [
+        _by_features(diagnosis),
+        kernel_check_panel("diagnosis-kernel", diagnosis.kernel_check),
+        _over_range(diagnosis),
+    ]
+    return [panel for panel in panels if panel]
+
+
+def _by_features(diagnosis: Diagnosis) -> Panel | None:
+    shown = _measured(diagnosis)
+    if not shown:
+        return None
+    ends = [
+        f"{each.label} {html.number(points[-1][1], 2)} with {html.count(points[-1][0])}"
+        for each, points in shown
+    ]
+    return Panel(
+        "diagnosis-features",
+        "Error against features",
+        kernel_error_by_features_plot(diagnosis),
+        "Line plot of the error of a kernel value against the number of features: "
+        + clean_text("; ".join(ends))
+        + ".",
+        f"The error that {html.percent(diagnosis.probability)} of the pairs do not exceed, in "
+        "units of the mean of k(x, x). The dashed line is the tolerance. Four times as many "
+        "features halve the error, unless a map becomes exact.",
+        PageTable(
+            ["map", "features", "error"],
+            [
+                [clean_text(each.label), html.count(size), html.number(error, 3)]
+                for each, points in shown
+                for size, error in points
+            ],
+            "Measured errors",
+        ),
+    )
+
+
+def _over_range(diagnosis: Diagnosis) -> Panel | None:
+    shown = [each for each in diagnosis.ranges if is_number(each.absolute.value)]
+    if not shown:
+        return None
+    values = [each.absolute.value or 0.0 for each in shown]
+    return Panel(
+        "diagnosis-range",
+        "Error over the range of kernel values",
+        error_over_range_plot(diagnosis),
+        f"Bars of the mean absolute error in {len(shown)} sections of the range of kernel values, "
+        f"from {html.number(min(values), 2)} to {html.number(max(values), 2)}.",
+        "Mean absolute error of the pairs whose exact kernel value is in a section, with 95 % "
+        "intervals. Similar rows have values near the right end.",
+        PageTable(
+            ["exact values", "pairs", "absolute error", "relative error"],
+            [
+                [
+                    f"{html.number(each.low, 3)} to {html.number(each.high, 3)}",
+                    html.count(each.n_pairs),
+                    html.number(each.absolute.value, 3),
+                    html.percent(each.relative.value),
+                ]
+                for each in shown
+            ],
+            "Errors by section",
+        ),
+    )

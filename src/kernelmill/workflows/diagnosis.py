@@ -1,0 +1,338 @@
+"""How many features the maps need on a table, by a sample of its rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from kernelmill.arguments import check_choice, check_integer, check_positive
+from kernelmill.diagnostics import (
+    FeatureRequirement,
+    gram_errors,
+    kernel_errors,
+    list_maps,
+    recommend_map,
+    required_features,
+)
+from kernelmill.diagnostics.recommendation import resolve_kernel
+from kernelmill.encoding.encoder import MISSING, ColumnLearner, RowScaling
+from kernelmill.encoding.inputs import choose_inputs
+from kernelmill.encoding.matrix import MatrixLearner
+from kernelmill.encoding.monotone import TRANSFORMS
+from kernelmill.formatting import plain
+from kernelmill.io import Table, TableError, open_table
+from kernelmill.io.row_sample import RowSample
+from kernelmill.io.sources import is_data
+from kernelmill.kernels import DotProductKernel
+from kernelmill.maps.registry import map_parameters
+from kernelmill.maps.scales import typical_length_scale
+from kernelmill.random import Stream
+from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.workflows.comparison import given_settings
+from kernelmill.workflows.records import (
+    Diagnosis,
+    ErrorRange,
+    GramCheck,
+    Interval,
+    KernelCheck,
+    Setting,
+    describe_source,
+)
+from kernelmill.workflows.survey import TASKS, open_source, survey_table
+
+__all__ = ["diagnose_table"]
+
+_GRAM_ROWS = 600
+_SHOWN_PAIRS = 1500
+_MOST_FEATURES = 16_384
+
+
+def diagnose_table(
+    source: Any,
+    target: str | int | None = None,
+    *,
+    tolerance: float = 0.05,
+    probability: float = 0.95,
+    kernel: Any = "gaussian",
+    length_scale: Any = None,
+    alpha: float = 1.0,
+    task: str = "auto",
+    missing: str = "error",
+    transform: str = "auto",
+    drop: Sequence[str | int] = (),
+    rows: int = 2000,
+    random_state: int = 0,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+    **table_options: Any,
+) -> Diagnosis:
+    r"""Report how many features each map needs on a table, what they cost, and how good they are.
+
+    The columns are encoded as for `fit_table`, and a random sample of the rows is measured. For
+    polynomial kernels, rows are scaled to similar lengths, as `fit_table` does.
+
+    Parameters
+    ----------
+    source : path, list of paths, glob pattern, or data in memory
+    target : str or int, optional
+        A column to predict, which is no input. With it, the effect on ridge regression is measured.
+    tolerance : float, default=0.05
+        Of the error of a kernel value, in units of the mean of k(x, x).
+    probability : float, default=0.95
+        The share of pairs of rows that are to be within the tolerance.
+    kernel : str or kernel, default="gaussian"
+    length_scale : float, {"scale", "median"} or array_like, optional
+        Of shift-invariant kernels; "scale" by default.
+    alpha : float, default=1.0
+        The penalty of a ridge regression on all rows, for the effective dimension.
+    task, missing, transform, drop
+        As in `fit_table`.
+    rows : int, default=2000
+        The largest number of rows in the sample.
+    random_state : int, default=0
+    n_threads : int, optional
+    progress : Progress, optional
+    **table_options
+        As for `kernelmill.io.open_table`.
+
+    Returns
+    -------
+    Diagnosis
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.workflows import diagnose_table
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
+    >>> found = diagnose_table(X, tolerance=0.1)
+    >>> [each.label for each in found.requirements][:3]
+    ['fastfood', 'fastfood (sorf)', 'random_fourier']
+    >>> found.requirements[2].from_bound
+    1476
+    """
+    begin = time.perf_counter()
+    progress = SilentProgress() if progress is None else progress
+    for name, value, choices in (
+        ("task", task, TASKS),
+        ("missing", missing, MISSING),
+        ("transform", transform, TRANSFORMS),
+    ):
+        check_choice(name, value, choices)
+    check_positive("tolerance", tolerance)
+    check_positive("alpha", alpha)
+    seed = check_integer("random_state", random_state, 0)
+    size = check_integer("rows", rows, 2)
+    resolved = resolve_kernel(kernel)
+    stream = Stream.from_seed(seed).substream("table")
+    if target is None:
+        table = open_table(source, **table_options)
+        sample = _sample_inputs(
+            table, drop, size, stream, progress, missing=missing, transform=transform
+        )
+    else:
+        table, target = open_source(source, target, task, table_options)
+        survey = survey_table(
+            table,
+            choose_inputs(table, target, drop),
+            task=task,
+            missing=missing,
+            transform=transform,
+            holdout=0.0,
+            stream=stream,
+            progress=progress,
+            sample_rows=size,
+        )
+        numbers = survey.sample_target
+        if survey.n_classes is not None:  # the most frequent class against the others
+            numbers = (numbers == np.bincount(numbers).argmax()).astype(np.float64)
+        notes = [str(note) for note in survey.notes]
+        sample = _Sample(survey.sample[:size], numbers[:size], survey.n_rows, notes)
+    if sample.X.shape[0] < 2:
+        raise TableError(f"{table.files[0]} has fewer than two rows", "give a file that has more")
+    if isinstance(resolved, DotProductKernel):
+        sample = sample.scale_rows()
+    maps = list_maps(resolved, sample.X.shape[1], length_scale=length_scale, n_threads=n_threads)
+    progress.start("Measuring", len(maps), "maps")
+    requirements = []
+    for each in maps:
+        requirements.append(
+            required_features(
+                each,
+                sample.X,
+                tolerance,
+                probability,
+                n_rows=sample.n_rows,
+                most_features=_MOST_FEATURES,
+                random_state=seed,
+            )
+        )
+        progress.advance(1)
+    recommended, sentence = recommend_map(requirements)
+    first = clone(maps[0]).set_params(n_components=16, random_state=seed).fit(sample.X)
+    scale = typical_length_scale(first)
+    details: dict[str, Any] = {
+        "errors": {},
+        "n_components": None,
+        "ranges": [],
+        "kernel_check": None,
+        "gram": None,
+    }
+    if recommended is not None:
+        details = _examine(
+            maps[recommended], requirements[recommended], sample, alpha=alpha, seed=seed
+        )
+    return Diagnosis(
+        source=describe_source(source),
+        target="" if target is None else str(target),
+        n_rows=sample.n_rows,
+        n_sample=int(sample.X.shape[0]),
+        n_inputs=int(sample.X.shape[1]),
+        kernel=kernel if isinstance(kernel, str) else str(resolved),
+        length_scale=scale,
+        tolerance=float(tolerance),
+        probability=float(probability),
+        requirements=requirements,
+        recommended=recommended,
+        recommendation=sentence,
+        seed=seed,
+        seconds=time.perf_counter() - begin,
+        notes=sample.notes,
+        settings=given_settings(task, missing, transform, None, drop, table_options)
+        | _fit_settings(recommended, requirements, kernel, scale),
+        in_memory=is_data(source),
+        **details,
+    )
+
+
+def _fit_settings(
+    recommended: int | None,
+    requirements: list[FeatureRequirement],
+    kernel: Any,
+    scale: float | None,
+) -> dict[str, Setting]:
+    """Arguments of a fit with the recommended map; parameters of the map are left out."""
+    if recommended is None:
+        return {}
+    best = requirements[recommended]
+    assert best.n_components is not None
+    settings: dict[str, Setting] = {
+        "feature_map": best.map_name,
+        "n_components": best.n_components,
+    }
+    if "kernel" in map_parameters(best.map_name) and isinstance(kernel, str):
+        settings["kernel"] = kernel
+    if scale is not None:
+        settings["length_scale"] = scale
+    return settings
+
+
+class _Sample(NamedTuple):
+    """Encoded rows in random order, with their targets if there are any."""
+
+    X: Any
+    target: NDArray[np.float64] | None
+    n_rows: int  # of the table
+    notes: list[str]
+
+    def scale_rows(self) -> _Sample:
+        """The sample as polynomial kernels need it."""
+        scaling = RowScaling.of_rows(self.X)
+        note = (
+            "Rows are divided by √(r² + |x|²/9), r = "
+            f"{plain.number(scaling.radius)}, for a kernel of inner products."
+        )
+        return self._replace(X=scaling.apply(self.X), notes=[*self.notes, note])
+
+
+def _sample_inputs(
+    table: Table,
+    drop: Sequence[str | int],
+    size: int,
+    stream: Stream,
+    progress: Progress,
+    *,
+    missing: str,
+    transform: str,
+) -> _Sample:
+    """Encode a sample of the rows of a table without a target, in one pass."""
+    inputs = choose_inputs(table, None, drop)
+    learner = (
+        MatrixLearner(missing, transform)
+        if inputs.columns is None
+        else ColumnLearner(inputs.columns, missing, transform, table.ordered)
+    )
+    sample = RowSample(size, stream.substream("sample"))
+    n_rows = 0
+    progress.start("Reading", table.n_rows)
+    for block in table.blocks():
+        learner.update(inputs.data(block.data), file=block.file, first_row=block.first_row)
+        sample.update(block)
+        n_rows += block.n_rows
+        progress.advance(block.n_rows)
+    if n_rows == 0:
+        raise TableError(f"{table.files[0]} has no rows", "give a file that has some")
+    data = inputs.data(sample.rows()[0].data)
+    encoder, _, column_notes = learner.finish(data, None)
+    notes = [*table.notes, *column_notes]
+    for note in notes:
+        progress.note(note)
+    return _Sample(encoder.encode(data), None, n_rows, [str(note) for note in notes])
+
+
+def _examine(
+    feature_map: Any, requirement: FeatureRequirement, sample: _Sample, *, alpha: float, seed: int
+) -> dict[str, Any]:
+    """The errors of a map with as many features as it needs, or as can be measured."""
+    assert requirement.n_components is not None
+    size = min(requirement.n_components, _MOST_FEATURES)
+    sized = clone(feature_map).set_params(n_components=size)
+    errors = kernel_errors(sized, sample.X, n_pairs=1000, n_seeds=8, random_state=seed)
+    exact, estimated = errors.sample(_SHOWN_PAIRS)
+    X = sample.X[:_GRAM_ROWS]
+    target = None if sample.target is None else sample.target[:_GRAM_ROWS]
+    if target is not None and not np.ptp(target):
+        target = None
+    # A penalty for all rows, whose Gram matrix is so many times as large.
+    scaled = alpha * X.shape[0] / sample.n_rows
+    gram = gram_errors(sized, X, target, alpha=scaled, n_seeds=4, random_state=seed)
+    assert gram.effective_dimension is not None
+    assert gram.distance is not None
+    return {
+        "errors": {
+            "absolute": Interval.of(errors.absolute),
+            "rms": Interval.of(errors.rms),
+            "capped_relative": Interval.of(errors.capped_relative),
+            "share_capped": Interval.of(errors.share_capped),
+            "quantile": Interval.of(errors.quantile(requirement.probability)),
+        },
+        "n_components": size,
+        "ranges": [
+            ErrorRange(
+                each.low,
+                each.high,
+                each.n_pairs,
+                Interval.of(each.absolute),
+                Interval.of(each.relative),
+            )
+            for each in errors.over_range(10)
+        ],
+        "kernel_check": KernelCheck(
+            exact.tolist(), estimated.tolist(), errors.rms.value, errors.n_components
+        ),
+        "gram": GramCheck(
+            n_rows=gram.n_rows,
+            n_components=gram.n_components,
+            kernel_norm=gram.kernel_spectral,
+            spectral=Interval.of(gram.spectral),
+            frobenius=Interval.of(gram.frobenius),
+            alpha=scaled,
+            effective_dimension=gram.effective_dimension,
+            distance=Interval.of(gram.distance),
+            fit_change=None if gram.fit_change is None else Interval.of(gram.fit_change),
+        ),
+    }
