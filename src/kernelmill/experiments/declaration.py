@@ -209,6 +209,7 @@ class Claim:
 
     text: str
     check: Callable[[Results], Check]
+    full_only: bool = False  # about times that smaller sizes say nothing about
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,8 @@ class Experiment:
     not_comparable : mapping of str to str
         Rows that cannot be compared with the paper, and why.
     value : str
-        What the values are, for the y-axis: "root mean squared error".
+        What the values are, for the y-axis: "root mean squared error"; "" if that differs from
+        panel to panel, whose names then begin with it.
     log_y : bool, default=False
     """
 

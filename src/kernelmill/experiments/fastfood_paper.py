@@ -351,7 +351,7 @@ def _measure_table_3(part: str, scale: Scale, seed: int) -> Iterator[Cell]:
     errors: dict[str, list[float]] = {}
     for run in run_seeds(seed, n_runs):
         X, y, X_test, y_test = _draw_regression(rows, n_used, n_test, run)
-        sample = np.random.default_rng(run).permutation(len(X))[: scale.choose(1500, 300, 40)]
+        sample = np.random.default_rng(run).permutation(len(X))[: scale.choose(1000, 300, 40)]
         tuned = _tune(_exact_kernels(), X[sample], y[sample] - y[sample].mean())
         exact = len(X) <= _MOST_EXACT_ROWS and n_training <= _MOST_EXACT_ROWS
         methods = _regressions(n_basis, tuned, run, exact)
@@ -386,7 +386,7 @@ TABLE_3 = Experiment(
     "RBFSampler with Ridge) and Fastfood, with 2,048 features each. The paper does not say how "
     "columns are scaled and how bandwidths and penalties are chosen. Here columns are "
     "standardized, and each kernel gets the bandwidth and penalty with the least leave-one-out "
-    "error of the exact kernel on 1,500 training rows; its approximations share them. The paper's "
+    "error of the exact kernel on 1,000 training rows; its approximations share them. The paper's "
     f"Matérn kernel is the ball convolution, here with t = {_CONVOLVED}. For the polynomial "
     "kernel, rows are scaled to length 1. Runs differ in the split of the rows (Insurance has a "
     "fixed one) and in the seed of the map.",
@@ -449,7 +449,7 @@ def _measure_figure_2(_: str, scale: Scale, seed: int) -> Iterator[Cell]:
     errors: dict[tuple[int, str], list[float]] = {}
     for run in run_seeds(seed, scale.choose(5, 3, 2)):
         X, y, X_test, y_test = _draw_regression(rows, n_training, 1638, run)
-        sample = slice(0, scale.choose(1500, 400, 40))
+        sample = slice(0, scale.choose(1000, 300, 40))
         tuned = _tune(_exact_kernels(), X[sample], y[sample] - y[sample].mean())
         for n in sizes:
             methods = _regressions(n, tuned, run, exact=False)

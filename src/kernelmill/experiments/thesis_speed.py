@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -278,7 +279,7 @@ TABLE_4_6 = Experiment(
     ),
     parts=dict.fromkeys(_METHODS, ("mnist",)),
     measure=_measure_table_4_6,
-    value="value",
+    value="",
     published={
         (method, column): text
         for method, texts in _METHODS.items()
@@ -287,12 +288,25 @@ TABLE_4_6 = Experiment(
     },
     published_runs=10,
     claims=(
-        claim_rows(
-            "Training on features takes a fraction of the time of the RBF SVM.",
-            "Training",
-            "Fastfood + KernelClassifier",
-            "SVM w. Gaussian RBF",
-            at_most=1.0,
+        replace(
+            claim_rows(
+                "Training on features takes a fraction of the time of the RBF SVM.",
+                "Training",
+                "Fastfood + LIBLINEAR",
+                "SVM w. Gaussian RBF",
+                at_most=1.0,
+            ),
+            full_only=True,
+        ),
+        replace(
+            claim_rows(
+                "So it does with kernelmill's own classifier.",
+                "Training",
+                "Fastfood + KernelClassifier",
+                "SVM w. Gaussian RBF",
+                at_most=1.0,
+            ),
+            full_only=True,
         ),
     ),
     reasons={

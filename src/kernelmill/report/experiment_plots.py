@@ -99,13 +99,14 @@ def _curves(outcome: Outcome, panel: str, index: int) -> Panel | None:
         _log_y(axes)
     units = {column.unit for column in columns}
     unit = f" ({units.pop()})" if len(units) == 1 and units != {""} else ""
-    axes.set(xlabel=experiment.row, ylabel=f"{experiment.value}{unit}")
+    value = experiment.value or panel.partition(",")[0]
+    axes.set(xlabel=experiment.row, ylabel=f"{value}{unit}")
     legend_below(figure, axes)
     return Panel(
         _key(outcome, f"curves-{index + 1}"),
         f"{experiment.place}{f': {panel}' if panel else ''}",
         figure,
-        f"Curves of {', '.join(drawn)}: {experiment.value} against {experiment.row}.",
+        f"Curves of {', '.join(drawn)}: {value} against {experiment.row}.",
         "Bands are 99 % intervals over runs; dashed lines are peers, crosses the paper's figures.",
         _values_table(outcome, columns),
     )
@@ -201,8 +202,8 @@ def _values_table(outcome: Outcome, columns: Sequence[Column]) -> PageTable:
             name = row if isinstance(row, str) else html.number(row)
             rows.append([name, *(show_value(cell) if cell else html.no_value for cell in cells)])
     names = [column.label or column.name for column in columns]
-    panel = f": {columns[0].panel}" if columns[0].panel else ""
-    return PageTable([outcome.experiment.row, *names], rows, f"{outcome.experiment.value}{panel}")
+    caption = ": ".join(filter(None, (outcome.experiment.value, columns[0].panel)))
+    return PageTable([outcome.experiment.row, *names], rows, caption)
 
 
 def values_tables(outcome: Outcome) -> list[PageTable]:
