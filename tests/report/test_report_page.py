@@ -13,6 +13,8 @@ import pytest
 from kernelmill.report import render, write_report
 from kernelmill.report.drawing import COLOURS
 
+from .conftest import make_samples
+
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 
 
@@ -44,7 +46,14 @@ class Elements(HTMLParser):
         return [attributes for name, attributes, _ in self.all if name == tag]
 
 
-@pytest.mark.representative
+@pytest.mark.parametrize(
+    "page_text",
+    [
+        pytest.param(name, marks=[pytest.mark.representative] * (name in ("two_classes", "wide")))
+        for name in sorted(make_samples())
+    ],
+    indirect=True,
+)
 def test_elements_match_and_refer_to_nothing_outside(page_text):
     page = Elements(page_text)
     allowed = {"html", "head", "meta", "title", "style", "body", "main", "header", "footer"}

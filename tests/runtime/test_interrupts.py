@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from kernelmill.runtime.interrupts import interrupts_deferred
+from kernelmill.runtime.interrupts import defer_interrupts
 
 pytestmark = pytest.mark.representative
 
@@ -14,7 +14,7 @@ def test_the_block_is_finished_first():
     done = []
 
     def work():
-        with interrupts_deferred():
+        with defer_interrupts():
             signal.raise_signal(signal.SIGINT)
             done.append(1)
 
@@ -25,7 +25,7 @@ def test_the_block_is_finished_first():
 
 def test_the_handler_is_as_before():
     before = signal.getsignal(signal.SIGINT)
-    with interrupts_deferred():
+    with defer_interrupts():
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -34,8 +34,8 @@ def test_the_outermost_of_nested_blocks_counts():
     done = []
 
     def work():
-        with interrupts_deferred():
-            with interrupts_deferred():
+        with defer_interrupts():
+            with defer_interrupts():
                 signal.raise_signal(signal.SIGINT)
                 done.append("inner")
             done.append("outer")
@@ -47,7 +47,7 @@ def test_the_outermost_of_nested_blocks_counts():
 
 def test_errors_of_the_block_pass_and_the_handler_is_restored():
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(ZeroDivisionError), interrupts_deferred():
+    with pytest.raises(ZeroDivisionError), defer_interrupts():
         raise ZeroDivisionError
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -56,7 +56,7 @@ def test_custom_handlers_are_called_at_the_end():
     calls = []
     before = signal.signal(signal.SIGINT, lambda *_: calls.append("handler"))
     try:
-        with interrupts_deferred():
+        with defer_interrupts():
             signal.raise_signal(signal.SIGINT)
             calls.append("block")
     finally:
@@ -67,7 +67,7 @@ def test_custom_handlers_are_called_at_the_end():
 def test_ignored_interrupts_stay_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with interrupts_deferred():
+        with defer_interrupts():
             signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
@@ -77,7 +77,7 @@ def test_other_threads_defer_nothing():
     handlers = []
 
     def work():
-        with interrupts_deferred():
+        with defer_interrupts():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)

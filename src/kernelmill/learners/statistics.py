@@ -13,7 +13,7 @@ from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.learners.feature_map import compute_features
 from kernelmill.learners.ridge import NormalEquations
 from kernelmill.random import Stream
-from kernelmill.runtime.interrupts import interrupts_deferred
+from kernelmill.runtime.interrupts import defer_interrupts
 
 __all__ = [
     "MappedStatistics",
@@ -141,7 +141,7 @@ class RidgeStatistics:
             self._scratch = np.empty((step + 1, self.n_features))
         features = self._scratch
         targets = np.empty((step + 1, self.n_targets))
-        with interrupts_deferred():
+        with defer_interrupts():
             for begin in range(0, len(Z), step):
                 rows = slice(begin, begin + step)
                 part = None if weights is None else weights[rows]
@@ -221,7 +221,7 @@ class RidgeStatistics:
         shift = other.feature_mean - self.feature_mean
         target_shift = other.target_mean - self.target_mean
         between = self.weight * share
-        with interrupts_deferred():
+        with defer_interrupts():
             self.moments += other.moments
             _in_place(dsyr(between, shift, a=self.moments, overwrite_a=1), self.moments)
             self.cross += other.cross + between * np.outer(shift, target_shift)

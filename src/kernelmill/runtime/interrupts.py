@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["interrupts_deferred"]
+__all__ = ["defer_interrupts"]
 
 
 @contextmanager
-def interrupts_deferred() -> Iterator[None]:
+def defer_interrupts() -> Iterator[None]:
     """Defer SIGINT to the end of the block, where it is then handled as usual.
 
     For a few lines that change an object in several steps. Python delivers signals only to the
@@ -24,7 +24,7 @@ def interrupts_deferred() -> Iterator[None]:
     >>> import signal
     >>> done = []
     >>> try:
-    ...     with interrupts_deferred():
+    ...     with defer_interrupts():
     ...         signal.raise_signal(signal.SIGINT)
     ...         done.append("the rest of the block")
     ... except KeyboardInterrupt:

@@ -40,7 +40,7 @@ def columns_of_degrees(
         candidates = range(1 if n_columns > 1 else 0, min(_MOST_DEGREES, n_columns - 1) + 1)
         shares = (_allocate(square, dim, n_columns, last) for last in candidates)
         best = min(shares, key=lambda columns: _squared_error(square, dim, columns))
-    estimated = [n for n in range(2, len(best)) if best[n] < _needed(dim, n)]
+    estimated = [n for n in range(2, len(best)) if best[n] < _columns_needed(dim, n)]
     for n, count in zip(
         estimated, _shift_to_fast_lengths([best[n] for n in estimated]), strict=True
     ):
@@ -63,7 +63,7 @@ def _allocate(square: float, dim: int, n_columns: int, degree: int) -> list[int]
 def _in_proportion(square: float, dim: int, n_columns: int, degrees: range) -> list[int]:
     counts = dict.fromkeys(degrees, 1)
     left = n_columns - len(counts)
-    open_degrees = [n for n in degrees if _needed(dim, n) > 1]
+    open_degrees = [n for n in degrees if _columns_needed(dim, n) > 1]
     # Rounded, so that the result does not depend on the last bits of the exponential function.
     sizes = {n: float(f"{math.sqrt(_variance(square, n)):.6g}") for n in degrees}
     while left > 0 and open_degrees:
@@ -75,15 +75,15 @@ def _in_proportion(square: float, dim: int, n_columns: int, degrees: range) -> l
         if not any(grants.values()):
             grants = {max(open_degrees, key=lambda n: sizes[n] / counts[n]): 1}
         for n, grant in grants.items():
-            counts[n] += min(grant, _needed(dim, n) - counts[n])
+            counts[n] += min(grant, _columns_needed(dim, n) - counts[n])
         left = n_columns - sum(counts.values())
-        open_degrees = [n for n in open_degrees if counts[n] < _needed(dim, n)]
+        open_degrees = [n for n in open_degrees if counts[n] < _columns_needed(dim, n)]
     if degrees:
         counts[degrees[-1]] += left  # all are exact: columns of zeros
     return list(counts.values())
 
 
-def _needed(dim: int, degree: int) -> int:
+def _columns_needed(dim: int, degree: int) -> int:
     """Columns with which a term is exact."""
     return 2**62 if degree * math.log2(dim) > 62 else int(dim**degree)
 
@@ -107,7 +107,7 @@ def _squared_error(square: float, dim: int, columns: list[int]) -> float:
             copies = -(-dim // count)
             share = (copies - 1) / max(1, copies * count - 1)
         else:
-            share = max(0.0, 1 / count - 1 / _needed(dim, degree))
+            share = max(0.0, 1 / count - 1 / _columns_needed(dim, degree))
         variance += share * _variance(square, degree)
     far = _REACH**2 * square
     kept = math.fsum(math.exp(_log_term(far, n)) for n in range(len(columns)))

@@ -223,7 +223,7 @@ class Fields(Mapping[str, Kind]):
             try:
                 values[name] = kind.read(stored, here)
             except Mismatch:
-                got = _shown(stored, kind, here)
+                got = _describe_stored(stored, kind, here)
                 raise ModelFileError(f"{here.path} must be {kind.description}, got {got}") from None
             if type(stored) is int:
                 place.sizes[name] = stored
@@ -234,7 +234,7 @@ def _is_same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and bool(value == default)
 
 
-def _shown(stored: Any, kind: Kind, place: Place) -> str:
+def _describe_stored(stored: Any, kind: Kind, place: Place) -> str:
     """What a file has in the place of a field, for a message."""
     if isinstance(kind, Array):
         array = place.tensors.get(kind.tensor_name(place))

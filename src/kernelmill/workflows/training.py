@@ -223,11 +223,11 @@ class TrainingRows:
         self._seed = seed
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
-        for rows in self._mixed():
+        for rows in self._mix_blocks():
             if len(rows.target):
                 yield rows.X, rows.target
 
-    def _mixed(self) -> Iterator[EncodedRows]:
+    def _mix_blocks(self) -> Iterator[EncodedRows]:
         parts: list[EncodedRows] = []
         n_rows = n_bytes = 0
         for X, target, out in encode_blocks(self._table, self._survey, self._seed):
