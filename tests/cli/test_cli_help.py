@@ -98,6 +98,7 @@ def test_completes_commands_options_and_values(monkeypatch):
     assert completions("kernelmill e", monkeypatch) == ["evaluate"]
     assert completions("kernelmill fit --n", monkeypatch) == [
         "--n-components",
+        "--no-uncertainty",
         "--no-tune",
         "--no-column-scales",
         "--no-header",

@@ -72,7 +72,7 @@ def test_the_solver_and_its_options_reach_the_fit(run, rings, tmp_path):
 def test_float16_halves_the_weights(run, rings, tmp_path):
     for weights in ("float32", "float16"):
         common = ["-t", "place", "-o", tmp_path / weights, "--no-tune", "--epochs", "4"]
-        code, _, _ = run("fit", rings, *common, "--weights", weights, "-n", "4096", "--quiet")
+        code, _, _ = run("fit", rings, *common, "--precision", weights, "-n", "4096", "--quiet")
         assert code == 0
     large, small = ((tmp_path / name).stat().st_size for name in ("float32", "float16"))
     assert large - small > 4096
@@ -513,3 +513,31 @@ def test_a_checkpoint_of_other_settings_is_rejected_with_a_remedy(run, rings, tm
     assert "try: run again without --resume" in err
     assert not out.exists()
     assert checkpoint.exists()
+
+
+def test_training_options(run, rings, tmp_path):
+    lines = rings.read_text().splitlines()
+    weighted = tmp_path / "weighted.csv"
+    weighted.write_text(
+        "\n".join([lines[0] + ",w", *(f"{line},{1 + i % 3}" for i, line in enumerate(lines[1:]))])
+    )
+    model = tmp_path / "weighted.kmill"
+    code, out, _ = run(
+        *("fit", weighted, "-t", "place", "--no-tune", "-n", "32", "-o", model, "--folds", "3"),
+        *("--weights", "w", "--class-weight", "in=2", "--refit", "--drop", "radius"),
+    )
+    assert code == 0
+    assert "Cross-validated (3 folds): error" in out
+    assert "fitted again to all of them" in out
+    assert "column w" in out
+    code, out, _ = run("inspect", model)
+    assert "class weights  in: 2" in out
+    assert "Cross-validated (3 folds)" in out
+    code, _, err = run("fit", weighted, "-t", "place", "--class-weight", "in")
+    assert code == 2
+    assert "--class-weight must be balanced, or LABEL=NUMBER such as yes=5, got 'in'" in err
+    code, out, _ = run(
+        *("fit", weighted, "-t", "place", "--no-tune", "-n", "32", "-o", model),
+        *("--validation", weighted, "--json"),
+    )
+    assert json.loads(out)["summary"]["n_held_out"] == 600

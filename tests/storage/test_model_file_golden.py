@@ -29,7 +29,8 @@ WEIGHTS = {
     "random_maclaurin-1.kmill": "float64",
     "tensor_sketch-1.kmill": "float32",
 }
-TABLE = "table-1.kmill"
+# With rare categories, weights, folds and a second fit in the second one.
+TABLES = ["table-1.kmill", "table-2.kmill"]
 
 
 def rows():
@@ -82,9 +83,18 @@ def test_every_map_has_a_file():
     assert names == set(MAPS)
 
 
-def test_a_model_of_a_table(tmp_path):
-    model = kernelmill.load(FOLDER / TABLE)
-    expected = json.loads(EXPECTED.read_text())[TABLE]["labels"]
-    assert model.predict(FOLDER / "table-1.csv").tolist() == expected
-    model.save(tmp_path / TABLE)
-    assert (tmp_path / TABLE).read_bytes() == (FOLDER / TABLE).read_bytes()
+@pytest.mark.parametrize("name", TABLES)
+def test_a_model_of_a_table(name, tmp_path):
+    model = kernelmill.load(FOLDER / name)
+    expected = json.loads(EXPECTED.read_text())[name]["labels"]
+    assert model.predict((FOLDER / name).with_suffix(".csv")).tolist() == expected
+    model.save(tmp_path / name)
+    assert (tmp_path / name).read_bytes() == (FOLDER / name).read_bytes()
+
+
+def test_what_the_second_table_adds():
+    model = kernelmill.load(FOLDER / "table-2.kmill")
+    assert model.encoder.columns[1].rare == ("Bonn",)
+    assert (model.summary.weights, model.summary.class_weight) == ("w", "in: 2")
+    assert model.summary.cross_validation.n_folds == 3
+    assert model.summary.refitted

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 import scipy  # scipy.sparse is loaded when it is first used
+from numpy.typing import NDArray
 
 from kernelmill.encoding.targets import LABELS
 from kernelmill.errors import ArgumentTypeError, Remedy
@@ -17,7 +18,15 @@ from kernelmill.io.table import Table, open_table, open_without_header
 from kernelmill.storage.fields import Stored
 from kernelmill.storage.kinds import Integer, ListOf, Null, Text
 
-__all__ = ["Inputs", "choose_inputs", "column_values", "find_target", "open_like_training"]
+__all__ = [
+    "Inputs",
+    "choose_inputs",
+    "column_values",
+    "find_target",
+    "find_weights",
+    "open_like_training",
+    "read_weights",
+]
 
 _LEAST = -(2**63)
 _NO_DROP = "svmlight files have no columns that can be dropped"
@@ -118,6 +127,45 @@ def find_target(table: Table, target: str | int | None) -> str | int:
             Remedy("leave out the target", target=...),
         )
     return table.column_index(target)
+
+
+def find_weights(table: Table, weights: str | int | None, target: str | int) -> str | int | None:
+    """The column with the weights of rows as the table names it: by name, or by position."""
+    if weights is None:
+        return None
+    position = table.column_index(weights)
+    found: str | int = position
+    if table.columns is not None:
+        column = table.columns[position]
+        found = column.name
+        if column.kind != "numeric":
+            raise TableError(
+                f"must be a column of numbers, got {found!r} of kind {column.kind!r}",
+                parameter="weights",
+            )
+    if found == target:
+        raise TableError(f"must be another column than the target {target!r}", parameter="weights")
+    return found
+
+
+def read_weights(block: Any, weights: str | int) -> NDArray[np.float64]:
+    """Read the weights of the rows of a block: finite numbers that are not negative."""
+    if isinstance(block.data, pa.RecordBatch):
+        column = block.data.column(weights).cast(pa.float64(), safe=False)
+        values = column.to_numpy(zero_copy_only=False)
+    else:
+        column = block.data[:, [int(weights)]]
+        values = np.asarray(column.toarray() if hasattr(column, "toarray") else column).ravel()
+    found: NDArray[np.float64] = np.asarray(values, np.float64)
+    wrong = ~(np.isfinite(found) & (found >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise TableError(
+            f"{block.file}: the weight in column {weights!r} is {found[row]:g} in row "
+            f"{block.first_row + row + 1}, but weights must be finite and not negative",
+            "correct it",
+        )
+    return found
 
 
 def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | int]) -> Inputs:

@@ -320,7 +320,7 @@ class _Experiment:
 
     def _warm_up(self, model: Any) -> None:
         """Fit to a few rows: libraries allocate their buffers before the measurement."""
-        X, target = self.training
+        X, target = self.training.X, self.training.target
         known = model.get_params()
         copy = clone(model).set_params(**{name: 1 for name in _LENGTHS if name in known})
         _, first = np.unique(target, return_index=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,20 +17,22 @@ import numpy as np
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.encoding.encoder import MISSING
-from kernelmill.encoding.inputs import choose_inputs
+from kernelmill.encoding.inputs import choose_inputs, find_weights
 from kernelmill.encoding.monotone import TRANSFORMS
-from kernelmill.errors import ArgumentError
-from kernelmill.io import Table
-from kernelmill.learners import Run, default_alpha
+from kernelmill.encoding.targets import TargetReader
+from kernelmill.errors import ArgumentError, Message, Remedy
+from kernelmill.formatting import plain
+from kernelmill.learners import KernelRegressor, Run, default_alpha
 from kernelmill.learners.losses import LOSSES
+from kernelmill.learners.stored import MOST_UNCERTAIN_FEATURES
 from kernelmill.maps.registry import describe_construction
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress
-from kernelmill.workflows.evaluation import class_names, make_scores, measure_kernel_error
+from kernelmill.workflows.evaluation import class_names, measure_kernel_error
 from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.model import TableModel
-from kernelmill.workflows.records import Evaluation, FitSummary, describe_source
+from kernelmill.workflows.records import FitSummary, describe_source
 from kernelmill.workflows.relevance import (
     learn_scales_again,
     measure_partial_dependence,
@@ -44,15 +46,14 @@ from kernelmill.workflows.survey import (
     survey_table,
 )
 from kernelmill.workflows.training import (
-    EncodedTable,
     Settings,
-    encode_held_out,
     encode_table,
     learning_curve,
+    number_class_weights,
     small_block_bytes,
-    train,
 )
 from kernelmill.workflows.tuning import TunedSettings, default_components, tune_settings
+from kernelmill.workflows.validation import TrainingPlan
 
 __all__ = ["fit_table"]
 
@@ -77,6 +78,11 @@ def fit_table(
     transform: str = "auto",
     drop: Sequence[str | int] = (),
     holdout: float | None = None,
+    validation: Any = None,
+    folds: int | None = None,
+    refit: bool = False,
+    weights: str | int | None = None,
+    class_weight: Any = None,
     epochs: int | None = None,
     solver: str = "auto",
     batch_size: int | None = None,
@@ -154,6 +160,21 @@ def fit_table(
     holdout : float, optional
         The fraction of rows to hold out. By default a tenth, at most 10,000 rows, and none if
         there are fewer than 100 rows.
+    validation : path, list of paths, glob pattern, or data in memory, optional
+        A table of other rows, on which the error is measured instead; then no rows of `source` are
+        held out, unless `holdout` is given.
+    folds : int, optional
+        Also measure the error by cross-validation: that many models are fitted, with the settings
+        of this one, each to all rows outside of one fold.
+    refit : bool, default=False
+        Whether to fit the model again to all rows once the error is measured. The reported error
+        is that of the model without them. The second fit has no checkpoint.
+    weights : str or int, optional
+        The column with the weights of rows in training, which is not an input. Settings are tuned,
+        and errors are measured, without weights.
+    class_weight : "balanced" or dict, optional
+        Factors of the weights by class, as in `KernelClassifier`; "balanced" gives all classes the
+        same total weight.
     epochs : int, optional
         Passes over the rows for a classifier. By default enough to see 100,000 rows, at least 4.
     solver : str, default="auto"
@@ -200,27 +221,27 @@ def fit_table(
     """
     progress = SilentProgress() if progress is None else progress
     check_choice("transform", transform, TRANSFORMS)
+    _check_counts(folds=(folds, 2, 1000), n_threads=(n_threads, 1, 1024))
     _check_arguments(
         task, loss, missing, holdout, length_scale, alpha, epochs, memory, budget=budget
     )
-    if np.ndim(length_scale):
-        length_scale = np.asarray(length_scale)
+    length_scale = np.asarray(length_scale) if np.ndim(length_scale) else length_scale
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
-    if n_threads is not None:
-        check_integer("n_threads", n_threads, 1, 1024)
     choice = MapChoice(feature_map, kernel, map_options or {})
     run = Run(checkpoint, checkpoint_seconds=checkpoint_seconds, progress=progress)
     clock = _Clock()
     with clock.stage("read"):
         table, target = open_source(source, target, task, table_options)
-        inputs = choose_inputs(table, target, drop)
+        weights = find_weights(table, weights, target)
+        inputs = choose_inputs(table, target, _join_columns(drop, weights))
         survey = survey_table(
             table,
             inputs,
+            weights=weights,
             task=task,
             missing=missing,
             transform=transform,
-            holdout=holdout,
+            holdout=0.0 if validation is not None and holdout is None else holdout,
             stream=Stream.from_seed(seed).substream("table"),
             progress=progress,
         )
@@ -230,8 +251,7 @@ def fit_table(
         if encoded is None and "block_bytes" not in table_options:
             table = table.with_block_bytes(small_block_bytes(table))
     is_classification = survey.reader.task == "classification"
-    if loss is not None and not is_classification:
-        raise ArgumentError(f"is for classification, got {loss!r} for regression", parameter="loss")
+    _check_classification(survey.reader, loss=loss, class_weight=class_weight)
     settings = Settings(
         choice=choice,
         n_components=choice.n_components(n_components),
@@ -242,31 +262,41 @@ def fit_table(
         solver=solver,
         batch_size=batch_size,
         learning_rate=learning_rate,
+        class_weight=class_weight,
     )
     settings.check(survey.reader.task)
     with clock.stage("tune"):
         tuned = _choose_settings(
             settings, survey, length_scale, alpha, tune, column_scales, budget, progress
         )
-        if length_scale is None and choice.has_length_scale:
-            others = learn_scales_again(tuned, survey, seed, n_threads, progress)
-        else:
-            others = []
+        is_learned = length_scale is None and choice.has_length_scale
+        others = learn_scales_again(tuned, survey, seed, n_threads, progress) if is_learned else []
         settings = replace(settings, choice=tuned.choice, n_components=tuned.n_components)
+    plan = TrainingPlan(settings, tuned, survey, table, encoded, progress)
     with clock.stage("train"):
-        learner = train(settings, tuned, survey, table, encoded, run)
+        learner = plan.fit(run)
     with clock.stage("evaluate"):
-        held_out = _evaluate(learner, table, survey, encoded, describe_source(source), progress)
+        if validation is None:
+            held_out = plan.evaluate(learner, describe_source(source))
+        else:
+            held_out = plan.evaluate_table(learner, validation, table_options)
         check = measure_kernel_error(learner.feature_map_, survey.sample)
         relevance = rank_columns(learner.feature_map_, survey, others)
         dependence = measure_partial_dependence(learner, survey, relevance)
     n_held_out = held_out.n_rows if held_out is not None else 0
-    n_trained = survey.n_rows - n_held_out
+    n_trained = survey.n_rows - (n_held_out if validation is None else 0)
+    curve = learning_curve(learner, n_trained)
+    with clock.stage("cross-validate", folds is not None):
+        folded = None if folds is None else plan.cross_validate(folds)
+    refitted = refit and n_trained < survey.n_rows
+    with clock.stage("refit", refitted):
+        learner = plan.fit_all_rows() if refitted else learner
+    notes = [*survey.notes, *tuned.notes, *_note_on_std(learner, progress)]
     summary = FitSummary(
         task=survey.reader.task,
         source=describe_source(source),
         target=str(inputs.target),
-        n_rows=n_trained,
+        n_rows=survey.n_rows if refitted else n_trained,
         n_held_out=n_held_out,
         columns=survey.columns,
         n_inputs=survey.encoder.n_inputs,
@@ -283,16 +313,49 @@ def fit_table(
         peak_memory=_peak_memory(),
         classes=class_names(survey.reader.classes),
         tuning=tuned.points,
-        learning_curve=learning_curve(learner, n_trained),
+        learning_curve=curve,
         kernel_check=check,
         held_out=held_out,
-        notes=[*(str(note) for note in survey.notes), *tuned.notes],
+        notes=[str(note) for note in notes],
         version=version("kernelmill"),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         column_relevance=relevance,
         partial_dependence=dependence,
+        weights="" if weights is None else str(weights),
+        class_weight=_describe_class_weight(class_weight),
+        cross_validation=folded,
+        refitted=refitted,
     )
     return TableModel(learner, survey.encoder, inputs, survey.reader, summary, checkpoint)
+
+
+def _note_on_std(learner: Any, progress: Progress) -> list[Message]:
+    """A note if a regressor, or its file, will have no standard deviations."""
+    if not isinstance(learner, KernelRegressor):
+        return []
+    n_components = learner.coef_.shape[-1]
+    if not hasattr(learner, "statistics_"):
+        note = Message(
+            "There are no standard deviations: the solver is conjugate gradients",
+            Remedy("use the exact solver", solver="exact"),
+        )
+    elif n_components > MOST_UNCERTAIN_FEATURES:
+        size = plain.size(2 * n_components**2)
+        note = Message(
+            "The model file will have no standard deviations, which take "
+            f"{size} for {plain.count(n_components, 'feature')}",
+            Remedy("save them", uncertainty=True),
+        )
+    else:
+        return []
+    progress.note(note)
+    return [note]
+
+
+def _describe_class_weight(given: Any) -> str:
+    if isinstance(given, Mapping):
+        return ", ".join(f"{label}: {plain.number(weight)}" for label, weight in given.items())
+    return "" if given is None else str(given)
 
 
 def _name_solver(regressor: Any) -> str:
@@ -304,16 +367,42 @@ class _Clock:
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str, happens: bool = True) -> Iterator[None]:
         begin = time.perf_counter()
         yield
-        self.seconds[name] = time.perf_counter() - begin
+        if happens:
+            self.seconds[name] = time.perf_counter() - begin
 
 
 def _peak_memory() -> int:
     """The largest resident memory of this process so far, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _check_counts(**limits: tuple[int | None, int, int]) -> None:
+    """Check optional integers, each given with the least and the most that is allowed."""
+    for name, (value, least, most) in limits.items():
+        if value is not None:
+            check_integer(name, value, least, most)
+
+
+def _check_classification(reader: TargetReader, *, loss: str | None, class_weight: Any) -> None:
+    """Raise for options of classifiers that a regression, or its classes, do not have."""
+    if reader.classes is not None:
+        if isinstance(class_weight, str):
+            check_choice("class_weight", class_weight, ("balanced",))
+        number_class_weights(class_weight, reader.classes)  # raises for unknown labels
+        return
+    for name, value in {"loss": loss, "class_weight": class_weight}.items():
+        if value is not None:
+            problem = f"is for classification, got {value!r} for regression"
+            raise ArgumentError(problem, Remedy("leave it out", **{name: None}), parameter=name)
+
+
+def _join_columns(drop: Any, weights: str | int | None) -> list[str | int]:
+    columns = [drop] if isinstance(drop, (str, int)) else list(drop)
+    return columns if weights is None else [*columns, weights]
 
 
 def _check_arguments(
@@ -390,26 +479,3 @@ def _choose_settings(
     for note in tuned.notes:
         progress.note(note)
     return tuned
-
-
-def _evaluate(
-    learner: Any,
-    table: Table,
-    survey: Survey,
-    encoded: EncodedTable | None,
-    source: str,
-    progress: Progress,
-) -> Evaluation | None:
-    """Evaluate the learner on the held-out rows; None if there are none."""
-    if survey.held_out.share <= 0:
-        return None
-    scores = make_scores(learner, survey.reader.classes)
-    progress.start("Evaluating", None)
-    blocks = encode_held_out(table, survey) if encoded is None else [encoded.held_out]
-    for block in blocks:
-        for X, target in block.slices():
-            scores.update(X, target)
-        progress.advance(len(block.target))
-    if scores.n_rows == 0:
-        return None
-    return scores.finish(f"{source}: held-out rows", [])

@@ -432,6 +432,7 @@ class TableModel:
                 "needs a regressor with uncertainties; this model was saved without them or fitted "
                 "by conjugate gradients",
                 Remedy("fit the model again with at most 4096 features", n_components=4096),
+                Remedy("fit it again and save them", uncertainty=True),
                 parameter="std",
             )
 

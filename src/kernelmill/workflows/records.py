@@ -23,6 +23,7 @@ __all__ = [
     "ComparedModel",
     "Comparison",
     "Coverage",
+    "CrossValidation",
     "Diagnosis",
     "ErrorRange",
     "Evaluation",
@@ -208,6 +209,18 @@ class Evaluation(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class CrossValidation(Result):
+    """Errors of models with the same settings, each fitted to all folds but one."""
+
+    n_folds: int
+    metric: str  # "error" or "rmse"
+    errors: list[float]  # on each fold
+    mean: float
+    low: float  # the 95 % interval of the mean (Nadeau and Bengio, 2003)
+    high: float
+
+
+@dataclass(frozen=True, repr=False)
 class FitSummary(Result):
     """How a model was fitted."""
 
@@ -240,6 +253,10 @@ class FitSummary(Result):
     # By relevance; empty if one length scale serves all columns, or the map has none.
     column_relevance: list[ColumnRelevance] = field(default_factory=list, metadata=ADDED)
     partial_dependence: list[PartialDependence] = field(default_factory=list, metadata=ADDED)
+    weights: str = field(default="", metadata=ADDED)  # the column with the weights of rows
+    class_weight: str = field(default="", metadata=ADDED)  # "balanced", or labels with weights
+    cross_validation: CrossValidation | None = field(default=None, metadata=ADDED)
+    refitted: bool = field(default=False, metadata=ADDED)  # to all rows, after the held-out error
 
     def __post_init__(self) -> None:
         # Files sort the names; people expect the order of the work.

@@ -67,12 +67,14 @@ class HeldOut:
     stream: Stream
     share: float
     kept: tuple[int, ...] = ()
+    low: float = 0.0  # those below it are not held out, either
 
     def rows(self, first_row: int, target: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each row is held out; the first is the row `first_row`, with these targets."""
         if self.share <= 0:
             return np.zeros(len(target), bool)
-        out: NDArray[np.bool_] = self.draws(first_row, len(target)) < self.share
+        draws = self.draws(first_row, len(target))
+        out: NDArray[np.bool_] = (draws >= self.low) & (draws < self.low + self.share)
         return out & ~np.isin(target, self.kept) if self.kept else out
 
     def draws(self, first_row: int, n_rows: int) -> NDArray[np.float64]:
@@ -94,6 +96,7 @@ class Survey:
     sample_target: NDArray[Any]
     notes: list[Message | str]
     unencoded: Any = None  # the first rows of the sample, as they were read
+    weights: str | int | None = None  # the column with the weights of rows
 
     @property
     def n_classes(self) -> int | None:
@@ -113,6 +116,7 @@ def survey_table(
     progress: Progress,
     sample_rows: int = _SAMPLE_ROWS,
     default_holdout: float = 0.1,
+    weights: str | int | None = None,
 ) -> Survey:
     """Pass over the table once, and report the notes about it.
 
@@ -129,6 +133,8 @@ def survey_table(
         The largest number of rows in the sample.
     default_holdout : float
         The fraction of rows held out if `holdout` is None, at most 10,000 rows.
+    weights : str or int, optional
+        The column with the weights of rows, as the table names it.
     """
     learner = (
         MatrixLearner(missing, transform)
@@ -196,6 +202,7 @@ def survey_table(
         numbers[chosen],
         notes,
         take_rows(data, chosen[:_UNENCODED_ROWS]),
+        weights,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,6 +10,8 @@ import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
+from kernelmill.encoding.inputs import read_weights
+from kernelmill.encoding.targets import format_label
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.io import Table, TableError
 from kernelmill.io.row_sample import stack_rows
@@ -32,6 +34,7 @@ __all__ = [
     "encode_held_out",
     "encode_table",
     "learning_curve",
+    "number_class_weights",
     "small_block_bytes",
     "train",
 ]
@@ -59,6 +62,7 @@ class Settings:
     solver: str = "auto"
     batch_size: int | None = None
     learning_rate: float | None = None
+    class_weight: Any = None  # by labels, or "balanced"
 
     def check(self, task: str) -> None:
         """Raise if an option of the solver is not for the task or for this solver."""
@@ -122,12 +126,21 @@ class EncodedRows(NamedTuple):
 
     X: Any
     target: NDArray[Any]
+    weight: NDArray[np.float64] | None = None
 
     def slices(self) -> Iterator[EncodedRows]:
         """The rows in blocks."""
         for begin in range(0, len(self.target), _SLICE):
-            part = slice(begin, begin + _SLICE)
-            yield EncodedRows(self.X[part], self.target[part])
+            yield self.select(slice(begin, begin + _SLICE))
+
+    def select(self, rows: Any) -> EncodedRows:
+        """Some of the rows, by a slice or a mask."""
+        weight = None if self.weight is None else self.weight[rows]
+        return EncodedRows(self.X[rows], self.target[rows], weight)
+
+    def block(self) -> tuple[Any, ...]:
+        """The rows as learners take them."""
+        return (self.X, self.target) if self.weight is None else tuple(self)
 
 
 class EncodedTable(NamedTuple):
@@ -139,13 +152,13 @@ class EncodedTable(NamedTuple):
 
 def encode_blocks(
     table: Table, survey: Survey, seed: int | None = None
-) -> Iterator[tuple[Any, NDArray[Any], NDArray[np.bool_]]]:
+) -> Iterator[tuple[EncodedRows, NDArray[np.bool_]]]:
     """Encode the rows that have a target, block by block.
 
     Yields
     ------
-    X, target, held_out
-        Encoded rows, their targets, and whether each row is held out.
+    rows, held_out
+        Encoded rows with their targets, and whether each row is held out.
     """
     for block in table.blocks(seed):
         target, present = survey.reader.numbers(block)
@@ -153,15 +166,15 @@ def encode_blocks(
         X = survey.encoder.encode(
             survey.inputs.data(block.data), file=block.file, first_row=block.first_row
         )
-        if not present.all():
-            X, target, out = X[present], target[present], out[present]
-        yield X, target, out
+        weight = None if survey.weights is None else read_weights(block, survey.weights)
+        rows = EncodedRows(X, target, weight)
+        yield (rows, out) if present.all() else (rows.select(present), out[present])
 
 
 def encode_held_out(table: Table, survey: Survey) -> Iterator[EncodedRows]:
     """Encode the held-out rows, block by block."""
-    for X, target, out in encode_blocks(table, survey):
-        yield EncodedRows(X[out], target[out])
+    for rows, out in encode_blocks(table, survey):
+        yield rows.select(out)
 
 
 def encode_table(
@@ -178,23 +191,28 @@ def encode_table(
     held_out: list[EncodedRows] = []
     if is_sparse:
         training: list[EncodedRows] = []
-        for X, target, out in encode_blocks(table, survey):
-            training.append(EncodedRows(X[~out], target[~out]))
-            held_out.append(EncodedRows(X[out], target[out]))
-            progress.advance(len(target))
+        for rows, out in encode_blocks(table, survey):
+            training.append(rows.select(~out))
+            held_out.append(rows.select(out))
+            progress.advance(len(out))
         return EncodedTable(concatenate_rows(training), concatenate_rows(held_out))
     # Filled in place: a list of blocks and their concatenation would take twice the memory.
     is_classification = survey.reader.task == "classification"
     all_X = np.empty((survey.n_rows, survey.encoder.n_inputs), np.float32)
     all_targets = np.empty(survey.n_rows, np.int64 if is_classification else float)
+    all_weights = None if survey.weights is None else np.empty(survey.n_rows)
     end = 0
-    for X, target, out in encode_blocks(table, survey):
-        place = slice(end, end + len(target) - int(out.sum()))
-        all_X[place], all_targets[place] = X[~out], target[~out]
+    for rows, out in encode_blocks(table, survey):
+        part = rows.select(~out)
+        place = slice(end, end + len(part.target))
+        all_X[place], all_targets[place] = part.X, part.target
+        if all_weights is not None:
+            all_weights[place] = part.weight
         end = place.stop
-        held_out.append(EncodedRows(X[out], target[out]))
-        progress.advance(len(target))
-    return EncodedTable(EncodedRows(all_X[:end], all_targets[:end]), concatenate_rows(held_out))
+        held_out.append(rows.select(out))
+        progress.advance(len(out))
+    every = EncodedRows(all_X, all_targets, all_weights).select(slice(end))
+    return EncodedTable(every, concatenate_rows(held_out))
 
 
 def small_block_bytes(table: Table) -> int:
@@ -222,18 +240,18 @@ class TrainingRows:
         self._survey = survey
         self._seed = seed
 
-    def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
         for rows in self._mix_blocks():
             if len(rows.target):
-                yield rows.X, rows.target
+                yield rows.block()
 
     def _mix_blocks(self) -> Iterator[EncodedRows]:
         parts: list[EncodedRows] = []
         n_rows = n_bytes = 0
-        for X, target, out in encode_blocks(self._table, self._survey, self._seed):
-            parts.append(EncodedRows(X[~out], target[~out]))
-            n_rows += len(target)
-            n_bytes += _n_bytes(X)
+        for rows, out in encode_blocks(self._table, self._survey, self._seed):
+            parts.append(rows.select(~out))
+            n_rows += len(out)
+            n_bytes += _n_bytes(rows.X)
             if n_rows >= _MIXED_ROWS or n_bytes >= _MIXED_BYTES:
                 yield concatenate_rows(parts)
                 parts, n_rows, n_bytes = [], 0, 0
@@ -247,8 +265,9 @@ class _Slices:
     def __init__(self, rows: EncodedRows) -> None:
         self._rows = rows
 
-    def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
-        yield from self._rows.slices()
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for rows in self._rows.slices():
+            yield rows.block()
 
 
 def train(
@@ -280,6 +299,7 @@ def train(
             return learner.fit_blocks(blocks, run=run)
     epochs = default_epochs(survey.n_rows) if settings.solver in ("auto", "sgd") else None
     classifier = settings.make_learner("classification", feature_map, tuned.alpha, epochs)
+    classifier.class_weight = number_class_weights(settings.class_weight, classes)
     if settings.solver in ("lbfgs", "exact"):
         run = Run(progress=run.progress)  # they have no state that could be saved
     if settings.solver != "lbfgs":  # which does not know its number of passes
@@ -290,11 +310,30 @@ def train(
             classifier.fit_blocks(rows, classes=np.arange(len(classes)), run=run)
         else:
             _check_classes(encoded.training.target, len(classes))
-            classifier.fit(*encoded.training, run=run)
+            classifier.fit(*encoded.training.block(), run=run)
+    if isinstance(settings.class_weight, Mapping):
+        classifier.class_weight = dict(settings.class_weight)  # by labels, as they were given
     # Trained on numbers of classes, which are looked up faster than strings.
     if len(classifier.classes_) == len(classes):
         classifier.classes_ = classes
     return classifier
+
+
+def number_class_weights(given: Any, classes: NDArray[Any]) -> Any:
+    """Weights by the numbers of classes, which learners are trained on."""
+    if not isinstance(given, Mapping):
+        return given
+    numbers = {label: number for number, label in enumerate(classes.tolist())}
+    numbers |= {format_label(label): number for label, number in numbers.items()}
+    unknown = [label for label in given if label not in numbers]
+    if unknown:
+        raise ArgumentError(
+            f"has a weight for {unknown[0]!r}, which is none of the classes "
+            f"({', '.join(map(format_label, classes.tolist()[:8]))})",
+            "correct the label",
+            parameter="class_weight",
+        )
+    return {numbers[label]: weight for label, weight in given.items()}
 
 
 def learning_curve(learner: Any, n_rows: int) -> list[LearningPoint]:
@@ -316,7 +355,9 @@ def _check_classes(target: NDArray[Any], n_classes: int) -> None:
 def concatenate_rows(parts: list[EncodedRows]) -> EncodedRows:
     """One below the other."""
     X = stack_rows([part.X for part in parts])
-    return EncodedRows(X, np.concatenate([part.target for part in parts]))
+    weights = [part.weight for part in parts if part.weight is not None]
+    target = np.concatenate([part.target for part in parts])
+    return EncodedRows(X, target, np.concatenate(weights) if weights else None)
 
 
 def _n_bytes(X: Any) -> int:

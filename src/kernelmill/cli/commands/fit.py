@@ -77,6 +77,27 @@ def _parse_map_options(
     return options or None
 
 
+def _parse_class_weight(
+    _: click.Context, __: click.Parameter, given: tuple[str, ...]
+) -> str | dict[str, float] | None:
+    """Return "balanced", or LABEL=NUMBER pairs as a dict."""
+    if given in ((), ("balanced",)):
+        return "balanced" if given else None
+    weights = {}
+    for each in given:
+        label, sign, number = each.rpartition("=")
+        try:
+            weights[label] = float(number)
+        except ValueError:
+            sign = ""
+        if not sign or not label:
+            raise UsageError(
+                f"must be balanced, or LABEL=NUMBER such as yes=5, got {each!r}",
+                parameter="class_weight",
+            )
+    return weights
+
+
 @click.command(
     "fit",
     cls=Command,
@@ -94,6 +115,10 @@ def _parse_map_options(
         (
             "kernelmill fit a.csv -t y --map tensor_sketch --map-option degree=3",
             "polynomial kernel",
+        ),
+        (
+            "kernelmill fit a.csv -t y --folds 5 --class-weight balanced",
+            "cross-validated error, rare classes count as much as others",
         ),
         ("kernelmill fit big.csv -t y --resume", "resume after Ctrl-C or a crash"),
         ("kernelmill fit a.csv -t y --json | jq .summary.held_out.metrics", "JSON for programs"),
@@ -187,13 +212,21 @@ def _parse_map_options(
     help=f"Loss for classification: {', '.join(LOSSES)}. Only log_loss gives probabilities.",
 )
 @click.option(
-    "--weights",
+    "--precision",
     cls=Option,
     section=_MODEL,
     type=click.Choice(["float16", "float32", "float64"]),
     default="float32",
     show_default=True,
-    help="Precision of the weights in the file: float16 halves its size, float64 is lossless.",
+    help="Precision of the coefficients in the file: float16 halves its size, float64 is lossless.",
+)
+@click.option(
+    "--uncertainty/--no-uncertainty",
+    cls=Option,
+    section=_MODEL,
+    default=None,
+    help="Whether the file of a regressor has what standard deviations need, 2 N² bytes for N "
+    "features. Default: up to 4096 features.",
 )
 @click.option(
     "--tune/--no-tune",
@@ -233,6 +266,46 @@ def _parse_map_options(
     metavar="FRACTION",
     help="Fraction of the rows to hold out from training to measure the error. Default: 0.1, at "
     "most 10,000 rows.",
+)
+@click.option(
+    "--validation",
+    cls=Option,
+    section=_TRAINING,
+    metavar="FILE",
+    help="Measure the error on the rows of this table, and hold out none of DATA.",
+)
+@click.option(
+    "--folds",
+    cls=Option,
+    section=_TRAINING,
+    type=click.IntRange(min=2, max=1000),
+    metavar="K",
+    help="Also measure the error by cross-validation with K folds, with an interval: fits K more "
+    "models with the same settings.",
+)
+@click.option(
+    "--refit",
+    cls=Option,
+    section=_TRAINING,
+    is_flag=True,
+    help="Train again on all rows once the held-out error is measured.",
+)
+@click.option(
+    "--weights",
+    cls=Option,
+    section=_TRAINING,
+    metavar="COL",
+    help="Column with the weights of rows in training; it is not an input.",
+)
+@click.option(
+    "--class-weight",
+    cls=Option,
+    section=_TRAINING,
+    metavar="W",
+    multiple=True,
+    callback=_parse_class_weight,
+    help="balanced: all classes have the same total weight. Or LABEL=NUMBER, which may be "
+    "repeated: the weight of rows of a class.",
 )
 @click.option(
     "--epochs",
@@ -300,7 +373,8 @@ def command(
     source: str | list[str],
     *,
     out: str | None,
-    weights: str,
+    precision: str,
+    uncertainty: bool | None,
     resume: bool,
     report: str | None,
     table: dict[str, Any],
@@ -332,7 +406,8 @@ def command(
             model = fit_table(
                 source, **settings, **table, checkpoint=checkpoint.path, progress=progress
             )
-        model.save(path, weights=weights)
+        wanted = "auto" if uncertainty is None else uncertainty
+        model.save(path, weights=precision, uncertainty=wanted)
     except KeyboardInterrupt:
         raise Interrupted(*checkpoint.describe_interrupt()) from None
     except OSError as error:

@@ -17,6 +17,7 @@ from kernelmill.cli.render.results import (
     make_pairs_table,
     render_baseline_note,
     render_columns,
+    render_folds,
     render_headline,
     render_notes,
     render_relevance,
@@ -74,7 +75,8 @@ def command(context: click.Context, model: str) -> None:
     parts: list[Any] = [make_pairs_table(pairs | describe_model(summary)), ""]
     if summary.held_out is not None:
         held_out = summary.held_out
-        parts += [f"Held out: {render_headline(held_out)}", *render_baseline_note(held_out), ""]
+        parts += [f"Held out: {render_headline(held_out)}", *render_baseline_note(held_out)]
+        parts += [*render_folds(summary), ""]
     parts += [*render_notes(summary.notes), *render_relevance(summary)]
     parts += render_columns(summary.columns)
     terminal.give(

@@ -32,6 +32,7 @@ __all__ = [
     "render_columns",
     "render_comparison",
     "render_evaluation",
+    "render_folds",
     "render_headline",
     "render_notes",
     "render_relevance",
@@ -251,6 +252,7 @@ def render_summary(
     if summary.held_out is not None:
         yield f"Held out: {render_headline(summary.held_out)}"
         yield from render_baseline_note(summary.held_out)
+    yield from render_folds(summary)
     if summary.column_relevance:
         most = ", ".join(
             f"{shorten(each.name, 14, keep_end=3)} ({plain.number(each.relevance, 2)})"
@@ -262,6 +264,19 @@ def render_summary(
     yield make_pairs_table(describe_model(summary))
 
 
+def render_folds(summary: FitSummary) -> list[str]:
+    """Return the cross-validated error as a line, if there is one."""
+    found = summary.cross_validation
+    if found is None:
+        return []
+    form = plain.percent if found.metric == "error" else plain.number
+    name = "error" if found.metric == "error" else "root mean squared error"
+    return [
+        f"Cross-validated ({found.n_folds} folds): {name} {form(found.mean)} "
+        f"(95 % interval {form(found.low)} to {form(found.high)})"
+    ]
+
+
 def describe_model(summary: FitSummary) -> dict[str, str]:
     """Return what the model is and how it was trained, as names and values."""
     pairs = {"task": summary.task, "target": summary.target}
@@ -271,7 +286,11 @@ def describe_model(summary: FitSummary) -> dict[str, str]:
         pairs["classes"] = f"{len(summary.classes)}: {shown}" + (", …" if more > 0 else "")
     pairs["data"] = summary.source
     held_out = f", {plain.count(summary.n_held_out)} held out" if summary.n_held_out else ""
+    if summary.refitted:
+        held_out = f", fitted again to all of them{held_out.replace('held out', 'held out before')}"
     pairs["rows"] = f"{plain.count(summary.n_rows)} for training{held_out}"
+    pairs["weights"] = summary.weights and f"column {summary.weights}"
+    pairs["class weights"] = summary.class_weight
     # Matrix files have one record for all of their columns.
     n_columns = sum(c.n_columns if c.kind == "matrix" else 1 for c in summary.columns)
     pairs["inputs"] = (

@@ -1,0 +1,156 @@
+"""Weights of rows and classes, other ways to measure the error, fits to all rows."""
+
+import numpy as np
+import pytest
+
+import kernelmill
+from kernelmill import fit_table
+from kernelmill.errors import ArgumentError
+from kernelmill.io import TableError
+from kernelmill.random import Stream
+from kernelmill.workflows.validation import _assign_folds
+
+QUICK = {"tune": False, "length_scale": 1.0, "alpha": 1e-4, "n_components": 64}
+
+
+def make_columns(n_rows=500, seed=0):
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, n_rows))
+    near = np.where(a * a + b * b < 0.4, "near", "far")
+    return {"a": a, "b": b, "place": near, "radius": np.hypot(a, b), "w": rng.uniform(0, 3, n_rows)}
+
+
+@pytest.fixture(scope="module")
+def columns():
+    return make_columns()
+
+
+@pytest.mark.parametrize("memory", [0, 1 << 24])
+def test_weights_are_those_of_the_learner(columns, memory):
+    """The same model as of the learner, with the encoded rows and their weights."""
+    model = fit_table(
+        columns, "radius", weights="w", drop=["place"], holdout=0, memory=memory, **QUICK
+    )
+    assert [column.name for column in model.summary.columns] == ["a", "b"]
+    assert model.summary.weights == "w"
+    (block,) = kernelmill.io.open_table(columns).blocks()
+    X = model.encoder.encode(model.inputs.data(block.data))
+    learner = kernelmill.KernelRegressor(model.learner.feature_map, alpha=1e-4, random_state=0).fit(
+        X, columns["radius"], columns["w"]
+    )
+    np.testing.assert_allclose(model.learner.predict(X), learner.predict(X), rtol=1e-4, atol=1e-4)
+    plain = fit_table(columns, "radius", drop=["place", "w"], holdout=0, **QUICK)
+    assert not np.allclose(model.learner.predict(X), plain.learner.predict(X), rtol=1e-4)
+
+
+def test_a_row_of_weight_zero_does_not_count(columns):
+    weights = np.ones(500)
+    weights[:100] = 0
+    changed = dict(columns, w=weights, radius=columns["radius"].copy())
+    changed["radius"][:100] = 1e6
+    model = fit_table(changed, "radius", weights="w", drop=["place"], holdout=0, **QUICK)
+    assert np.abs(model.predict(columns)).max() < 20
+
+
+def test_weights_in_a_matrix(columns):
+    matrix = np.c_[columns["a"], columns["w"], columns["b"], columns["radius"]]
+    model = fit_table(matrix, 3, weights=1, **QUICK)
+    assert model.summary.n_inputs == 2
+    assert model.summary.held_out.metrics["r2"] > 0.8
+
+
+def test_class_weights(columns, tmp_path):
+    options = {"drop": ["radius", "w"], "holdout": 0, "epochs": 10, **QUICK}
+    recall = {}
+    for given in (None, "balanced", {"near": 20.0}, {"near": 20}):
+        model = fit_table(columns, "place", class_weight=given, **options)
+        predicted = model.predict(columns)
+        recall[str(given)] = np.mean(predicted[columns["place"] == "near"] == "near")
+        model.save(tmp_path / "model.kmill")
+        loaded = kernelmill.load(tmp_path / "model.kmill")
+        assert loaded.learner.class_weight == given
+        assert loaded.summary.class_weight == {"None": "", "balanced": "balanced"}.get(
+            str(given), "near: 20"
+        )
+    assert recall["{'near': 20.0}"] == recall["{'near': 20}"] >= recall["balanced"] > recall["None"]
+
+
+def test_validation_table(columns, tmp_path):
+    other = make_columns(200, seed=1)
+    model = fit_table(columns, "place", validation=other, drop=["radius", "w"], **QUICK)
+    assert (model.summary.n_rows, model.summary.n_held_out) == (500, 200)
+    assert model.summary.held_out.metrics == model.evaluate_table(other).metrics
+
+
+@pytest.mark.parametrize("memory", [0, 1 << 24])
+@pytest.mark.parametrize("target", ["place", "radius"])
+def test_folds(columns, tmp_path, target, memory):
+    drop = ["w", "radius" if target == "place" else "place"]
+    few = {"epochs": 2} if target == "place" else {}
+    model = fit_table(columns, target, folds=4, drop=drop, memory=memory, **few, **QUICK)
+    found = model.summary.cross_validation
+    assert len(found.errors) == 4
+    assert len(set(found.errors)) > 1
+    assert found.mean == pytest.approx(np.mean(found.errors))
+    # The corrected variance: s² (1/K + 1/(K - 1)), and the quantile of 3 degrees of freedom.
+    half = 3.182446305284263 * np.std(found.errors, ddof=1) * np.sqrt(1 / 4 + 1 / 3)
+    assert found.high == pytest.approx(min(found.mean + half, 1.0 if target == "place" else np.inf))
+    assert found.low == pytest.approx(max(0.0, found.mean - half))
+    model.save(tmp_path / "model.kmill")
+    assert kernelmill.load(tmp_path / "model.kmill").summary.cross_validation == found
+
+
+def test_folds_have_all_classes():
+    target = np.array([0] * 50 + [1] * 3 + [2])
+    folds = _assign_folds(target, 3, 3, Stream.from_seed(0))
+    assert folds[-1] == -1
+    assert sorted(folds[50:53]) == [0, 1, 2]
+    assert sorted(np.bincount(folds[:50])) == [16, 17, 17]
+
+
+@pytest.mark.parametrize("memory", [0, 1 << 24])
+def test_refit(columns, memory):
+    drop = ["place", "w"]
+    options = {"drop": drop, "memory": memory, **QUICK}
+    once = fit_table(columns, "radius", **options)
+    again = fit_table(columns, "radius", refit=True, **options)
+    whole = fit_table(columns, "radius", holdout=0, **options)
+    assert again.summary.held_out.metrics == once.summary.held_out.metrics
+    assert again.summary.refitted
+    assert (again.summary.n_rows, once.summary.n_rows) == (500, 500 - once.summary.n_held_out)
+    np.testing.assert_allclose(again.predict(columns), whole.predict(columns), rtol=1e-3, atol=1e-3)
+
+
+def test_a_note_if_there_will_be_no_standard_deviations(columns, monkeypatch):
+    monkeypatch.setattr("kernelmill.workflows.fit.MOST_UNCERTAIN_FEATURES", 32)
+    notes = fit_table(columns, "radius", drop=["place", "w"], **QUICK).summary.notes
+    assert any("will have no standard deviations, which take" in note for note in notes)
+    notes = fit_table(columns, "radius", drop=["place", "w"], solver="cg", **QUICK).summary.notes
+    assert any("the solver is conjugate gradients" in note for note in notes)
+    assert not fit_table(columns, "place", drop=["radius", "w"], **QUICK).summary.notes
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"weights": "place"}, TableError, "must be a column of numbers, got 'place'"),
+        ({"weights": "radius"}, TableError, "must be another column than the target"),
+        ({"class_weight": "balanced"}, ArgumentError, "is for classification"),
+        ({"folds": 1}, ArgumentError, "folds must be between 2 and 1000, got 1"),
+    ],
+)
+def test_options_that_make_no_sense(columns, options, error, message):
+    with pytest.raises(error, match=message):
+        fit_table(columns, "radius", **options, **QUICK)
+
+
+def test_bad_weights_and_labels_are_named(columns):
+    for value in (-1.0, np.nan, np.inf):
+        weights = np.ones(500)
+        weights[3] = value
+        with pytest.raises(TableError, match=r"the weight in column 'w' is \S+ in row 4"):
+            fit_table(dict(columns, w=weights), "place", weights="w", missing="impute", **QUICK)
+    with pytest.raises(ArgumentError, match="class_weight must be"):
+        fit_table(columns, "place", class_weight="even", **QUICK)
+    with pytest.raises(ArgumentError, match=r"'x', which is none of the classes \(far, near\)"):
+        fit_table(columns, "place", class_weight={"x": 1}, **QUICK)
