@@ -91,3 +91,12 @@ def test_bad_input(table, tmp_path):
     with pytest.raises(TableError, match="missing"):
         kernelmill.diagnose_table(holes)
     assert kernelmill.diagnose_table(holes, missing="impute", tolerance=0.2).n_inputs == 3
+
+
+def test_fit_of_a_map_without_a_known_kernel():
+    rng = np.random.default_rng(0)
+    given = kernelmill.Fastfood.from_factors(
+        np.ones(4), [2, 0, 1, 3], rng.normal(size=4), np.ones(4), n_features=3
+    )
+    model = kernelmill.fit_table(rng.normal(size=(120, 4)), 3, feature_map=given, tune=False)
+    assert model.summary.kernel_check is None

@@ -207,9 +207,8 @@ def sketch_mean_tail(tolerance: float, n_sketches: int, radius: float, degree: i
 
     At most :math:`2 \exp(-t \epsilon^2 / (2 R^{4p}))` for rows with :math:`\|x\|_1 \le R` (Pham &
     Pagh, 2013, lemma 9, by Hoeffding's inequality). The concatenated features of t maps, divided by
-    :math:`\sqrt t`, have that mean as their inner product:
-    ``FeatureUnion([(str(s), TensorSketch(random_state=s)) for s in range(t)])``. One sketch with t
-    times as many columns has about the same variance and is the better choice; but no such bound.
+    :math:`\sqrt t`, have that mean as their inner product (``docs/which-map.md`` has the lines).
+    One sketch with t times as many columns has at most about the same variance, and is faster.
 
     Examples
     --------

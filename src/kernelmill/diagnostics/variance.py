@@ -87,7 +87,7 @@ def _fourier_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | 
         return None
     if getattr(fitted_map, "structure", "") == "fft":
         return None
-    if getattr(fitted_map, "factors", None) is not None:
+    if getattr(fitted_map, "factors", None) is not None or fitted_map.features == "projection":
         return None
     kernel = partial(fitted_map.kernel_, length_scale=fitted_map.length_scale_)
     k, k_of_twice = (exact_values(kernel, X, Z) for Z in (Y, 2 * Y - X))

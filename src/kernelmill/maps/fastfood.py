@@ -56,24 +56,28 @@ class Fastfood(ShiftInvariantMap):
     gamma : float or "scale", default=None
         An alternative to `length_scale`: :math:`\ell = 1 / \sqrt{2 \gamma}`, so that the Gaussian
         kernel is :math:`\exp(-\gamma r^2)`.
-    features : {"cos_sin", "complex", "cos_phase"}, default="cos_sin"
+    features : {"cos_sin", "complex", "cos_phase", "projection"}, default="cos_sin"
         "cos_sin" has the cosines in the first half of the columns and the sines in the second (an
         odd number of columns ends with one ``cos(z + b)``); "complex" has ``exp(i z)``, whose
         inner products take a conjugate; "cos_phase" has ``cos(z + b)`` with a random phase b, one
-        column for each frequency, and a larger error at the same number of columns.
+        column for each frequency, and a larger error at the same number of columns. "projection"
+        has z = V x itself, as a building block for other features; it estimates no kernel.
     structure : {"hadamard", "sorf", "dct", "fft"}, default="hadamard"
         "hadamard" is the product above. "sorf": three rounds of random signs and H instead,
         :math:`S (H D)^3` (Yu et al., 2016); not quite unbiased, but with much less error for points
         that are close to each other. "dct": cosine transforms of any length instead of H; biased by
         up to about 0.3 / d (0.02 in few dimensions for `BallConvolution` and `Radial`). "fft": rows
-        of a Fourier matrix with random signs, the heuristic of section 6 of Le, Sarlós & Smola; in
-        few dimensions its estimates are poor. The last two are slower.
+        of a real Fourier matrix F in random order, with random signs, :math:`S \Pi F B`; in few
+        dimensions its estimates are poor. That is the heuristic :math:`\Pi F B` of Le, Sarlós &
+        Smola (section 6) with the lengths S of frequencies, without which all rows are equally long
+        and the kernel is another one. The last two are slower.
     blocks : {"stratified", "independent"}, default="stratified"
         How the blocks of V depend on each other. "independent" is the construction of Le,
-        Sarlós & Smola. With "stratified", four consecutive blocks share B and :math:`\Pi`, and
-        their normals are stratified. This is faster and has less error; each row of V has the same
-        distribution. "sorf" and "fft"
-        have independent blocks.
+        Sarlós & Smola, in blocks of p rows, the least power of two that is at least d, but no
+        fewer than 64: up to d = 32, rows are padded with more zeros than in the paper, which leaves
+        the distribution of each row of V as it is. With "stratified", four consecutive blocks share
+        B and :math:`\Pi`, and their normals are stratified. This is faster and has less error; each
+        row of V has the same distribution. "sorf" and "fft" have independent blocks.
     factors : GivenFactors, default=None
         Custom coefficients instead of random ones: see :meth:`from_factors`. `kernel`, `structure`
         and `blocks` must then keep their defaults.
@@ -180,7 +184,7 @@ class Fastfood(ShiftInvariantMap):
             The number of columns of the data, at most p; by default p.
         n_components : int, default=None
             The number of output columns; by default all that the blocks give.
-        features : {"cos_sin", "complex", "cos_phase"}, default="cos_sin"
+        features : {"cos_sin", "complex", "cos_phase", "projection"}, default="cos_sin"
             The phases of "cos_phase" are those of ``random_state=0``.
         n_threads : int, default=None
 

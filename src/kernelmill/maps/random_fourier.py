@@ -46,11 +46,12 @@ class RandomFourier(ShiftInvariantMap):
     gamma : float or "scale", default=None
         An alternative to `length_scale`: :math:`\ell = 1 / \sqrt{2 \gamma}`, so that the Gaussian
         kernel is :math:`\exp(-\gamma r^2)`; for the Laplacian kernel :math:`\ell = 1 / \gamma`.
-    features : {"cos_sin", "complex", "cos_phase"}, default="cos_sin"
+    features : {"cos_sin", "complex", "cos_phase", "projection"}, default="cos_sin"
         "cos_sin" has the cosines in the first half of the columns and the sines in the second (an
         odd number of columns ends with one ``cos(z + b)``); "complex" has ``exp(i z)``, whose
         inner products take a conjugate; "cos_phase" has ``cos(z + b)`` with a random phase b, one
-        column for each frequency, and a larger error at the same number of columns.
+        column for each frequency, and a larger error at the same number of columns. "projection"
+        has z = V x itself, as a building block for other features; it estimates no kernel.
     sampling : {"iid", "orthogonal", "qmc"}, default="iid"
         "iid": independent frequencies. "orthogonal": rows of random orthogonal matrices with random
         lengths (Yu et al., 2016), with less error, for radial kernels. "qmc": scrambled Sobol

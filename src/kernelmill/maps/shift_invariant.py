@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.arguments import LengthScale, check_choice
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Kernel, resolve
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
@@ -108,6 +109,11 @@ class ShiftInvariantMap(FeatureMap):
         return self._phases[dtype.char]
 
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        if self.features == "projection":
+            raise ArgumentError(
+                "projections are no features of a kernel",
+                Remedy("use cosines and sines", features="cos_sin"),
+            )
         return self.kernel_(X, Y, length_scale=self.length_scale_)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -68,9 +68,10 @@ class FourierProjection:
     r"""Frequencies of a radial kernel by fast transforms of any length.
 
     "dct" replaces both Walsh-Hadamard transforms of Fastfood by cosine transforms T,
-    :math:`V = S T G \Pi T B` (Le, Sarlós & Smola, footnote 2). "fft" is their heuristic
-    :math:`V = S \Pi F B` (section 6): rows of the real Fourier matrix F in random order, with
-    random signs on the columns.
+    :math:`V = S T G \Pi T B` (Le, Sarlós & Smola, footnote 2). "fft" is
+    :math:`V = S \Pi F B`: rows of the real Fourier matrix F in random order, with random signs on
+    the columns. Their heuristic (section 6) is :math:`\Pi F B`, rows of one length; S gives them
+    the lengths of frequencies of the kernel.
 
     Parameters are those of :class:`~kernelmill.projections.HadamardProjection`. The transforms run
     on one thread: the threads of scipy.fft do not survive a fork.

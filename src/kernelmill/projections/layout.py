@@ -13,7 +13,7 @@ from kernelmill.random import Stream
 
 __all__ = ["KINDS", "FeatureLayout"]
 
-KINDS = ("cos_sin", "complex", "cos_phase")
+KINDS = ("cos_sin", "complex", "cos_phase", "projection")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from kernelmill.diagnostics import kernel_errors
 from kernelmill.encoding.targets import format_label
+from kernelmill.errors import ArgumentError
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
 from kernelmill.workflows.records import Calibration, Coverage, Evaluation, KernelCheck
@@ -266,7 +267,10 @@ def measure_kernel_error(fitted_map: Any, X: Any) -> KernelCheck | None:
     X = X[:_KERNEL_CHECK_ROWS]
     if X.shape[0] < 2 or not hasattr(fitted_map, "exact_kernel"):
         return None
-    errors = kernel_errors(fitted_map, X, n_pairs=None, n_seeds=None)
+    try:
+        errors = kernel_errors(fitted_map, X, n_pairs=None, n_seeds=None)
+    except ArgumentError:  # a map without a known kernel, such as one with custom coefficients
+        return None
     return KernelCheck(
         exact=errors.exact[0].tolist(),
         estimated=errors.estimated[0].tolist(),
