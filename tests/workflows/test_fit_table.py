@@ -323,7 +323,7 @@ def test_dates_and_identifiers_get_advice(folder):
         ),
         ({"kernel": "matern:mu=1"}, "kernel must be matern:nu=NUMBER"),
         ({"feature_map": "tensor_sketch", "length_scale": 1.0}, "no length scale"),
-        ({"drop": ["a", "b", "color"]}, "no columns beside"),
+        ({"drop": ["a", "b", "color"]}, "no columns left besides"),
         ({"random_state": -1}, "random_state must be"),
         ({"n_components": 0}, "n_components must be"),
         ({"task": "regression"}, r"line 2, column 'place' .*'(in|out)' is not a number"),
