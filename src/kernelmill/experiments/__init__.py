@@ -12,12 +12,13 @@ Cell, Points, Results, Record
     What it gives.
 Outcome, Line, judge, Verdict, Check
     How that compares with the paper.
-Scale
-    As in the paper, quick, or small enough for tests.
+Scale, CONFIDENCE
+    As in the paper, quick, or small enough for tests; the level of the intervals.
 """
 
 from kernelmill.experiments.data_sets import DATA_SETS, MissingDataError
 from kernelmill.experiments.declaration import (
+    CONFIDENCE,
     Cell,
     Check,
     Claim,
@@ -55,6 +56,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 }
 
 __all__ = [
+    "CONFIDENCE",
     "DATA_SETS",
     "EXPERIMENTS",
     "Cell",

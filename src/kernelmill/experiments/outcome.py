@@ -116,8 +116,12 @@ class Outcome:
 
     @property
     def lines(self) -> list[Line]:
-        """All measured values, in the order of measurement."""
+        """All measured values, in the order of measurement.
+
+        Files of other versions may have columns that are not declared any more.
+        """
         experiment, results = self.experiment, self.record.results
+        declared = {column.name for column in experiment.columns}
         return [
             Line(
                 cell.row,
@@ -128,6 +132,7 @@ class Outcome:
                 judge(experiment, results, cell.row, cell.column),
             )
             for cell in results.cells
+            if cell.column in declared
         ]
 
     @property

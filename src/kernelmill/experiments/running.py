@@ -156,8 +156,9 @@ def load_record(path: Path) -> Record:
     """
     try:
         values = json.loads(path.read_text())
-        if values.pop("format") != FORMAT:
+        if values.pop("format") != FORMAT or not isinstance(values["seed"], int):
             raise ValueError
+        Scale(values["scale"])
         parts = {
             str(name): PartResult(
                 float(part["seconds"]),
@@ -181,10 +182,13 @@ def load_record(path: Path) -> Record:
 def _read_cell(values: dict[str, Any]) -> Cell:
     row = values["row"]
     half = values["half_width"]
+    runs = tuple(float(each) for each in values["runs"])
+    if not runs:
+        raise ValueError
     return Cell(
         row if isinstance(row, str) else float(row),
         str(values["column"]),
-        tuple(float(each) for each in values["runs"]),
+        runs,
         None if half is None else float(half),
         str(values["deviation"]),
     )

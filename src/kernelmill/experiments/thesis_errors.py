@@ -75,9 +75,9 @@ _TABLE_COLUMNS = ("Fastfood abs.", "Fastfood rel.", "TensorSketch abs.", "Tensor
 
 
 def _measure_table_4_1(_: str, scale: Scale, seed: int) -> Iterator[Cell]:
-    n_pairs = scale.choose(10_000, 2000, 200)
-    seeds = run_seeds(seed, scale.choose(16, 16, 4))
-    for n in scale.choose(list(_TABLE_4_1), list(geometric(16, 1024, 4)), [16, 64]):
+    n_pairs = scale.choose(10_000, 2000, 500)
+    seeds = run_seeds(seed, scale.choose(16, 16, 6))
+    for n in scale.choose(list(_TABLE_4_1), list(geometric(16, 1024, 4)), [16, 256]):
         errors: dict[str, list[KernelErrors]] = {}
         for run in seeds:
             x, y = np.random.default_rng(run).uniform(size=(2, n_pairs, _DIM))

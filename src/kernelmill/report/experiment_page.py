@@ -10,6 +10,7 @@ from pathlib import Path
 from kernelmill.experiments import Outcome
 from kernelmill.formatting import clean_text, html, join_words
 from kernelmill.report.experiment_plots import (
+    INTERVAL,
     outcome_panels,
     save_plots,
     show_value,
@@ -23,7 +24,7 @@ from kernelmill.storage.atomic_file import atomic_write
 __all__ = ["render_experiments", "write_experiments"]
 
 _EXPLANATION = (
-    "Each value is a mean over runs with its 99 % interval, by Student's t. A value is the same as "
+    f"Each value is a mean over runs with its {INTERVAL}, by Student's t. A value is the same as "
     "the paper's if they differ by no more than both intervals and rounding allow, better or worse "
     "otherwise. Values with other settings than the paper's are not judged, and times of another "
     "machine are not compared. A statement is confirmed if its whole interval satisfies it."

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from kernelmill.experiments import Cell, Column, Line, Outcome, Published
+from kernelmill.experiments import CONFIDENCE, Cell, Column, Line, Outcome, Published
 from kernelmill.formatting import html, is_number
 from kernelmill.report.drawing import (
     MARKERS,
@@ -25,9 +25,10 @@ from kernelmill.report.drawing import (
 )
 from kernelmill.report.panel import PageTable, Panel
 
-__all__ = ["outcome_panels", "save_plots", "show_value", "values_tables"]
+__all__ = ["INTERVAL", "outcome_panels", "save_plots", "show_value", "values_tables"]
 
 _VERDICT_COLOURS = {"better": "green", "same": "blue", "worse": "orange"}
+INTERVAL = f"{100 * CONFIDENCE:.0f}{html.space}% interval"
 _LINE_HEIGHT = 17  # points for each value of a plot of ratios
 
 
@@ -107,7 +108,7 @@ def _curves(outcome: Outcome, panel: str, index: int) -> Panel | None:
         f"{experiment.place}{f': {panel}' if panel else ''}",
         figure,
         f"Curves of {', '.join(drawn)}: {value} against {experiment.row}.",
-        "Bands are 99 % intervals over runs; dashed lines are peers, crosses the paper's figures.",
+        f"Bands are {INTERVAL}s over runs; dashed lines are peers, crosses the paper's figures.",
         _values_table(outcome, columns),
     )
 
@@ -182,7 +183,7 @@ def _ratios(outcome: Outcome, lines: Sequence[Line]) -> Panel:
         figure,
         f"Ratios of {html.count(len(lines), 'measured value')} to the paper's figures.",
         "At the dashed line both agree. Green is better than the paper, blue the same within "
-        "chance, orange worse; grey values have other settings. Bars are 99 % intervals.",
+        f"chance, orange worse; grey values have other settings. Bars are {INTERVAL}s.",
         PageTable(["value", "paper", "here"], rows[::-1], "Measured and published values"),
     )
 

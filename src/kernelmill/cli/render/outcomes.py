@@ -36,7 +36,9 @@ def render_outcome(outcome: Outcome) -> Iterator[RenderableType]:
     """The values of an experiment beside the published ones, and the statements checked."""
     experiment = outcome.experiment
     yield f"{experiment.paper.authors}, {experiment.place}: {experiment.title}"
-    yield "means ± half-widths of 99 % intervals"
+    from kernelmill.experiments import CONFIDENCE  # noqa: PLC0415 # imports scikit-learn
+
+    yield f"means ± half-widths of {100 * CONFIDENCE:.0f} % intervals"
     lines = outcome.lines
     if lines:
         table = _table(experiment.row, "what", "paper", "here", "verdict")
