@@ -66,7 +66,7 @@ def test_all_names_what_is_missing(run, experiments, tmp_path):
     assert {scale for _, scale, _ in CALLS} == {"full"}
     assert list(results[1]["missing"]) == [experiments[1]]
     _, printed, _ = run("reproduce", "all", "--out", tmp_path)
-    assert f"not run, data missing: fastfood-table-9 ({experiments[1]})" in printed
+    assert f"not run: fastfood-table-9 ({experiments[1]})" in printed
 
 
 def test_resumes_after_ctrl_c(run, experiments, tmp_path):

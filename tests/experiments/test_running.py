@@ -44,7 +44,7 @@ def test_results_survive_the_file(tmp_path, counting_experiment):
     assert loaded == record
     assert loaded.seed == 3
     assert loaded.scale == "quick"
-    assert [cell.row for cell in loaded.results.cells] == ["a", "b", "c"]
+    assert [part.cells[0].row for part in loaded.parts.values()] == ["a", "b", "c"]
     assert loaded.machine["threads"]
 
 
@@ -59,6 +59,18 @@ def test_a_run_that_was_interrupted_is_resumed(tmp_path, counting_experiment):
     assert len(calls) == 4
     run_experiment(counting_experiment(calls), scale=Scale.TEST, folder=tmp_path, fresh=True)
     assert len(calls) == 7
+
+
+def test_parts_can_be_run_one_by_one(tmp_path, counting_experiment):
+    calls = []
+    experiment = counting_experiment(calls)
+    for part in "ca":
+        chosen = replace(experiment, parts={part: ()})
+        record = run_experiment(chosen, scale=Scale.TEST, folder=tmp_path)
+    outcome = Outcome(experiment, record)
+    assert calls == ["c", "a"]
+    assert outcome.results.rows() == ["a", "c"]
+    assert outcome.missing == {"b": "it was not run"}
 
 
 def test_results_of_other_settings_are_kept_aside(tmp_path, counting_experiment):
@@ -135,6 +147,10 @@ def test_names_are_experiments_papers_or_all():
     assert {each.paper.key for each in of_paper} == {"fastfood"}
     chosen = select_experiments(["fastfood-table-3", "fastfood-figure-1"], EXPERIMENTS)
     assert [each.name for each in chosen] == ["fastfood-figure-1", "fastfood-table-3"]
+    part = select_experiments(["fastfood-table-3:wine"], EXPERIMENTS)
+    assert [list(each.parts) for each in part] == [["Wine Quality"]]
+    with pytest.raises(ArgumentError, match=r"part of fastfood-table-3 .*got 'beer'; .*Insurance"):
+        select_experiments(["fastfood-table-3:beer"], EXPERIMENTS)
     with pytest.raises(ArgumentError, match=r"a paper \(fastfood.*got 'fastfod'"):
         select_experiments(["fastfod"], EXPERIMENTS)
 
@@ -161,7 +177,11 @@ def test_every_experiment_runs(small_data, name):
 def test_the_same_seed_gives_the_same_values(small_data, name):
     experiment = replace(EXPERIMENTS[name], parts=dict(list(EXPERIMENTS[name].parts.items())[:1]))
     first, again, other = (
-        run_experiment(experiment, scale=Scale.TEST, seed=seed).results.cells for seed in (0, 0, 1)
+        [
+            part.cells
+            for part in run_experiment(experiment, scale=Scale.TEST, seed=seed).parts.values()
+        ]
+        for seed in (0, 0, 1)
     )
     assert first == again
     assert first != other
@@ -174,7 +194,7 @@ def test_errors_of_fastfood_are_those_of_the_thesis():
     is four of both, with a probability of false alarm of 1e-4 for another seed.
     """
     experiment = EXPERIMENTS["thesis-table-4-1"]
-    results = run_experiment(experiment, scale=Scale.TEST).results
+    results = Outcome(experiment, run_experiment(experiment, scale=Scale.TEST)).results
     for column in ("Fastfood abs.", "Fastfood rel."):
         measured = results.get(256.0, column).interval.mean
         printed = float(experiment.published[256.0, column])

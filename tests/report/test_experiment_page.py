@@ -23,6 +23,7 @@ from kernelmill.report.experiment_page import (
 
 
 def make_outcome(name, *measured, missing=""):
+    """All values in the first part of the experiment."""
     part = PartResult(
         1.5,
         tuple(each for each in measured if isinstance(each, Cell)),
@@ -30,7 +31,14 @@ def make_outcome(name, *measured, missing=""):
         missing,
     )
     record = Record(
-        name, "full", 0, "0.1", "abc123", "2026-11-01T10:00:00+00:00", {"threads": "2"}, {"x": part}
+        name,
+        "full",
+        0,
+        "0.1",
+        "abc123",
+        "2026-11-01T10:00:00+00:00",
+        {"threads": "2"},
+        {next(iter(EXPERIMENTS[name].parts)): part},
     )
     return Outcome(EXPERIMENTS[name], record)
 
@@ -61,7 +69,9 @@ def test_page_has_settings_verdicts_and_what_is_missing(outcomes):
     assert "Of 3 values that can be compared" in page
     assert "1 are better, 1 the same within chance and 1 worse" in page
     assert "the files of CIFAR-10 were not found" in page
-    assert "fastfood-cifar (x)" in page
+    assert "fastfood-cifar (CIFAR-10)" in page
+    assert "fastfood-table-3 (Forest)" in page
+    assert "Forest: it was not run" in page
     assert "0.740" in page  # the paper's figure, as printed
     assert "The paper does not give the unit of the target." in page
     assert "abc123" in page

@@ -115,12 +115,22 @@ class Outcome:
     record: Record
 
     @property
+    def results(self) -> Results:
+        """The cells and points of all parts, in the order in which they are declared."""
+        found = self.record.parts
+        parts = [found[name] for name in self.experiment.parts if name in found]
+        return Results(
+            [cell for part in parts for cell in part.cells],
+            [points for part in parts for points in part.points],
+        )
+
+    @property
     def lines(self) -> list[Line]:
         """All measured values, in the order of measurement.
 
         Files of other versions may have columns that are not declared any more.
         """
-        experiment, results = self.experiment, self.record.results
+        experiment, results = self.experiment, self.results
         declared = {column.name for column in experiment.columns}
         return [
             Line(
@@ -138,7 +148,7 @@ class Outcome:
     @property
     def checks(self) -> list[tuple[str, Check]]:
         """The paper's statements, and whether they hold here."""
-        results, is_full = self.record.results, self.record.scale == "full"
+        results, is_full = self.results, self.record.scale == "full"
         return [
             (claim.text, claim.check(results))
             if is_full or not claim.full_only
@@ -149,7 +159,12 @@ class Outcome:
     @property
     def missing(self) -> dict[str, str]:
         """The parts that were not run, and why."""
-        return {name: part.missing for name, part in self.record.parts.items() if part.missing}
+        found = self.record.parts
+        return {
+            name: found[name].missing if name in found else "it was not run"
+            for name in self.experiment.parts
+            if name not in found or found[name].missing
+        }
 
     def count_verdicts(self) -> Counter[str]:
         """How often each verdict occurs, over values and statements."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from kernelmill.errors import ArgumentError
 from kernelmill.experiments.data_sets import MissingDataError, load_data
-from kernelmill.experiments.declaration import Cell, Experiment, Points, Results, Scale
+from kernelmill.experiments.declaration import Cell, Experiment, Points, Scale
 from kernelmill.runtime import get_isa, get_num_threads
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.storage.atomic_file import atomic_write
@@ -51,14 +51,6 @@ class Record:
     created: str
     machine: dict[str, str]
     parts: dict[str, PartResult] = field(default_factory=dict)
-
-    @property
-    def results(self) -> Results:
-        """The cells and points of all parts."""
-        return Results(
-            [cell for part in self.parts.values() for cell in part.cells],
-            [points for part in self.parts.values() for points in part.points],
-        )
 
     @property
     def seconds(self) -> float:
@@ -101,8 +93,8 @@ def run_experiment(
     --------
     >>> from kernelmill.experiments import EXPERIMENTS, Scale, run_experiment
     >>> record = run_experiment(EXPERIMENTS["fastfood-figure-1"], scale=Scale.TEST)
-    >>> len(record.results.cells) > 0
-    True
+    >>> list(record.parts)
+    ['uniform']
     """
     progress = progress or SilentProgress()
     record = new_record(experiment.name, scale, seed)
@@ -116,14 +108,12 @@ def run_experiment(
         elif not fresh:
             # What was missing may have been found since.
             found = {name: part for name, part in earlier.parts.items() if not part.missing}
-            record.parts.update({name: found[name] for name in experiment.parts if name in found})
+            record.parts.update(found)
     for part, data in experiment.parts.items():
         if part in record.parts:
             continue
         progress.start(f"{experiment.name}: {part}")
         record.parts[part] = _run_part(experiment, part, data, scale, seed)
-        ordered = {name: record.parts[name] for name in experiment.parts if name in record.parts}
-        record = replace(record, parts=ordered)
         if path is not None:
             atomic_write(path, [json.dumps(record.to_json(), indent=1).encode()])
     return record
@@ -261,17 +251,19 @@ def select_experiments(
 ) -> list[Experiment]:
     """The experiments of these names, papers or "all", in the order of their declaration.
 
+    "NAME:PART" is a part of an experiment, such as one data set; the beginning of its name is
+    enough.
+
     Examples
     --------
     >>> from kernelmill.experiments import EXPERIMENTS, select_experiments
     >>> [each.place for each in select_experiments(["fastfood-table-3"], EXPERIMENTS)]
     ['Table 3']
     """
-    wanted: set[str] = set()
+    wanted: dict[str, list[str]] = {}
     for name in names:
-        found = {
-            each.name for each in experiments.values() if name in ("all", each.name, each.paper.key)
-        }
+        key, _, part = name.partition(":")
+        found = [each for each in experiments.values() if key in ("all", each.name, each.paper.key)]
         if not found:
             papers = dict.fromkeys(each.paper.key for each in experiments.values())
             raise ArgumentError(
@@ -279,5 +271,17 @@ def select_experiments(
                 f"choose one of {', '.join(experiments)}",
                 parameter="names",
             )
-        wanted |= found
-    return [each for each in experiments.values() if each.name in wanted]
+        for each in found:
+            parts = [known for known in each.parts if known.lower().startswith(part.lower())]
+            if not parts:
+                raise ArgumentError(
+                    f"must name a part of {each.name} after the colon, got {part!r}",
+                    f"choose one of {', '.join(each.parts)}",
+                    parameter="names",
+                )
+            wanted.setdefault(each.name, []).extend(parts)
+    return [
+        replace(each, parts={part: each.parts[part] for part in each.parts if part in chosen})
+        for each in experiments.values()
+        if (chosen := wanted.get(each.name))
+    ]

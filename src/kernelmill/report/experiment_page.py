@@ -121,7 +121,7 @@ def _missing_findings(outcomes: Sequence[Outcome]) -> list[str]:
     missing = [
         f"{outcome.experiment.name} ({part})" for outcome in outcomes for part in outcome.missing
     ]
-    return [f"Not run because data are missing: {', '.join(missing)}."] if missing else []
+    return [f"Not run: {', '.join(missing)}."] if missing else []
 
 
 def _tiles(verdicts: Counter[str], outcomes: Sequence[Outcome]) -> list[Tile]:
@@ -139,14 +139,12 @@ def _tiles(verdicts: Counter[str], outcomes: Sequence[Outcome]) -> list[Tile]:
 def _section(outcome: Outcome, panels: Sequence[Panel]) -> Section:
     experiment, record = outcome.experiment, outcome.record
     tables = []
-    if record.results.cells:
-        if any(isinstance(cell.row, str) for cell in record.results.cells):
+    if outcome.results.cells:
+        if any(isinstance(cell.row, str) for cell in outcome.results.cells):
             tables += values_tables(outcome)
         tables += [_verdict_table(outcome)] if any(each.published for each in outcome.lines) else []
-    tables += [_claim_table(outcome)] if outcome.checks and record.results.cells else []
-    notes = [
-        f"{part} was not run: {clean_text(reason)}" for part, reason in outcome.missing.items()
-    ]
+    tables += [_claim_table(outcome)] if outcome.checks and outcome.results.cells else []
+    notes = [f"{part}: {clean_text(reason)}" for part, reason in outcome.missing.items()]
     scale = f"Run {_SCALES[record.scale]}, in {html.duration(record.seconds)}, seed {record.seed}."
     return Section(
         f"{experiment.place}. {experiment.title}",
@@ -217,9 +215,9 @@ def render_markdown(outcomes: Sequence[Outcome]) -> str:
         made += f", kernelmill {record.version}" if record.version else ""
         made += f" at {record.commit}" if record.commit else ""
         lines += [f"{made}, {record.created[:10]}, {html.duration(record.seconds)}.", ""]
-        lines += [f"- {part} was not run: {why}" for part, why in outcome.missing.items()]
+        lines += [f"- Not run: {part}: {why}" for part, why in outcome.missing.items()]
         lines += [""] if outcome.missing else []
-        if record.results.cells:
+        if outcome.results.cells:
             for table in values_tables(outcome):
                 lines += [f"{table.caption}:", "", *_markdown_table(table), ""]
             if any(each.published for each in outcome.lines):

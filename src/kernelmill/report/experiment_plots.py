@@ -34,7 +34,7 @@ _LINE_HEIGHT = 17  # points for each value of a plot of ratios
 
 def outcome_panels(outcome: Outcome) -> list[Panel]:
     """The plots of an experiment, with their numbers."""
-    results = outcome.record.results
+    results = outcome.results
     panels = [_points_panel(outcome, index) for index in range(len(results.points))]
     if results.cells and all(not isinstance(cell.row, str) for cell in results.cells):
         names = dict.fromkeys(each.panel for each in outcome.experiment.columns)
@@ -62,7 +62,7 @@ def _key(outcome: Outcome, suffix: object) -> str:
 
 @drawing_style()
 def _points_panel(outcome: Outcome, index: int) -> Panel:
-    points = outcome.record.results.points[index]
+    points = outcome.results.points[index]
     pairs = list(zip(points.x, points.y, strict=True))
     figure = draw_against(pairs, "exact kernel value", "estimate from features")
     rows = [[html.number(x, 3), html.number(y, 3)] for x, y in pairs[:: -(-len(pairs) // 50)]]
@@ -78,7 +78,7 @@ def _points_panel(outcome: Outcome, index: int) -> Panel:
 
 @drawing_style()
 def _curves(outcome: Outcome, panel: str, index: int) -> Panel | None:
-    experiment, results = outcome.experiment, outcome.record.results
+    experiment, results = outcome.experiment, outcome.results
     columns = [each for each in experiment.columns if each.panel == panel]
     figure = new_figure(height=280)
     axes = figure.subplots()
@@ -195,7 +195,7 @@ def _axis_label(line: Line) -> str:
 
 def _values_table(outcome: Outcome, columns: Sequence[Column]) -> PageTable:
     """Measured values with intervals, one row for each row of the experiment."""
-    results = outcome.record.results
+    results = outcome.results
     rows: list[list[str]] = []
     for row in results.rows():
         cells: list[Any] = [results.get(row, column.name) for column in columns]

@@ -30,7 +30,8 @@ _RUN = "Experiments"
     examples=[
         ("kernelmill reproduce --list", "the experiments and their names"),
         ("kernelmill reproduce fastfood-table-3 --quick", "one table, smaller sizes"),
-        ("kernelmill reproduce fastfood", "all of one paper, with the paper's sizes"),
+        ("kernelmill reproduce fastfood-table-3:wine", "one row of it, with the paper's sizes"),
+        ("kernelmill reproduce fastfood", "all of one paper"),
         ("kernelmill reproduce all --quick --out results", "a few minutes"),
     ],
 )
@@ -73,9 +74,10 @@ def command(
 ) -> None:
     """Rerun experiments of the papers and compare the results with the published ones.
 
-    NAME is an experiment, a paper or "all". Data sets are read from the folder that the variable
-    KERNELMILL_DATA names, or loaded from OpenML; what is missing is named. The folder gets a page
-    (index.html), Markdown, JSON and plots. After Ctrl-C, the same command resumes.
+    NAME is an experiment, a paper or "all"; NAME:PART is a part, such as a data set. Data are read
+    from the folder that the variable KERNELMILL_DATA names, or loaded from OpenML; what is missing
+    is named. The folder gets a page (index.html), Markdown, JSON and plots. After Ctrl-C, the same
+    command resumes.
     """
     terminal = get_terminal(context)
     from kernelmill.experiments import EXPERIMENTS, Scale, run_experiment, select_experiments

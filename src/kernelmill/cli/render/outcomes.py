@@ -73,7 +73,7 @@ def render_overview(outcomes: Sequence[Outcome]) -> Iterator[RenderableType]:
     yield table
     missing = [f"{each.experiment.name} ({part})" for each in outcomes for part in each.missing]
     if missing:
-        yield f"not run, data missing: {', '.join(missing)}"
+        yield f"not run: {', '.join(missing)}"
 
 
 def _table(*headings: str) -> Table:
