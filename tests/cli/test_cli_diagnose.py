@@ -37,7 +37,7 @@ def test_table_and_page(run, rings, tmp_path):
     for text in ("Sample: 200 of 600 rows", "fastfood (sorf)", "taylor_sketch", "1,476", "Use "):
         assert text in out
     text = page.read_text()
-    assert text.count("<svg") == 3
+    assert text.count("<svg") == 4
     assert "kernelmill fit" in text
     assert "A sample of 200 of 600 rows, seed 0" in text
 

@@ -10,6 +10,7 @@ import kernelmill
 from kernelmill.errors import ArgumentError
 from kernelmill.report import (
     error_over_range_plot,
+    gram_error_plot,
     kernel_error_by_features_plot,
     write_diagnosis,
 )
@@ -34,12 +35,14 @@ def test_plots_and_numbers(diagnosis, tmp_path):
     path = write_diagnosis(tmp_path / "d.html", diagnosis)
     text = path.read_text()
     assert text == render_diagnosis(diagnosis)
-    assert text.count("<svg") == 3
+    assert text.count("<svg") == 4
     for words in ("effective dimension", "fastfood (sorf)", "model = kernelmill.fit_table(table"):
         assert words in text
     axes = kernel_error_by_features_plot(diagnosis).axes[0]
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert labels == [each.label for each in diagnosis.requirements]
+    names = [text.get_text() for text in gram_error_plot(diagnosis).legends[0].get_texts()]
+    assert names == ["spectral norm", "Frobenius norm", "ridge regression"]
     assert len(error_over_range_plot(diagnosis).axes[0].patches) == len(diagnosis.ranges)
 
 
@@ -79,11 +82,11 @@ def test_nothing_reaches_the_tolerance(diagnosis):
         errors={},
         ranges=[],
         kernel_check=None,
-        gram=None,
+        gram=[],
     )
     text = render_diagnosis(none)
     assert "<svg" not in text
     assert "fastfood" in text
-    for plot in (kernel_error_by_features_plot, error_over_range_plot):
+    for plot in (kernel_error_by_features_plot, error_over_range_plot, gram_error_plot):
         with pytest.raises(ArgumentError, match="diagnosis must hold"):
             plot(none)

@@ -167,7 +167,7 @@ def required_features(
         raise ArgumentError("must have at least two rows to make pairs of, got 1", parameter="X")
     n_rows = rows.shape[0] if n_rows is None else check_integer("n_rows", n_rows, 1)
     most = check_integer("most_features", most_features, 1)
-    least = _least_size(feature_map, rows.shape[1])
+    least = least_size(feature_map, rows.shape[1])
     fitted = _fit(feature_map, rows, max(least, 16), random_state)
     kernel = exact_kernel_of(fitted, None)
     unit = float(exact_values(kernel, rows[:n_pairs], rows[:n_pairs]).mean())
@@ -241,7 +241,7 @@ def _fit(feature_map: Any, rows: Any, size: int, seed: int) -> Any:
     return clone(feature_map).set_params(n_components=size, random_state=seed).fit(rows)
 
 
-def _least_size(feature_map: Any, n_columns: int) -> int:
+def least_size(feature_map: Any, n_columns: int) -> int:
     """The least number of features that the map can have."""
     if isinstance(feature_map, RandomMaclaurin) and feature_map.h01:
         return n_columns + 2
@@ -317,7 +317,7 @@ class _Pairs:
         found = estimate_variance(self.fitted, self.left, self.right)
         if found is None or (exact_only and not found.is_exact):
             return None
-        return _bisect(suffices, _least_size(self.fitted, self.left.shape[1]))
+        return _bisect(suffices, least_size(self.fitted, self.left.shape[1]))
 
     def _by_theorem_11(self) -> int | None:
         """For the most distant of the pairs; half as many frequencies as columns of cos_sin."""

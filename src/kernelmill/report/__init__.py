@@ -10,7 +10,7 @@ error_by_features_plot, error_by_time_plot, memory_plot
     Comparisons of models.
 write_diagnosis
     A page about the number of features that maps need.
-kernel_error_by_features_plot, error_over_range_plot
+kernel_error_by_features_plot, error_over_range_plot, gram_error_plot
     Errors of feature maps.
 kernel_check_plot
     Estimated against exact kernel values.
@@ -29,7 +29,11 @@ from kernelmill.report.comparison_plots import (
     memory_plot,
 )
 from kernelmill.report.diagnosis_page import write_diagnosis
-from kernelmill.report.diagnosis_plots import error_over_range_plot, kernel_error_by_features_plot
+from kernelmill.report.diagnosis_plots import (
+    error_over_range_plot,
+    gram_error_plot,
+    kernel_error_by_features_plot,
+)
 from kernelmill.report.evaluation_plots import (
     calibration_plot,
     confusion_plot,
@@ -48,6 +52,7 @@ __all__ = [
     "error_by_features_plot",
     "error_by_time_plot",
     "error_over_range_plot",
+    "gram_error_plot",
     "kernel_check_plot",
     "kernel_error_by_features_plot",
     "learning_curve_plot",

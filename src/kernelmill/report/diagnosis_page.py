@@ -128,9 +128,10 @@ def _requirement_table(diagnosis: Diagnosis) -> PageTable:
 
 def _error_table(diagnosis: Diagnosis) -> PageTable | None:
     """The errors of the recommended map; None if there is none."""
-    errors, gram = diagnosis.errors, diagnosis.gram
-    if not errors or gram is None:
+    errors = diagnosis.errors
+    if not errors or not diagnosis.gram:
         return None
+    gram = diagnosis.gram[-1]
     rows = [
         ["mean absolute error", *_numbers(errors["absolute"])],
         ["root mean squared error", *_numbers(errors["rms"])],
@@ -139,7 +140,7 @@ def _error_table(diagnosis: Diagnosis) -> PageTable | None:
         ["spectral error of the Gram matrix", *_numbers(gram.spectral)],
         ["its Frobenius error", *_numbers(gram.frobenius)],
         ["its spectral distance Δ at the penalty", *_numbers(gram.distance)],
-        ["spectral norm of the Gram matrix", html.number(gram.kernel_norm), ""],
+        ["spectral norm of the Gram matrix", html.number(gram.kernel_spectral), ""],
         ["effective dimension at the penalty", html.number(gram.effective_dimension, 3), ""],
     ]
     if gram.fit_change is not None:

@@ -17,6 +17,7 @@ from kernelmill.report.drawing import (
     log_ticks,
     new_figure,
     series_colour,
+    thin_ticks,
 )
 from kernelmill.report.kernel_plots import kernel_check_panel
 from kernelmill.report.panel import PageTable, Panel
@@ -25,6 +26,7 @@ from kernelmill.workflows.records import Diagnosis, Interval
 __all__ = [
     "diagnosis_panels",
     "error_over_range_plot",
+    "gram_error_plot",
     "kernel_error_by_features_plot",
 ]
 
@@ -88,6 +90,60 @@ def error_over_range_plot(diagnosis: Diagnosis) -> Figure:
     return figure
 
 
+@drawing_style()
+def gram_error_plot(diagnosis: Diagnosis) -> Figure:
+    """Plot relative errors of the Gram matrix against the number of features, with intervals.
+
+    If there is a target, also the relative change of the fitted values of a ridge regression.
+    """
+    lines = _gram_lines(diagnosis)
+    if not lines:
+        problem = "must hold errors of Gram matrices, got none"
+        raise ArgumentError(problem, parameter="diagnosis")
+    figure = new_figure(height=300)
+    axes = figure.subplots()
+    axes.set_yscale("log")
+    values: list[float] = []
+    for index, (name, points) in enumerate(lines.items()):
+        colour = series_colour(index)
+        x, y = [size for size, _ in points], [each.value or 0.0 for _, each in points]
+        axes.plot(x, y, color=colour, marker=MARKERS[index % len(MARKERS)], label=name)
+        for size, each in points:
+            low, high = _ends(each)
+            if low > 0:
+                axes.plot([size, size], [low, high], color=colour, linewidth=1.2)
+                values += [low, high]
+        values += y
+    sizes = [float(each.n_components) for each in diagnosis.gram]
+    log_axis(axes, sizes, html.compact, thin_ticks(sorted(set(sizes))))
+    axes.set_yticks(log_ticks(min(values), max(values)))
+    axes.set_yticks([], minor=True)
+    format_axis(axes.yaxis, lambda value: html.number(value, 2))
+    axes.set(xlabel="features", ylabel="relative error")
+    legend_below(figure, axes)
+    return figure
+
+
+def _gram_lines(diagnosis: Diagnosis) -> dict[str, list[tuple[int, Interval]]]:
+    """Relative errors of the Gram matrix and of ridge regression, by the number of features."""
+    lines: dict[str, list[tuple[int, Interval]]] = {}
+    for each in diagnosis.gram:
+        errors = {
+            "spectral norm": _divide(each.spectral, each.kernel_spectral),
+            "Frobenius norm": _divide(each.frobenius, each.kernel_frobenius),
+            "ridge regression": each.fit_change,
+        }
+        for name, error in errors.items():
+            if error is not None and is_number(error.value) and error.value > 0:
+                lines.setdefault(name, []).append((each.n_components, error))
+    return lines
+
+
+def _divide(interval: Interval, number: float) -> Interval:
+    ends = (interval.value, interval.low, interval.high)
+    return Interval(*(None if each is None else each / number for each in ends))
+
+
 def _measured(
     diagnosis: Diagnosis,
 ) -> list[tuple[FeatureRequirement, list[tuple[int, float]]]]:
@@ -113,6 +169,7 @@ def diagnosis_panels(diagnosis: Diagnosis) -> list[Panel]:
         _by_features(diagnosis),
         kernel_check_panel("diagnosis-kernel", diagnosis.kernel_check),
         _over_range(diagnosis),
+        _gram(diagnosis),
     ]
     return [panel for panel in panels if panel]
 
@@ -143,6 +200,40 @@ def _by_features(diagnosis: Diagnosis) -> Panel | None:
                 for size, error in points
             ],
             "Measured errors",
+        ),
+    )
+
+
+def _gram(diagnosis: Diagnosis) -> Panel | None:
+    lines = _gram_lines(diagnosis)
+    if not lines or diagnosis.recommended is None:
+        return None
+    gram = diagnosis.gram[-1]
+    label = clean_text(diagnosis.requirements[diagnosis.recommended].label)
+    ends = [f"{name} {html.number(points[-1][1].value, 2)}" for name, points in lines.items()]
+    return Panel(
+        "diagnosis-gram",
+        "Errors of the Gram matrix",
+        gram_error_plot(diagnosis),
+        f"Line plot of relative errors of the Gram matrix against the number of features; with "
+        f"{html.count(gram.n_components)}: {', '.join(ends)}.",
+        f"Norms of the error of the Gram matrix of {html.count(gram.n_rows, 'row')}, relative to "
+        f"those of the matrix, for {label}, with 95 % intervals."
+        + (
+            f" Ridge regression: the change of its fitted values at penalty "
+            f"{html.number(gram.alpha, 3)}, where {html.number(gram.effective_dimension, 3)} "
+            "parameters are in effect."
+            if "ridge regression" in lines
+            else ""
+        ),
+        PageTable(
+            ["quantity", "features", "relative error"],
+            [
+                [name, html.count(size), html.number(error.value, 3)]
+                for name, points in lines.items()
+                for size, error in points
+            ],
+            "Relative errors",
         ),
     )
 

@@ -20,6 +20,7 @@ from kernelmill.diagnostics import (
     required_features,
 )
 from kernelmill.diagnostics.recommendation import resolve_kernel
+from kernelmill.diagnostics.requirement import least_size
 from kernelmill.encoding.encoder import MISSING, ColumnLearner, RowScaling
 from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.encoding.matrix import MatrixLearner
@@ -180,7 +181,7 @@ def diagnose_table(
         "n_components": None,
         "ranges": [],
         "kernel_check": None,
-        "gram": None,
+        "gram": [],
     }
     if recommended is not None:
         details = _examine(
@@ -293,15 +294,7 @@ def _examine(
     sized = clone(feature_map).set_params(n_components=size)
     errors = kernel_errors(sized, sample.X, n_pairs=1000, n_seeds=8, random_state=seed)
     exact, estimated = errors.sample(_SHOWN_PAIRS)
-    X = sample.X[:_GRAM_ROWS]
-    target = None if sample.target is None else sample.target[:_GRAM_ROWS]
-    if target is not None and not np.ptp(target):
-        target = None
-    # A penalty for all rows, whose Gram matrix is so many times as large.
-    scaled = alpha * X.shape[0] / sample.n_rows
-    gram = gram_errors(sized, X, target, alpha=scaled, n_seeds=4, random_state=seed)
-    assert gram.effective_dimension is not None
-    assert gram.distance is not None
+    least = max(16, least_size(feature_map, sample.X.shape[1]))
     return {
         "errors": {
             "absolute": Interval.of(errors.absolute),
@@ -324,15 +317,33 @@ def _examine(
         "kernel_check": KernelCheck(
             exact.tolist(), estimated.tolist(), errors.rms.value, errors.n_components
         ),
-        "gram": GramCheck(
-            n_rows=gram.n_rows,
-            n_components=gram.n_components,
-            kernel_norm=gram.kernel_spectral,
-            spectral=Interval.of(gram.spectral),
-            frobenius=Interval.of(gram.frobenius),
-            alpha=scaled,
-            effective_dimension=gram.effective_dimension,
-            distance=Interval.of(gram.distance),
-            fit_change=None if gram.fit_change is None else Interval.of(gram.fit_change),
-        ),
+        "gram": [
+            _check_gram(clone(feature_map).set_params(n_components=each), sample, alpha, seed)
+            for each in sorted({max(least, size // 16), max(least, size // 4), max(least, size)})
+        ],
     }
+
+
+def _check_gram(feature_map: Any, sample: _Sample, alpha: float, seed: int) -> GramCheck:
+    """The errors of the Gram matrix of some rows, at a penalty `alpha` for all rows."""
+    X = sample.X[:_GRAM_ROWS]
+    target = None if sample.target is None else sample.target[:_GRAM_ROWS]
+    if target is not None and not np.ptp(target):
+        target = None
+    # The Gram matrix of all rows is so many times as large.
+    scaled = alpha * X.shape[0] / sample.n_rows
+    gram = gram_errors(feature_map, X, target, alpha=scaled, n_seeds=4, random_state=seed)
+    assert gram.effective_dimension is not None
+    assert gram.distance is not None
+    return GramCheck(
+        n_rows=gram.n_rows,
+        n_components=gram.n_components,
+        kernel_spectral=gram.kernel_spectral,
+        kernel_frobenius=gram.kernel_frobenius,
+        spectral=Interval.of(gram.spectral),
+        frobenius=Interval.of(gram.frobenius),
+        alpha=scaled,
+        effective_dimension=gram.effective_dimension,
+        distance=Interval.of(gram.distance),
+        fit_change=None if gram.fit_change is None else Interval.of(gram.fit_change),
+    )

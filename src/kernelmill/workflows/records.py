@@ -328,8 +328,9 @@ class GramCheck(Result):
 
     n_rows: int
     n_components: int
-    kernel_norm: float  # spectral
-    spectral: Interval  # norm of the difference
+    kernel_spectral: float  # norms of the exact matrix
+    kernel_frobenius: float
+    spectral: Interval  # norms of the difference
     frobenius: Interval
     alpha: float  # for so many rows
     effective_dimension: float
@@ -357,7 +358,7 @@ class Diagnosis(Result):
     n_components: int | None  # with so many features
     ranges: list[ErrorRange]
     kernel_check: KernelCheck | None
-    gram: GramCheck | None
+    gram: list[GramCheck]  # with fewer features, and last with so many
     seed: int
     seconds: float
     notes: list[str] = field(default_factory=list)

@@ -74,16 +74,17 @@ def _cells(each: FeatureRequirement) -> list[str]:
 
 
 def _details(diagnosis: Diagnosis) -> dict[str, str]:
-    errors, gram = diagnosis.errors, diagnosis.gram
+    errors = diagnosis.errors
     pairs = {
         "features": plain.count(diagnosis.n_components),
         "absolute error": _interval(errors["absolute"]),
         "relative error": f"{_interval(errors['capped_relative'])} of the "
         f"{plain.percent(errors['share_capped'].value)} of pairs below 100 %",
     }
-    if gram is not None:
+    if diagnosis.gram:
+        gram = diagnosis.gram[-1]
         pairs["Gram matrix"] = (
-            f"spectral error {_interval(gram.spectral)} of {plain.number(gram.kernel_norm)}, "
+            f"spectral error {_interval(gram.spectral)} of {plain.number(gram.kernel_spectral)}, "
             f"{plain.count(gram.n_rows, 'row')}"
         )
         pairs["effective dim."] = (
