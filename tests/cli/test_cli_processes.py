@@ -209,3 +209,33 @@ def test_a_full_stdout_is_one_line(fitted):
         "error: the result cannot be written to stdout: no space left on device",
         "try: redirect it to another file",
     ]
+
+
+def test_pipes(start, fitted):
+    data = (fitted / "rings.csv").read_bytes()
+    process = start("predict", fitted / "rings.kmill", "-", "-o", "-", stdin=subprocess.PIPE)
+    out, err = process.communicate(data)
+    assert (process.returncode, err) == (0, b"")
+    lines = out.decode().splitlines()
+    assert lines[0] == "prediction"
+    assert set(lines[1:]) == {"in", "out"}
+    assert len(lines) == 601
+
+
+def test_stdin_of_other_commands(run, fitted, tmp_path, monkeypatch):
+    def give(arguments):
+        text = io.BytesIO((fitted / "rings.csv").read_bytes())
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(text))
+        return run(*arguments)
+
+    model = tmp_path / "model.kmill"
+    settings = ["--no-tune", "-n", "16", "--epochs", "1", "--missing-codes", "-,-999"]
+    code, out, _ = give(["fit", "-", "-t", "-1", "-o", model, *settings])
+    assert code == 0
+    assert "standard input" in out
+    code, out, _ = give(["evaluate", model, "-", "--json"])
+    assert (code, json.loads(out)["evaluation"]["n_rows"]) == (0, 600)
+    code, out, _ = give(["transform", model, "-", "-o", "-"])
+    assert (code, len(out.splitlines())) == (0, 601)
+    code, _, err = give(["predict", model, "-", "-o", "-", "--json"])
+    assert (code, "--out must be a file with --json" in err) == (2, True)

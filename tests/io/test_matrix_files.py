@@ -59,7 +59,6 @@ def test_blocks_have_the_wanted_size(tmp_path):
     [
         (np.array([[1, "x"]], dtype=object), "Python objects"),
         (np.ones(3), "two dimensions"),
-        (np.ones((2, 2, 2)), "two dimensions"),
         (np.ones((2, 2), complex), "real numbers"),
         (np.array([["a"]]), "real numbers"),
         (np.ones((2, 0)), "at least one column"),

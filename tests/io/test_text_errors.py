@@ -81,7 +81,9 @@ def test_title_above_the_rows(write):
 def test_not_utf8(write, block_bytes):
     path = write(b"a,b\n1,x\n2,\xe9t\xe9\n3,z\n")
     said = message(path, block_bytes=block_bytes)
-    assert said.startswith(f"{path}, line 3, byte 3 of the line: 0xe9 is not UTF-8; convert")
+    assert said.startswith(
+        f"{path}, line 3, byte 3 of the line: 0xe9 is not UTF-8; give its encoding"
+    )
 
 
 def test_not_utf8_later(write):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from kernelmill.encoding.targets import LABELS
 from kernelmill.errors import ArgumentTypeError, Remedy
 from kernelmill.io.errors import TableError
 from kernelmill.io.table import Table, open_table, open_without_header
-from kernelmill.storage.fields import Stored
+from kernelmill.storage.fields import ADDED, Stored
 from kernelmill.storage.kinds import Integer, ListOf, Null, Text
 
 __all__ = [
@@ -50,6 +50,8 @@ class Inputs(Stored):
         Positions in a matrix that were dropped.
     zero_based : bool or None
         Of svmlight files: whether their indices count from 0.
+    missing_codes : tuple of str
+        Values that are missing, besides the usual ones.
     """
 
     columns: Annotated[tuple[tuple[str, str], ...] | None, ListOf(ListOf(Text(), 2, 2)) | Null()]
@@ -58,6 +60,7 @@ class Inputs(Stored):
     n_columns: int
     dropped: Annotated[tuple[int, ...], ListOf(Integer(_LEAST))] = ()
     zero_based: bool | None = None
+    missing_codes: Annotated[tuple[str, ...], ListOf(Text())] = field(default=(), metadata=ADDED)
 
     def __post_init__(self) -> None:
         if self.columns is not None:
@@ -69,6 +72,7 @@ class Inputs(Stored):
                         f"the kind of column {name!r} must be numeric or category, got {kind!r}"
                     )
         object.__setattr__(self, "dropped", tuple(self.dropped))
+        object.__setattr__(self, "missing_codes", tuple(self.missing_codes))
 
     def data(self, data: Any, names: Mapping[str, str] | None = None) -> Any:
         """Select the inputs among the columns of a block; `names` are those in the file."""
@@ -203,7 +207,13 @@ def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | i
     names = [column.name for column in table.columns]
     numbered = names == [str(position) for position in range(len(names))]
     kinds = tuple((column.name, column.kind) for column in left)
-    return Inputs(kinds, numbered, "" if target is None else target, len(names))
+    return Inputs(
+        kinds,
+        numbered,
+        "" if target is None else target,
+        len(names),
+        missing_codes=table.missing_codes,
+    )
 
 
 def _check_kind(table: Table, name: str, kind: str) -> None:
@@ -263,6 +273,8 @@ def open_like_training(
             )
     if inputs.columns is None:
         return _open_matrix(source, inputs, options, n_features)
+    if inputs.missing_codes:
+        options = {"missing_codes": inputs.missing_codes, **options}
     # Without a header the first row may look like one, if all of its values are strings.
     table = (open_without_header if inputs.numbered else open_table)(source, **options)
     if table.columns is None:

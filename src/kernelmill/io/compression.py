@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import os
 import re
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
+from kernelmill.errors import Remedy
 from kernelmill.io.errors import TableError
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "read_beginning",
     "read_fully",
     "read_head",
+    "transcode",
 ]
 
 COMPRESSIONS = (".gz", ".bz2", ".zst")
@@ -157,6 +160,29 @@ def decompress(path: Path) -> TemporaryCopy:
         while piece := stream.read(_PIECE):
             with copy_errors(path):
                 copy.stream.write(piece)
+    with copy_errors(path):
+        copy.stream.flush()
+    return copy
+
+
+def transcode(path: Path, encoding: str) -> TemporaryCopy:
+    """Copy the decompressed text of a file to a temporary file in UTF-8."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    copy = TemporaryCopy()
+    with open_stream(path) as stream:
+        at_end = False
+        while not at_end:
+            piece = stream.read(_PIECE)
+            at_end = not piece
+            try:
+                text = decoder.decode(piece, final=at_end)
+            except UnicodeDecodeError as error:
+                raise TableError(
+                    f"{path} is not encoded as {encoding}: {error.reason}",
+                    Remedy("give another encoding", encoding=...),
+                ) from None
+            with copy_errors(path):
+                copy.stream.write(text.encode(errors="replace"))
     with copy_errors(path):
         copy.stream.flush()
     return copy

@@ -20,7 +20,7 @@ from kernelmill.errors import Remedy
 from kernelmill.io.columnar.arrow_values import detect_kind
 from kernelmill.io.columnar.columnar_files import ColumnarFile
 from kernelmill.io.errors import TableError
-from kernelmill.io.matrix.matrix_file import check_exact, check_matrix
+from kernelmill.io.matrix.matrix_file import MEANINGLESS, check_exact, check_matrix
 from kernelmill.io.sources import describe_data
 from kernelmill.io.table_file import TableFile, TableOptions
 
@@ -209,7 +209,7 @@ class MatrixInMemory(TableFile):
 
     def configure(self, first: TableFile | None) -> None:
         """Set the rows per block; reject options that have no meaning for a matrix."""
-        for name in ("delimiter", "header", "categorical", "numeric", "skip_rows", "decimal"):
+        for name in MEANINGLESS:
             if getattr(self.options, name) not in (None, (), 0):
                 raise TableError(
                     f"is for tables with columns, but {self.path} is a matrix",

@@ -6,6 +6,8 @@ import difflib
 import glob
 import os
 import re
+import sys
+import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from importlib import import_module
@@ -15,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from kernelmill.errors import ArgumentError
-from kernelmill.io.compression import COMPRESSIONS, read_beginning, read_head
+from kernelmill.io.compression import COMPRESSIONS, copy_errors, read_beginning, read_head
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import TableFile
 
@@ -27,6 +29,7 @@ __all__ = [
     "is_data",
     "load_file_class",
     "reject_unsupported",
+    "spool",
 ]
 
 
@@ -34,6 +37,8 @@ def find_files(source: Any) -> list[Path]:
     """The files of a source, in the order of their rows."""
     if isinstance(source, (str, os.PathLike)):
         return _check_distinct(_expand(os.fspath(source)))
+    if hasattr(source, "read"):
+        return [spool(source)]
     _reject_data(source)
     if not isinstance(source, Iterable):
         raise TableError(
@@ -115,6 +120,8 @@ def _check_distinct(files: list[Path]) -> list[Path]:
 def _expand(text: str | bytes) -> list[Path]:
     """The files of one path or pattern."""
     text = os.fsdecode(text)
+    if text == STDIN:
+        return [spool(sys.stdin.buffer)]
     path = Path(text)
     if path.is_dir():
         raise TableError(f"{text} is a folder", _suggest_pattern(path))
@@ -159,6 +166,28 @@ def _list(folder: Path) -> list[Path]:
         return []
 
 
+STDIN = "-"
+_spooled: list[tuple[Any, Path, Any]] = []  # streams, their files, and the folders of these
+
+
+def spool(stream: Any) -> Path:
+    """Copy a stream to a temporary file, since tables are read more than once.
+
+    The file is removed when the process ends. A stream is copied once.
+    """
+    for known, path, _ in _spooled:
+        if known is stream:
+            return path
+    folder = tempfile.TemporaryDirectory(prefix="kernelmill-")
+    name = "stdin" if getattr(stream, "name", "") == "<stdin>" else "stream"
+    path = Path(folder.name) / name
+    with copy_errors(Path(name)), path.open("wb") as file:
+        while piece := stream.read(1 << 20):
+            file.write(piece.encode() if isinstance(piece, str) else piece)
+    _spooled.append((stream, path, folder))
+    return path
+
+
 # The classes are imported when a file of their format is opened.
 FORMATS = {
     "text": "kernelmill.io.text.text_file:TextFile",
@@ -168,9 +197,17 @@ FORMATS = {
     "npz": "kernelmill.io.matrix.numpy_files:NpzFile",
     "idx": "kernelmill.io.matrix.idx_file:IdxFile",
     "svmlight": "kernelmill.io.svmlight.svmlight_file:SvmlightFile",
+    "jsonl": "kernelmill.io.json_lines:JsonLinesFile",
 }
 
-_ALIASES = {"csv": "text", "tsv": "text", "feather": "arrow", "ipc": "arrow", "libsvm": "svmlight"}
+_ALIASES = {
+    "csv": "text",
+    "tsv": "text",
+    "feather": "arrow",
+    "ipc": "arrow",
+    "libsvm": "svmlight",
+    "ndjson": "jsonl",
+}
 
 _EXTENSIONS = {
     ".csv": "text",
@@ -186,6 +223,8 @@ _EXTENSIONS = {
     ".svm": "svmlight",
     ".svmlight": "svmlight",
     ".libsvm": "svmlight",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
 }
 
 _MAGIC = {
@@ -223,6 +262,8 @@ def _detect_from_content(start: bytes) -> str:
     for magic, name in _MAGIC.items():
         if start.startswith(magic):
             return name
+    if start.lstrip()[:2] in (b'{"', b"{}"):
+        return "jsonl"
     if len(start) > 4 and start[:2] == b"\0\0" and start[2] in range(8, 15) and start[3] < 8:
         return "idx"
     return "svmlight" if _looks_like_svmlight(start) else "text"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +43,8 @@ def open_table(
     n_features: int | None = None,
     zero_based: bool | None = None,
     decimal: str | None = None,
+    encoding: str | None = None,
+    missing_codes: Sequence[str] = (),
     names: Sequence[str] | None = None,
 ) -> Table:
     r"""Open files of one format as a table that is read in blocks.
@@ -58,6 +61,7 @@ def open_table(
     Parameters
     ----------
     source : path, list of paths, glob pattern, or data in memory
+        The path "-" is the standard input; it and other streams are copied to a temporary file.
         Data in memory are pandas, polars and pyarrow tables (all that have the Arrow C interface),
         dictionaries of arrays, NumPy arrays (structured, or of two dimensions and more), SciPy
         sparse matrices, and pairs (X, y) of a matrix and its labels. They are not copied where
@@ -65,9 +69,10 @@ def open_table(
         the same columns, by name, or the same number of columns if they have no names. The labels
         of MNIST-like idx files are found by their names, in the folder of the images.
     format : str, optional
-        "csv", "tsv" or "text", "parquet", "arrow" (IPC files, Feather 2), "npy", "npz" (members X
-        or data, and y or target), "idx" or "svmlight". By default it is detected from the extension
-        (also before .gz, .bz2 and .zst), else from the content.
+        "csv", "tsv" or "text", "jsonl" (one JSON object per line), "parquet", "arrow" (IPC files,
+        Feather 2), "npy", "npz" (members X or data, and y or target), "idx" or "svmlight". By
+        default it is detected from the extension (also before .gz, .bz2 and .zst), else from the
+        content.
     delimiter : str, optional
         Of text: one character, or "whitespace" (also " ") for runs of spaces and tabs, where quotes
         have no meaning. By default the one of tab, semicolon, bar and comma that gives the same
@@ -81,7 +86,8 @@ def open_table(
         again in their columns while other values do; there is no other line. Without a header the
         names are "0", "1", ...
     categorical, numeric : sequence of str or int
-        Columns, by name or zero-based position, whose kind is given rather than detected.
+        Columns, by name or zero-based position (negative from the end), whose kind is given rather
+        than detected.
     skip_rows : int, default=0
         The number of lines to skip at the top of each text file.
     block_bytes : int, default=8 MiB
@@ -94,6 +100,11 @@ def open_table(
     decimal : {".", ","}, optional
         The decimal point of numbers in text. By default a comma if it is not the delimiter and
         there are columns with numbers such as 1,5 or 1.234,5 and none with numbers such as 1.5.
+    encoding : str, optional
+        Of text, as Python names it: "latin-1", "cp1252", "utf-16". Default: UTF-8.
+    missing_codes : sequence of str
+        Further values that are missing, such as "-" and "-999". In columns of numbers that are not
+        text, they are compared as numbers.
     names : sequence of str, optional
         The names of the columns of a NumPy array.
 
@@ -129,6 +140,8 @@ def open_table(
         n_features=n_features,
         zero_based=zero_based,
         decimal=decimal,
+        encoding=encoding,
+        missing_codes=missing_codes,
         names=names,
     )
     return _open_files(source, format, options)
@@ -147,6 +160,8 @@ def open_without_header(
 def _make_options(
     *, categorical: Sequence[str | int] = (), numeric: Sequence[str | int] = (), **others: Any
 ) -> TableOptions:
+    codes = others.get("missing_codes", ())
+    others["missing_codes"] = (codes,) if isinstance(codes, str) else tuple(map(str, codes))
     options = TableOptions(
         categorical=_check_columns("categorical", categorical),
         numeric=_check_columns("numeric", numeric),
@@ -156,6 +171,15 @@ def _make_options(
     check_integer("skip_rows", options.skip_rows, 0)
     if options.decimal is not None:
         check_choice("decimal", options.decimal, (".", ","))
+    if options.encoding is not None:
+        try:
+            is_utf8 = codecs.lookup(options.encoding).name == "utf-8"
+        except (LookupError, TypeError):
+            raise ArgumentError(
+                f"must be the name of an encoding such as latin-1, got {options.encoding!r}",
+                parameter="encoding",
+            ) from None
+        options = replace(options, encoding=None) if is_utf8 else options
     return options
 
 
@@ -275,7 +299,8 @@ class Table:
     Attributes
     ----------
     format : str
-        "text", "parquet", "arrow", "npy", "npz", "idx", "svmlight" or "memory".
+        "text", "parquet", "arrow", "npy", "npz", "idx", "svmlight", "jsonl" or
+        "memory".
     files : tuple of Path
         The files, in the order of their rows.
     columns : tuple of Column or None
@@ -289,6 +314,8 @@ class Table:
         Whether blocks have labels.
     zero_based : bool or None
         Of svmlight files: whether their indices count from 0.
+    missing_codes : tuple of str
+        Values that are missing, besides the usual ones.
     notes : list of Message or str
         What was detected and what looks doubtful, for the user.
     n_bytes : int
@@ -326,6 +353,7 @@ class Table:
         self.n_features: int | None = first.n_features
         self.carries_labels: bool = first.carries_labels
         self.zero_based: bool | None = first.zero_based
+        self.missing_codes: tuple[str, ...] = tuple(first.options.missing_codes)
         self.n_bytes: int = sum(file.n_bytes for file in files)
         by_text = {str(note): note for file in files for note in file.notes}
         self.notes: list[Message | str] = list(by_text.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 import os
+import re
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,6 +62,8 @@ class TableOptions:
     n_features: int | None = None
     zero_based: bool | None = None
     decimal: str | None = None
+    encoding: str | None = None
+    missing_codes: Sequence[str] = ()
     names: Sequence[str] | None = None
     default_header: bool | None = None  # of text files, where `header` is None
 
@@ -162,13 +165,14 @@ def find_column(
     if isinstance(column, str) and positions is not None and column in positions:
         return positions[column]
     is_number = isinstance(column, int) and not isinstance(column, bool)
-    if is_number or (isinstance(column, str) and column.isascii() and column.isdigit()):
+    if is_number or (isinstance(column, str) and re.fullmatch("-?[0-9]+", column)):
         position = int(column)
-        if width is None or 0 <= position < width:
+        if width is None and position >= 0:
             return position
-        raise TableError(
-            f"column {column} must be between 0 and {width - 1}: {source} has {width} columns"
-        )
+        if width is not None and -width <= position < width:
+            return position % width  # negative ones count from the end
+        limits = "" if width is None else f" and {width - 1}: {source} has {width} columns"
+        raise TableError(f"column {column} must be between 0{limits}")
     if not isinstance(column, str):
         raise TableError(f"a column must be a name or a zero-based number, got {column!r}")
     if positions is None:

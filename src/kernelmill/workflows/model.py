@@ -235,7 +235,8 @@ class TableModel:
         ----------
         source : path, list of paths, glob pattern, or data in memory
         out : str or path, optional
-            A .csv, .tsv, .parquet, .feather, .arrow or .npy file, written atomically.
+            A .csv, .tsv, .jsonl, .parquet, .feather, .arrow or .npy file, written atomically, or
+            "-" for CSV on the standard output.
         probabilities : bool, default=False
             Add a column for each class.
         std : bool, default=False

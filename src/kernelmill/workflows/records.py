@@ -371,6 +371,8 @@ def describe_source(source: Any) -> str:
     """The files of a table as they were given, or what data in memory are, as one string."""
     if is_data(source):
         return describe_data(source)
+    if source == "-" or hasattr(source, "read"):
+        return "standard input" if source == "-" else "stream"
     if isinstance(source, (list, tuple)):
         return ", ".join(str(each) for each in source)
     return str(source)

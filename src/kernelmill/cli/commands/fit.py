@@ -131,8 +131,8 @@ def _parse_class_weight(
     cls=Option,
     section=_MODEL,
     metavar="COL",
-    help="Column to predict: its name, or its index from 0. Not needed for files that contain "
-    "labels (svmlight, idx, npz with y).",
+    help="Column to predict: its name, or its index from 0 (-1 is the last). Not needed for files "
+    "that contain labels (svmlight, idx, npz with y).",
 )
 @click.option(
     "--out",
@@ -382,9 +382,9 @@ def command(
 ) -> None:
     """Train a kernel machine on DATA and write it to a model file.
 
-    DATA is CSV or other delimited text (also compressed), Parquet, Arrow, NPY, NPZ, idx or
-    svmlight. Several files, or a pattern in quotes, are read as one table. Strings become
-    categories and numbers are standardized; the model file stores how.
+    DATA is CSV or other delimited text (also compressed), JSON lines, Parquet, Arrow, NPY, NPZ,
+    idx or svmlight; - is stdin. Several files, or a pattern in quotes, are read as one table.
+    Strings become categories and numbers are standardized; the model file stores how.
     """
     terminal = get_terminal(context)
     first = source if isinstance(source, str) else source[0]

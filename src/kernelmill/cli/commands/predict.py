@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.program.errors import Interrupted
-from kernelmill.cli.program.files import check_output, load_table_model
+from kernelmill.cli.program.errors import Interrupted, UsageError
+from kernelmill.cli.program.files import STDOUT, check_output, load_table_model
 from kernelmill.cli.program.options import (
     Command,
     Option,
@@ -35,6 +35,7 @@ _RESULT = "Predictions"
             "kernelmill predict adult.kmill new.csv -o p.parquet --probabilities",
             "with class probabilities",
         ),
+        ("zcat new.csv.gz | kernelmill predict adult.kmill - -o - | head", "in a pipe"),
         (
             "kernelmill predict wine.kmill new.csv -o w.csv --std --keep-columns",
             "standard deviations, next to the input columns",
@@ -50,7 +51,8 @@ _RESULT = "Predictions"
     section=_RESULT,
     metavar="FILE",
     required=True,
-    help=".csv, .tsv, .parquet, .feather, .arrow or .npy; overwritten if it exists.",
+    help=".csv, .tsv, .jsonl, .parquet, .feather, .arrow or .npy; overwritten if it exists. - is "
+    "stdout, as CSV.",
 )
 @click.option(
     "--probabilities",
@@ -93,6 +95,9 @@ def command(
     """
     terminal = get_terminal(context)
     path = check_output("out", out, model, source)
+    to_stdout = out == STDOUT
+    if to_stdout and terminal.json:
+        raise UsageError("must be a file with --json, got stdout", parameter="out")
     loaded = load_table_model(model)
     begin = time.perf_counter()
     try:
@@ -110,6 +115,8 @@ def command(
         raise Interrupted(f"interrupted: {path} was not written") from None
     seconds = time.perf_counter() - begin
     rate = plain.count(n_rows / max(seconds, 1e-9))
+    if to_stdout:
+        return
     terminal.give(
         {"rows": n_rows, "out": str(path), "seconds": seconds},
         f"{plain.count(n_rows, 'prediction')} in {path} ({plain.duration(seconds)}, {rate} rows/s)",

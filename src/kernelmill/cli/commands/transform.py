@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.program.errors import Interrupted
-from kernelmill.cli.program.files import check_output, load_table_model
+from kernelmill.cli.program.errors import Interrupted, UsageError
+from kernelmill.cli.program.files import STDOUT, check_output, load_table_model
 from kernelmill.cli.program.options import (
     Command,
     Option,
@@ -40,8 +40,8 @@ __all__ = ["command"]
     section="Features",
     metavar="FILE",
     required=True,
-    help="An .npy file with a float32 array, or a .parquet, .arrow, .feather, .csv or .tsv file "
-    "with a column for each feature; overwritten if it exists.",
+    help="An .npy file with a float32 array, or a .parquet, .arrow, .feather, .csv, .tsv or .jsonl "
+    "file with a column for each feature; overwritten if it exists. - is stdout, as CSV.",
 )
 @new_table_options
 @general_options
@@ -56,6 +56,9 @@ def command(
     """
     terminal = get_terminal(context)
     path = check_output("out", out, model, source)
+    to_stdout = out == STDOUT
+    if to_stdout and terminal.json:
+        raise UsageError("must be a file with --json, got stdout", parameter="out")
     loaded = load_table_model(model)
     begin = time.perf_counter()
     try:
@@ -64,6 +67,8 @@ def command(
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted: {path} was not written") from None
     seconds = time.perf_counter() - begin
+    if to_stdout:
+        return
     n_components = loaded.summary.n_components
     n_bytes = path.stat().st_size
     terminal.give(

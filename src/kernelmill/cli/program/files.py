@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from kernelmill.workflows import TableModel
 
 __all__ = [
+    "STDOUT",
     "FitCheckpoint",
     "check_output",
     "default_model_name",
     "explain_wrong_file",
     "load_table_model",
 ]
+
+
+STDOUT = "-"
 
 
 def check_output(parameter: str, path: str, *inputs: str | list[str]) -> Path:
@@ -40,12 +44,19 @@ def check_output(parameter: str, path: str, *inputs: str | list[str]) -> Path:
     *inputs : str or list of str
         Files or patterns that the command reads.
 
+    Returns
+    -------
+    Path
+        The path; "-" stands for stdout.
+
     Examples
     --------
     >>> check_output("out", "model.kmill", "data.csv").name
     'model.kmill'
     """
     out = Path(path)
+    if path == STDOUT:
+        return out
     if out.is_dir():
         raise CommandError(
             f"must be a file, got the folder {path!r}",

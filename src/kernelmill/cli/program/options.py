@@ -38,7 +38,7 @@ GENERAL = "Output"
 MISSING = ["error", "impute"]
 TRANSFORMS = ["auto", "none", "rank"]
 _TABLE = "Reading tables"
-_FORMATS = ["csv", "parquet", "arrow", "npy", "npz", "idx", "svmlight"]
+_FORMATS = ["csv", "jsonl", "parquet", "arrow", "npy", "npz", "idx", "svmlight"]
 
 
 class Option(click.Option):
@@ -277,7 +277,7 @@ def _add_table_options(function: Decorated, options: list[Callable[..., Any]]) -
 
 
 _TABLE_SETTINGS = (
-    *("format", "delimiter", "decimal", "header", "skip_rows"),
+    *("format", "delimiter", "decimal", "header", "skip_rows", "encoding", "missing_codes"),
     *("categorical", "numeric"),
 )
 
@@ -319,6 +319,22 @@ _FILE_OPTIONS = [
         default=0,
         metavar="N",
         help="Number of lines to skip at the start of each file.",
+    ),
+    click.option(
+        "--encoding",
+        cls=Option,
+        section=_TABLE,
+        metavar="NAME",
+        help="Encoding of text files, such as latin-1 or utf-16. Default: UTF-8.",
+    ),
+    click.option(
+        "--missing-codes",
+        cls=Option,
+        section=_TABLE,
+        metavar="CODES",
+        callback=lambda _, __, given: tuple(given.split(",")) if given else (),
+        help="Further values that are missing, separated by commas: -,-999. A model remembers "
+        "them.",
     ),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelmill.io.table_file import LARGEST_EXACT
-from kernelmill.io.text.records import MISSING_MARKERS
+from kernelmill.io.text.records import MISSING_MARKERS, is_number
 
 __all__ = [
     "CATEGORY_TYPE",
     "detect_kind",
+    "drop_codes",
     "find_inexact_integer",
     "nan_to_null",
     "to_categories",
@@ -82,6 +84,25 @@ def find_inexact_integer(array: Any) -> int | None:
     extremes = pc.min_max(array)
     found = (extremes["min"].as_py() or 0, extremes["max"].as_py() or 0)
     return next((value for value in found if abs(value) > LARGEST_EXACT), None)
+
+
+def drop_codes(array: Any, codes: Sequence[str]) -> Any:
+    """Replace the codes of missing values, among strings or numbers, by null."""
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if detect_kind(kind) == "numeric" and not pa.types.is_null(kind):
+        numbers = [float(code) for code in codes if is_number(code)]
+        found = pc.is_in(array.cast(pa.float64(), safe=False), pa.array(numbers, pa.float64()))
+    elif detect_kind(kind) == "category" and not pa.types.is_boolean(kind):
+        words = pc.utf8_trim_whitespace(array.cast(pa.string()))
+        found = pc.is_in(words, pa.array(list(codes), pa.string()))
+    else:
+        return array
+    if not pc.any(found).as_py():
+        return array
+    if pa.types.is_dictionary(array.type):
+        indices = pc.if_else(found, pa.scalar(None, array.indices.type), array.indices)
+        return pa.DictionaryArray.from_arrays(indices, array.dictionary, ordered=array.type.ordered)
+    return pc.if_else(found, pa.scalar(None, array.type), array)
 
 
 def to_categories(array: Any) -> Any:

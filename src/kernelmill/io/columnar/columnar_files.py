@@ -15,6 +15,7 @@ import pyarrow.parquet
 from kernelmill.errors import Remedy
 from kernelmill.io.columnar.arrow_values import (
     detect_kind,
+    drop_codes,
     find_inexact_integer,
     to_categories,
     to_numbers,
@@ -40,7 +41,7 @@ class ColumnarFile(TableFile):
 
     def __init__(self, path: Path, options: TableOptions, first: ColumnarFile | None) -> None:
         super().__init__(path, options, first)
-        for name in ("delimiter", "header", "skip_rows", "decimal"):
+        for name in ("delimiter", "header", "skip_rows", "decimal", "encoding"):
             if getattr(options, name) not in (None, 0):
                 raise TableError(
                     f"is for text files, but {path} has columns with types", parameter=name
@@ -118,6 +119,8 @@ class ColumnarFile(TableFile):
         arrays = []
         for column in self.columns:
             array = batch.column(positions[column.name])
+            if self.options.missing_codes:
+                array = drop_codes(array, self.options.missing_codes)
             if column.kind == "numeric":
                 arrays.append(self._numbers(column, array, first_row))
             elif column.kind == "category":

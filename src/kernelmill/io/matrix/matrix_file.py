@@ -21,6 +21,12 @@ __all__ = ["MatrixFile", "RawArray", "RawRows", "check_exact", "check_matrix"]
 
 _PIECE = 1 << 20  # bytes copied at once
 
+# Options that have no meaning for a matrix.
+MEANINGLESS = (
+    *("delimiter", "header", "categorical", "numeric", "skip_rows", "decimal"),
+    *("encoding", "missing_codes"),
+)
+
 
 class MatrixFile(TableFile):
     """A file with rows of numbers; a format implements `find_arrays`."""
@@ -43,7 +49,7 @@ class MatrixFile(TableFile):
 
     def configure(self, first: MatrixFile | None) -> None:
         """Set the rows per block; reject options that have no meaning for a matrix."""
-        for name in ("delimiter", "header", "categorical", "numeric", "skip_rows", "decimal"):
+        for name in MEANINGLESS:
             if getattr(self.options, name) not in (None, (), 0):
                 raise TableError(
                     f"is for tables with columns, but {self.path} holds a matrix", parameter=name
@@ -93,7 +99,7 @@ def check_exact(path: Path, rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_matrix(path: Path, what: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Raise an error for what is not a two-dimensional array of real numbers."""
+    """Raise an error for what is not an array of rows of real numbers; images are flattened."""
     if dtype.hasobject:
         raise TableError(
             f"{path}: {what} holds Python objects, which are not read because that may run code",
@@ -101,11 +107,11 @@ def check_matrix(path: Path, what: str, shape: tuple[int, ...], dtype: np.dtype[
         )
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise TableError(f"{path}: {what} must hold real numbers, got dtype {dtype}")
-    if len(shape) != 2:
+    if len(shape) < 2:
         raise TableError(
             f"{path}: {what} must have two dimensions, rows and columns, got shape {shape}"
         )
-    if shape[1] == 0:
+    if math.prod(shape[1:]) == 0:
         raise TableError(f"{path}: {what} must have at least one column, got shape {shape}")
 
 
@@ -195,7 +201,8 @@ class RawRows:
         if array.fortran_order:
             mapped = np.memmap(stream, array.dtype, "r", offset, array.shape, order="F")
             rows = np.ascontiguousarray(mapped[first : first + count])
-            return rows.astype(array.dtype.newbyteorder("="), copy=False)
+            rows = rows.astype(array.dtype.newbyteorder("="), copy=False)
+            return rows if rows.ndim < 3 else rows.reshape(count, -1)
         data = read_at(stream, offset + first * array.row_bytes, count * array.row_bytes)
         return self._convert(data, count)
 

@@ -12,7 +12,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from kernelmill.errors import Remedy
-from kernelmill.io.columnar.arrow_values import CATEGORY_TYPE, nan_to_null, to_categories
+from kernelmill.io.columnar.arrow_values import (
+    CATEGORY_TYPE,
+    drop_codes,
+    nan_to_null,
+    to_categories,
+)
 from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.table_file import Column
 from kernelmill.io.text.records import (
@@ -32,13 +37,19 @@ _SLOW_BYTES = 16 << 10  # at most this much is parsed by the slow parser at once
 _LINES_OF_TITLES = 20
 _EMPTY_LINES = re.compile(rb"[\r\n]*\Z")
 
+
 # pyarrow compares markers with untrimmed values: list them with up to two spaces around.
-_NULL_VALUES = [
-    " " * before + marker + " " * after
-    for marker in MISSING_MARKERS
-    for before in range(3)
-    for after in range(3)
-]
+def _pad(markers: Sequence[str]) -> list[str]:
+    return [
+        " " * before + marker + " " * after
+        for marker in markers
+        for before in range(3)
+        for after in range(3)
+    ]
+
+
+_NULL_VALUES = _pad(MISSING_MARKERS)
+_USUAL = set(MISSING_MARKERS)
 
 
 class TextParser:
@@ -57,12 +68,19 @@ class TextParser:
     """
 
     def __init__(
-        self, path: Path, dialect: Dialect, columns: Sequence[Column], first_line: int = 1
+        self,
+        path: Path,
+        dialect: Dialect,
+        columns: Sequence[Column],
+        first_line: int = 1,
+        missing_codes: Sequence[str] = (),
     ) -> None:
         self.path = path
         self.dialect = dialect
         self.columns = columns
         self._first_line = first_line
+        self._missing = {*MISSING_MARKERS, *missing_codes}
+        null_values = _NULL_VALUES + _pad(missing_codes)
         self._kinds = {column.name: column.kind for column in columns}
         types = {"numeric": pa.float64(), "category": CATEGORY_TYPE, "date": pa.string()}
         self._parse_options = pa.csv.ParseOptions(
@@ -74,7 +92,7 @@ class TextParser:
         self._convert_options = pa.csv.ConvertOptions(
             column_types={column.name: types[column.kind] for column in columns},
             include_columns=[column.name for column in columns],
-            null_values=_NULL_VALUES,
+            null_values=null_values,
             strings_can_be_null=True,
             decimal_point=dialect.decimal,
         )
@@ -82,7 +100,7 @@ class TextParser:
         self._grouped_options = pa.csv.ConvertOptions(
             column_types=dict.fromkeys((column.name for column in columns), pa.string()),
             include_columns=[column.name for column in columns],
-            null_values=_NULL_VALUES,
+            null_values=null_values,
             strings_can_be_null=True,
         )
 
@@ -155,6 +173,8 @@ class TextParser:
                 finished.append(nan_to_null(numbers))
             else:
                 words = to_categories(array)
+                if self._missing != _USUAL:
+                    words = drop_codes(words, sorted(self._missing))
                 finished.append(words if column.kind == "category" else words.cast(pa.string()))
         return pa.record_batch(finished, names=[column.name for column in self.columns])
 
@@ -174,7 +194,7 @@ class TextParser:
                 raise self._width_error(line, len(record), top)
             for position, (name, value) in enumerate(zip(names, record, strict=True)):
                 trimmed = value.strip()
-                if trimmed in MISSING_MARKERS:
+                if trimmed in self._missing:
                     values[position].append(None)
                 elif self._kinds.get(name) != "numeric":
                     values[position].append(trimmed)
@@ -240,5 +260,5 @@ def decode(data: bytes, path: Path, first_line: int) -> str:
         raise TableError(
             f"{path}, line {line}, byte {error.start - begin + 1} of the line: "
             f"0x{data[error.start]:02x} is not UTF-8",
-            "convert the file, for example with 'iconv -f latin1 -t utf-8'",
+            Remedy("give its encoding", encoding="latin-1"),
         ) from None

@@ -18,6 +18,7 @@ from kernelmill.io.compression import (
     read_at,
     read_fully,
     read_head,
+    transcode,
 )
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import (
@@ -65,7 +66,11 @@ class TextFile(TableFile):
     def __init__(self, path: Path, options: TableOptions, first: TextFile | None) -> None:
         super().__init__(path, options, first)
         self._copy: TemporaryCopy | None = None
-        start = read_head(path, _KINDS_BYTES)
+        if options.encoding is not None:
+            self._copy = transcode(path, options.encoding)
+            start = read_at(self._copy.stream, 0, _KINDS_BYTES)
+        else:
+            start = read_head(path, _KINDS_BYTES)
         complete = len(start) < _KINDS_BYTES
         offset = self._find_first_line(start)
         head = start[offset:]
@@ -91,7 +96,8 @@ class TextFile(TableFile):
             self._dialect = replace(self._dialect, decimal=first._dialect.decimal)
             self.columns, self._piece_bytes = first.columns, first._piece_bytes
         assert self.columns is not None
-        self._parser = TextParser(self.path, self._dialect, self.columns, self._first_line)
+        codes = self.options.missing_codes
+        self._parser = TextParser(self.path, self._dialect, self.columns, self._first_line, codes)
 
     def _find_first_line(self, start: bytes) -> int:
         """The offset of the first line to read: after the byte order mark and skipped lines."""
@@ -100,7 +106,7 @@ class TextFile(TableFile):
         if start.startswith(_UTF16):
             raise TableError(
                 f"{self.path} is encoded as UTF-16",
-                "convert it, for example with 'iconv -f utf-16 -t utf-8'",
+                Remedy("give its encoding", encoding="utf-16"),
             )
         if b"\0" in start[:_DIALECT_BYTES]:
             raise TableError(
@@ -188,7 +194,8 @@ class TextFile(TableFile):
             end = last_record_end(head, dialect.separator.encode(), quotes=dialect.quotes)
             head = head[:end]
         as_strings = [Column(name, "category") for name in dialect.names]
-        parser = TextParser(self.path, dialect, as_strings, self._first_line)
+        codes = self.options.missing_codes
+        parser = TextParser(self.path, dialect, as_strings, self._first_line, codes)
         rows = parser.parse(head, self._first_line)
         detected = self.options.decimal is None and dialect.delimiter != ","
         return inspect_columns(rows, len(head), None if detected else dialect.decimal)

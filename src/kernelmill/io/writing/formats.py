@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
@@ -177,6 +179,25 @@ class ArrowFormat(_PyarrowFormat):
         return self._pa.ipc.new_file(sink, self._schema)
 
 
+class JsonLinesFormat(_PyarrowFormat):
+    """One JSON object per line; missing values and NaN are null."""
+
+    def _open(self, sink: Any) -> Any:
+        return sink
+
+    def write(self, arrays: Mapping[str, Any]) -> None:
+        for row in self._make_batch(arrays).to_pylist():
+            # NaN and infinities have no form in JSON.
+            finite = {
+                name: None if isinstance(value, float) and not math.isfinite(value) else value
+                for name, value in row.items()
+            }
+            self._writer.write(json.dumps(finite, ensure_ascii=False).encode() + b"\n")
+
+    def finish(self) -> None:
+        self._writer.flush()
+
+
 class NpyFormat(TableFormat):
     """The columns side by side in a matrix; the header is completed at the end."""
 
@@ -234,5 +255,6 @@ TABLE_FORMATS: dict[str, type[TableFormat]] = {
     ".parquet": ParquetFormat,
     ".feather": ArrowFormat,
     ".arrow": ArrowFormat,
+    ".jsonl": JsonLinesFormat,
     ".npy": NpyFormat,
 }

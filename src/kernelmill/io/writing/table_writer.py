@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -17,7 +18,9 @@ from kernelmill.io.errors import TableError
 from kernelmill.io.writing.formats import TABLE_FORMATS, NpyFormat, TableFormat
 from kernelmill.storage.atomic_file import atomic_file, check_target
 
-__all__ = ["TableWriter", "open_writer"]
+__all__ = ["STDOUT", "TableWriter", "open_writer"]
+
+STDOUT = "-"
 
 
 def open_writer(
@@ -35,8 +38,8 @@ def open_writer(
     Parameters
     ----------
     path : path
-        With the extension .csv, .tsv, .parquet, .feather, .arrow or .npy (numbers only: the columns
-        side by side, in a common dtype).
+        With the extension .csv, .tsv, .jsonl, .parquet, .feather, .arrow or .npy (numbers only: the
+        columns side by side, in a common dtype). "-" is the standard output, as CSV.
     columns : dict of str to dtype
         The names of the columns, in order, and what they hold: a NumPy dtype or "string".
     inputs : iterable of path
@@ -104,15 +107,17 @@ class TableWriter:
         self.path = Path(path)
         self.n_rows = 0
         self._parameter = parameter
-        extension = self.path.suffix.lower()
+        self._is_stdout = os.fspath(path) == STDOUT
+        extension = ".csv" if self._is_stdout else self.path.suffix.lower()
         if extension not in TABLE_FORMATS:
             raise TableError(
                 f"must have one of the extensions {', '.join(TABLE_FORMATS)}, got {str(path)!r}",
                 parameter=parameter,
             )
-        target = check_target(path, parameter=parameter)
-        if any(Path(each).exists() and _is_same(target, each) for each in inputs):
-            raise TableError(f"{self.path} is being read", "write to another file")
+        if not self._is_stdout:
+            target = check_target(path, parameter=parameter)
+            if any(Path(each).exists() and _is_same(target, each) for each in inputs):
+                raise TableError(f"{self.path} is being read", "write to another file")
         if not columns:
             raise TableError("must name at least one column, got none", parameter="columns")
         self._columns: dict[str, np.dtype[Any] | str] = {
@@ -124,7 +129,13 @@ class TableWriter:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack, self._system_errors():
-            stream = stack.enter_context(atomic_file(self.path, parameter=self._parameter))
+            stream: IO[bytes]
+            if self._is_stdout:
+                sys.stdout.flush()
+                # A copy, since the format closes its stream.
+                stream = stack.enter_context(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
+            else:
+                stream = stack.enter_context(atomic_file(self.path, parameter=self._parameter))
             self._format = self._format_class(stream, self._columns)
             self._exits = stack.pop_all()
         return self
@@ -203,6 +214,8 @@ class TableWriter:
             yield
         except OSError as error:
             if isinstance(error, KernelmillError):
+                raise
+            if isinstance(error, BrokenPipeError):
                 raise
             reason = error.strerror or error
             raise TableError(f"{self.path} cannot be written: {reason}") from None

@@ -1,0 +1,131 @@
+"""Files of JSON lines: one object per line, whose members are the values of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.json
+
+from kernelmill.io.columnar.columnar_files import ColumnarFile
+from kernelmill.io.compression import (
+    TemporaryCopy,
+    decompress,
+    detect_compression,
+    open_stream,
+    read_at,
+)
+from kernelmill.io.errors import TableError
+from kernelmill.io.table_file import TableOptions
+
+__all__ = ["JsonLinesFile"]
+
+_PIECE_BYTES = 4 << 20
+_LONGEST_LINE = 64 << 20
+
+
+class JsonLinesFile(ColumnarFile):
+    """A file with one JSON object per line; the first 4 MiB determine the columns.
+
+    Members that a line lacks are missing. Blocks are cut at fixed positions between lines, so that
+    each can be read again. Compressed files are decompressed to a temporary file.
+    """
+
+    def __init__(self, path: Path, options: TableOptions, first: JsonLinesFile | None) -> None:
+        self._copy: TemporaryCopy | None = None
+        self._schema: Any = None if first is None else first._schema
+        self.path = path
+        if path.is_file() and detect_compression(path) is not None:
+            self._copy = decompress(path)
+        super().__init__(path, options, first)
+
+    def read_schema(self) -> Any:
+        """Infer the columns from the first lines; integers are read as numbers with decimals."""
+        if self._schema is None:
+            found = next(self._pieces(_PIECE_BYTES), None)
+            if found is None:
+                raise TableError(f"{self.path} has no lines", "give a file with rows")
+            inferred = self._parse(found[1], None).schema
+            self._schema = pa.schema([(each.name, _widen(each.type)) for each in inferred])
+        return self._schema
+
+    def configure(self, first: ColumnarFile | None) -> None:
+        """Set the kinds and the rows per block, and forget the positions of blocks."""
+        super().configure(first)
+        self._places: list[tuple[int, int, int]] = []  # offset, bytes, rows before
+
+    @contextmanager
+    def _open(self) -> Iterator[IO[bytes]]:
+        if self._copy is not None:
+            yield self._copy.stream
+        else:
+            with open_stream(self.path) as stream:
+                yield stream
+
+    def _pieces(self, size: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the offset and the bytes of pieces of complete lines."""
+        offset = 0
+        with self._open() as stream:
+            while data := read_at(stream, offset, size):
+                cut = len(data) if len(data) < size else data.rfind(b"\n") + 1
+                if cut == 0:
+                    size *= 2
+                    if size > _LONGEST_LINE:
+                        raise TableError(
+                            f"{self.path}: a line is longer than {_LONGEST_LINE >> 20} MiB",
+                            "check that each line is one object",
+                        )
+                    continue
+                if data[:cut].strip():
+                    yield offset, data[:cut]
+                offset += cut
+
+    def _parse(self, data: bytes, schema: Any) -> Any:
+        if data.lstrip()[:1] != b"{":
+            raise TableError(
+                f"{self.path} must have one JSON object per line, got {data.lstrip()[:20]!r}",
+                'write each row as an object such as {"age": 31, "town": "Rome"}',
+            )
+        options = pa.json.ParseOptions(
+            explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "error"
+        )
+        reading = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+        try:
+            return pa.json.read_json(pa.BufferReader(data), reading, options)
+        except pa.ArrowException as error:
+            first = str(error).strip().split("\n")[0].rstrip(".")
+            raise TableError(f"{self.path} cannot be read as JSON lines: {first}") from None
+
+    def _read(self, data: bytes) -> Any:
+        table = self._parse(data, self._schema).select(self._schema.names).combine_chunks()
+        (batch,) = table.to_batches() or [None]
+        return batch
+
+    def blocks(self) -> Iterator[tuple[Any, None]]:
+        """Yield record batches in order, and store their positions."""
+        places, before = [], 0
+        for offset, data in self._pieces(max(1 << 10, self.options.block_bytes)):
+            batch = self._read(data)
+            if batch is not None:
+                places.append((offset, len(data), before))
+                yield self.convert(batch, before), None
+                before += batch.num_rows
+        self._places = places
+
+    def block(self, number: int) -> tuple[Any, None]:
+        """Read a block again."""
+        offset, size, before = self._places[number]
+        with self._open() as stream:
+            data = read_at(stream, offset, size)
+        return self.convert(self._read(data), before), None
+
+
+def _widen(kind: Any) -> Any:
+    """A type that later lines fit, too: 1 may be followed by 1.5, and null by anything."""
+    if pa.types.is_integer(kind):
+        return pa.float64()
+    # Dates among strings are strings, as in other text.
+    return pa.string() if pa.types.is_null(kind) or pa.types.is_temporal(kind) else kind
