@@ -57,8 +57,10 @@ def claim_ratio(
     return Claim(text, check)
 
 
-def claim_slope(text: str, column: str, low: float, high: float) -> Claim:
+def claim_slope(text: str, column: str, low: float, high: float, start: float = 0.0) -> Claim:
     """The claim that a curve falls or grows as a power of x with an exponent in a range.
+
+    Only values of x from `start` on count.
 
     Examples
     --------
@@ -71,7 +73,8 @@ def claim_slope(text: str, column: str, low: float, high: float) -> Claim:
 
     def check(results: Results) -> Check:
         cells = [cell for cell in results.cells if cell.column == column]
-        cells = [cell for cell in cells if float(cell.row) > 0 and cell.interval.mean > 0]
+        cells = [cell for cell in cells if float(cell.row) >= start and cell.interval.mean > 0]
+        cells = [cell for cell in cells if float(cell.row) > 0]
         if len(cells) < 2:
             return _NOT_MEASURED
         x = np.log([float(cell.row) for cell in cells])

@@ -49,8 +49,8 @@ def _measure_figure_1(_: str, scale: Scale, seed: int) -> Iterator[Cell]:
     from sklearn.kernel_approximation import RBFSampler
 
     n_pairs = scale.choose(4000, 2000, 400)
-    sizes = list(geometric(16, scale.choose(8192, 1024, 64), scale.choose(2, 4, 4)))
-    seeds = run_seeds(seed, scale.choose(16, 6, 3))
+    sizes = list(geometric(16, scale.choose(4096, 1024, 64), scale.choose(2, 4, 4)))
+    seeds = run_seeds(seed, scale.choose(10, 6, 3))
     for n in sizes:
         errors: dict[str, list[float]] = {}
         for run in seeds:
