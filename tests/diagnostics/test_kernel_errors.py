@@ -232,7 +232,7 @@ def squared_errors(feature_map, X, Y, n_seeds):
 def test_exact_variances(feature_map):
     """Within 4.9 standard errors of a mean square: 1e-6 for each of 6 pairs."""
     X, Y = rows(6, 5), rows(6, 5, 1)
-    squares = squared_errors(feature_map, X, Y, 250)
+    squares = squared_errors(feature_map, X, Y, 160)
     variance = estimate_variance(feature_map.fit(X), X, Y)
     assert variance.is_exact
     errors = squares.std(axis=0, ddof=1) / math.sqrt(len(squares))

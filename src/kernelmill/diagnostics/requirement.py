@@ -402,6 +402,17 @@ class _Search:
         part = math.log(first / self.tolerance) / math.log(first / last)
         return float(below * (above / below) ** part)
 
+    def _slope(self, at: int) -> float:
+        """How fast errors decrease around a number of features: at least as its square root."""
+        near = min(
+            (s for s in self.found if s != at), key=lambda s: abs(math.log(s / at)), default=at
+        )
+        values = self.found[at].value, self.found[near].value
+        if near == at or min(values) < self.tolerance / 4:
+            return 0.5
+        slope = math.log(values[0] / values[1]) / math.log(near / at)
+        return min(max(slope, 0.5), 4.0)
+
     def result(self) -> tuple[int | None, int | None, int | None, bool]:
         """The number of features, its interval, and whether it is extrapolated."""
         if not self.found or not all(math.isfinite(each.value) for each in self.found.values()):
@@ -419,8 +430,9 @@ class _Search:
             size = self._between(below, at)
         if size > _LARGEST_SIZE:
             return None, None, None, True
+        power = 1 / self._slope(at)
         ends = [
-            math.ceil(size * (max(0.0, each) / near.value) ** 2)
+            math.ceil(size * (max(0.0, each) / near.value) ** power)
             if near.value >= self.tolerance / 4 and math.isfinite(each)
             else math.ceil(size)
             for each in (near.low, near.high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from kernelmill import _native
 
@@ -34,6 +35,11 @@ def columns_of_degrees(
     list of int
         One column for degree 0, which is exact with it, and at least one for each other degree.
     """
+    return list(_find_columns(square, dim, n_columns, degree))
+
+
+@lru_cache(maxsize=256)  # maps that differ in their seed only have the same columns
+def _find_columns(square: float, dim: int, n_columns: int, degree: int | None) -> tuple[int, ...]:
     if degree is not None:
         best = _allocate(square, dim, n_columns, min(degree, n_columns - 1))
     else:
@@ -45,7 +51,7 @@ def columns_of_degrees(
         estimated, _shift_to_fast_lengths([best[n] for n in estimated]), strict=True
     ):
         best[n] = count
-    return best
+    return tuple(best)
 
 
 def _allocate(square: float, dim: int, n_columns: int, degree: int) -> list[int]:
