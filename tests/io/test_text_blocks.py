@@ -168,7 +168,7 @@ def test_given_kinds(write):
     table = open_table(path, categorical=["a", 2])
     assert kinds(table) == ["category", "numeric", "category"]
     assert rows(table)["a"] == ["1", "4"]
-    with pytest.raises(TableError, match="must be categorical or numeric, got both"):
+    with pytest.raises(TableError, match="must be categorical or numeric or a date"):
         open_table(path, categorical="a", numeric=["0"])
     with pytest.raises(TableError, match=r"no column 'd'; use one of its columns: 'a', 'b', 'c'"):
         open_table(path, categorical=["d"])

@@ -209,3 +209,47 @@ def test_header_with_an_empty_cell(tmp_path):
     path.write_text("a,b,y,\n1,2,u,\n3,4,v\n")
     with pytest.raises(TableError, match="line 3: expected 4 values, got 3"):
         list(open_table(path).blocks())
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        (["$1.20", "-$3", "$0.5"], [1.2, -3.0, 0.5]),
+        (["3.1%", "4 %", "0"], [3.1, 4.0, 0.0]),
+        (["1,257.30", "12.5", "1,234,567"], [1257.3, 12.5, 1234567.0]),
+        (["£1,257", "£3"], [1257.0, 3.0]),
+        (["1 257.5", "12"], [1257.5, 12.0]),
+        (["12 EUR", "3.5 EUR"], [12.0, 3.5]),
+    ],
+)
+def test_amounts_are_numbers(tmp_path, values, numbers):
+    path = tmp_path / "rows.csv"
+    path.write_text("n,v\n" + "".join(f'{i},"{value}"\n' for i, value in enumerate(values)))
+    for block_bytes in (1, 1 << 20):
+        table = open_table(path, block_bytes=block_bytes)
+        assert table.columns[1].kind == "numeric"
+        assert f"as in {values[0]!r}" in str(table.notes[-1])
+        found = [n for block in table.blocks() for n in block.data.column("v").to_pylist()]
+        assert found == numbers
+    assert open_table(path, categorical=["v"]).columns[1].kind == "category"
+
+
+def test_amounts_with_decimal_commas(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("n;preis;anteil\n1;1.257,30 €;3,1 %\n2;3 €;4 %\n")
+    (block,) = open_table(path).blocks()
+    assert block.data.to_pydict() == {"n": [1, 2], "preis": [1257.3, 3], "anteil": [3.1, 4]}
+
+
+def test_amounts_that_disagree_are_categories_with_a_note(tmp_path):
+    path = tmp_path / "rows.csv"
+    for values in (["$1.20", "€3", "$2"], ["$1.20", "3", "4"], ["1,257", "1258", "2,000"]):
+        path.write_text("n,v\n" + "".join(f'x,"{value}"\n' for value in values))
+        table = open_table(path)
+        assert table.columns[1].kind == "category"
+        assert "write all of them alike to have numbers" in str(table.notes[-1])
+    path.write_text("n,v\n" + 'x,"$1,257"\n' * 9)
+    other = tmp_path / "second.csv"
+    other.write_text("n,v\nx,$3\nx,3\n")
+    with pytest.raises(TableError, match=r"line 3, column 'v' \(number 1\): '3' is not a number"):
+        list(open_table([path, other]).blocks())

@@ -29,8 +29,9 @@ WEIGHTS = {
     "random_maclaurin-1.kmill": "float64",
     "tensor_sketch-1.kmill": "float32",
 }
-# With rare categories, weights, folds and a second fit in the second one.
-TABLES = ["table-1.kmill", "table-2.kmill"]
+# The second one has rare categories, weights, folds and a second fit, the third one dates and codes
+# of missing values.
+TABLES = ["table-1.kmill", "table-2.kmill", "table-3.kmill"]
 
 
 def rows():
@@ -98,3 +99,9 @@ def test_what_the_second_table_adds():
     assert (model.summary.weights, model.summary.class_weight) == ("w", "in: 2")
     assert model.summary.cross_validation.n_folds == 3
     assert model.summary.refitted
+
+
+def test_what_the_third_table_adds():
+    model = kernelmill.load(FOLDER / "table-3.kmill")
+    assert model.encoder.columns[0].format == "day first"
+    assert model.inputs.missing_codes == ("-",)

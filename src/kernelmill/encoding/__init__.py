@@ -5,6 +5,8 @@ Contents
 columns
     The encoding of one column: standardized numbers, categories as columns of 0 and 1 or, if they
     have an order, as one number.
+dates
+    Dates and times: year, month, weekday, time of day, elapsed time.
 levels
     The order of categories that name numbers, such as "10-19" and "65+".
 monotone

@@ -18,11 +18,10 @@ from kernelmill.encoding.monotone import MonotoneTransform, choose_transform
 from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
-from kernelmill.storage.fields import ADDED, Stored, Tagged
+from kernelmill.storage.fields import ADDED, Stored
 from kernelmill.storage.kinds import Float, ListOf, Text
 
 __all__ = [
-    "COLUMN_ENCODINGS",
     "CategoryCounts",
     "CategoryEncoding",
     "ColumnEncoding",
@@ -256,13 +255,6 @@ def _count_others(values: Any, known: set[str]) -> Counter[str]:
     return Counter(
         {string: int(found[place]) for place, string in new.items() if string and found[place]}
     )
-
-
-# How a column is stored in a model file.
-COLUMN_ENCODINGS = Tagged(
-    "kind",
-    {"numeric": NumericEncoding, "category": CategoryEncoding, "ordinal": OrdinalEncoding},
-)
 
 
 class NumericMoments:

@@ -17,7 +17,6 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.encoding.columns import (
-    COLUMN_ENCODINGS,
     CategoryCounts,
     CategoryEncoding,
     ColumnEncoding,
@@ -27,14 +26,26 @@ from kernelmill.encoding.columns import (
     category_values,
     numeric_values,
 )
+from kernelmill.encoding.dates import DateEncoding, DateFormats, date_values
 from kernelmill.encoding.monotone import most_knots
 from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
-from kernelmill.storage.fields import ADDED, Stored
+from kernelmill.storage.fields import ADDED, Stored, Tagged
 from kernelmill.storage.kinds import Choice, Float, ListOf
 
 __all__ = ["MISSING", "ColumnEncoder", "ColumnLearner", "EncodedColumn", "Encoder", "RowScaling"]
+
+# How a column is stored in a model file.
+_COLUMN_ENCODINGS = Tagged(
+    "kind",
+    {
+        "numeric": NumericEncoding,
+        "category": CategoryEncoding,
+        "ordinal": OrdinalEncoding,
+        "date": DateEncoding,
+    },
+)
 
 MISSING = ("error", "impute")
 _IN_TRAINING = Remedy(
@@ -160,7 +171,7 @@ class ColumnEncoder(Encoder):
         Applied to the encoded rows.
     """
 
-    columns: Annotated[Sequence[ColumnEncoding], ListOf(COLUMN_ENCODINGS)]
+    columns: Annotated[Sequence[ColumnEncoding], ListOf(_COLUMN_ENCODINGS)]
     missing: Annotated[str, Choice(*MISSING)]
     rows: RowScaling | None = field(default=None, metadata=ADDED)
 
@@ -210,6 +221,8 @@ class ColumnEncoder(Encoder):
         column = data.column(encoding.name)
         if self.missing == "error":
             check_present(column, encoding.name, file, first_row, _IN_PREDICTION)
+        if isinstance(encoding, DateEncoding):
+            return date_values(column, encoding.name, encoding.format, file, first_row)
         if isinstance(encoding, NumericEncoding):
             return numeric_values(column, encoding.name, first_row, file)
         return category_values(column)
@@ -243,6 +256,8 @@ class ColumnLearner:
         categories that have an order become one number.
     ordered : collection of str, optional
         Categories whose dictionaries are in the order of their levels.
+    day_first : bool, optional
+        Whether the day or the month is first in dates that do not show it.
     """
 
     def __init__(
@@ -251,12 +266,16 @@ class ColumnLearner:
         missing: str,
         transform: str = "auto",
         ordered: Collection[str] = (),
+        day_first: bool | None = None,
     ) -> None:
         self.missing = missing
         self.transform = transform
+        self.day_first = day_first
         self._learners = [
             NumericMoments(name)
             if kind == "numeric"
+            else DateFormats(name)
+            if kind == "date"
             else CategoryCounts(name, ordered=name in ordered)
             for name, kind in columns
         ]
@@ -267,7 +286,9 @@ class ColumnLearner:
             column = data.column(learner.name)
             if self.missing == "error":
                 check_present(column, learner.name, file, first_row, _IN_TRAINING)
-            if isinstance(learner, NumericMoments):
+            if isinstance(learner, DateFormats):
+                learner.update(column, file=file, first_row=first_row)
+            elif isinstance(learner, NumericMoments):
                 learner.update(numeric_values(column, learner.name, first_row, file))
             else:
                 learner.update(category_values(column))
@@ -296,6 +317,12 @@ class ColumnLearner:
                 )
                 encodings.append(numeric)
                 kind, detail = "numeric", learner.detail(numeric)
+            elif isinstance(learner, DateFormats):
+                date = learner.encoding(
+                    sample.column(learner.name), marks=marks, day_first=self.day_first
+                )
+                encodings.append(date)
+                kind, detail = "date", learner.detail(date)
             else:
                 category = learner.encoding(marks=marks, ordinal=self.transform != "none")
                 encodings.append(category)

@@ -67,9 +67,10 @@ class Inputs(Stored):
             columns = tuple((name, kind) for name, kind in self.columns)
             object.__setattr__(self, "columns", columns)
             for name, kind in columns:
-                if kind not in ("numeric", "category"):
+                if kind not in _KINDS:
                     raise ValueError(
-                        f"the kind of column {name!r} must be numeric or category, got {kind!r}"
+                        f"the kind of column {name!r} must be one of {', '.join(_KINDS)}, got "
+                        f"{kind!r}"
                     )
         object.__setattr__(self, "dropped", tuple(self.dropped))
         object.__setattr__(self, "missing_codes", tuple(self.missing_codes))
@@ -173,9 +174,10 @@ def read_weights(block: Any, weights: str | int) -> NDArray[np.float64]:
 
 
 def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | int]) -> Inputs:
-    """All columns except the target and the dropped ones; dates and other kinds are errors.
+    """All columns except the target and the dropped ones.
 
-    Without a target, that of the inputs is "".
+    Other kinds than numbers, categories and dates are errors. Without a target, that of the inputs
+    is "".
     """
     drop = (drop,) if isinstance(drop, (str, int)) else drop
     positions = {table.column_index(each) for each in drop}
@@ -217,16 +219,7 @@ def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | i
 
 
 def _check_kind(table: Table, name: str, kind: str) -> None:
-    if kind == "date":
-        raise TableError(
-            f"{table.files[0]}: column {name!r} holds dates or times, which have no meaning as "
-            "plain numbers",
-            "convert them to numbers that have (the year, the day of the week, seconds since an "
-            "event)",
-            Remedy("leave the column out", drop=[name]),
-            Remedy("read it as categories", categorical=[name]),
-        )
-    if kind not in ("numeric", "category"):
+    if kind not in _KINDS:
         raise TableError(
             f"{table.files[0]}: column {name!r} is of a kind that cannot be an input ({kind})",
             Remedy("leave the column out", drop=[name]),
@@ -264,7 +257,7 @@ def open_like_training(
     has_target : bool
         Whether the table has the target.
     """
-    for name in ("categorical", "numeric"):
+    for name in _KINDS.values():
         if options.get(name):
             raise TableError(
                 "is not allowed here: the model determines the kinds of columns",
@@ -293,7 +286,8 @@ def open_like_training(
     return table.with_kinds(**{_KINDS[kind]: kinds[kind] for kind in _KINDS}), names, has_target
 
 
-_KINDS = {"numeric": "numeric", "category": "categorical"}
+# The kinds of inputs, and the options of tables that give them.
+_KINDS = {"numeric": "numeric", "category": "categorical", "date": "dates"}
 
 
 def _find_inputs(table: Table, inputs: Inputs) -> tuple[dict[str, str], bool]:

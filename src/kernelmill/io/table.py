@@ -38,6 +38,7 @@ def open_table(
     header: bool | None = None,
     categorical: Sequence[str | int] = (),
     numeric: Sequence[str | int] = (),
+    dates: Sequence[str | int] = (),
     skip_rows: int = 0,
     block_bytes: int = 8 << 20,
     n_features: int | None = None,
@@ -55,7 +56,9 @@ def open_table(
     skipped. The kinds of columns are detected from the first 4 MiB of the first file: "numeric" if
     all values are numbers or missing (or if there are at least 20 different values and 95 % of them
     are numbers; the others then raise an error), "date" if all values are dates or times such as
-    2024-05-31, 2024-05-31T12:00:00Z, 12:00 or 31/5/2024, else "category". `Table.notes` reports
+    2024-05-31, 2024-05-31T12:00:00Z, 31.05.2024, 31/5/2024, 31 May 2024 or 12:00, else "category".
+    Percentages, amounts such as $1.20 and groups of digits (1,257.30) are numbers if all values of
+    the column are written alike. `Table.notes` reports
     what was detected.
 
     Parameters
@@ -85,7 +88,7 @@ def open_table(
         numbers or dates; all columns are strings, and the values of the first line do not occur
         again in their columns while other values do; there is no other line. Without a header the
         names are "0", "1", ...
-    categorical, numeric : sequence of str or int
+    categorical, numeric, dates : sequence of str or int
         Columns, by name or zero-based position (negative from the end), whose kind is given rather
         than detected.
     skip_rows : int, default=0
@@ -135,6 +138,7 @@ def open_table(
         header=header,
         categorical=categorical,
         numeric=numeric,
+        dates=dates,
         skip_rows=skip_rows,
         block_bytes=block_bytes,
         n_features=n_features,
@@ -158,13 +162,18 @@ def open_without_header(
 
 
 def _make_options(
-    *, categorical: Sequence[str | int] = (), numeric: Sequence[str | int] = (), **others: Any
+    *,
+    categorical: Sequence[str | int] = (),
+    numeric: Sequence[str | int] = (),
+    dates: Sequence[str | int] = (),
+    **others: Any,
 ) -> TableOptions:
     codes = others.get("missing_codes", ())
     others["missing_codes"] = (codes,) if isinstance(codes, str) else tuple(map(str, codes))
     options = TableOptions(
         categorical=_check_columns("categorical", categorical),
         numeric=_check_columns("numeric", numeric),
+        dates=_check_columns("dates", dates),
         **others,
     )
     check_integer("block_bytes", options.block_bytes, 1)
@@ -395,13 +404,17 @@ class Table:
         return find_column(column, self._positions, self.n_features, str(self.files[0]))
 
     def with_kinds(
-        self, *, categorical: Sequence[str | int] = (), numeric: Sequence[str | int] = ()
+        self,
+        *,
+        categorical: Sequence[str | int] = (),
+        numeric: Sequence[str | int] = (),
+        dates: Sequence[str | int] = (),
     ) -> Table:
         r"""Return the same table with given kinds for more columns, without reading the files.
 
         Parameters
         ----------
-        categorical, numeric : sequence of str or int
+        categorical, numeric, dates : sequence of str or int
             Columns, by name or zero-based position, in addition to those given before.
 
         Examples
@@ -419,6 +432,7 @@ class Table:
         return self._derive(
             categorical=(*options.categorical, *_check_columns("categorical", categorical)),
             numeric=(*options.numeric, *_check_columns("numeric", numeric)),
+            dates=(*options.dates, *_check_columns("dates", dates)),
         )
 
     def with_block_bytes(self, block_bytes: int) -> Table:

@@ -57,6 +57,7 @@ class TableOptions:
     header: bool | None = None
     categorical: Sequence[str | int] = ()
     numeric: Sequence[str | int] = ()
+    dates: Sequence[str | int] = ()
     skip_rows: int = 0
     block_bytes: int = 8 << 20
     n_features: int | None = None
@@ -215,14 +216,19 @@ def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> d
     by_name = enumerate_names(names)
     positions = {
         kind: {find_column(each, by_name, None, source) for each in given}
-        for kind, given in (("category", options.categorical), ("numeric", options.numeric))
+        for kind, given in (
+            ("category", options.categorical),
+            ("numeric", options.numeric),
+            ("date", options.dates),
+        )
     }
     both = sorted(positions["category"] & positions["numeric"])
+    both += sorted(positions["date"] & (positions["category"] | positions["numeric"]))
     if both:
         name = names[both[0]]
         raise TableError(
-            f"column {name!r} must be categorical or numeric, got both",
-            Remedy("name it in one of the two", categorical=..., numeric=...),
+            f"column {name!r} must be categorical or numeric or a date, got two of them",
+            Remedy("name it in one of them", categorical=..., numeric=..., dates=...),
         )
     return {names[position]: kind for kind, each in positions.items() for position in each}
 

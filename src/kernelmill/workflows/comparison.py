@@ -59,6 +59,7 @@ def compare_table(
     missing: str = "error",
     transform: str = "auto",
     drop: Sequence[str | int] = (),
+    day_first: bool | None = None,
     kernel: Any = None,
     n_components: Sequence[int] = (256, 1024, 4096),
     rows: int = 50_000,
@@ -87,6 +88,7 @@ def compare_table(
     missing : {"error", "impute"}, default="error"
     transform : {"auto", "none", "rank"}, default="auto"
     drop : sequence of str or int
+    day_first : bool, optional
     kernel : str or Kernel, optional
         A shift-invariant kernel; Gaussian by default.
     n_components : sequence of int, default=(256, 1024, 4096)
@@ -137,6 +139,7 @@ def compare_table(
         task=task,
         missing=missing,
         transform=transform,
+        day_first=day_first,
         holdout=None,
         stream=Stream.from_seed(seed).substream("table"),
         progress=progress,
@@ -166,7 +169,8 @@ def compare_table(
         models.append(fit())
         progress.advance(1)
     fitted = experiment.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
-    settings = given_settings(task, missing, transform, kernel, drop, table_options)
+    options = {"day_first": day_first, **table_options}
+    settings = given_settings(task, missing, transform, kernel, drop, options)
     return Comparison(
         task=survey.reader.task,
         source=describe_source(source),

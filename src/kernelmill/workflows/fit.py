@@ -77,6 +77,7 @@ def fit_table(
     missing: str = "error",
     transform: str = "auto",
     drop: Sequence[str | int] = (),
+    day_first: bool | None = None,
     holdout: float | None = None,
     validation: Any = None,
     folds: int | None = None,
@@ -157,6 +158,10 @@ def fit_table(
         "65+", are one-hot encoded; otherwise they become one number.
     drop : sequence of str or int
         Columns to leave out.
+    day_first : bool, optional
+        Whether the day or the month is first in dates such as 01/02/2023, if no date of the column
+        shows it; without it such columns are rejected. Dates become year, month, weekday, time of
+        day and elapsed time.
     holdout : float, optional
         The fraction of rows to hold out. By default a tenth, at most 10,000 rows, and none if
         there are fewer than 100 rows.
@@ -241,6 +246,7 @@ def fit_table(
             task=task,
             missing=missing,
             transform=transform,
+            day_first=day_first,
             holdout=0.0 if validation is not None and holdout is None else holdout,
             stream=Stream.from_seed(seed).substream("table"),
             progress=progress,

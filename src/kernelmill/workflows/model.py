@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.encoding.columns import NumericEncoding
+from kernelmill.encoding.dates import DateEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, Encoder
 from kernelmill.encoding.inputs import Inputs, column_values, open_like_training
 from kernelmill.encoding.matrix import ENCODERS
@@ -558,9 +559,8 @@ def _check_parts(model: TableModel) -> None:
     if labels is not None and labels.tolist() != np.asarray(reader.classes).tolist():
         raise ValueError("the learner and the target have different classes")
     if isinstance(encoder, ColumnEncoder):
-        kinds = [isinstance(each, NumericEncoding) for each in encoder.columns]
-        names = [each.name for each in encoder.columns]
-        columns = list(zip(names, ["numeric" if k else "category" for k in kinds], strict=True))
+        kinds: dict[type, str] = {NumericEncoding: "numeric", DateEncoding: "date"}
+        columns = [(each.name, kinds.get(type(each), "category")) for each in encoder.columns]
         if inputs.columns is None or columns != list(inputs.columns):
             raise ValueError("the encoding and the inputs have different columns")
     elif inputs.columns is not None:

@@ -108,7 +108,7 @@ class InputColumn(Result):
     """A column of the table and its encoding."""
 
     name: str
-    kind: str  # "numeric", "category", "ordinal" or "matrix" (many columns of a matrix file)
+    kind: str  # "numeric", "category", "ordinal", "date" or "matrix" (columns of a matrix file)
     n_columns: int  # of the encoded rows
     missing: int = 0
     detail: str = ""  # such as "mean 38.6, deviation 13.6" or "16 categories, 2 rare pooled"

@@ -15,6 +15,7 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.encoding.columns import category_values, numeric_values
+from kernelmill.encoding.dates import date_values
 from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.encoding.inputs import Inputs
 from kernelmill.kernels import resolve
@@ -305,6 +306,11 @@ def _choose_values(survey: Survey, place: int) -> tuple[str, list[float | str], 
     if columns is not None and columns[place][1] == "category":
         strings = category_values(data.column(columns[place][0])).to_pylist()
         return "category", *_frequent_strings(strings)
+    if columns is not None and columns[place][1] == "date":
+        encoder: Any = survey.encoder
+        name, format_ = columns[place][0], encoder.columns[place].format
+        seconds, rows = _quantiles(date_values(data.column(name), name, format_))
+        return "category", [_format_date(each, format_) for each in seconds], rows
     if columns is not None:
         numbers = numeric_values(data.column(columns[place][0]), columns[place][0], 0, "the table")
     else:
@@ -312,6 +318,13 @@ def _choose_values(survey: Survey, place: int) -> tuple[str, list[float | str], 
         values = values.toarray() if scipy.sparse.issparse(values) else values
         numbers = values.ravel().astype(np.float64)
     return "numeric", *_quantiles(numbers)
+
+
+def _format_date(seconds: Any, format_: str) -> str:
+    if format_ == "elapsed":
+        return f"{_round(seconds)} s"
+    text = str(np.datetime64(round(seconds), "s"))
+    return text[11:16] if format_ == "time" else text.removesuffix("T00:00:00")
 
 
 def _frequent_strings(strings: list[str | None]) -> tuple[list[float | str], NDArray[np.intp]]:

@@ -117,6 +117,7 @@ def survey_table(
     sample_rows: int = _SAMPLE_ROWS,
     default_holdout: float = 0.1,
     weights: str | int | None = None,
+    day_first: bool | None = None,
 ) -> Survey:
     """Pass over the table once, and report the notes about it.
 
@@ -135,11 +136,13 @@ def survey_table(
         The fraction of rows held out if `holdout` is None, at most 10,000 rows.
     weights : str or int, optional
         The column with the weights of rows, as the table names it.
+    day_first : bool, optional
+        As in `fit_table`.
     """
     learner = (
         MatrixLearner(missing, transform)
         if inputs.columns is None
-        else ColumnLearner(inputs.columns, missing, transform, table.ordered)
+        else ColumnLearner(inputs.columns, missing, transform, table.ordered, day_first)
     )
     target = TargetLearner(inputs.target, task)
     held_out = HeldOut(stream.substream("held out"), 0.0)

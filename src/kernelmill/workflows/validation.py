@@ -69,7 +69,7 @@ class TrainingPlan:
         self, learner: Any, source: Any, table_options: Mapping[str, Any]
     ) -> Evaluation:
         """Evaluate a learner on another table, opened with the options of this one."""
-        kinds = ("categorical", "numeric")  # which the model determines
+        kinds = ("categorical", "numeric", "dates")  # which the model determines
         options = {name: value for name, value in table_options.items() if name not in kinds}
         survey = self.survey
         # An evaluation needs no summary of the fit, which is not known yet.

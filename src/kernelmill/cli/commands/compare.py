@@ -12,6 +12,7 @@ from kernelmill.cli.program.options import (
     Command,
     Option,
     data_argument,
+    day_first_option,
     drop_option,
     general_options,
     missing_option,
@@ -68,6 +69,7 @@ _COMPARISON = "Comparison"
 @missing_option(_COMPARISON)
 @transform_option(_COMPARISON)
 @drop_option(_COMPARISON)
+@day_first_option(_COMPARISON)
 @click.option(
     "--kernel",
     cls=Option,

@@ -14,6 +14,7 @@ from kernelmill.cli.program.options import (
     Command,
     Option,
     data_argument,
+    day_first_option,
     drop_option,
     general_options,
     missing_option,
@@ -258,6 +259,7 @@ def _parse_class_weight(
 @missing_option(_TRAINING)
 @transform_option(_TRAINING)
 @drop_option(_TRAINING)
+@day_first_option(_TRAINING)
 @click.option(
     "--holdout",
     cls=Option,

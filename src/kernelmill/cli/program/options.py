@@ -198,6 +198,17 @@ def drop_option(section: str) -> Callable[..., Any]:
     )
 
 
+def day_first_option(section: str) -> Callable[..., Any]:
+    """``--day-first`` and ``--month-first``, in this section of the help."""
+    return click.option(
+        "--day-first/--month-first",
+        cls=Option,
+        section=section,
+        default=None,
+        help="What is first in dates such as 01/02/2023, if no date of the column shows it.",
+    )
+
+
 def seed_option(section: str) -> Callable[..., Any]:
     """``--seed``, in this section of the help."""
     return click.option(
@@ -278,7 +289,7 @@ def _add_table_options(function: Decorated, options: list[Callable[..., Any]]) -
 
 _TABLE_SETTINGS = (
     *("format", "delimiter", "decimal", "header", "skip_rows", "encoding", "missing_codes"),
-    *("categorical", "numeric"),
+    *("categorical", "numeric", "dates"),
 )
 
 _FILE_OPTIONS = [
@@ -354,5 +365,13 @@ _KIND_OPTIONS = [
         metavar="COL",
         multiple=True,
         help="Treat a column as numbers although it seems to hold strings. May be repeated.",
+    ),
+    click.option(
+        "--dates",
+        cls=Option,
+        section=_TABLE,
+        metavar="COL",
+        multiple=True,
+        help="Treat a column as dates although it seems to hold others. May be repeated.",
     ),
 ]

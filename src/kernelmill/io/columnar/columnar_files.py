@@ -90,12 +90,18 @@ class ColumnarFile(TableFile):
             batch.validate(full=True)
 
     def _check_kind(self, column: Column, kind: str) -> None:
-        possible = {("numeric", "category"), ("date", "category"), ("category", "numeric")}
+        possible = {
+            *(("numeric", "category"), ("date", "category")),
+            *(("category", "numeric"), ("category", "date")),
+        }
         if (kind, column.kind) in possible:
             return
         type_ = self._types[column.name]
-        parameter = "categorical" if column.kind == "category" else "numeric"
-        noun = "categories" if column.kind == "category" else "numbers"
+        parameter, noun = {
+            "category": ("categorical", "categories"),
+            "numeric": ("numeric", "numbers"),
+            "date": ("dates", "dates"),
+        }[column.kind]
         if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
             raise TableError(
                 f"{self.path}: column {column.name!r} holds bytes (type {type_}), which cannot be "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from kernelmill.io.columnar.arrow_values import (
 )
 from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.table_file import Column
+from kernelmill.io.text.amounts import NumberStyle
 from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
     MISSING_MARKERS,
@@ -74,6 +75,7 @@ class TextParser:
         columns: Sequence[Column],
         first_line: int = 1,
         missing_codes: Sequence[str] = (),
+        styles: Mapping[str, NumberStyle] | None = None,
     ) -> None:
         self.path = path
         self.dialect = dialect
@@ -82,6 +84,11 @@ class TextParser:
         self._missing = {*MISSING_MARKERS, *missing_codes}
         null_values = _NULL_VALUES + _pad(missing_codes)
         self._kinds = {column.name: column.kind for column in columns}
+        self._styles = {
+            name: style
+            for name, style in (styles or {}).items()
+            if self._kinds.get(name) == "numeric"
+        }
         types = {"numeric": pa.float64(), "category": CATEGORY_TYPE, "date": pa.string()}
         self._parse_options = pa.csv.ParseOptions(
             delimiter=dialect.separator,
@@ -90,7 +97,10 @@ class TextParser:
             invalid_row_handler=_handle_invalid_row,
         )
         self._convert_options = pa.csv.ConvertOptions(
-            column_types={column.name: types[column.kind] for column in columns},
+            column_types={
+                column.name: pa.string() if column.name in self._styles else types[column.kind]
+                for column in columns
+            },
             include_columns=[column.name for column in columns],
             null_values=null_values,
             strings_can_be_null=True,
@@ -169,14 +179,19 @@ class TextParser:
             if isinstance(array, pa.ChunkedArray):
                 array = array.chunk(0) if array.num_chunks else pa.array([], array.type)  # noqa: PLW2901
             if column.kind == "numeric":
-                numbers = _parse_grouped(array) if pa.types.is_string(array.type) else array
-                finished.append(nan_to_null(numbers))
+                finished.append(nan_to_null(self._to_numbers(column.name, array)))
             else:
                 words = to_categories(array)
                 if self._missing != _USUAL:
                     words = drop_codes(words, sorted(self._missing))
                 finished.append(words if column.kind == "category" else words.cast(pa.string()))
         return pa.record_batch(finished, names=[column.name for column in self.columns])
+
+    def _to_numbers(self, name: str, array: Any) -> Any:
+        if not pa.types.is_string(array.type):
+            return array
+        style = self._styles.get(name)
+        return _parse_grouped(array) if style is None else style.to_numbers(array)
 
     def _parse_slowly(self, data: bytes, first_line: int) -> Any:
         """Parse the rows in Python; an error names the line and the column."""
@@ -198,6 +213,11 @@ class TextParser:
                     values[position].append(None)
                 elif self._kinds.get(name) != "numeric":
                     values[position].append(trimmed)
+                elif (style := self._styles.get(name)) is not None:
+                    number = style.find_number(trimmed)
+                    if number is None:
+                        raise self._number_error(line, position, trimmed)
+                    values[position].append(number)
                 elif is_number(trimmed, self.dialect.decimal):
                     values[position].append(parse_number(trimmed, self.dialect.decimal))
                 else:
@@ -229,6 +249,9 @@ class TextParser:
         if name == str(position):
             column = f"column {position}"
         commas = " with a decimal comma" if self.dialect.decimal == "," else ""
+        style = self._styles.get(name)
+        if style is not None and style.sign:
+            commas += f" with {style.sign}, as others of the column are"
         return NotANumberError(
             f"{self.path}, line {line}, {column}: {shown!r} is not a number{commas}",
             "correct it",

@@ -44,10 +44,19 @@ COMMA_NUMBER_PATTERN = (
     r"|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
 )
 _TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?[AaPp][Mm])?"
-DATE_PATTERN = (
-    rf"^(([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}|[0-9]{{1,4}}/[0-9]{{1,2}}/[0-9]{{1,4}})"
-    rf"([T ]{_TIME} ?(Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})?)?|{_TIME})$"
+_DAY_OR_MONTH = r"[0-9]{1,2}"
+_NAME = r"[A-Za-z]{3,9}"
+_DAY = "|".join(
+    [
+        r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}",
+        r"[0-9]{1,4}/[0-9]{1,2}/[0-9]{1,4}",
+        r"[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}",  # German
+        r"[0-9]{1,2}-[0-9]{1,2}-[0-9]{4}",
+        rf"{_DAY_OR_MONTH}[ -]{_NAME}[ -][0-9]{{4}}",  # 5 Jan 2024
+        rf"{_NAME} {_DAY_OR_MONTH},? [0-9]{{4}}",  # Jan 5, 2024
+    ]
 )
+DATE_PATTERN = rf"^(({_DAY})(([T ]|, ){_TIME} ?(Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})?)?|{_TIME})$"
 
 _NUMBER = {".": re.compile(NUMBER_PATTERN), ",": re.compile(COMMA_NUMBER_PATTERN)}
 _DATE = re.compile(DATE_PATTERN)

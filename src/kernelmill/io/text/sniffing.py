@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from kernelmill.errors import ArgumentError, Message, Remedy
 from kernelmill.io.table_file import make_unique
+from kernelmill.io.text.amounts import NumberStyle, detect_style, is_amount, strip_sign
 from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
     DATE_PATTERN,
@@ -187,7 +188,9 @@ def _typed_share(column: Sequence[str], decimals: str) -> float:
     present = [value for value in column if value not in MISSING_MARKERS]
     if not present:
         return 0.0
-    numbers = max(sum(is_number(value, each) for value in present) for each in decimals)
+    numbers = max(
+        sum(is_number(value, each) or is_amount(value) for value in present) for each in decimals
+    )
     dates = sum(is_date(value) for value in present)
     return max(numbers, dates) / len(present)
 
@@ -198,7 +201,7 @@ def _detect_header(found: list[list[str]], width: int, decimals: str) -> bool:
         return False
 
     def is_no_name(value: str) -> bool:
-        number = any(is_number(value, each) for each in decimals)
+        number = any(is_number(value, each) for each in decimals) or is_amount(value)
         return number or value in MISSING_MARKERS or is_date(value)
 
     below = [values for values in found[1:] if len(values) == width]
@@ -249,6 +252,8 @@ class ColumnEvidence:
     doubts: dict[str, Message | None]
     all_missing: bool
     zeros: str = ""  # a value with leading zeros
+    styles: dict[str, NumberStyle | None] = field(default_factory=dict)  # by the decimal point
+    example: str = ""  # a value with a sign or groups of digits
 
 
 @dataclass(frozen=True)
@@ -274,6 +279,11 @@ class TextSample:
         found = {each.decimal for each in self.columns if each.name not in ignored}
         return "," if "," in found and "." not in found else "."
 
+    def find_styles(self, decimal: str) -> dict[str, NumberStyle]:
+        """The styles of columns whose numbers have signs or groups of digits."""
+        found = {each.name: each.styles.get(decimal) for each in self.columns}
+        return {name: style for name, style in found.items() if style is not None}
+
     def detect_kinds(
         self, decimal: str, given: Collection[str]
     ) -> tuple[dict[str, str], list[Message | str]]:
@@ -285,6 +295,16 @@ class TextSample:
                 notes.append(f"All inspected values of column {each.name!r} are missing.")
             elif doubt is not None and each.name not in given:
                 notes.append(doubt)
+            elif each.example and each.name not in given and each.styles.get(decimal):
+                notes.append(
+                    Message(
+                        f"Column {each.name!r} is read as numbers: its values have signs or groups "
+                        f"of digits, as in {each.example!r}",
+                        Remedy(
+                            "if they are categories, read them as such", categorical=[each.name]
+                        ),
+                    )
+                )
             elif each.zeros and each.name not in given:
                 notes.append(
                     Message(
@@ -316,7 +336,14 @@ def inspect_columns(sample: Any, n_bytes: int, decimal: str | None) -> TextSampl
         zeros = _find_leading_zeros(each) if "numeric" in kinds.values() else ""
         if zeros:
             kinds = dict.fromkeys(kinds, "category")
-        columns.append(ColumnEvidence(name, own, kinds, doubts, all_missing, zeros))
+        styles: dict[str, NumberStyle | None] = {}
+        for key in kinds:
+            if kinds[key] == "category" and not zeros and (style := detect_style(each, key)):
+                kinds[key], doubts[key], styles[key] = "numeric", None, style
+        example = str(each[0].as_py()) if styles else ""
+        columns.append(
+            ColumnEvidence(name, own, kinds, doubts, all_missing, zeros, styles, example)
+        )
     return TextSample(tuple(columns), sample.num_rows, n_bytes)
 
 
@@ -356,7 +383,9 @@ def _find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Message 
     """A note on a column of categories that may be meant as numbers."""
     others = words.filter(pc.invert(numbers))
     with_commas = pc.match_substring_regex(words, DECIMAL_COMMA_PATTERN)
-    if pc.any(with_commas).as_py() and _are_numbers(
+    in_groups = pc.match_substring_regex(words, "^[+-]?[0-9]{1,3}(,[0-9]{3})+$")
+    decimal_commas = pc.any(pc.and_not(with_commas, in_groups)).as_py()
+    if decimal_commas and _are_numbers(
         _count(pc.match_substring_regex(words, COMMA_NUMBER_PATTERN)), len(words)
     ):
         return Message(
@@ -370,13 +399,33 @@ def _find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Message 
             f"{others[0].as_py()[:40]!r} is not",
             "if it stands for a missing value, leave it empty",
         )
+    some = words[:_RECORDS_SNIFFED].to_pylist()
+    amounts = [word for word in some if is_amount(word)]
+    first = next((word for word in amounts if not is_number(word)), None)
+    if first is not None and len(amounts) >= max(2, _SHARE_OF_NUMBERS * len(some)):
+        other = next((word for word in amounts if _shape(word) != _shape(first)), amounts[-1])
+        return Message(
+            f"Column {name!r} is read as categories: its values look like numbers, but do not have "
+            f"the same sign and the same groups of digits, as in {first!r} and {other!r}",
+            "write all of them alike to have numbers",
+        )
     return None
+
+
+def _shape(word: str) -> str:
+    return re.sub("[0-9]+", "0", word)
 
 
 def _find_decimal(words: Any, numbers: Any) -> str:
     """The decimal point in a column of numbers; empty if there are none or only integers."""
     if _are_numbers(_count(numbers), len(words)):
         return "." if pc.any(pc.match_substring(words, ".")).as_py() else ""
+    if (bare := strip_sign(words)) != words:
+        return _find_decimal(bare, pc.match_substring_regex(bare, NUMBER_PATTERN))
+    if (style := detect_style(words, ".")) is not None and pc.any(
+        pc.match_substring(words, ".")
+    ).as_py():
+        return style.decimal  # with groups of digits: 1,257.30
     if pc.any(pc.match_substring_regex(words, DECIMAL_COMMA_PATTERN)).as_py():
         n_numbers = _count(pc.match_substring_regex(words, COMMA_NUMBER_PATTERN))
         return "," if _are_numbers(n_numbers, len(words)) else ""

@@ -92,12 +92,17 @@ class TextFile(TableFile):
         self._places: list[tuple[int, int, int]] = []  # offset, bytes and first line of blocks
         if first is None:
             self.columns, self._piece_bytes = self._decide_columns()
+            assert self._sample is not None
+            self._styles = self._sample.find_styles(self._dialect.decimal)
         else:
             self._dialect = replace(self._dialect, decimal=first._dialect.decimal)
             self.columns, self._piece_bytes = first.columns, first._piece_bytes
+            self._styles = first._styles
         assert self.columns is not None
         codes = self.options.missing_codes
-        self._parser = TextParser(self.path, self._dialect, self.columns, self._first_line, codes)
+        self._parser = TextParser(
+            self.path, self._dialect, self.columns, self._first_line, codes, self._styles
+        )
 
     def _find_first_line(self, start: bytes) -> int:
         """The offset of the first line to read: after the byte order mark and skipped lines."""

@@ -1,0 +1,318 @@
+"""Dates and times as columns of numbers: year, month, weekday, time of day, elapsed time."""
+
+from __future__ import annotations
+
+import calendar
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kernelmill.encoding.columns import ColumnEncoding
+from kernelmill.errors import Message, Remedy
+from kernelmill.io.errors import TableError
+from kernelmill.storage.kinds import Choice, Float, ListOf
+
+__all__ = ["DateEncoding", "DateFormats", "date_values"]
+
+_DAY = 86_400.0
+_TIME = (
+    r"(?P<H>[0-9]{1,2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2}(?:[.,][0-9]+)?))?"
+    r"(?: ?(?P<p>[AaPp][Mm]))?(?: ?(?P<z>Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?"
+)
+_THEN_TIME = rf"(?:(?:[T ]|, ){_TIME})?$"
+_D, _M, _Y, _N = (
+    r"(?P<d>[0-9]{1,2})",
+    r"(?P<m>[0-9]{1,2})",
+    r"(?P<y>[0-9]{4})",
+    r"(?P<n>[A-Za-z]{3,9})",
+)
+_PATTERNS = {
+    "year first": rf"^{_Y}[-/]{_M}[-/]{_D}{_THEN_TIME}",
+    "day first": rf"^{_D}[./-]{_M}[./-]{_Y}{_THEN_TIME}",
+    "month first": rf"^{_M}[/-]{_D}[/-]{_Y}{_THEN_TIME}",
+    "name of the month": rf"^(?:{_D}[ -])?{_N}(?:[ -]|(?: (?P<e>[0-9]{{1,2}}),? )){_Y}{_THEN_TIME}",
+    "time": rf"^{_TIME}$",
+}
+FORMATS = (*_PATTERNS, "elapsed")
+PARTS = ("year", "month", "weekday", "time of day", "elapsed time")
+_CYCLES = {"month": 12.0, "weekday": 7.0, "time of day": _DAY}
+_MONTHS = {
+    name.lower(): number
+    for names in (calendar.month_abbr, calendar.month_name)
+    for number, name in enumerate(names)
+    if name
+} | {"sept": 9}
+
+
+@dataclass(frozen=True)
+class DateEncoding(ColumnEncoding):
+    """Parts of a date, each as numbers.
+
+    The year and the elapsed time (of dates: since 1970) are standardized. Month, weekday and time
+    of day are points on a circle, (cos, sin): December is next to January. Times with an offset
+    are those of UTC. A missing date is 0 in all columns, and 1 in a further one if `marks`.
+
+    Parameters
+    ----------
+    name : str
+    format : str
+        The order of day, month and year in strings: one of `FORMATS`.
+    parts : sequence of str
+        Those of `PARTS` that vary.
+    means, scales : sequence of float
+        Of the year and of the elapsed time in seconds.
+    marks : bool
+    """
+
+    name: str
+    format: Annotated[str, Choice(*FORMATS)]
+    parts: Annotated[tuple[str, ...], ListOf(Choice(*PARTS))]
+    means: Annotated[tuple[float, ...], ListOf(Float(), 2, 2)]
+    scales: Annotated[tuple[float, ...], ListOf(Float(above=0), 2, 2)]
+    marks: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("parts", "means", "scales"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def n_columns(self) -> int:
+        """Two for each part on a circle, one for each other, and one for the marks."""
+        return sum(size for _, size in self.groups())
+
+    def names(self) -> list[str]:
+        """Such as "date (year)" and "date (month, sine)"."""
+        found = []
+        for part in self.parts:
+            ways = (", cosine", ", sine") if part in _CYCLES else ("",)
+            found += [f"{self.name} ({part}{way})" for way in ways]
+        return found + [f"{self.name} is missing"] * self.marks
+
+    def groups(self) -> list[tuple[str, int]]:
+        """One for each part."""
+        groups = [(f"{self.name} ({part})", 2 if part in _CYCLES else 1) for part in self.parts]
+        return groups + [(f"{self.name} is missing", 1)] * self.marks
+
+    def write(self, values: Any, out: NDArray[Any]) -> None:
+        """Encode seconds, of which NaN is missing."""
+        missing = np.isnan(values)
+        seconds = np.where(missing, 0.0, values)
+        place = 0
+        for part in self.parts:
+            found = find_part(part, seconds)
+            if part in _CYCLES:
+                angle = 2 * np.pi * found / _CYCLES[part]
+                out[:, place], out[:, place + 1] = np.cos(angle), np.sin(angle)
+                out[missing, place : place + 2] = 0.0
+                place += 2
+            else:
+                which = 0 if part == "year" else 1
+                column = (found - self.means[which]) / self.scales[which]
+                out[:, place] = np.where(missing, 0.0, column)
+                place += 1
+        if self.marks:
+            out[:, place] = missing
+
+
+def find_part(part: str, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The part of dates that are given in seconds since 1970."""
+    if part == "elapsed time":
+        return seconds
+    days = np.floor(seconds / _DAY)
+    if part == "time of day":
+        return seconds - days * _DAY
+    if part == "weekday":
+        return (days + 3) % 7  # Monday is 0; 1970 began on a Thursday
+    dates = days.astype("datetime64[D]")
+    months = dates.astype("datetime64[M]").astype(np.int64)
+    found = months // 12 + 1970 if part == "year" else months % 12
+    return found.astype(np.float64)
+
+
+def date_values(
+    column: Any, name: str, format_: str, file: Any = "the table", first_row: int = 0
+) -> NDArray[np.float64]:
+    """Seconds since 1970 (or of the day, or elapsed) of dates; NaN is missing.
+
+    A string that is no date of the format raises an error with its row.
+    """
+    if pa.types.is_temporal(column.type):
+        return _seconds_of_type(column)
+    words = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    seconds, wrong = _parse(words, format_)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise TableError(
+            f"{file}: column {name!r} has {words[row].as_py()!r} in row {first_row + row + 1}, "
+            f"which is not a valid date ({format_}), as in training",
+            "correct it",
+        )
+    return seconds
+
+
+def _seconds_of_type(column: Any) -> NDArray[np.float64]:
+    kind = column.type
+    if pa.types.is_time32(kind) or pa.types.is_time64(kind):
+        column = column.cast(pa.time64("us"), safe=False)
+    elif pa.types.is_duration(kind):
+        column = column.cast(pa.duration("us"), safe=False)
+    else:
+        column = column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False)
+    micro: NDArray[np.float64] = (
+        column.cast(pa.int64()).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    )
+    return micro / 1e6
+
+
+def _parse(words: Any, format_: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Seconds of strings, NaN where they are missing, and which strings are no dates."""
+    is_null = words.is_null().to_numpy(zero_copy_only=False)
+    if format_ not in _PATTERNS:
+        return np.full(len(words), np.nan), ~is_null
+    found = pc.extract_regex(words, _PATTERNS[format_])
+    matched = found.is_valid().to_numpy(zero_copy_only=False)
+    fields = {each.name for each in found.type}
+
+    def number(name: str) -> NDArray[np.float64]:
+        if name not in fields:
+            return np.full(len(words), np.nan)
+        text = pc.replace_substring(pc.struct_field(found, name), ",", ".")
+        text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+        values: NDArray[np.float64] = text.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return values
+
+    hours, minutes, parts_of_minute = number("H"), number("M"), number("S")
+    clock = np.nan_to_num(minutes) * 60 + np.nan_to_num(parts_of_minute)
+    if "p" in fields:
+        half = pc.utf8_lower(pc.struct_field(found, "p")).to_pylist()
+        after_noon = np.array([each == "pm" for each in half])
+        before_noon = np.array([each == "am" for each in half])
+        hours = np.where(after_noon & (hours < 12), hours + 12, hours)
+        hours = np.where(before_noon & (hours == 12), 0.0, hours)
+    right = ~(hours > 23) & ~(minutes > 59) & ~(parts_of_minute >= 61)
+    clock += np.nan_to_num(hours) * 3600
+    if format_ == "time":
+        return np.where(matched, clock, np.nan), ~is_null & ~(matched & right)
+    days, fits = _count_days(number, found, fields)
+    seconds = days * _DAY + clock - _offsets(found)
+    return np.where(matched & fits, seconds, np.nan), ~is_null & ~(matched & fits & right)
+
+
+def _count_days(
+    number: Any, found: Any, fields: set[str]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Days since 1970, and whether there is such a day."""
+    years, days = number("y"), number("d")
+    if "n" in fields:
+        days = np.where(np.isnan(days), number("e"), days)
+        names = pc.utf8_lower(pc.struct_field(found, "n")).to_pylist()
+        months = np.array([_MONTHS.get(name or "", np.nan) for name in names], np.float64)
+    else:
+        months = number("m")
+    known: NDArray[np.bool_] = ~(np.isnan(years) | np.isnan(months) | np.isnan(days))
+    known &= (months >= 1) & (months <= 12) & (days >= 1)
+    whole = np.where(known, (years - 1970) * 12 + months - 1, 0).astype(np.int64)
+    first = whole.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    length = (whole + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) - first
+    known &= ~(days > length)
+    counted = first.astype(np.float64) + np.where(known, days - 1.0, 0.0)
+    return counted, known
+
+
+def _offsets(found: Any) -> NDArray[np.float64]:
+    """The seconds by which local times are ahead of UTC."""
+    zones = pc.struct_field(found, "z").to_pylist()
+    offsets = {
+        zone: (1 if zone[0] == "+" else -1) * (int(zone[1:3]) * 3600 + int(zone[-2:]) * 60)
+        for zone in set(zones)
+        if zone and zone[0] in "+-"
+    }
+    return np.array([offsets.get(zone, 0) for zone in zones], np.float64)
+
+
+class DateFormats:
+    """Detects the format of a column of dates, block by block, and fits its encoding.
+
+    A format remains possible as long as all values are dates of it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.missing = 0
+        self.count = 0
+        self._formats: list[str] | None = None
+        self._example = ""
+
+    def update(self, column: Any, *, file: Any, first_row: int) -> None:
+        """Add the dates of a block: strings, or a temporal type."""
+        self.missing += column.null_count
+        self.count += len(column) - column.null_count
+        if pa.types.is_temporal(column.type):
+            kind = column.type
+            is_time = pa.types.is_time32(kind) or pa.types.is_time64(kind)
+            elapsed = "elapsed" if pa.types.is_duration(kind) else "year first"
+            self._formats = ["time" if is_time else elapsed]
+            return
+        words = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        if len(words) == words.null_count:
+            return
+        self._example = self._example or words.drop_null()[0].as_py()
+        known = list(_PATTERNS) if self._formats is None else self._formats
+        left = {each: _parse(words, each)[1] for each in known}
+        possible = [each for each, wrong in left.items() if not wrong.any()]
+        if not possible:
+            row = min(int(np.argmax(wrong)) for wrong in left.values())
+            row = max(row, *(int(np.argmax(wrong)) for wrong in left.values()))
+            raise TableError(
+                f"{file}: column {self.name!r} has {words[row].as_py()!r} in row "
+                f"{first_row + row + 1}, which is not a date of the same form as others, such as "
+                f"{self._example!r}",
+                "write all dates alike, best as 2024-05-31",
+                Remedy("leave the column out", drop=[self.name]),
+                Remedy("read it as categories", categorical=[self.name]),
+            )
+        self._formats = possible
+
+    def encoding(self, sample: Any, *, marks: bool, day_first: bool | None) -> DateEncoding:
+        """Return the fitted encoding; parts that do not vary in `sample` are left out."""
+        formats = self._formats or ["year first"]
+        if "day first" in formats and "month first" in formats:
+            if day_first is None:
+                raise TableError(
+                    f"column {self.name!r} has dates such as {self._example!r}, in which the day "
+                    "or the month may be first",
+                    Remedy("if it is the day, say so", day_first=True),
+                    Remedy("if it is the month, say so", day_first=False),
+                    "write them as 2024-05-31",
+                    Remedy("leave the column out", drop=[self.name]),
+                )
+            formats = ["day first" if day_first else "month first"]
+        chosen = formats[0]
+        seconds = date_values(sample, self.name, chosen)
+        seconds = seconds[~np.isnan(seconds)]
+        names: tuple[str, ...] = PARTS
+        if chosen in ("time", "elapsed"):
+            names = ("time of day",) if chosen == "time" else ("elapsed time",)
+        parts = tuple(part for part in names if len(seconds) and np.ptp(find_part(part, seconds)))
+        moments = []
+        for part in ("year", "elapsed time"):
+            found = find_part(part, seconds) if part in parts else np.zeros(1)
+            moments.append((float(found.mean()), float(found.std()) or 1.0))
+        means, scales = zip(*moments, strict=True)
+        return DateEncoding(self.name, chosen, parts, means, scales, marks and self.missing > 0)
+
+    def note(self, encoding: Any) -> Message:
+        """How the dates were read."""
+        return Message(
+            f"Column {self.name!r} has dates ({encoding.format}), which become "
+            f"{', '.join(encoding.parts) or 'nothing: they are all equal'}",
+            Remedy("if they say nothing about the target, leave them out", drop=[self.name]),
+        )
+
+    def detail(self, encoding: DateEncoding) -> str:
+        """A short description for the user."""
+        return f"dates, {encoding.format}: {', '.join(encoding.parts) or 'left out'}"

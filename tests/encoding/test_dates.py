@@ -1,0 +1,149 @@
+"""Dates: their formats, their parts, and what is rejected."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import kernelmill
+from kernelmill import fit_table
+from kernelmill.encoding.dates import DateFormats, date_values, find_part
+from kernelmill.io import TableError, open_table
+
+QUICK = {"tune": False, "n_components": 128}
+NOW = dt.datetime(2024, 2, 29, 13, 5, 9)
+SECONDS = NOW.replace(tzinfo=dt.UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "format_", "seconds"),
+    [
+        ("2024-02-29T13:05:09", "year first", SECONDS),
+        ("2024-02-29 13:05:09Z", "year first", SECONDS),
+        ("2024-02-29 15:05:09.25+02:00", "year first", SECONDS + 0.25),
+        ("2024-02-29 08:35:09-0430", "year first", SECONDS),
+        ("29.02.2024 13:05:09", "day first", SECONDS),
+        ("29.2.2024, 1:05:09 pm", "day first", SECONDS),
+        ("02/29/2024 13:05", "month first", SECONDS - 9),
+        ("29 Feb 2024", "name of the month", SECONDS // 86400 * 86400),
+        ("29-February-2024", "name of the month", SECONDS // 86400 * 86400),
+        ("Feb 29, 2024 12:00 AM", "name of the month", SECONDS // 86400 * 86400),
+        ("12:30 AM", "time", 1800.0),
+        ("23:59:59", "time", 86399.0),
+        ("1969-12-31", "year first", -86400.0),
+    ],
+)
+def test_seconds(text, format_, seconds):
+    assert date_values(pa.array([text, None]), "d", format_)[0] == seconds
+    assert np.isnan(date_values(pa.array([text, None]), "d", format_)[1])
+    formats = DateFormats("d")
+    formats.update(pa.array([text]), file="f", first_row=0)
+    assert format_ in formats._formats
+    table = open_table({"d": [text] * 3}, dates=["d"])
+    assert table.columns[0].kind == "date"
+
+
+@pytest.mark.parametrize(
+    ("text", "format_"),
+    [
+        ("2023-02-29", "year first"),
+        ("2024-13-01", "year first"),
+        ("31.04.2024", "day first"),
+        ("00.04.2024", "day first"),
+        ("25:00", "time"),
+        ("12:61", "time"),
+        ("5 Foo 2024", "name of the month"),
+        ("29.02.2024", "month first"),
+    ],
+)
+def test_days_that_do_not_exist(text, format_):
+    with pytest.raises(TableError, match=r"f: column 'd' has .* in row 8, which is not a valid"):
+        date_values(pa.array([text]), "d", format_, "f", 7)
+
+
+def test_parts_against_the_standard_library():
+    rng = np.random.default_rng(0)
+    seconds = rng.integers(-3_000_000_000, 3_000_000_000, 500).astype(float)
+    dates = [dt.datetime.fromtimestamp(each, dt.UTC) for each in seconds]
+    expected = {
+        "year": [each.year for each in dates],
+        "month": [each.month - 1 for each in dates],
+        "weekday": [each.weekday() for each in dates],
+        "time of day": [each.hour * 3600 + each.minute * 60 + each.second for each in dates],
+    }
+    for part, values in expected.items():
+        np.testing.assert_array_equal(find_part(part, seconds), values)
+
+
+def make_table(n_rows=250, seed=0):
+    rng = np.random.default_rng(seed)
+    when = np.datetime64("2021-03-01") + rng.integers(0, 800, n_rows)
+    month = when.astype("datetime64[M]").astype(int) % 12
+    weekend = (when.astype(int) + 3) % 7 >= 5
+    y = np.sin(2 * np.pi * month / 12) + 0.5 * weekend + 0.1 * rng.standard_normal(n_rows)
+    return when, y
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d %b %Y"])
+def test_a_season_is_learned_from_any_format(tmp_path, form):
+    when, y = make_table()
+    path = tmp_path / "sales.csv"
+    days = [each.item().strftime(form) for each in when]
+    path.write_text("day;y\n" + "\n".join(f"{a};{b:.3f}" for a, b in zip(days, y, strict=True)))
+    model = fit_table(path, "y", **QUICK)
+    assert model.summary.held_out.metrics["r2"] > 0.8
+    assert model.summary.columns[0].kind == "date"
+    assert model.encoder.columns[0].parts == ("year", "month", "weekday", "elapsed time")
+    model.save(tmp_path / "model.kmill")
+    loaded = kernelmill.load(tmp_path / "model.kmill")
+    np.testing.assert_allclose(loaded.predict(path), model.predict(path), rtol=1e-4)
+    # A few dates, which alone would be ambiguous, are read as in training.
+    few = {"day": [dt.date(2022, 3, 4).strftime(form)]}
+    typed = pd.DataFrame({"day": pd.to_datetime(["2022-03-04"])})
+    assert model.predict(few) == pytest.approx(model.predict(typed))
+
+
+def test_ambiguous_dates_are_rejected_unless_the_order_is_given(tmp_path):
+    columns = {"day": ["01/02/2023", "03/04/2023"] * 60, "y": np.arange(120.0)}
+    with pytest.raises(TableError, match=r"may be first.*\(day_first=True\).*\(day_first=False\)"):
+        fit_table(columns, "y", dates=["day"], **QUICK)
+    for day_first, months in ((True, (1, 3)), (False, (0, 2))):
+        model = fit_table(columns, "y", dates=["day"], day_first=day_first, **QUICK)
+        (encoding,) = model.encoder.columns
+        seconds = date_values(pa.array(columns["day"][:2]), "day", encoding.format)
+        assert tuple(find_part("month", seconds)) == months
+    shown = dict(columns, day=[*columns["day"][:-1], "30/04/2023"])
+    assert fit_table(shown, "y", dates=["day"], **QUICK).encoder.columns[0].format == "day first"
+
+
+def test_mixed_formats_are_named():
+    days = ["31/12/2023"] * 50 + ["12/31/2023"] * 50
+    with pytest.raises(TableError, match=r"has '12/31/2023' in row 51, which is not a date of the"):
+        fit_table({"day": days, "y": np.arange(100.0)}, "y", dates=["day"], **QUICK)
+
+
+def test_missing_dates_and_typed_columns():
+    when, y = make_table()
+    frame = pd.DataFrame({"when": when.astype("datetime64[s]"), "y": y})
+    frame["for"] = pd.to_timedelta(np.arange(250), "h")
+    frame["at"] = [dt.time(each % 24, 30) for each in range(250)]
+    frame.loc[::9, "when"] = pd.NaT
+    model = fit_table(frame, "y", missing="impute", **QUICK)
+    names = model.encoder.input_names()
+    assert "when is missing" in names
+    assert [each.parts for each in model.encoder.columns[1:]] == [
+        ("elapsed time",),
+        ("time of day",),
+    ]
+    assert np.isfinite(model.predict(frame)).all()
+    with pytest.raises(TableError, match="column 'when' has no value in row 1"):
+        fit_table(frame, "y", **QUICK)
+
+
+def test_a_column_of_equal_dates_is_left_out():
+    columns = {"day": ["2024-01-01"] * 120, "x": np.arange(120.0), "y": np.arange(120.0) ** 2}
+    model = fit_table(columns, "y", dates=["day"], **QUICK)
+    assert model.encoder.columns[0].n_columns == 0
+    assert "1 constant column is left out: 'day'." in model.summary.notes
