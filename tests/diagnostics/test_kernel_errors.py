@@ -194,6 +194,8 @@ class TestGram:
             gram_errors(Fastfood(), X, X[:, 0])
         with pytest.raises(ArgumentError, match="y must have one number for each of the 5 rows"):
             gram_errors(Fastfood(), X, [1.0], alpha=1.0)
+        with pytest.raises(ArgumentError, match="alpha must be large enough"):
+            gram_errors(Fastfood(length_scale=100.0), np.ones((9, 2)), alpha=1e-30)
         with pytest.raises(ArgumentError, match="not all equal"):
             gram_errors(Fastfood(), X, np.ones(5), alpha=1.0)
         with pytest.raises(ArgumentError, match="K must be a square matrix"):

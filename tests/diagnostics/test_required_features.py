@@ -76,6 +76,17 @@ def test_extrapolation():
     assert found.seconds > 0
 
 
+def test_extreme_tolerances():
+    found = required_features(RandomFourier(), rows(), 1e-9, **(SMALL | {"most_features": 64}))
+    assert found.from_bound is found.from_variance is found.measured is None
+    assert FeatureRequirement.from_record(found.to_record()) == found
+    single = rows().astype(np.float32)  # in which sums would be off by more than 1e-7
+    assert required_features(TensorSketch(), single, 1e-9, **SMALL).measured <= 40
+    found = required_features(TensorSketch(), rows(), 100.0, **SMALL)
+    assert found.measured == 1
+    assert "with 1 feature:" in recommend_map([found])[1]
+
+
 def test_exact_sketches():
     """With 6^2 = 36 columns nothing is lost, and from 35 on hardly anything."""
     found = required_features(TensorSketch(2), rows(), 1e-3, **SMALL)

@@ -16,7 +16,7 @@ from kernelmill.diagnostics.measured import (
     fit_with_seeds,
     mean_of_seeds,
 )
-from kernelmill.errors import ArgumentError
+from kernelmill.errors import ArgumentError, Remedy
 
 __all__ = ["GramErrors", "effective_dimension", "gram_errors"]
 
@@ -170,7 +170,15 @@ class _Ridge:
 
     def __init__(self, K: NDArray[np.float64], alpha: float) -> None:
         self.alpha = alpha
-        self.factor = scipy.linalg.cholesky(K + alpha * np.eye(len(K)), lower=True)
+        try:
+            self.factor = scipy.linalg.cholesky(K + alpha * np.eye(len(K)), lower=True)
+        except np.linalg.LinAlgError as error:
+            raise ArgumentError(
+                f"must be large enough for K + alpha to be positive definite in float64, got "
+                f"{alpha:.3g}",
+                Remedy("use a larger penalty", alpha=...),
+                parameter="alpha",
+            ) from error
 
     def smooth(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
         """The fitted values K (K + alpha)^-1 y."""

@@ -129,7 +129,7 @@ def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | Non
     rows = plain.count(best.n_rows, "row")
     share = plain.percent(best.probability).replace(".0 ", " ")
     sentence = (
-        f"Use {best.label} with {plain.count(best.n_components)} features: {share} of the "
+        f"Use {best.label} with {plain.count(best.n_components, 'feature')}: {share} of the "
         f"pairs are then within {plain.number(best.tolerance)}, and the features of {rows} take "
         f"{plain.duration(best.seconds)}"
     )
@@ -140,7 +140,7 @@ def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | Non
             f"and takes {plain.duration(fewest.seconds)}"
         )
     if (fewest.n_components or 0) >= best.n_rows:
-        sentence += "; with as many features as rows, the exact kernel is the better choice"
+        sentence += "; with no fewer features than rows, the exact kernel is the better choice"
     return at, sentence + "."
 
 

@@ -39,6 +39,7 @@ _CLOSE_ENOUGH = 0.05  # of the tolerance: a measured error has a larger interval
 _NARROW = 1.1  # ratio of two numbers of features between which the error drops
 _LARGEST_SIZE = 1 << 40
 _TIMED_ROWS = 256
+_FINEST_SINGLE = 1e-4  # below this tolerance, the rounding of float32 features would be measured
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class FeatureRequirement(Stored):
         What the tolerance is a fraction of: the mean of k(x, x), which is 1 for kernels of the
         distance.
     from_bound : int or None
-        By a bound; None where none is known.
+        By a bound; None where none is known, or above 2**40. This holds for all numbers here.
     bound : str
         Its name.
     from_variance : int or None
@@ -136,7 +137,8 @@ def required_features(
     X : array_like or CSR matrix of shape (n_samples, n_columns)
         A sample of the rows.
     tolerance : float
-        Of the absolute error, in units of the mean of k(x, x).
+        Of the absolute error, in units of the mean of k(x, x). Below 1e-4, features are computed
+        in float64.
     probability : float, default=0.95
     n_rows : int, optional
         The number of rows that the cost is for; by default those of X.
@@ -165,6 +167,8 @@ def required_features(
     rows = check_rows(X, "X")
     if rows.shape[0] < 2:
         raise ArgumentError("must have at least two rows to make pairs of, got 1", parameter="X")
+    if tolerance < _FINEST_SINGLE:
+        rows = rows.astype(np.float64)
     n_rows = rows.shape[0] if n_rows is None else check_integer("n_rows", n_rows, 1)
     most = check_integer("most_features", most_features, 1)
     least = least_size(feature_map, rows.shape[1])
@@ -278,7 +282,7 @@ class _Pairs:
         fitted = self.fitted
         if isinstance(fitted, RandomFourier) and fitted.sampling == "iid":
             size = fourier_features(self.tolerance, self.probability, features=fitted.features)
-            return size, "Hoeffding"
+            return (size if size <= _LARGEST_SIZE else None), "Hoeffding"
         if isinstance(fitted, (TensorSketch, CountSketch)):
             found = self._least_size(self._chebyshev, exact_only=True)
             return found, "Chebyshev" if found is not None else ""
@@ -449,7 +453,11 @@ class _Cost:
 
 def _measure_cost(fitted: Any, rows: Any, size: int, n_rows: int) -> _Cost:
     """The cost of `size` features of `n_rows` rows, by that of a map with no more of them."""
-    few = rows[:_TIMED_ROWS].astype(np.float32)
+    few = rows[:_TIMED_ROWS]
+    with np.errstate(over="ignore"):
+        single = few.astype(np.float32)
+    if np.isfinite(single.sum()):
+        few = single
     n_features = fitted.transform(few).shape[1]  # draws coefficients, too
     times = []
     for _ in range(3):
