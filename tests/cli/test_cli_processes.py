@@ -239,3 +239,13 @@ def test_stdin_of_other_commands(run, fitted, tmp_path, monkeypatch):
     assert (code, len(out.splitlines())) == (0, 601)
     code, _, err = give(["predict", model, "-", "-o", "-", "--json"])
     assert (code, "--out must be a file with --json" in err) == (2, True)
+
+
+def test_logs_have_lines_of_progress(run, rings, tmp_path, monkeypatch):
+    monkeypatch.setattr("kernelmill.cli.render.progress.SECONDS_BETWEEN_LINES", 0.0)
+    arguments = ["fit", rings, "-t", "place", "--no-tune", "-n", "16", "--epochs", "1"]
+    _, _, err = run(*arguments, "-o", tmp_path / "m.kmill")
+    assert any(line.startswith("Reading: ") for line in err.splitlines())
+    assert any(line.startswith("Training: ") and " left" in line for line in err.splitlines())
+    _, _, err = run(*arguments, "-o", tmp_path / "m.kmill", "--quiet")
+    assert err == ""

@@ -5,11 +5,21 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from typing import Protocol
 
 from kernelmill.errors import Message
+from kernelmill.formatting import plain
 
-__all__ = ["Progress", "SilentProgress", "StderrProgress", "WarningProgress"]
+__all__ = [
+    "LogProgress",
+    "Progress",
+    "SilentProgress",
+    "StderrProgress",
+    "WarningProgress",
+    "choose_progress",
+    "end_stage",
+]
 
 _SECONDS_BETWEEN_LINES = 0.2
 _LINE_WIDTH = 78
@@ -63,6 +73,98 @@ class WarningProgress(SilentProgress):
     def note(self, message: Message | str) -> None:
         """Warn, at the line of the caller's call."""
         warnings.warn(str(message), UserWarning, stacklevel=3)
+
+
+class LogProgress:
+    """Writes lines: notes, each stage when it ends, and every so often how far it is.
+
+    Parameters
+    ----------
+    write : callable, optional
+        Receives each line, without its end; by default it is printed on stderr.
+    seconds : float, default=30.0
+        The time between two lines about one stage.
+
+    Examples
+    --------
+    >>> from kernelmill.runtime.progress import LogProgress
+    >>> lines = []
+    >>> progress = LogProgress(lines.append, seconds=0)
+    >>> progress.start("Reading", total=200)
+    >>> progress.advance(100)
+    >>> progress.end_stage()
+    >>> lines[0].startswith("Reading: 50 %, 100 of 200 rows, ")
+    True
+    >>> lines[1].startswith("Reading: 100 rows, ")
+    True
+    """
+
+    def __init__(self, write: Callable[[str], None] | None = None, seconds: float = 30.0) -> None:
+        self._write = _write_line if write is None else write
+        self._seconds = seconds
+        self._stage = ""
+        self._total: int | None = None
+        self._unit, self._done = "rows", 0
+        self._begin = self._shown = time.monotonic()
+
+    def start(self, stage: str, total: int | None = None, unit: str = "rows") -> None:
+        """Write a line about the stage that ends here, if any, and begin to count."""
+        self.end_stage()
+        self._stage, self._total, self._unit, self._done = stage, total, unit, 0
+        self._begin = self._shown = time.monotonic()
+
+    def advance(self, amount: int, status: str = "") -> None:
+        """Count, and write a line if the last one is long ago."""
+        self._done += amount
+        now = time.monotonic()
+        if now - self._shown < self._seconds:
+            return
+        self._shown = now
+        took = max(now - self._begin, 1e-9)
+        parts = [f"{plain.count(self._done)} {self._unit}"]
+        if self._total:
+            share = min(1.0, self._done / self._total)
+            parts[0] = f"{plain.count(self._done)} of {plain.count(self._total)} {self._unit}"
+            parts.insert(0, f"{100 * share:.0f} %")
+            if self._done:
+                left = took * max(self._total - self._done, 0) / self._done
+                parts.append(f"{plain.duration(left)} left")
+        if status:
+            parts.append(status)
+        self._write(f"{self._stage}: {', '.join(parts)}")
+
+    def end_pass(self, summary: str) -> None:
+        """Write nothing: the stage continues."""
+
+    def note(self, message: Message | str) -> None:
+        """Write a line."""
+        self._write(f"note: {message}")
+
+    def end_stage(self) -> None:
+        """Write a line about the current stage, and leave it."""
+        if self._stage:
+            amount = f"{plain.count(self._done)} {self._unit}, " if self._done else ""
+            took = plain.duration(time.monotonic() - self._begin)
+            self._write(f"{self._stage}: {amount}{took}")
+        self._stage = ""
+
+
+def _write_line(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def choose_progress(progress: Progress | None, verbose: bool) -> Progress:
+    """The receiver that is given, or lines on stderr if `verbose`, or nothing."""
+    if progress is not None:
+        return progress
+    return LogProgress(seconds=5.0) if verbose else SilentProgress()
+
+
+def end_stage(progress: Progress) -> None:
+    """Let a receiver that writes lines write the one of the last stage."""
+    if isinstance(progress, LogProgress):
+        progress.end_stage()
 
 
 class StderrProgress:

@@ -28,7 +28,7 @@ from kernelmill.io import TableError
 from kernelmill.io.sources import is_data
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
-from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.runtime.progress import Progress, SilentProgress, choose_progress, end_stage
 from kernelmill.workflows.contenders import (
     fit_in_time,
     make_exact,
@@ -66,6 +66,7 @@ def compare_table(
     exact_rows: int | None = None,
     random_state: int = 0,
     n_threads: int | None = None,
+    verbose: bool = False,
     progress: Progress | None = None,
     **table_options: Any,
 ) -> Comparison:
@@ -100,6 +101,8 @@ def compare_table(
         cube. By default as many as it can take in about 30 seconds, at most 10,000.
     random_state : int, default=0
     n_threads : int, optional
+    verbose : bool, default=False
+        As in `fit_table`.
     progress : Progress, optional
     **table_options
         As for `kernelmill.io.open_table`.
@@ -123,7 +126,7 @@ def compare_table(
     >>> errors["fastfood"] < errors["linear"]
     True
     """
-    progress = SilentProgress() if progress is None else progress
+    progress = choose_progress(progress, verbose)
     check_choice("task", task, TASKS)
     check_choice("missing", missing, MISSING)
     check_choice("transform", transform, TRANSFORMS)
@@ -169,6 +172,7 @@ def compare_table(
         models.append(fit())
         progress.advance(1)
     fitted = experiment.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
+    end_stage(progress)
     options = {"day_first": day_first, **table_options}
     settings = given_settings(task, missing, transform, kernel, drop, options)
     return Comparison(

@@ -28,7 +28,7 @@ from kernelmill.learners.stored import MOST_UNCERTAIN_FEATURES
 from kernelmill.maps.registry import describe_construction
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
-from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.runtime.progress import Progress, choose_progress, end_stage
 from kernelmill.workflows.evaluation import class_names, measure_kernel_error
 from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.model import TableModel
@@ -94,6 +94,7 @@ def fit_table(
     n_threads: int | None = None,
     checkpoint: Any = None,
     checkpoint_seconds: float = 60.0,
+    verbose: bool = False,
     progress: Progress | None = None,
     **table_options: Any,
 ) -> TableModel:
@@ -203,8 +204,10 @@ def fit_table(
         from it. `TableModel.save` deletes it.
     checkpoint_seconds : float, default=60.0
         The time between two writes of the checkpoint.
+    verbose : bool, default=False
+        Whether to print notes, stages and, every five seconds, how far they are, on stderr.
     progress : Progress, optional
-        Receives reports of the progress.
+        Receives reports of the progress instead.
     **table_options
         As for `kernelmill.io.open_table`: `delimiter`, `header`, `categorical`, ...
 
@@ -224,7 +227,7 @@ def fit_table(
     >>> model.summary.task, model.summary.held_out.metrics["r2"] > 0.9
     ('regression', True)
     """
-    progress = SilentProgress() if progress is None else progress
+    progress = choose_progress(progress, verbose)
     check_choice("transform", transform, TRANSFORMS)
     _check_counts(folds=(folds, 2, 1000), n_threads=(n_threads, 1, 1024))
     _check_arguments(
@@ -336,7 +339,8 @@ def fit_table(
 
 
 def _note_on_std(learner: Any, progress: Progress) -> list[Message]:
-    """A note if a regressor, or its file, will have no standard deviations."""
+    """A note if a regressor, or its file, will have no standard deviations; no stage follows."""
+    end_stage(progress)
     if not isinstance(learner, KernelRegressor):
         return []
     n_components = learner.coef_.shape[-1]

@@ -22,8 +22,11 @@ from kernelmill.cli.program.terminal import Terminal
 from kernelmill.cli.render.messages import render_note
 from kernelmill.errors import Message
 from kernelmill.formatting import plain
+from kernelmill.runtime.progress import LogProgress
 
 __all__ = ["ProgressBars"]
+
+SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal
 
 
 class _Rate(ProgressColumn):
@@ -48,9 +51,10 @@ class _Done(ProgressColumn):
 class ProgressBars:
     """Shows the stages of a workflow: a bar for the current one, a line for each finished one.
 
-    Bars are drawn in terminals only, notes are printed on any stderr; with ``--quiet`` or
-    ``--json`` neither is. It implements :class:`kernelmill.runtime.progress.Progress`. Use it in a
-    ``with`` statement, which restores the terminal.
+    Bars are drawn in terminals only; elsewhere, as in logs, there is a line every 30 seconds. Notes
+    are printed on any stderr. With ``--quiet`` or ``--json`` nothing is. It implements
+    :class:`kernelmill.runtime.progress.Progress`. Use it in a ``with`` statement, which restores
+    the terminal.
 
     Parameters
     ----------
@@ -91,6 +95,7 @@ class ProgressBars:
         self._unit = "rows"
         self._amount = 0
         self._begin = 0.0
+        self._log = LogProgress(terminal.note)
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -113,6 +118,8 @@ class ProgressBars:
             self._opening = None
         self._stage, self._unit, self._amount = stage, unit, 0
         self._begin = time.monotonic()
+        self._log = LogProgress(self._terminal.note, SECONDS_BETWEEN_LINES)
+        self._log.start(stage, total, unit)
         self._task = self._bars.add_task(stage, total=total, unit=unit)
 
     def advance(self, amount: int, status: str = "") -> None:
@@ -120,6 +127,8 @@ class ProgressBars:
         self._amount += amount
         if self._task is not None:
             self._bars.advance(self._task, amount)
+        if not self._drawn and self._terminal.shows_notes:
+            self._log.advance(amount)
 
     def end_pass(self, summary: str) -> None:
         """Show nothing: the bar of the stage continues."""
