@@ -100,3 +100,12 @@ def test_fit_of_a_map_without_a_known_kernel():
     )
     model = kernelmill.fit_table(rng.normal(size=(120, 4)), 3, feature_map=given, tune=False)
     assert model.summary.kernel_check is None
+
+
+def test_dates_as_fit_reads_them(tmp_path):
+    path = tmp_path / "dates.csv"
+    lines = [f"0{1 + k % 9}/0{1 + k // 5}/2020,{k}" for k in range(40)]
+    path.write_text("\n".join(["when,a", *lines]) + "\n")
+    found = kernelmill.diagnose_table(path, tolerance=0.3, day_first=False)
+    assert any("month first" in note for note in found.notes)
+    assert found.settings["day_first"] is False

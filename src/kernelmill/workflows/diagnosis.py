@@ -21,9 +21,8 @@ from kernelmill.diagnostics import (
 )
 from kernelmill.diagnostics.recommendation import resolve_kernel
 from kernelmill.diagnostics.requirement import least_size
-from kernelmill.encoding.encoder import MISSING, ColumnLearner, RowScaling
+from kernelmill.encoding.encoder import MISSING, RowScaling
 from kernelmill.encoding.inputs import choose_inputs
-from kernelmill.encoding.matrix import MatrixLearner
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableError, open_table
@@ -44,7 +43,7 @@ from kernelmill.workflows.records import (
     Setting,
     describe_source,
 )
-from kernelmill.workflows.survey import TASKS, open_source, survey_table
+from kernelmill.workflows.survey import TASKS, make_input_learner, open_source, survey_table
 
 __all__ = ["diagnose_table"]
 
@@ -66,6 +65,7 @@ def diagnose_table(
     missing: str = "error",
     transform: str = "auto",
     drop: Sequence[str | int] = (),
+    day_first: bool | None = None,
     rows: int = 2000,
     random_state: int = 0,
     n_threads: int | None = None,
@@ -91,7 +91,7 @@ def diagnose_table(
         Of shift-invariant kernels; "scale" by default.
     alpha : float, default=1.0
         The penalty of a ridge regression on all rows, for the effective dimension.
-    task, missing, transform, drop
+    task, missing, transform, drop, day_first
         As in `fit_table`.
     rows : int, default=2000
         The largest number of rows in the sample.
@@ -133,7 +133,14 @@ def diagnose_table(
     if target is None:
         table = open_table(source, **table_options)
         sample = _sample_inputs(
-            table, drop, size, stream, progress, missing=missing, transform=transform
+            table,
+            drop,
+            size,
+            stream,
+            progress,
+            missing=missing,
+            transform=transform,
+            day_first=day_first,
         )
     else:
         table, target = open_source(source, target, task, table_options)
@@ -147,6 +154,7 @@ def diagnose_table(
             stream=stream,
             progress=progress,
             sample_rows=size,
+            day_first=day_first,
         )
         numbers = survey.sample_target
         if survey.n_classes is not None:  # the most frequent class against the others
@@ -203,7 +211,9 @@ def diagnose_table(
         seed=seed,
         seconds=time.perf_counter() - begin,
         notes=sample.notes,
-        settings=given_settings(task, missing, transform, None, drop, table_options)
+        settings=given_settings(
+            task, missing, transform, None, drop, {"day_first": day_first, **table_options}
+        )
         | _fit_settings(recommended, requirements, kernel, scale),
         in_memory=is_data(source),
         **details,
@@ -259,14 +269,11 @@ def _sample_inputs(
     *,
     missing: str,
     transform: str,
+    day_first: bool | None,
 ) -> _Sample:
     """Encode a sample of the rows of a table without a target, in one pass."""
     inputs = choose_inputs(table, None, drop)
-    learner = (
-        MatrixLearner(missing, transform)
-        if inputs.columns is None
-        else ColumnLearner(inputs.columns, missing, transform, table.ordered)
-    )
+    learner = make_input_learner(table, inputs, missing, transform, day_first)
     sample = RowSample(size, stream.substream("sample"))
     n_rows = 0
     progress.start("Reading", table.n_rows)

@@ -23,7 +23,14 @@ from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import InputColumn
 
-__all__ = ["HeldOut", "Survey", "open_source", "scale_survey_rows", "survey_table"]
+__all__ = [
+    "HeldOut",
+    "Survey",
+    "make_input_learner",
+    "open_source",
+    "scale_survey_rows",
+    "survey_table",
+]
 
 TASKS = ("auto", "classification", "regression")
 
@@ -139,11 +146,7 @@ def survey_table(
     day_first : bool, optional
         As in `fit_table`.
     """
-    learner = (
-        MatrixLearner(missing, transform)
-        if inputs.columns is None
-        else ColumnLearner(inputs.columns, missing, transform, table.ordered, day_first)
-    )
+    learner = make_input_learner(table, inputs, missing, transform, day_first)
     target = TargetLearner(inputs.target, task)
     held_out = HeldOut(stream.substream("held out"), 0.0)
     sample: RowSample | None = None
@@ -207,6 +210,15 @@ def survey_table(
         take_rows(data, chosen[:_UNENCODED_ROWS]),
         weights,
     )
+
+
+def make_input_learner(
+    table: Table, inputs: Inputs, missing: str, transform: str, day_first: bool | None
+) -> MatrixLearner | ColumnLearner:
+    """What finds out how the inputs of a table are encoded; parameters as in `fit_table`."""
+    if inputs.columns is None:
+        return MatrixLearner(missing, transform)
+    return ColumnLearner(inputs.columns, missing, transform, table.ordered, day_first)
 
 
 def scale_survey_rows(survey: Survey, progress: Progress) -> Survey:

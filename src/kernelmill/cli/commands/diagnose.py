@@ -12,6 +12,7 @@ from kernelmill.cli.program.options import (
     Command,
     Option,
     data_argument,
+    day_first_option,
     drop_option,
     general_options,
     missing_option,
@@ -133,6 +134,7 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
 @missing_option(_DIAGNOSIS)
 @transform_option(_DIAGNOSIS)
 @drop_option(_DIAGNOSIS)
+@day_first_option(_DIAGNOSIS)
 @threads_option(_DIAGNOSIS)
 @seed_option(_DIAGNOSIS)
 @table_options
