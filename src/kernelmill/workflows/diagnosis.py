@@ -32,7 +32,7 @@ from kernelmill.kernels import DotProductKernel
 from kernelmill.maps.registry import map_parameters
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
-from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.runtime.progress import Progress, choose_progress, end_stage
 from kernelmill.workflows.comparison import given_settings
 from kernelmill.workflows.records import (
     Diagnosis,
@@ -69,6 +69,7 @@ def diagnose_table(
     rows: int = 2000,
     random_state: int = 0,
     n_threads: int | None = None,
+    verbose: bool = False,
     progress: Progress | None = None,
     **table_options: Any,
 ) -> Diagnosis:
@@ -97,6 +98,8 @@ def diagnose_table(
         The largest number of rows in the sample.
     random_state : int, default=0
     n_threads : int, optional
+    verbose : bool, default=False
+        As in `fit_table`.
     progress : Progress, optional
     **table_options
         As for `kernelmill.io.open_table`.
@@ -117,7 +120,7 @@ def diagnose_table(
     1476
     """
     begin = time.perf_counter()
-    progress = SilentProgress() if progress is None else progress
+    progress = choose_progress(progress, verbose)
     for name, value, choices in (
         ("task", task, TASKS),
         ("missing", missing, MISSING),
@@ -195,6 +198,7 @@ def diagnose_table(
         details = _examine(
             maps[recommended], requirements[recommended], sample, alpha=alpha, seed=seed
         )
+    end_stage(progress)
     return Diagnosis(
         source=describe_source(source),
         target="" if target is None else str(target),
