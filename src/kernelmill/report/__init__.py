@@ -6,6 +6,8 @@ write_report, render
     A page about the fit of a model, its evaluation and its comparison with others.
 calibration_plot, confusion_plot, coverage_plot, predicted_plot, residuals_plot
     Evaluations.
+roc_plot, precision_recall_plot, lift_plot
+    Evaluations of two classes.
 error_by_features_plot, error_by_time_plot, memory_plot
     Comparisons of models.
 write_diagnosis
@@ -44,6 +46,7 @@ from kernelmill.report.evaluation_plots import (
 from kernelmill.report.fit_plots import learning_curve_plot, time_plot, tuning_plot
 from kernelmill.report.kernel_plots import kernel_check_plot
 from kernelmill.report.page import render, write_report
+from kernelmill.report.ranking_plots import lift_plot, precision_recall_plot, roc_plot
 
 __all__ = [
     "calibration_plot",
@@ -56,12 +59,15 @@ __all__ = [
     "kernel_check_plot",
     "kernel_error_by_features_plot",
     "learning_curve_plot",
+    "lift_plot",
     "memory_plot",
     "partial_dependence_plot",
+    "precision_recall_plot",
     "predicted_plot",
     "relevance_plot",
     "render",
     "residuals_plot",
+    "roc_plot",
     "time_plot",
     "tuning_plot",
     "write_diagnosis",

@@ -22,6 +22,7 @@ from kernelmill.report.drawing import (
     tick_percent,
 )
 from kernelmill.report.panel import PageTable, Panel, group_pairs
+from kernelmill.report.ranking_plots import ranking_panels
 from kernelmill.workflows.records import Calibration, Coverage, Evaluation
 
 __all__ = [
@@ -266,6 +267,7 @@ def evaluation_panels(key: str, evaluation: Evaluation) -> list[Panel]:
     panels = [
         _confusion(key, evaluation),
         _calibration(key, evaluation),
+        *ranking_panels(key, evaluation),
         *_scatters(key, evaluation),
         _coverage(key, evaluation),
     ]

@@ -168,6 +168,7 @@ _NAMES = {
     "balanced_error": "balanced error",
     "log_loss": "log loss",
     "auc": "area under the ROC curve",
+    "average_precision": "average precision",
     "rmse": "root mean squared error",
     "mae": "mean absolute error",
     "r2": "R²",

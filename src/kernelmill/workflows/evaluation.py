@@ -16,7 +16,7 @@ from kernelmill.encoding.targets import format_label
 from kernelmill.errors import ArgumentError
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
-from kernelmill.workflows.records import Calibration, Coverage, Evaluation, KernelCheck
+from kernelmill.workflows.records import Calibration, Coverage, Evaluation, KernelCheck, Ranking
 
 __all__ = [
     "ClassifierScores",
@@ -33,6 +33,7 @@ _SHOWN_ROWS = 2000
 _COVERAGE_ROWS = 10_000  # a standard deviation costs as much as D predictions
 _KERNEL_CHECK_ROWS = 45  # 990 pairs, enough for a plot
 _AUC_BINS = 1 << 16
+_RANKING_POINTS = 200
 _CALIBRATION_BINS = 10
 _NOMINAL = (0.5, 0.6827, 0.8, 0.9, 0.95, 0.99)
 
@@ -133,6 +134,7 @@ class ClassifierScores(Scores):
             )
         if self._ranks is not None and self._has_probabilities:
             metrics["auc"] = _area_under_curve(self._ranks)
+            metrics["average_precision"] = _average_precision(self._ranks)
         return Evaluation(
             task="classification",
             source=source,
@@ -143,6 +145,25 @@ class ClassifierScores(Scores):
             confusion=self._confusion.tolist(),
             calibration=calibration,
             notes=notes,
+            ranking=self._rank() if self._has_probabilities else None,
+        )
+
+    def _rank(self) -> Ranking | None:
+        """Recall against the share of the rows, for at most 200 thresholds."""
+        if self._ranks is None or not self._ranks.any(axis=1).all():
+            return None
+        share, recall = _count_above(self._ranks)
+        # Half of the points are among the few most probable rows, where rare classes are.
+        half = _RANKING_POINTS // 2
+        grid = np.r_[np.geomspace(share[0], 1.0, half), np.linspace(share[0], 1.0, half)]
+        places = np.unique(np.searchsorted(share, grid).clip(0, len(share) - 1))
+        positive = (class_names(self._classes) or [])[1]
+        base_rate = float(self._ranks[1].sum() / self._ranks.sum())
+        return Ranking(
+            positive,
+            base_rate,
+            [round(float(each), 6) for each in share[places]],
+            [round(float(each), 6) for each in recall[places]],
         )
 
 
@@ -260,6 +281,24 @@ def _area_under_curve(ranks: NDArray[np.int64]) -> float:
         return math.nan
     below = np.cumsum(first) - first
     return float((second * (below + first / 2)).sum() / (first.sum() * second.sum()))
+
+
+def _count_above(ranks: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The share of the rows, and of the second class, above each threshold, most probable first."""
+    rows = ranks.sum(axis=0)[::-1]
+    filled = rows > 0
+    share = np.cumsum(rows)[filled] / rows.sum()
+    recall = np.cumsum(ranks[1][::-1])[filled] / ranks[1].sum()
+    return share, recall
+
+
+def _average_precision(ranks: NDArray[np.int64]) -> float:
+    """The mean precision over the recall, as a sum of steps, as in scikit-learn."""
+    if not ranks.any(axis=1).all():
+        return math.nan
+    share, recall = _count_above(ranks)
+    precision = recall / share * (ranks[1].sum() / ranks.sum())
+    return float((np.diff(recall, prepend=0.0) * precision).sum())
 
 
 def measure_kernel_error(fitted_map: Any, X: Any) -> KernelCheck | None:

@@ -34,6 +34,7 @@ __all__ = [
     "KernelCheck",
     "LearningPoint",
     "PartialDependence",
+    "Ranking",
     "TuningPoint",
     "describe_source",
 ]
@@ -180,6 +181,16 @@ class Calibration(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class Ranking(Result):
+    """How many rows of the second of two classes are among those where it is most probable."""
+
+    positive: str  # the second class
+    base_rate: float  # its share of all rows
+    share: list[float]  # of the rows, the most probable first: at most 200, ascending to 1
+    recall: list[float]  # the share of the class that is among them
+
+
+@dataclass(frozen=True, repr=False)
 class Coverage(Result):
     """The fraction of targets within mean ± z std, for intervals of a nominal coverage."""
 
@@ -195,8 +206,8 @@ class Evaluation(Result):
     source: str  # the files, as they were given
     n_rows: int
     # classification: error, error_low, error_high (95 %, Wilson), baseline_error (always predicting
-    # the most frequent class), balanced_error, log_loss (if there are probabilities), auc (two
-    # classes); regression: rmse, mae, r2, target_std
+    # the most frequent class), balanced_error, log_loss (if there are probabilities), auc and
+    # average_precision (two classes); regression: rmse, mae, r2, target_std
     metrics: dict[str, float | None]
     seconds: float
     classes: list[str] | None = None
@@ -206,6 +217,7 @@ class Evaluation(Result):
     actual: list[float] | None = None  # of at most 2000 rows, for a plot
     predicted: list[float] | None = None
     notes: list[str] = field(default_factory=list)
+    ranking: Ranking | None = field(default=None, metadata=ADDED)  # of two classes
 
 
 @dataclass(frozen=True, repr=False)

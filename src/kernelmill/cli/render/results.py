@@ -57,6 +57,7 @@ _METRICS = {
     "balanced_error": "balanced error",
     "log_loss": "log loss",
     "auc": "ROC AUC",
+    "average_precision": "average precision",
     "mae": "mean absolute error",
     "r2": "R²",
 }
