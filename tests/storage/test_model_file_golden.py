@@ -30,8 +30,8 @@ WEIGHTS = {
     "tensor_sketch-1.kmill": "float32",
 }
 # The second one has rare categories, weights, folds and a second fit, the third one dates and codes
-# of missing values.
-TABLES = ["table-1.kmill", "table-2.kmill", "table-3.kmill"]
+# of missing values, the fourth one a ranking and losses of held-out rows.
+TABLES = ["table-1.kmill", "table-2.kmill", "table-3.kmill", "table-4.kmill"]
 
 
 def rows():
@@ -105,3 +105,9 @@ def test_what_the_third_table_adds():
     model = kernelmill.load(FOLDER / "table-3.kmill")
     assert model.encoder.columns[0].format == "day first"
     assert model.inputs.missing_codes == ("-",)
+
+
+def test_what_the_fourth_table_adds():
+    summary = kernelmill.load(FOLDER / "table-4.kmill").summary
+    assert summary.held_out.ranking.positive == "yes"
+    assert all(point.held_out_loss > 0 for point in summary.learning_curve)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.storage.atomic_file import atomic_file, check_target
 
-__all__ = ["CheckpointError", "Run", "SavedState"]
+__all__ = ["CheckpointError", "Run", "SavedState", "Watch", "WatchedPoint"]
 
 _FORMAT = "kernelmill checkpoint 2"
 _KEY_BYTES = 16
@@ -103,6 +103,64 @@ class SavedState:
         return CheckpointError(self._path, reason, *remedies)
 
 
+class WatchedPoint(NamedTuple):
+    """The state of training after a number of rows, counted again in each epoch."""
+
+    rows: int
+    loss: float  # the mean loss of the rows seen since the last point
+    watched_loss: float
+    watched_error: float
+
+
+class Watch:
+    """Measures a classifier during its training, on rows that it is not trained on.
+
+    It has no effect on the training.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+        The rows.
+    codes : ndarray of int
+        The numbers of their classes.
+    every : int
+        The number of training rows between two measurements.
+
+    Attributes
+    ----------
+    points : list of WatchedPoint
+    """
+
+    def __init__(self, X: Any, codes: NDArray[np.intp], every: int) -> None:
+        self.X = X
+        self.codes = codes
+        self.points: list[WatchedPoint] = []
+        self._every = max(1, every)
+        self._seen = self._measured = 0
+        self._loss, self._rows = 0.0, 0  # since the last point
+        self._sums = (0.0, 0)  # of the epoch
+
+    def begin(self, n_rows: int) -> None:
+        """Start, or resume after this number of rows."""
+        self._seen = self._measured = n_rows
+
+    def advance(self, n_rows: int, loss_sum: float, loss_rows: int) -> bool:
+        """Count rows, given the sums of this epoch; return whether it is time to measure."""
+        before = self._sums if loss_rows >= self._sums[1] else (0.0, 0)
+        self._loss += loss_sum - before[0]
+        self._rows += loss_rows - before[1]
+        self._sums = (loss_sum, loss_rows)
+        self._seen += n_rows
+        return self._seen - self._measured >= self._every
+
+    def add(self, losses: NDArray[Any], wrong: NDArray[np.bool_]) -> None:
+        """Add a point: the loss of each watched row, and whether it is misclassified."""
+        if self._rows:
+            means = (self._loss / self._rows, float(losses.mean()), float(wrong.mean()))
+            self.points.append(WatchedPoint(self._seen, *means))
+        self._measured, self._loss, self._rows = self._seen, 0.0, 0
+
+
 class Run:
     """One training run: a checkpoint to resume from, and a receiver of its progress.
 
@@ -125,6 +183,8 @@ class Run:
     progress : Progress
     saved : SavedState or None
         The state to resume from, after `open`.
+    watch : Watch or None
+        What measures the classifier during training; set it before.
 
     Examples
     --------
@@ -152,6 +212,7 @@ class Run:
         self.path: Path | None = None
         self.progress: Progress = SilentProgress() if progress is None else progress
         self.saved: SavedState | None = None
+        self.watch: Watch | None = None
         self._has_begun = False
         self._is_interrupted = False
         self._seconds, self._last = 0.0, time.monotonic()

@@ -132,7 +132,7 @@ def tuning_plot(
 
 @drawing_style()
 def learning_curve_plot(points: list[LearningPoint], task: str = "classification") -> Figure:
-    """Plot the training loss and the held-out error against the number of rows seen.
+    """Plot the losses of training and held-out rows, and the error, against the rows seen.
 
     Parameters
     ----------
@@ -150,9 +150,10 @@ def learning_curve_plot(points: list[LearningPoint], task: str = "classification
     ['training loss', 'held-out error, %']
     """
     losses = [(p.rows, p.loss) for p in points if is_number(p.loss)]
+    held_out = [(p.rows, p.held_out_loss) for p in points if is_number(p.held_out_loss)]
     errors = [(p.rows, p.error) for p in points if is_number(p.error)]
     lines = [
-        ("training loss", losses, "blue", html.number),
+        ("loss" if held_out else "training loss", losses, "blue", html.number),
         (
             f"held-out {error_label(task)}",
             errors,
@@ -167,7 +168,14 @@ def learning_curve_plot(points: list[LearningPoint], task: str = "classification
     panels = figure.subplots(len(lines), sharex=True, squeeze=False)[:, 0]
     for axes, (label, values, colour, form) in zip(panels, lines, strict=True):
         few = len(values) <= 40
-        axes.plot(*zip(*values, strict=True), color=light(colour), marker="o" if few else "")
+        marker = "o" if few else ""
+        axes.plot(
+            *zip(*values, strict=True), color=light(colour), marker=marker, label="training rows"
+        )
+        if label == "loss":
+            pairs = zip(*held_out, strict=True)
+            axes.plot(*pairs, color=light("orange"), marker=marker, label="held-out rows")
+            axes.legend(frameon=False)
         axes.set_ylabel(label)
         axes.locator_params(axis="y", nbins=5)
         format_axis(axes.yaxis, form)
@@ -237,25 +245,45 @@ def fit_panels(fit: FitSummary) -> list[Panel]:
     return [panel for panel in panels if panel]
 
 
+def judge_learning(points: list[LearningPoint]) -> str:
+    """What the losses of held-out rows say about the number of epochs; empty without them.
+
+    They are those of the same rows, so that a change of two percent is more than chance.
+    """
+    losses = [(p.rows, p.held_out_loss) for p in points if is_number(p.held_out_loss)]
+    if len(losses) < 4:
+        return ""
+    rows, best = min(losses, key=lambda pair: pair[1])
+    last, before = losses[-1][1], losses[-1 - len(losses) // 4][1]
+    if last > 1.02 * best:
+        return (
+            f" The held-out loss was smallest after {html.count(rows, 'row')} and has risen since: "
+            "fewer epochs or a larger penalty would help."
+        )
+    if last < 0.98 * before:
+        return (
+            f" The held-out loss fell by {html.percent(1 - last / before)} in the last quarter: "
+            "more epochs would help."
+        )
+    return " The held-out loss hardly changed in the last quarter: more epochs would not help."
+
+
 def _learning_curve(fit: FitSummary) -> Panel | None:
     points = [p for p in fit.learning_curve if is_number(p.loss) or is_number(p.error)]
     if not points:
         return None
     form = html.percent if fit.task == "classification" else html.number
-    has_loss = any(is_number(p.loss) for p in points)
-    has_error = any(is_number(p.error) for p in points)
     last = points[-1]
     ends = [f"loss {html.number(last.loss, 3)}"] if is_number(last.loss) else []
     ends += [f"held-out error {form(last.error)}"] if is_number(last.error) else []
-    reading = "Rows are counted again in every epoch."
-    if has_loss:
-        reading += " If the loss still falls at the right end, more epochs would help."
-    if has_error:
-        reading += " If the held-out error rises again, the model overfits."
+    reading = f"Rows are counted again in every epoch.{judge_learning(points)}"
     step = -(-len(points) // 60)
     # Backwards, so that the last point is in the table for any step.
     kept = points[::-1][::step][::-1]
-    rows = [[html.count(p.rows), html.number(p.loss), form(p.error)] for p in kept]
+    rows = [
+        [html.count(p.rows), html.number(p.loss), html.number(p.held_out_loss), form(p.error)]
+        for p in kept
+    ]
     shown = "" if step == 1 else f", one of {step} points"
     return Panel(
         "fit-learning",
@@ -264,7 +292,9 @@ def _learning_curve(fit: FitSummary) -> Panel | None:
         f"Line plot of training over {html.count(last.rows, 'row')}, ending at "
         f"{' and '.join(ends)}.",
         reading,
-        PageTable(["rows seen", "loss", "held-out error"], rows, f"Training{shown}", 0),
+        PageTable(
+            ["rows seen", "loss", "held-out loss", "held-out error"], rows, f"Training{shown}", 0
+        ),
     )
 
 

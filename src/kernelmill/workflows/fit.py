@@ -283,7 +283,7 @@ def fit_table(
         settings = replace(settings, choice=tuned.choice, n_components=tuned.n_components)
     plan = TrainingPlan(settings, tuned, survey, table, encoded, progress)
     with clock.stage("train"):
-        learner = plan.fit(run)
+        learner = plan.fit(run, watched=True)
     with clock.stage("evaluate"):
         if validation is None:
             held_out = plan.evaluate(learner, describe_source(source))
@@ -294,7 +294,7 @@ def fit_table(
         dependence = measure_partial_dependence(learner, survey, relevance)
     n_held_out = held_out.n_rows if held_out is not None else 0
     n_trained = survey.n_rows - (n_held_out if validation is None else 0)
-    curve = learning_curve(learner, n_trained)
+    curve = learning_curve(learner, n_trained, run)
     with clock.stage("cross-validate", folds is not None):
         folded = None if folds is None else plan.cross_validate(folds)
     refitted = refit and n_trained < survey.n_rows

@@ -158,7 +158,8 @@ class LearningPoint(Result):
 
     rows: int
     loss: float | None = None  # the mean loss of the rows seen since the last point
-    error: float | None = None  # on held-out rows
+    error: float | None = None  # on held-out rows, at most 1000
+    held_out_loss: float | None = field(default=None, metadata=ADDED)  # of the same rows
 
 
 @dataclass(frozen=True, repr=False)

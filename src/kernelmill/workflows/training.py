@@ -16,6 +16,7 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.io import Table, TableError
 from kernelmill.io.row_sample import stack_rows
 from kernelmill.learners import KernelClassifier, KernelRegressor, Run, default_epochs
+from kernelmill.learners.run import Watch
 from kernelmill.learners.solvers.sgd import PLAIN_EPOCHS
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.map_choice import MapChoice
@@ -47,6 +48,8 @@ _SLICE = 1 << 14  # rows of a block, of rows in memory
 _MIXED_ROWS = 1 << 15
 _MIXED_BYTES = 32 << 20
 _SMALL_BLOCK_ROWS = 1 << 11
+_WATCHED_FEATURES = 1 << 22  # of held-out rows, computed each of so many times:
+_WATCHED_TIMES = 12
 
 
 @dataclass(frozen=True)
@@ -277,10 +280,13 @@ def train(
     table: Table,
     encoded: EncodedTable | None,
     run: Run,
+    *,
+    watched: bool = False,
 ) -> Any:
     """Fit a learner to the encoded rows or, if these are None, to the table in several passes.
 
-    The caller finishes the run: its checkpoint is needed until the model is saved.
+    The caller finishes the run: its checkpoint is needed until the model is saved. If `watched`,
+    a classifier that descends is measured on some held-out rows now and then.
     """
     if encoded is not None and len(encoded.training.target) == 0:
         raise TableError(
@@ -288,12 +294,12 @@ def train(
             Remedy("hold out fewer rows", holdout=...),
         )
     feature_map = settings.make_map(tuned.length_scale)
-    rows = TrainingRows(table, survey, settings.seed)
+    training_rows = TrainingRows(table, survey, settings.seed)
     n_training = int(survey.n_rows * (1 - survey.held_out.share))
     classes = survey.reader.classes
     if classes is None:
         run.begin(n_training)
-        blocks = rows if encoded is None else _Slices(encoded.training)
+        blocks = training_rows if encoded is None else _Slices(encoded.training)
         learner = settings.make_learner("regression", feature_map, tuned.alpha)
         with run.saving_on_interrupt():
             return learner.fit_blocks(blocks, run=run)
@@ -305,9 +311,14 @@ def train(
     if settings.solver != "lbfgs":  # which does not know its number of passes
         passes = settings.epochs or epochs or PLAIN_EPOCHS
         run.begin(n_training if settings.loss == "squared" else passes * n_training)
+    if watched and encoded is not None and len(encoded.held_out.target):
+        n_watched = int(np.clip(_WATCHED_FEATURES // (settings.n_components or 1), 100, 1000))
+        rows = encoded.held_out.select(slice(n_watched))
+        total = n_training * (settings.epochs or epochs or PLAIN_EPOCHS)
+        run.watch = Watch(rows.X, rows.target, total // _WATCHED_TIMES)
     with run.saving_on_interrupt():
         if encoded is None:
-            classifier.fit_blocks(rows, classes=np.arange(len(classes)), run=run)
+            classifier.fit_blocks(training_rows, classes=np.arange(len(classes)), run=run)
         else:
             _check_classes(encoded.training.target, len(classes))
             classifier.fit(*encoded.training.block(), run=run)
@@ -336,8 +347,13 @@ def number_class_weights(given: Any, classes: NDArray[Any]) -> Any:
     return {numbers[label]: weight for label, weight in given.items()}
 
 
-def learning_curve(learner: Any, n_rows: int) -> list[LearningPoint]:
-    """The mean loss of each epoch."""
+def learning_curve(learner: Any, n_rows: int, run: Run) -> list[LearningPoint]:
+    """The mean loss since the last point, and loss and error of held-out rows; or each epoch's."""
+    if run.watch is not None and run.watch.points:
+        return [
+            LearningPoint(point.rows, point.loss, point.watched_error, point.watched_loss)
+            for point in run.watch.points
+        ]
     losses = getattr(learner, "loss_curve_", [])
     return [LearningPoint((place + 1) * n_rows, float(loss)) for place, loss in enumerate(losses)]
 

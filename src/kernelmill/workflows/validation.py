@@ -48,9 +48,10 @@ class TrainingPlan:
     encoded: EncodedTable | None
     progress: Progress
 
-    def fit(self, run: Run) -> Any:
-        """Fit a learner to the rows that are not held out."""
-        return train(self.settings, self.tuned, self.survey, self.table, self.encoded, run)
+    def fit(self, run: Run, *, watched: bool = False) -> Any:
+        """Fit a learner to the rows that are not held out; see `train`."""
+        rows = self.survey, self.table, self.encoded
+        return train(self.settings, self.tuned, *rows, run, watched=watched)
 
     def evaluate(self, learner: Any, source: str) -> Evaluation | None:
         """Evaluate a learner on the held-out rows; None if there are none."""

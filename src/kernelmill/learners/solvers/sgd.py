@@ -17,7 +17,7 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
 from kernelmill.learners.feature_map import rows_per_block
 from kernelmill.learners.losses import ClassifierFit, Loss, Objective, classes_of_scores
-from kernelmill.learners.run import Run, SavedState
+from kernelmill.learners.run import Run, SavedState, Watch
 from kernelmill.learners.solvers.spectrum import MOST_DIRECTIONS, TopSpectrum, rows_to_sample
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import one_blas_thread
@@ -448,6 +448,8 @@ class _Training:
     def pass_over(self, blocks: Iterable[Block]) -> None:
         """Train until the end."""
         state, n_epochs = self.state, self.settings.n_epochs
+        if self.run.watch is not None:
+            self.run.watch.begin(state.epoch * state.weight_rows + state.loss_rows)
         while state.epoch < n_epochs:
             for index, block in enumerate(blocks):
                 if index < state.block:
@@ -456,6 +458,9 @@ class _Training:
                     mean = state.loss_sum / state.loss_rows
                     status = f"pass {state.epoch + 1}/{n_epochs}  loss {mean:.4g}"
                     self.run.progress.advance(n_rows, status)
+                    watch = self.run.watch
+                    if watch is not None and watch.advance(n_rows, state.loss_sum, state.loss_rows):
+                        self._measure(watch)
                     if self.run.is_due():
                         self.run.save(_state_to_arrays(state))
                 state.block, state.batch = index + 1, 0
@@ -471,6 +476,18 @@ class _Training:
             state.epoch, state.block = state.epoch + 1, 0
             if self.settings.validation_fraction and state.n_stale >= self.settings.patience:
                 break
+        if self.run.watch is not None:
+            self._measure(self.run.watch)
+
+    def _measure(self, watch: Watch) -> None:
+        """Measure the averaged weights on the watched rows."""
+        weights, spectrum = self.state.weights, self.state.spectrum
+        if weights is None or spectrum is None:
+            return
+        average = weights.average
+        scores = self.objective.features(watch.X) @ average[:-1] + spectrum.constant * average[-1]
+        wrong = classes_of_scores(scores) != watch.codes
+        watch.add(self.objective.loss.derivatives(scores, watch.codes)[0], wrong)
 
     def _steps(self, block: Block, index: int) -> Iterator[int]:
         """Visit the rows of a block in random order; yield the number of rows of each batch."""
