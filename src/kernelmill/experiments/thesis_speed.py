@@ -213,7 +213,7 @@ def _measure_table_4_6(part: str, scale: Scale, seed: int) -> Iterator[Cell]:
     from kernelmill.learners import KernelClassifier
 
     rows = load_data("mnist")
-    n_training = min(rows.n_training, scale.choose(60_000, 800, 100))
+    n_training = min(rows.n_training, scale.choose(60_000, 600, 100))
     n_test = min(rows.n_test, scale.choose(10_000, 2000, 50))
     n = scale.choose(4096, 512, 64)
     deviation = "" if scale is Scale.FULL else f"{n_training:,} of 60,000 training rows, D = {n}"
@@ -221,7 +221,7 @@ def _measure_table_4_6(part: str, scale: Scale, seed: int) -> Iterator[Cell]:
     X_test, y_test = rows.X[test], rows.y[test]
     is_random = not part.startswith("SVM")
     errors, training, transforming, predicting = [], [], [], []
-    for run in run_seeds(seed, scale.choose(10 if is_random else 1, 2 if is_random else 1, 1)):
+    for run in run_seeds(seed, scale.choose(10 if is_random else 1, 3 if is_random else 1, 1)):
         # At other scales each run has its own rows.
         order = np.random.default_rng(run).permutation(rows.n_training)
         X, y = rows.X[order[:n_training]], rows.y[order[:n_training]]

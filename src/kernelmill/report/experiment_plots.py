@@ -202,7 +202,10 @@ def _values_table(outcome: Outcome, columns: Sequence[Column]) -> PageTable:
         if any(cell is not None for cell in cells):
             name = row if isinstance(row, str) else html.number(row)
             rows.append([name, *(show_value(cell) if cell else html.no_value for cell in cells)])
-    names = [column.label or column.name for column in columns]
+    names = [
+        f"{column.label or column.name}{f' ({column.unit})' if column.unit else ''}"
+        for column in columns
+    ]
     caption = ": ".join(filter(None, (outcome.experiment.value, columns[0].panel)))
     return PageTable([outcome.experiment.row, *names], rows, caption)
 
