@@ -57,6 +57,11 @@ def _square(x: Any, y: Any) -> NDArray[np.float64]:
     return values
 
 
+def _round_points(panel: str, x: Any, y: Any) -> Points:
+    """Points for a plot, which shows no more than four digits."""
+    return Points(panel, *(tuple(float(f"{value:.4g}") for value in values) for values in (x, y)))
+
+
 # Table 4.1 and Figure 4.3: errors against the number of features --------------------------------
 
 _TABLE_4_1 = {
@@ -71,6 +76,8 @@ _TABLE_4_1 = {
     4096: ("0.0052", "0.73", "0.32", "2.04"),
     8192: ("0.0036", "0.51", "0.31", "1.73"),
 }
+_BLOCKS = "Blocks of V here have 64 rows or more, those of the thesis 16."
+_COLLISIONS = "A few collisions of hash values decide: single maps vary much."
 _TABLE_COLUMNS = ("Fastfood abs.", "Fastfood rel.", "TensorSketch abs.", "TensorSketch rel.")
 
 
@@ -146,12 +153,10 @@ TABLE_4_1 = Experiment(
         ),
     ),
     reasons={
-        "TensorSketch abs.": "With D ≥ d² = 256 a few collisions decide: the errors of single "
-        "maps vary by more than the mean of 16 shows.",
-        "TensorSketch rel.": "With D ≥ d² = 256 a few collisions decide: the errors of single "
-        "maps vary by more than the mean of 16 shows.",
-        "Fastfood abs.": "The thesis averages 16 maps, whose chance error it does not give.",
-        "Fastfood rel.": "The thesis averages 16 maps, whose chance error it does not give.",
+        "TensorSketch abs.": _COLLISIONS,
+        "TensorSketch rel.": _COLLISIONS,
+        "Fastfood abs.": _BLOCKS,
+        "Fastfood rel.": _BLOCKS,
     },
 )
 
@@ -182,7 +187,7 @@ def _measure_clouds(
         runs.append(errors)
         if index == 0:
             x, y = errors.sample(_MOST_POINTS)
-            yield Points(part, tuple(map(float, x)), tuple(map(float, y)))
+            yield _round_points(part, x, y)
     relative = tuple(100 * each.capped_relative.value for each in runs)
     share = tuple(100 * each.share_capped.value for each in runs)
     yield Cell(part, "relative error", relative)
@@ -403,7 +408,7 @@ def _measure_conversion(part: str, scale: Scale, seed: int) -> Iterator[Cell | P
         runs.append(100 * errors.capped_relative.value)
         if index == 0:
             x, y = errors.sample(_MOST_POINTS)
-            yield Points(part, tuple(map(float, x)), tuple(map(float, y)))
+            yield _round_points(part, x, y)
     yield Cell(part, "relative error", tuple(runs))
 
 
