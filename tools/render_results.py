@@ -1,4 +1,4 @@
-"""Write docs/results/full.md and quick.md from the results in the folders beside them.
+"""Write docs/results/full.md and quick.md from the results in the folders full and quick there.
 
 Copy the JSON files of `kernelmill reproduce` there first:
 
@@ -26,7 +26,8 @@ def render(scale: str) -> str:
 
 
 def main() -> None:
-    for scale in ("full", "quick"):
+    for folder in sorted(path for path in RESULTS.iterdir() if path.is_dir()):
+        scale = folder.name
         text = render(scale)
         (RESULTS / f"{scale}.md").write_text(text)
         print(f"docs/results/{scale}.md: {len(text.splitlines())} lines")
