@@ -12,7 +12,9 @@ RESULTS = ROOT / "docs" / "results"
 
 
 def load_tool():
-    spec = importlib.util.spec_from_file_location("render_results", ROOT / "tools/render_results.py")
+    spec = importlib.util.spec_from_file_location(
+        "render_results", ROOT / "tools/render_results.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -67,7 +67,7 @@ def outcomes():
 def test_page_has_settings_verdicts_and_what_is_missing(outcomes):
     page = render_experiments(outcomes)
     assert "Of 3 values that can be compared" in page
-    assert "1 are better, 1 the same within chance and 1 worse" in page
+    assert ": 1 better, 1 the same within chance, 1 worse." in page
     assert "the files of CIFAR-10 were not found" in page
     assert "fastfood-cifar (CIFAR-10)" in page
     assert "fastfood-table-3 (Forest)" in page

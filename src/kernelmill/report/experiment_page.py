@@ -100,19 +100,18 @@ def summarize_verdicts(verdicts: Counter[str]) -> str:
     parts = []
     if judged:
         parts.append(
-            f"Of {html.count(judged, 'value')} that can be compared with the papers, "
-            f"{verdicts['better']} are better, {verdicts['same']} the same within chance and "
+            f"Of {html.count(judged, 'value')} that can be compared with the papers: "
+            f"{verdicts['better']} better, {verdicts['same']} the same within chance, "
             f"{verdicts['worse']} worse."
         )
     if verdicts["other settings"]:
-        parts.append(
-            f"{html.count(verdicts['other settings'], 'value has', 'values have')} other settings."
-        )
+        others = html.count(verdicts["other settings"], "value has", "values have")
+        parts.append(f"{others} other settings.")
     if claims:
         parts.append(
-            f"Of {html.count(claims, 'statement')} of the papers, {verdicts['confirmed']} are "
-            f"confirmed, {verdicts['within chance']} are within chance and "
-            f"{verdicts['not confirmed']} are not confirmed."
+            f"Of {html.count(claims, 'statement')} of the papers: {verdicts['confirmed']} "
+            f"confirmed, {verdicts['within chance']} within chance, "
+            f"{verdicts['not confirmed']} not confirmed."
         )
     return " ".join(parts) or "Nothing was measured."
 
