@@ -249,3 +249,13 @@ def test_logs_have_lines_of_progress(run, rings, tmp_path, monkeypatch):
     assert any(line.startswith("Training: ") and " left" in line for line in err.splitlines())
     _, _, err = run(*arguments, "-o", tmp_path / "m.kmill", "--quiet")
     assert err == ""
+
+
+def test_a_model_on_stdout(start, rings, run, tmp_path):
+    settings = ["-t", "place", "--no-tune", "-n", "16", "--epochs", "1"]
+    process = start("fit", "-", *settings, "-o", "-", stdin=subprocess.PIPE)
+    model, _ = process.communicate(rings.read_bytes())
+    assert process.returncode == 0
+    (tmp_path / "model.kmill").write_bytes(model)
+    assert run("evaluate", tmp_path / "model.kmill", rings)[0] == 0
+    assert run("fit", rings, *settings, "-o", "-", "--resume")[0] == 2

@@ -36,6 +36,9 @@ def test_compare(run, rings, tmp_path):
 def test_compare_shows_a_table(run, rings):
     code, out, _ = run("compare", rings, "-t", "radius", "--drop", "place", *SIZES)
     assert code == 0
+    out, _, command = out.rpartition("Next: ")
+    assert command.startswith(f"kernelmill fit {rings} --target radius --drop place")
+    assert "--n-components " in command
     assert widest(out) <= 80
     for name in ("linear", "fastfood", "nystroem", "boosted trees", "exact kernel", "rmse"):
         assert name in out

@@ -3,11 +3,11 @@
 # ruff: noqa: PLC0415 # workflows are imported when the command runs
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernelmill.cli.program.files import check_output
+from kernelmill.cli.program.files import STDOUT, check_output, default_model_name
 from kernelmill.cli.program.options import (
     Command,
     Option,
@@ -27,6 +27,9 @@ from kernelmill.cli.program.signals import exit_on_interrupt
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, render_comparison
+
+if TYPE_CHECKING:
+    from kernelmill.workflows.records import Comparison
 
 __all__ = ["command"]
 
@@ -137,4 +140,14 @@ def command(
         },
         *render_comparison(comparison, progress.shown_notes),
         *([] if page is None else ["", f"Report: {page}"]),
+        *_suggest_fit(comparison, source),
     )
+
+
+def _suggest_fit(comparison: Comparison, source: str | list[str]) -> list[str]:
+    """Return the command that fits the best of the kernel machines, for one file."""
+    if not isinstance(source, str) or source == STDOUT:
+        return []
+    from kernelmill.report.usage import fitting_lines
+
+    return [f"Next: {fitting_lines(comparison, default_model_name(source))[0]}"]

@@ -4,12 +4,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kernelmill.cli.program.errors import Interrupted, UsageError
-from kernelmill.cli.program.files import FitCheckpoint, check_output, default_model_name
+from kernelmill.cli.program.files import (
+    STDOUT,
+    FitCheckpoint,
+    check_output,
+    default_model_name,
+)
 from kernelmill.cli.program.options import (
     Command,
     Option,
@@ -26,12 +35,15 @@ from kernelmill.cli.program.options import (
     transform_option,
 )
 from kernelmill.cli.program.signals import exit_on_interrupt
-from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.cli.program.terminal import Terminal, get_terminal, stdout_errors
 from kernelmill.cli.render.messages import find_parameter
 from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, render_summary
 from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
+
+if TYPE_CHECKING:
+    from kernelmill.workflows import TableModel
 
 __all__ = ["command"]
 
@@ -142,7 +154,7 @@ def _parse_class_weight(
     section=_MODEL,
     metavar="MODEL",
     help="Model file; overwritten if it exists. Default: the name of DATA with .kmill, in the "
-    "current folder.",
+    "current folder. - is stdout.",
 )
 @task_option(_MODEL)
 @click.option(
@@ -226,6 +238,7 @@ def _parse_class_weight(
     cls=Option,
     section=_MODEL,
     default=None,
+    callback=lambda _, __, given: "auto" if given is None else given,
     help="Whether the file of a regressor has what standard deviations need, 2 N² bytes for N "
     "features. Default: up to 4096 features.",
 )
@@ -376,7 +389,7 @@ def command(
     *,
     out: str | None,
     precision: str,
-    uncertainty: bool | None,
+    uncertainty: bool | str,
     resume: bool,
     report: str | None,
     table: dict[str, Any],
@@ -391,6 +404,12 @@ def command(
     terminal = get_terminal(context)
     first = source if isinstance(source, str) else source[0]
     opening = None
+    if out == STDOUT:
+        if resume or terminal.json or report is not None:
+            problem = "must be a file with --resume, --json and --report, got stdout"
+            raise UsageError(problem, parameter="out")
+        _print_model(terminal, precision, uncertainty, source, settings | table)
+        return
     if out is None:
         out = default_model_name(first)
         opening = f"the model will be written to {out} (--out MODEL for another name)"
@@ -408,18 +427,14 @@ def command(
             model = fit_table(
                 source, **settings, **table, checkpoint=checkpoint.path, progress=progress
             )
-        wanted = "auto" if uncertainty is None else uncertainty
-        model.save(path, weights=precision, uncertainty=wanted)
+        model.save(path, weights=precision, uncertainty=uncertainty)
     except KeyboardInterrupt:
         raise Interrupted(*checkpoint.describe_interrupt()) from None
-    except OSError as error:
-        if (note := checkpoint.restore()) is not None:
-            terminal.note(note)
-        elif not path.exists():
-            terminal.note(f"no model was written to {path}")
-        raise error from None
     except BaseException as error:
-        if (note := checkpoint.restore()) is not None:
+        note = checkpoint.restore()
+        if note is None and isinstance(error, OSError) and not path.exists():
+            note = f"no model was written to {path}"
+        if note is not None:
             terminal.note(note)
         if isinstance(error, CheckpointError):
             remedy = "run again without --resume to start from the beginning"
@@ -427,13 +442,7 @@ def command(
         raise
     checkpoint.discard_old()
     if page is not None:
-        from kernelmill.report import write_report
-
-        try:
-            write_report(page, fit=model.summary, model=str(path))
-        except OSError:
-            terminal.note(f"the model was written to {path}")
-            raise
+        _write_page(terminal, page, model, path)
     n_bytes = path.stat().st_size
     terminal.give(
         {
@@ -448,6 +457,39 @@ def command(
         *([] if page is None else [f"Report: {page}"]),
         f"Next: kernelmill predict {path} {_suggest_name(first, table)} --out predictions.csv",
     )
+
+
+def _write_page(terminal: Terminal, page: Path, model: TableModel, path: Path) -> None:
+    """Write the report; if that fails, print that there is a model."""
+    from kernelmill.report import write_report
+
+    try:
+        write_report(page, fit=model.summary, model=str(path))
+    except OSError:
+        terminal.note(f"the model was written to {path}")
+        raise
+
+
+def _print_model(
+    terminal: Terminal,
+    precision: str,
+    uncertainty: bool | str,
+    source: str | list[str],
+    settings: dict[str, Any],
+) -> None:
+    """Fit a model and write its file to stdout; there is no checkpoint."""
+    with exit_on_interrupt():
+        from kernelmill.workflows import fit_table
+
+    with tempfile.TemporaryDirectory(prefix="kernelmill-") as folder:
+        path = Path(folder) / "model.kmill"
+        with ProgressBars(terminal) as progress:
+            model = fit_table(source, **settings, progress=progress)
+        model.save(path, weights=precision, uncertainty=uncertainty)
+        with stdout_errors():
+            sys.stdout.flush()
+            with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stream:
+                stream.write(path.read_bytes())
 
 
 def _suggest_name(data: str, table: dict[str, Any]) -> str:
