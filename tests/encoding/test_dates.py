@@ -142,6 +142,19 @@ def test_missing_dates_and_typed_columns():
         fit_table(frame, "y", **QUICK)
 
 
+def test_strings_in_memory_and_json_lines_may_be_dates(tmp_path):
+    frame = pd.DataFrame({"day": ["31.12.2023", "NA", "01.06.2024"], "word": ["a", "b", "c"]})
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"day": "2023-12-31T08:00:00", "word": "a"}\n{"day": null, "word": "b"}\n')
+    for source in (frame, pa.Table.from_pandas(frame), path):
+        table = open_table(source)
+        assert [column.kind for column in table.columns] == ["date", "category"]
+        (block,) = table.blocks()
+        assert block.data.column("day")[1].as_py() is None
+        assert open_table(source, categorical=["day"]).columns[0].kind == "category"
+    assert open_table({"day": ["31.12.2023", "soon"]}).columns[0].kind == "category"
+
+
 def test_a_column_of_equal_dates_is_left_out():
     columns = {"day": ["2024-01-01"] * 120, "x": np.arange(120.0), "y": np.arange(120.0) ** 2}
     model = fit_table(columns, "y", dates=["day"], **QUICK)

@@ -10,6 +10,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.json
 
+from kernelmill.io.columnar.arrow_values import mark_dates
 from kernelmill.io.columnar.columnar_files import ColumnarFile
 from kernelmill.io.compression import (
     TemporaryCopy,
@@ -37,6 +38,7 @@ class JsonLinesFile(ColumnarFile):
     def __init__(self, path: Path, options: TableOptions, first: JsonLinesFile | None) -> None:
         self._copy: TemporaryCopy | None = None
         self._schema: Any = None if first is None else first._schema
+        self._first: Any = None if first is None else first._first  # the first rows
         self.path = path
         if path.is_file() and detect_compression(path) is not None:
             self._copy = decompress(path)
@@ -48,9 +50,15 @@ class JsonLinesFile(ColumnarFile):
             found = next(self._pieces(_PIECE_BYTES), None)
             if found is None:
                 raise TableError(f"{self.path} has no lines", "give a file with rows")
-            inferred = self._parse(found[1], None).schema
-            self._schema = pa.schema([(each.name, _widen(each.type)) for each in inferred])
+            first = self._parse(found[1], None)
+            self._schema = pa.schema([(each.name, _widen(each.type)) for each in first.schema])
+            self._first = self._parse(found[1], self._schema)
         return self._schema
+
+    def detect_kinds(self) -> dict[str, str]:
+        """As in other text: strings may be dates."""
+        kinds = super().detect_kinds()
+        return kinds if self._first is None else mark_dates(kinds, self._first)
 
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds and the rows per block, and forget the positions of blocks."""

@@ -17,7 +17,7 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.errors import Remedy
-from kernelmill.io.columnar.arrow_values import detect_kind
+from kernelmill.io.columnar.arrow_values import detect_kind, mark_dates
 from kernelmill.io.columnar.columnar_files import ColumnarFile
 from kernelmill.io.errors import TableError
 from kernelmill.io.matrix.matrix_file import MEANINGLESS, check_exact, check_matrix
@@ -25,6 +25,8 @@ from kernelmill.io.sources import describe_data
 from kernelmill.io.table_file import TableFile, TableOptions
 
 __all__ = ["ColumnsInMemory", "MatrixInMemory", "make_like", "open_data"]
+
+_INSPECTED_ROWS = 10_000  # for strings that are dates
 
 
 def open_data(source: Any, options: TableOptions) -> TableFile:
@@ -149,6 +151,10 @@ class ColumnsInMemory(ColumnarFile):
     def kind_of(self, type_: Any) -> str:
         """As in files, except that categories may be numbers: data frames declare them."""
         return "category" if pa.types.is_dictionary(type_) else detect_kind(type_)
+
+    def detect_kinds(self) -> dict[str, str]:
+        """As in text: strings may be dates."""
+        return mark_dates(super().detect_kinds(), self._table.slice(0, _INSPECTED_ROWS))
 
     def check_batch(self, batch: Any) -> None:
         """Nothing: offsets of the process's own data are not checked."""

@@ -65,6 +65,7 @@ class WarningProgress(SilentProgress):
     >>> import warnings
     >>> from kernelmill.runtime.progress import WarningProgress
     >>> with warnings.catch_warnings(record=True) as found:
+    ...     warnings.simplefilter("always")
     ...     WarningProgress().note("No header was detected.")
     >>> str(found[0].message)
     'No header was detected.'

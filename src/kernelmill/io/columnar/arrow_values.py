@@ -10,13 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelmill.io.table_file import LARGEST_EXACT
-from kernelmill.io.text.records import MISSING_MARKERS, is_number
+from kernelmill.io.text.records import DATE_PATTERN, MISSING_MARKERS, is_number
 
 __all__ = [
     "CATEGORY_TYPE",
     "detect_kind",
     "drop_codes",
     "find_inexact_integer",
+    "holds_dates",
+    "mark_dates",
     "nan_to_null",
     "to_categories",
     "to_numbers",
@@ -45,6 +47,27 @@ def detect_kind(kind: Any) -> str:
     ):
         return "category"
     return "date" if pa.types.is_temporal(kind) else "other"
+
+
+def holds_dates(column: Any) -> bool:
+    """Whether all strings of a column, at least one, are dates or times."""
+    if not (
+        pa.types.is_string(column.type)
+        or pa.types.is_large_string(column.type)
+        or pa.types.is_string_view(column.type)
+    ):
+        return False
+    words = pc.utf8_trim_whitespace(column.cast(pa.string())).drop_null()
+    words = words.filter(pc.invert(pc.is_in(words, value_set=_MARKERS)))
+    return len(words) > 0 and bool(pc.all(pc.match_substring_regex(words, DATE_PATTERN)).as_py())
+
+
+def mark_dates(kinds: dict[str, str], rows: Any) -> dict[str, str]:
+    """The kinds of columns, "date" for categories whose strings in these rows are all dates."""
+    return {
+        name: "date" if kind == "category" and holds_dates(column) else kind
+        for (name, kind), column in zip(kinds.items(), rows.columns, strict=True)
+    }
 
 
 def nan_to_null(numbers: Any) -> Any:

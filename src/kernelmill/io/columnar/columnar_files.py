@@ -58,7 +58,7 @@ class ColumnarFile(TableFile):
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds of columns and the rows per block, from the types of the columns."""
         self.notes = list(self._name_notes)
-        kinds = {name: self.kind_of(type_) for name, type_ in self._types.items()}
+        kinds = self.detect_kinds()
         given = resolve_kinds(self._names, self.options, str(self.path))
         columns = set_kinds(kinds, given)
         for column in columns:
@@ -79,6 +79,10 @@ class ColumnarFile(TableFile):
     @abstractmethod
     def read_schema(self) -> Any:
         """Read the Arrow schema of the file."""
+
+    def detect_kinds(self) -> dict[str, str]:
+        """The kind of each column, from its type."""
+        return {name: self.kind_of(type_) for name, type_ in self._types.items()}
 
     def kind_of(self, type_: Any) -> str:
         """The kind of a column of an Arrow type."""
@@ -131,6 +135,8 @@ class ColumnarFile(TableFile):
                 arrays.append(self._numbers(column, array, first_row))
             elif column.kind == "category":
                 arrays.append(to_categories(array))
+            elif column.kind == "date" and not pa.types.is_temporal(array.type):
+                arrays.append(to_categories(array).cast(pa.string()))  # markers become null
             else:
                 arrays.append(array)
         return pa.record_batch(arrays, names=[column.name for column in self.columns])
