@@ -515,6 +515,20 @@ def test_a_checkpoint_of_other_settings_is_rejected_with_a_remedy(run, rings, tm
     assert checkpoint.exists()
 
 
+def test_inspect_names_options_not_arguments(run, rings, tmp_path):
+    lines = rings.read_text().splitlines()
+    numbered = tmp_path / "numbered.csv"
+    numbered.write_text(
+        "\n".join([f"id,{lines[0]}", *(f"{i},{v}" for i, v in enumerate(lines[1:]))])
+    )
+    model = tmp_path / "model.kmill"
+    settings = ["--no-tune", "-n", "16", "--epochs", "1", "--quiet"]
+    assert run("fit", numbered, "-t", "place", "-o", model, *settings)[0] == 0
+    _, out, _ = run("inspect", model)
+    assert "if it is a row number, leave it out (--drop id)" in out
+    assert "drop=" not in out
+
+
 def test_training_options(run, rings, tmp_path):
     lines = rings.read_text().splitlines()
     weighted = tmp_path / "weighted.csv"

@@ -11,6 +11,7 @@ import click
 from kernelmill.cli.program.files import explain_wrong_file, load_table_model
 from kernelmill.cli.program.options import Command, general_options
 from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.cli.render.messages import translate_note
 from kernelmill.cli.render.results import (
     build_json,
     describe_model,
@@ -77,7 +78,10 @@ def command(context: click.Context, model: str) -> None:
         held_out = summary.held_out
         parts += [f"Held out: {render_headline(held_out)}", *render_baseline_note(held_out)]
         parts += [*render_folds(summary), ""]
-    parts += [*render_notes(summary.notes), *render_relevance(summary)]
+    from kernelmill.cli.commands.fit import command as fit
+
+    notes = [translate_note(note, fit) for note in summary.notes]
+    parts += [*render_notes(notes), *render_relevance(summary)]
     parts += render_columns(summary.columns)
     terminal.give(
         {**about, "summary": build_json(summary), "settings": {}, "arrays": arrays}, *parts

@@ -6,6 +6,8 @@ option is looked up among the parameters of the command; there is no table of na
 
 from __future__ import annotations
 
+import ast
+import re
 import shlex
 from collections.abc import Iterable
 from typing import Any
@@ -14,7 +16,13 @@ import click
 
 from kernelmill.errors import Message, Rendered
 
-__all__ = ["find_parameter", "name_parameter", "render_message", "render_note"]
+__all__ = [
+    "find_parameter",
+    "name_parameter",
+    "render_message",
+    "render_note",
+    "translate_note",
+]
 
 
 def render_message(message: Message, command: click.Command | None) -> Rendered:
@@ -57,6 +65,34 @@ def render_note(message: Message | str, command: click.Command | None) -> str:
         return message
     problem, remedy = render_message(message, command)
     return f"{problem}; {remedy}." if remedy else f"{problem}."
+
+
+_SETTINGS = re.compile(r"\((\w+=[^()]*)\)")
+
+
+def translate_note(note: str, command: click.Command) -> str:
+    """Return a note that a model file stores, with the options of `command` for its arguments.
+
+    Examples
+    --------
+    >>> command = click.Command("fit", params=[click.Option(["--drop"], multiple=True)])
+    >>> translate_note("Column 'id' counts up; leave it out (drop=['id']).", command)
+    "Column 'id' counts up; leave it out (--drop id)."
+    """
+
+    def translate(found: re.Match[str]) -> str:
+        try:
+            call = ast.parse(f"f({found[1]})", mode="eval").body
+            assert isinstance(call, ast.Call)
+            given = {each.arg or "": ast.literal_eval(each.value) for each in call.keywords}
+        except (SyntaxError, ValueError):
+            return found[0]
+        if any(find_parameter(name, command) is None for name in given):
+            return found[0]
+        options = (_render_setting(name, value, command) for name, value in given.items())
+        return f"({', '.join(options)})"
+
+    return _SETTINGS.sub(translate, note)
 
 
 def find_parameter(name: str, command: click.Command | None) -> click.Parameter | None:
