@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from kernelmill.experiments.declaration import (
@@ -43,7 +44,7 @@ def claim_ratio(
     --------
     >>> from kernelmill.experiments import Cell, Results
     >>> from kernelmill.experiments.claims import claim_ratio
-    >>> results = Results([Cell(1, "a", (2.0, 2.1)), Cell(1, "b", (1.0, 1.1))])
+    >>> results = Results([Cell(1, "a", (2.0, 2.1, 2.0)), Cell(1, "b", (1.0, 1.1, 1.1))])
     >>> claim_ratio("a is above b", "a", "b", at_least=1.0).check(results).word
     'confirmed'
     """
@@ -68,22 +69,18 @@ def claim_slope(text: str, column: str, low: float, high: float, start: float = 
     >>> from kernelmill.experiments.claims import claim_slope
     >>> results = Results([Cell(n, "error", (n**-0.5,)) for n in (16, 64, 256)])
     >>> claim_slope("errors fall", "error", -0.55, -0.45).check(results).found
-    'error: exponent -0.5 (-0.5 to -0.5)'
+    'error: exponent -0.5'
     """
 
     def check(results: Results) -> Check:
         cells = [cell for cell in results.cells if cell.column == column]
-        cells = [cell for cell in cells if float(cell.row) >= start and cell.interval.mean > 0]
+        cells = [cell for cell in cells if float(cell.row) >= start and np.mean(cell.runs) > 0]
         cells = [cell for cell in cells if float(cell.row) > 0]
         if len(cells) < 2:
             return _NOT_MEASURED
         x = np.log([float(cell.row) for cell in cells])
         weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
-        slope = float(weights @ np.log([cell.interval.mean for cell in cells]))
-        errors = [_relative_error(cell) for cell in cells]
-        variance = sum((w * error) ** 2 for w, (error, _) in zip(weights, errors, strict=True))
-        half = _quantile(sum(degrees for _, degrees in errors)) * math.sqrt(variance)
-        interval = Interval(slope, slope - half, slope + half)
+        interval = _combine(cells, weights)
         found = f"{column}: exponent {_show(interval)}"
         return Check(_compare(interval, low, high), found)
 
@@ -140,39 +137,45 @@ def claim_value(
 def mean_ratio(
     results: Results, above: str, below: str, rows: Sequence[Key] | None = None
 ) -> Interval:
-    """The geometric mean over rows of the ratio of two columns, with its interval.
-
-    The errors of the two columns are taken as independent, which makes the interval too wide, not
-    too narrow, where both share their data.
-    """
-    common = [row for row in results.common_rows(above, below) if rows is None or row in rows]
-    total, variance, degrees = 0.0, 0.0, 0
-    for row in common:
-        for sign, column in ((1, above), (-1, below)):
-            cell = results.get(row, column)
-            assert cell is not None
-            mean = float(np.mean(cell.runs))
-            total += sign * math.log(mean) if mean > 0 else math.nan
-            error, freedom = _relative_error(cell)
-            variance += error**2
-            degrees += freedom
-    if not common or math.isnan(total):
+    """The geometric mean over rows of the ratio of two columns, with its interval."""
+    cells: list[Cell] = []
+    signs: list[float] = []
+    for row in results.common_rows(above, below):
+        first, second = results.get(row, above), results.get(row, below)
+        if first is not None and second is not None and (rows is None or row in rows):
+            cells += [first, second]
+            signs += [1.0, -1.0]
+    if not cells or min(np.mean(cell.runs) for cell in cells) <= 0:
         return Interval(math.nan, math.nan, math.nan)
-    mean = math.exp(total / len(common))
-    half = _quantile(degrees) * math.sqrt(variance) / len(common)
-    return Interval(mean, mean * math.exp(-half), mean * math.exp(half))
+    logs = _combine(cells, 2 * np.array(signs) / len(signs))
+    return Interval(math.exp(logs.mean), math.exp(logs.low), math.exp(logs.high))
 
 
-def _relative_error(cell: Cell) -> tuple[float, int]:
-    """The standard error of a mean divided by the mean, and its degrees of freedom."""
-    n = len(cell.runs)
-    if n < 2:
-        return 0.0, 0
-    return float(np.std(cell.runs, ddof=1) / np.mean(cell.runs)) / math.sqrt(n), n - 1
+def _combine(cells: Sequence[Cell], weights: NDArray[np.float64]) -> Interval:
+    """A weighted sum of the logarithms of the means of cells.
 
-
-def _quantile(degrees: int) -> float:
-    return float(student.ppf((1 + CONFIDENCE) / 2, degrees)) if degrees else 0.0
+    Runs share their seeds and often their data. So the interval is that of the jackknife, which
+    leaves out the same run of all cells. Where cells have different numbers of runs, their means
+    are taken as independent.
+    """
+    means = np.array([np.mean(cell.runs) for cell in cells])
+    value = float(weights @ np.log(means))
+    sizes = [len(cell.runs) for cell in cells]
+    n = sizes[0]
+    if max(sizes) == 1:
+        return Interval(value, math.nan, math.nan)
+    if min(sizes) == max(sizes):
+        runs = np.array([cell.runs for cell in cells])
+        without = (runs.sum(axis=1, keepdims=True) - runs) / (n - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = weights @ np.log(without)
+        error, degrees = math.sqrt((n - 1) ** 2 / n) * float(np.std(left, ddof=1)), n - 1
+    else:
+        deviations = [np.std(cell.runs, ddof=1) if len(cell.runs) > 1 else 0.0 for cell in cells]
+        relative = np.array(deviations) / means / np.sqrt(sizes)
+        error, degrees = float(np.linalg.norm(weights * relative)), sum(sizes) - len(sizes)
+    half = float(student.ppf((1 + CONFIDENCE) / 2, degrees)) * error
+    return Interval(value, value - half, value + half)
 
 
 def _compare(value: Interval, at_least: float, at_most: float) -> str:
