@@ -15,6 +15,8 @@ two_sample_test
     Test whether two samples come from the same distribution.
 Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
+Nystroem
+    A feature map that is exact at some rows of the data.
 TaylorSketch, GaussianTemplates
     Feature maps of the Gaussian kernel: by its Taylor series, and positive, local features.
 TensorSketch, RandomMaclaurin, CountSketch, DotProductFastfood
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
         DotProductFastfood,
         Fastfood,
         GaussianTemplates,
+        Nystroem,
         PermutationEncoder,
         RandomFourier,
         RandomMaclaurin,
@@ -82,6 +85,7 @@ __all__ = [
     "GaussianTemplates",
     "KernelClassifier",
     "KernelRegressor",
+    "Nystroem",
     "PermutationEncoder",
     "RandomFourier",
     "RandomMaclaurin",

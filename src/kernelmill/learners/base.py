@@ -26,6 +26,7 @@ from kernelmill.learners.feature_map import (
 from kernelmill.learners.length_scales import LearnedScales, TunedColumns, tune_columns
 from kernelmill.learners.run import Run
 from kernelmill.maps.base import FeatureMap, check_data
+from kernelmill.maps.nystroem import Nystroem
 from kernelmill.maps.registry import MAPS
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, StderrProgress
@@ -54,6 +55,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     coef_: NDArray[Any]
     intercept_: NDArray[Any]
     _is_loaded: bool
+    _dual: tuple[NDArray[Any], NDArray[np.float64]]
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
@@ -158,25 +160,39 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         return partial(compute_features, self.feature_map_)
 
     def _feature_blocks(
-        self, X: Any, rows: int | None = None
+        self, X: Any, rows: int | None = None, *, features: Features | None = None
     ) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Yield slices of the checked rows with their features, in order.
 
         Without `rows`, blocks are as large as the cache allows. Nothing is as large as n x D.
         """
+        features = self._features() if features is None else features
         if rows is None:
             rows = rows_per_block(self.coef_.shape[-1], np.dtype(np.float64).itemsize)
         for block in slice_rows(count_rows(X), rows):
-            yield block, compute_features(self.feature_map_, take_rows(X, block))
+            yield block, features(take_rows(X, block))
+
+    def _weighed_features(self) -> tuple[Features, NDArray[Any]]:
+        """Return features that are cheap to compute, and weights of them that give the scores.
+
+        For Nyström features these are kernel values at the landmarks and their dual weights.
+        """
+        if not isinstance(self.feature_map_, Nystroem):
+            return self._features(), self.coef_
+        # Kept with the weights that they belong to, which more rows may replace.
+        if "_dual" not in self.__dict__ or self._dual[0] is not self.coef_:
+            self._dual = (self.coef_, self.feature_map_._dual_weights(np.atleast_2d(self.coef_)))
+        return self.feature_map_._kernel_rows, self._dual[1]
 
     def _scores(self, X: Any) -> NDArray[Any]:
         """Return z(x)ᵀ W + b for each row of X, of shape (n_samples, n_outputs)."""
         check_is_fitted(self)
         X = self._check_rows(X, reset=False)
-        coef = np.atleast_2d(self.coef_)
+        features, coef = self._weighed_features()
+        coef = np.atleast_2d(coef)
         scores: NDArray[Any] | None = None
         weights = coef.T
-        for block, Z in self._feature_blocks(X):
+        for block, Z in self._feature_blocks(X, features=features):
             if scores is None:
                 weights = np.asfortranarray(coef.T, dtype=Z.dtype)
                 scores = np.empty((count_rows(X), coef.shape[0]), Z.dtype)

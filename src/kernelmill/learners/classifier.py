@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, Self
@@ -49,10 +50,12 @@ from kernelmill.learners.targets import (
     encode_labels,
     encode_rows,
 )
+from kernelmill.maps.base import FeatureMap
 from kernelmill.storage import write_model_file
 
 __all__ = ["KernelClassifier"]
 
+_KEPT_BYTES = 1 << 28  # of features that take long to compute
 _SOLVERS = ("auto", "sgd", "lbfgs", "exact", "plain_sgd")
 
 
@@ -589,6 +592,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         run.set_origin(self.stream_, probe)
         self._choose(probe.shape[1], n_rows)
         objective = self._objective(probe)
+        if self._keeps_features(source, probe):
+            block = source.first
+            Z = compute_features(self.feature_map_, block.X)
+            source = BlockSource.from_arrays(Z, block.y, block.weight)
+            source.check_with(Block, Block(Z, block.y, block.weight))
+            objective = replace(objective, features=np.asarray)
         if self.solver_ == "exact":
             run.begin(n_rows)
             fit = solve_signs(objective, source, run)
@@ -611,6 +620,15 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             fit = solve_sgd(objective, source, run, settings, SgdState(self.stream_))
             fit = fit._replace(state=fit.state.without_spectrum())
         self._take_fit(fit)
+
+    def _keeps_features(self, source: BlockSource, probe: NDArray[Any]) -> bool:
+        """Whether features are computed once: those that take long, if they fit in memory."""
+        return (
+            isinstance(self.feature_map_, FeatureMap)
+            and self.feature_map_._is_costly
+            and source.is_whole
+            and len(source.first.y) * probe.nbytes <= _KEPT_BYTES
+        )
 
     def _n_epochs(self, source: BlockSource, n_rows: int | None) -> int:
         if self.epochs is not None:

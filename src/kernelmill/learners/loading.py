@@ -118,6 +118,8 @@ def learner_from_record(
     if values["feature_names_in"] is not None:
         model.feature_names_in_ = values["feature_names_in"]
     model.coef_, model.intercept_ = _weights(values), values["intercept"]
+    if values["dual"] is not None:
+        model._dual = (model.coef_, values["dual"])
     model.alpha_, model.n_iter_ = values["alpha"], values["n_iter"]
     if isinstance(model, KernelClassifier):
         _set_classification(model, values)

@@ -368,11 +368,13 @@ class KernelRegressor(
         n_outputs = len(self.coef_)
         mean = np.empty((count_rows(X), n_outputs))
         spread = np.empty((count_rows(X), 1)) if return_std else None
-        weights = np.asfortranarray(self.coef_.T)
+        # Standard deviations take the features themselves.
+        features, coef = (self._features(), self.coef_) if return_std else self._weighed_features()
+        weights = np.asfortranarray(coef.T)
         # The spread takes a solve with a D x D matrix, which few rows are not worth.
         rows = rows_per_update(len(weights)) if return_std else None
-        for block, features in self._feature_blocks(X, rows):
-            Z = features.astype(np.float64)  # a copy, which the spread overwrites
+        for block, mapped in self._feature_blocks(X, rows, features=features):
+            Z = mapped.astype(np.float64)  # a copy, which the spread overwrites
             np.matmul(Z, weights, out=mean[block])
             if spread is not None:
                 spread[block, 0] = self._fit.relative_variances(Z)

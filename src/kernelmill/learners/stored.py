@@ -16,6 +16,7 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.ridge import CholeskyInverse, SpectralInverse
 from kernelmill.learners.solvers.exact import RidgeFit
 from kernelmill.maps.fields import SeedKind, StreamKind, stored_random_state
+from kernelmill.maps.nystroem import Nystroem
 from kernelmill.maps.stored import FittedMapKind, NamesKind, UnfittedMapKind
 from kernelmill.storage import ModelFileError
 from kernelmill.storage.fields import Fields, RecordOf
@@ -180,6 +181,7 @@ def _fields(name: str, parameters: Fields) -> Fields:
         coef_dtype=Choice("float32", "float64"),
         coef=Array(WEIGHTS, ("outputs", "features"), copy=False),
         coef_scale=Array(("float32",), ("outputs",), above=0, optional=True),
+        dual=Array(("float64",), ("outputs", "features"), optional=True),
         intercept=Array(("float32", "float64"), ("outputs",)),
         parameters=RecordOf(parameters, prefixed=False),
         random_state=SeedKind(),
@@ -261,6 +263,7 @@ def learner_record(
         "coef_dtype": model.coef_.dtype.name,
         "coef": coef,
         "coef_scale": scale,
+        "dual": model._weighed_features()[1] if isinstance(model.feature_map_, Nystroem) else None,
         "intercept": np.atleast_1d(model.intercept_),
         "parameters": model,
         "random_state": stored_random_state(model.random_state, model.stream_),

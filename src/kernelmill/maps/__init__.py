@@ -6,6 +6,8 @@ RandomFourier
     Shift-invariant kernels with a dense matrix of frequencies.
 Fastfood
     Radial kernels in loglinear time, without a matrix.
+Nystroem
+    Shift-invariant kernels by their values at some rows, exact at these.
 TaylorSketch
     The Gaussian kernel by its Taylor series, for large length scales.
 GaussianTemplates
@@ -26,6 +28,7 @@ from kernelmill.maps.count_sketch import CountSketch
 from kernelmill.maps.dot_product_fastfood import DotProductFastfood
 from kernelmill.maps.fastfood import Fastfood
 from kernelmill.maps.gaussian_templates import GaussianTemplates
+from kernelmill.maps.nystroem import Nystroem
 from kernelmill.maps.permutation_encoder import PermutationEncoder
 from kernelmill.maps.random_fourier import RandomFourier
 from kernelmill.maps.random_maclaurin import RandomMaclaurin
@@ -37,6 +40,7 @@ __all__ = [
     "DotProductFastfood",
     "Fastfood",
     "GaussianTemplates",
+    "Nystroem",
     "PermutationEncoder",
     "RandomFourier",
     "RandomMaclaurin",

@@ -46,6 +46,8 @@ class FeatureMap(
     )
     _stored_attributes: ClassVar[Fields] = Fields()
 
+    _is_costly: ClassVar[bool] = False  # whether computing features takes O(D²) for a row
+
     n_components: int
     random_state: Any
     n_threads: int | None

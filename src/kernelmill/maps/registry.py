@@ -9,6 +9,7 @@ from kernelmill.maps.count_sketch import CountSketch
 from kernelmill.maps.dot_product_fastfood import DotProductFastfood
 from kernelmill.maps.fastfood import Fastfood
 from kernelmill.maps.gaussian_templates import GaussianTemplates
+from kernelmill.maps.nystroem import Nystroem
 from kernelmill.maps.random_fourier import RandomFourier
 from kernelmill.maps.random_maclaurin import RandomMaclaurin
 from kernelmill.maps.taylor_sketch import TaylorSketch
@@ -19,6 +20,7 @@ __all__ = ["MAPS", "describe_construction", "map_name", "map_parameters"]
 MAPS: dict[str, type[FeatureMap]] = {
     "fastfood": Fastfood,
     "random_fourier": RandomFourier,
+    "nystroem": Nystroem,
     "taylor_sketch": TaylorSketch,
     "gaussian_templates": GaussianTemplates,
     "tensor_sketch": TensorSketch,
@@ -35,6 +37,7 @@ _CONSTRUCTIONS = {  # by the name of the map, and by its parameter of constructi
     ("random_fourier", "iid"): "dense matrix",
     ("random_fourier", "orthogonal"): "dense orthogonal matrix",
     ("random_fourier", "qmc"): "dense matrix of quasi-Monte Carlo points",
+    ("nystroem", ""): "kernel values at landmarks (Nyström)",
     ("taylor_sketch", ""): "tensor sketches of a Taylor series",
     ("gaussian_templates", ""): "Gaussian bumps around random centres",
     ("tensor_sketch", ""): "products of count sketches (FFT)",

@@ -1,0 +1,233 @@
+"""Nyström features: kernel values at landmarks, in coordinates in which inner products are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cholesky, get_blas_funcs, solve_triangular
+
+from kernelmill.arguments import LengthScale
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.kernels import Kernel, RadialKernel, resolve
+from kernelmill.maps.base import REAL, FeatureMap
+from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
+from kernelmill.maps.scales import check_length_scales, resolve_length_scale
+from kernelmill.random import Stream
+from kernelmill.runtime.arrays import split_length_scale, weigh_columns
+from kernelmill.storage.fields import Fields
+from kernelmill.storage.kinds import Array
+
+__all__ = ["Nystroem"]
+
+_JITTER = 1e-6  # of k(x, x) = 1: rounding of float32 kernel values is some 1e-7
+_MOST_LANDMARKS = 1 << 15  # the triangular matrix takes 4 GiB in float32
+_MOST_ENTRIES = 1 << 28  # of the landmarks, which are dense
+_BLOCK_ENTRIES = 1 << 21  # of kernel values in float64 at a time
+
+
+class Nystroem(FeatureMap):
+    r"""Features that reproduce a kernel exactly at some rows of the data, the landmarks.
+
+    With landmarks :math:`u_1, \dots, u_D`, drawn from the rows that the map is fitted on, and the
+    Cholesky factor L of their kernel matrix,
+
+    .. math:: z(x) = L^{-1} (k(u_1, x), \dots, k(u_D, x))^\top,
+
+    so that :math:`\langle z(x), z(y) \rangle` is the projection of the kernel onto the landmarks
+    (Williams & Seeger, 2001). If every row is a landmark, a linear model on these features is the
+    exact kernel machine. Random features need far more columns than that for rough kernels and
+    some thousand rows; for more rows, they are cheaper.
+
+    Unlike random features, these depend on the data: the landmarks are part of a model file. A row
+    takes O(D d + D²) operations instead of O(D log d). Learners need the D² only in training:
+    scores are sums of kernel values. Results agree to rounding, not to the last bit, between
+    machines and between blocks of other sizes.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        Any shift-invariant kernel, by name ("matern", "matern:nu=2.5", ...) or as an object.
+    n_components : int, default=100
+        The number of landmarks D, at most 32768. There are as many features, or as many as rows if
+        there are fewer of these.
+    length_scale : float, array_like of shape (n_features,), "scale" or "median", optional
+        The length scale of the kernel, or one for each column.
+    gamma : float or "scale", optional
+        scikit-learn's parameter instead of `length_scale`.
+    random_state : int, RandomState, Generator or None, default=None
+        Decides which rows are landmarks.
+    n_threads : int, optional
+        Not used: matrix products have the threads of BLAS.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (D, n_features)
+    length_scale_ : float or ndarray of shape (n_features,)
+    kernel_ : Kernel
+
+    Notes
+    -----
+    1e-6 is added to the diagonal of the kernel matrix, so that equal rows can be landmarks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import Nystroem
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> Z = Nystroem("exponential", n_components=50, length_scale=2.0).fit_transform(X)
+    >>> exact = np.exp(-np.linalg.norm(X[0] - X[1]) / 2)
+    >>> bool(np.isclose(Z[0] @ Z[1], exact, atol=1e-5))
+    True
+    """
+
+    _stored_parameters = FeatureMap._stored_parameters | {
+        "kernel": KernelKind(),
+        "length_scale": LENGTH_SCALE,
+        "gamma": GAMMA,
+    }
+    _stored_attributes = Fields(
+        length_scale_=FITTED_LENGTH_SCALE,
+        landmarks_=Array(("float32", "float64"), ("landmarks", "n_features_in")),
+    )
+    _is_costly = True
+
+    kernel_: Kernel
+    landmarks_: NDArray[Any]
+    length_scale_: LengthScale
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "gaussian",
+        *,
+        n_components: int = 100,
+        length_scale: float | str | ArrayLike | None = None,
+        gamma: float | str | None = None,
+        random_state: Any = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.length_scale = length_scale
+        self.gamma = gamma
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        resolve(self.kernel)
+        if self.n_components > _MOST_LANDMARKS:
+            raise ArgumentError(
+                f"must be at most {_MOST_LANDMARKS}, since it takes a matrix of that size, got "
+                f"{self.n_components}",
+                "use Fastfood, which takes none",
+                parameter="n_components",
+            )
+
+    def _learn(self, X: Any) -> None:
+        self.length_scale_ = resolve_length_scale(
+            resolve(self.kernel), self.length_scale, self.gamma, X
+        )
+        n_rows = X.shape[0]
+        n_landmarks = min(int(self.n_components), n_rows)
+        if n_landmarks * X.shape[1] > _MOST_ENTRIES:
+            raise ArgumentError(
+                f"{n_landmarks} landmarks of {X.shape[1]} columns take more than "
+                f"{_MOST_ENTRIES} numbers",
+                Remedy("use fewer landmarks", n_components=...),
+                "use Fastfood, which has none",
+            )
+        stream = Stream.from_random_state(self.random_state).substream("landmarks")
+        chosen = np.sort(np.argsort(stream.uniforms(n_rows), kind="stable")[:n_landmarks])
+        rows = X[chosen]
+        self.landmarks_ = rows if isinstance(rows, np.ndarray) else rows.toarray()
+
+    def _check_attributes(self) -> None:
+        check_length_scales(self)
+        if len(self.landmarks_) != self.n_components:
+            raise ArgumentError(
+                f"must have {self.n_components} rows, got {len(self.landmarks_)}",
+                parameter="landmarks_",
+            )
+
+    def _build(self, dim: int, n_components: int) -> None:
+        self.kernel_ = resolve(self.kernel)
+        self._n_features_out = len(self.landmarks_)
+        self._factors: dict[str, NDArray[Any]] = {}
+        scale, self._weights = split_length_scale(self.length_scale_)
+        self._scale = float(scale)
+        weighed = weigh_columns(self.landmarks_.astype(np.float64), self._weights) / self._scale
+        self._points = np.ascontiguousarray(weighed)
+        self._squares = np.einsum("ij,ij->i", weighed, weighed)
+
+    def _prepare(self, X: Any) -> None:
+        self._factor(X.dtype)
+
+    def _remember_parameters(self) -> None:
+        super()._remember_parameters()
+        self._fitted_parameters["n_components"] = len(self.landmarks_)  # there may be fewer rows
+
+    def _factor(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return L in Fortran order, for features of a dtype."""
+        if dtype.char not in self._factors:
+            values = self._kernel_rows(self.landmarks_, np.dtype(np.float64))
+            values = (values + values.T) / 2
+            values[np.diag_indices(len(values))] = 1 + _JITTER
+            factor = cholesky(values, lower=True, overwrite_a=True, check_finite=False)
+            self._factors[dtype.char] = np.asfortranarray(factor, dtype=dtype)
+        return self._factors[dtype.char]
+
+    def _kernel_rows(self, X: Any, dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
+        """Return the kernel between checked rows and the landmarks."""
+        kind = dtype or (X.dtype if X.dtype in REAL else np.dtype(np.float64))
+        out = np.empty((X.shape[0], len(self.landmarks_)), kind)
+        for rows in self._blocks(X.shape[0]):
+            out[rows] = self._values(X[rows])
+        return out
+
+    def _blocks(self, n_rows: int) -> Iterator[slice]:
+        step = max(1, _BLOCK_ENTRIES // len(self.landmarks_))
+        for begin in range(0, n_rows, step):
+            yield slice(begin, begin + step)
+
+    def _values(self, rows: Any) -> NDArray[np.float64]:
+        """Return the kernel between some rows and the landmarks.
+
+        Distances are in float64: in float32, those of nearly equal rows would be off by 1e-3.
+        """
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        points = weigh_columns(dense.astype(np.float64), self._weights) / self._scale
+        if not isinstance(self.kernel_, RadialKernel):
+            return self.kernel_._values(points, self._points, 1.0)
+        squares = points @ self._points.T
+        squares *= -2
+        squares += np.einsum("ij,ij->i", points, points)[:, np.newaxis]
+        squares += self._squares
+        np.maximum(squares, 0, out=squares)
+        return self.kernel_.value(np.sqrt(squares, out=squares), points.shape[1])
+
+    def _features(self, X: Any) -> NDArray[Any]:
+        factor = self._factor(X.dtype)
+        solve = get_blas_funcs("trsm", (factor,))
+        out = np.empty((X.shape[0], len(factor)), X.dtype)
+        for rows in self._blocks(X.shape[0]):
+            out[rows] = self._values(X[rows])
+            out[rows] = solve(1.0, factor, out[rows].T, lower=1, overwrite_b=1).T
+        return out
+
+    def _dual_weights(self, coef: NDArray[Any]) -> NDArray[np.float64]:
+        """Return weights of kernel values with the same scores: L⁻ᵀ times those of features."""
+        known = [np.dtype(char) for char in self._factors]
+        factor = self._factor(known[0] if known else np.dtype(coef.dtype))
+        dual = solve_triangular(
+            factor.astype(np.float64), coef.T.astype(np.float64), lower=True, trans="T"
+        )
+        return np.ascontiguousarray(dual.T)
+
+    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        return self.kernel_(X, Y, length_scale=self.length_scale_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, "_factors": {}} if "_factors" in state else state
