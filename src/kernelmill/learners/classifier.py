@@ -55,7 +55,7 @@ from kernelmill.storage import write_model_file
 
 __all__ = ["KernelClassifier"]
 
-_KEPT_BYTES = 1 << 28  # of features that take long to compute
+KEPT_BYTES = 1 << 28  # of features that take long to compute
 _SOLVERS = ("auto", "sgd", "lbfgs", "exact", "plain_sgd")
 
 
@@ -627,7 +627,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             isinstance(self.feature_map_, FeatureMap)
             and self.feature_map_._is_costly
             and source.is_whole
-            and len(source.first.y) * probe.nbytes <= _KEPT_BYTES
+            and len(source.first.y) * probe.nbytes <= KEPT_BYTES
         )
 
     def _n_epochs(self, source: BlockSource, n_rows: int | None) -> int:

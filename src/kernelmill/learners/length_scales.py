@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 
@@ -53,10 +53,12 @@ _ISOTROPIC_EVALUATIONS = 15
 _FIRST_LOG_ALPHA = math.log(0.1)
 _TYPICAL = 0.7  # length scale to start from, in units of the median distance
 _LEAST_FACTOR, _MOST_FACTOR = 0.2, 4.0  # of inverse length scales by what columns explain
+# Of length scales of another kernel: Laplacian ones are longer, as they divide a sum of differences.
+_FACTORS_OF_START = (0.5, 1.0, 2.0, 4.0, 8.0)
 _FIRST_EVALUATIONS = 10  # of each start, before the better one is continued
 _JUDGED_ROWS = 8000
 _JUDGED_COMPONENTS = 1024
-_RIDGES = tuple((10.0 ** np.arange(-5.0, 2.5, 0.5)).tolist())
+_LEAST_RIDGE = 1e-8  # smaller ones are lost in rounding
 
 
 @dataclass(frozen=True)
@@ -235,7 +237,11 @@ def learn_length_scales(
 
         if start is not None:
             logs = _means_of_groups(-np.log(start.length_scale), group_of_column)
-            best = search(logs, float(np.log(start.alpha)), max_evaluations)
+            log_alpha = float(np.log(start.alpha))
+            shifts = np.log(_FACTORS_OF_START)
+            values = [problem.value((logs - s)[group_of_column], log_alpha)[0] for s in shifts]
+            logs -= shifts[int(np.argmin(values))]
+            best = search(logs, log_alpha, max_evaluations)
         else:
             begins = _starts(problem, group_of_column, center, unit)
             first = min(_FIRST_EVALUATIONS, max_evaluations)
@@ -456,49 +462,58 @@ def tune_columns(
     return TunedColumns(chosen, alpha, learned, np.array([error for error, _, _ in tried]))
 
 
-def leave_one_out_errors(fitted: Any, X: Any, Y: _Array, first: int) -> dict[float, float]:
-    """Mean squared leave-one-out errors of the rows from `first` on, for each ridge.
+def leave_one_out_errors(
+    fitted: Any,
+    X: Any,
+    Y: _Array,
+    first: int,
+    *,
+    start: float = 0.1,
+    least: float = _LEAST_RIDGE,
+) -> dict[float, float]:
+    """Mean squared leave-one-out errors of the rows from `first` on, for some ridges.
 
-    The residual of row i without that row is rᵢ / (1 - hᵢ), for its leverage hᵢ. The grid is
-    continued beyond an end while the best ridge is there.
+    The residual of row i without that row is rᵢ / (1 - hᵢ), for its leverage hᵢ. Ridges are
+    `start` times powers of √10, on both sides of the best one, and at least about `least`.
     """
     Z = np.asarray(fitted.transform(X), np.float64)
     n = len(Z)
     Z -= Z.mean(axis=0)
     centered = Y - Y.mean(axis=0)
-    values, vectors = eigh(Z.T @ Z, overwrite_a=True, check_finite=False, driver="evd")
-    values = np.maximum(values, 0.0)
-    rotated = Z @ vectors
-    moments = rotated.T @ centered
-    judged, residuals = rotated[first:], centered[first:]
-    squares = judged**2
+    moments = Z.T @ Z
+    products = Z.T @ centered
+    judged, residuals = np.asfortranarray(Z[first:].T), centered[first:]
 
     def measure(ridge: float) -> float:
-        shifted = values + ridge
+        shifted = moments.copy()
+        shifted[np.diag_indices(len(shifted))] += ridge
+        factor, failed = dpotrf(shifted, lower=1, overwrite_a=1)
+        if failed:
+            return math.inf
         with np.errstate(all="ignore"):
-            leverages = squares @ (1 / shifted) + 1 / n
-            left_out = (residuals - judged @ (moments / shifted[:, None])) / (
-                1 - np.minimum(leverages, 1 - 1e-9)
-            )[:, None]
+            halves = solve_triangular(factor, judged, lower=True, check_finite=False)
+            weights = solve_triangular(factor, products, lower=True, check_finite=False)
+            leverages = np.einsum("ij,ij->j", halves, halves) + 1 / n
+            left_out = (residuals - halves.T @ weights) / (1 - np.minimum(leverages, 1 - 1e-9))[
+                :, np.newaxis
+            ]
             error = float(np.mean(left_out**2))
         return error if math.isfinite(error) else math.inf
 
-    errors = {ridge: measure(ridge) for ridge in _RIDGES}
-    _extend_grid(errors, measure)
+    errors = {start: measure(start)}
+    _walk(errors, measure, 10**0.5, 1e8 * start)
+    if min(errors, key=lambda ridge: errors[ridge]) == start:
+        _walk(errors, measure, 10**-0.5, least)
     return errors
 
 
-def _extend_grid(errors: dict[float, float], measure: Callable[[float], float]) -> None:
-    """Try values beyond an end of the grid while the best one is there.
-
-    Penalties get up to 1e8 times larger, for features of any size, and down to a thousandth: still
-    smaller ones are lost in rounding.
-    """
-    for end, limit, factor in (
-        (max(errors), 1e8 * max(errors), 10.0),
-        (min(errors), 1e-3 * min(errors), 0.1),
-    ):
-        tried = end
-        while tried == min(errors, key=lambda each: errors[each]) and limit not in errors:
-            tried = min(tried * factor, limit) if factor > 1 else max(tried * factor, limit)
-            errors[tried] = measure(tried)
+def _walk(
+    errors: dict[float, float], measure: Callable[[float], float], factor: float, limit: float
+) -> None:
+    """Multiply the best ridge by the factor while that lowers the error, up to a limit."""
+    ridge = min(errors, key=lambda each: errors[each])
+    while (ridge < limit) if factor > 1 else (ridge > limit):
+        best, ridge = errors[ridge], ridge * factor
+        errors[ridge] = measure(ridge)
+        if not errors[ridge] < best:
+            return

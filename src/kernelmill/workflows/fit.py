@@ -276,7 +276,15 @@ def fit_table(
     settings.check(survey.reader.task)
     with clock.stage("tune"):
         tuned = _choose_settings(
-            settings, survey, length_scale, alpha, tune, column_scales, budget, progress
+            settings,
+            survey,
+            length_scale,
+            alpha,
+            tune,
+            column_scales,
+            budget,
+            progress,
+            in_memory=encoded is not None,
         )
         is_learned = length_scale is None and choice.has_length_scale
         others = learn_scales_again(tuned, survey, seed, n_threads, progress) if is_learned else []
@@ -454,6 +462,8 @@ def _choose_settings(
     column_scales: bool,
     budget: float,
     progress: Progress,
+    *,
+    in_memory: bool,
 ) -> TunedSettings:
     has_length_scale = settings.choice.has_length_scale
     if length_scale is not None and not has_length_scale:
@@ -479,6 +489,7 @@ def _choose_settings(
         alpha=alpha,
         loss=settings.loss,
         n_rows=survey.n_rows,
+        in_memory=in_memory,
         seed=settings.seed,
         n_threads=settings.n_threads,
         progress=progress,

@@ -128,6 +128,8 @@ class MapChoice:
             names = [
                 name for name in _KERNELS if name != "laplacian" or dim <= _MOST_LAPLACIAN_COLUMNS
             ]
+        elif self.feature_map == "nystroem" and self.kernel is None:
+            names = list(_KERNELS)
         elif self.feature_map in ("fastfood", "random_fourier") and self.kernel is None:
             names = [name for name in _KERNELS if resolve(name).radial]
         else:

@@ -301,6 +301,8 @@ def train(
         run.begin(n_training)
         blocks = training_rows if encoded is None else _Slices(encoded.training)
         learner = settings.make_learner("regression", feature_map, tuned.alpha)
+        if encoded is not None and settings.choice.name == "nystroem":
+            return learner.fit(*encoded.training, run=run)  # landmarks are drawn from all rows
         with run.saving_on_interrupt():
             return learner.fit_blocks(blocks, run=run)
     epochs = default_epochs(survey.n_rows) if settings.solver in ("auto", "sgd") else None

@@ -1,11 +1,12 @@
-"""Tuning on a sample of the rows: kernel, length scales, penalty and number of features.
+"""Tuning on a sample of the rows: kernel, map, length scales, penalty and number of features.
 
 Length scales of columns are learned by evidence (`kernelmill.learners.length_scales`), for each
-kernel that is considered. Ridge regression then compares the kernels, each with one length scale
-and with one for each column, by leave-one-out errors of rows that no length scale was learned
-from; for classification, on the signs of the classes. This takes a fraction of the time of another
-loss. For a classifier, penalty and bandwidth are then refined with its own loss on more rows.
-docs/decisions/014 and 018 have the measurements.
+kernel that is considered. Ridge regression then compares the kernels by leave-one-out errors of
+rows that no length scale was learned from; for classification, on the signs of the classes. This
+takes a fraction of the time of another loss. Up to some 10,000 rows the features are those of
+`Nystroem`, which makes the exact kernel machine affordable; for more rows random features are
+compared with it. For a classifier, penalty and bandwidth are then refined with its own loss.
+docs/decisions/014, 018 and 019 have the measurements.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from kernelmill.kernels import resolve
 from kernelmill.learners import DEFAULT_C, KernelClassifier, default_epochs
+from kernelmill.learners.classifier import KEPT_BYTES
 from kernelmill.learners.length_scales import (
     MOST_COLUMNS,
     LearnedScales,
@@ -30,7 +32,7 @@ from kernelmill.learners.length_scales import (
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
-from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.records import TuningPoint
 
 __all__ = ["Sample", "TunedSettings", "default_components", "tune_settings"]
@@ -39,15 +41,23 @@ _Array = NDArray[np.float64]
 
 _TUNING_COMPONENTS = 1024
 _MOST_LEARNING_ROWS = 2500
-_MOST_COMPARING_ROWS = 8000
-_MOST_SCALING_ROWS = 12_000
+_MOST_COMPARING_ROWS = 5000
+_MOST_JUDGED_ROWS = 2500
+_FEW_ROWS = 20_000  # up to which random features are not considered
+_MOST_LANDMARK_COLUMNS = 1024
 _FACTORS = 2.0 ** np.array([0.5, -0.5])  # of the bandwidth
 _MOST_STEPS = 6
 _WARM_EVALUATIONS = 25
+_SCALING_COMPONENTS = 1536
 _REFINING_COMPONENTS = 2048
+_REFINING_ROWS = 12_000  # for Nyström features, whose cost is O(D²) for each
 _ROWS_TO_SEE = 40_000
-_WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a percent
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
+# What another doubling gains, of the gain before it: errors of random features fall as 1/D, those
+# of landmarks more slowly where the kernel is rough.
+# Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
+_LEAST_RIDGE = {"nystroem": 1e-4}
+_LEFT_TO_GAIN = {"nystroem": 0.7}
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,7 @@ class _Candidate:
     choice: MapChoice
     length_scale: Any
     error: float = math.inf
-    ridge: float = 1.0
+    ridge: float = 0.1
     tried: tuple[TuningPoint, ...] = ()
 
     @property
@@ -128,6 +138,7 @@ def tune_settings(
     alpha: float | None = None,
     loss: str = "log_loss",
     n_rows: int,
+    in_memory: bool = True,
     seed: int,
     n_threads: int | None = None,
     progress: Progress,
@@ -135,7 +146,7 @@ def tune_settings(
     column_scales: bool = True,
     budget: float = 60.0,
 ) -> TunedSettings:
-    """Choose what is not given: kernel, length scales, penalty, number of features.
+    """Choose what is not given: kernel, map, length scales, penalty, number of features.
 
     Parameters
     ----------
@@ -150,6 +161,8 @@ def tune_settings(
         Given values are kept.
     n_rows : int
         The number of rows the model will be trained on: the penalty of a classifier is per row.
+    in_memory : bool, default=True
+        Whether these rows are in memory, so that landmarks can be drawn from all of them.
     groups : ndarray of int, optional
         Columns with the same number share a length scale.
     column_scales : bool, default=True
@@ -160,14 +173,16 @@ def tune_settings(
     sample = Sample.of(X, target, n_classes)
     points: list[TuningPoint] = []
     notes: list[str] = []
-    search = _Search(choice, sample, seed, n_threads, points, progress)
+    maps = _maps_to_compare(choice, X, n_rows, in_memory=in_memory)
+    search = _Search(maps, sample, seed, n_threads, points, progress)
     is_free = length_scale is None and choice.has_length_scale
     progress.start("Tuning", None, "settings")
     if is_free:
         best = search.best_candidate(groups, learns=column_scales, notes=notes)
-        best = search.best_bandwidth(best)
+        if n_classes is None:  # a classifier has a loss of its own for this
+            best = search.best_bandwidth(best)
     else:
-        best = _Candidate(choice.candidates(X.shape[1])[0], length_scale)
+        best = _Candidate(maps[0].candidates(X.shape[1])[0], length_scale)
         if n_components is None or (alpha is None and n_classes is None):
             best = search.measure(best)
     if n_components is None:
@@ -193,19 +208,31 @@ def tune_settings(
     return replace(settings, notes=tuple(notes))
 
 
+def _maps_to_compare(
+    choice: MapChoice, X: Any, n_rows: int, *, in_memory: bool
+) -> list[MapChoice]:
+    """Return landmarks for few rows, these and random features for more, as "auto" stands for."""
+    if choice.feature_map != AUTO or choice.options:
+        return [choice]
+    if not (in_memory and isinstance(X, np.ndarray) and X.shape[1] <= _MOST_LANDMARK_COLUMNS):
+        return [choice]
+    landmarks = replace(choice, feature_map="nystroem")
+    return [landmarks] if n_rows <= _FEW_ROWS else [landmarks, choice]
+
+
 class _Search:
-    """Search over kernels and length scales by ridge regression."""
+    """Search over maps, kernels and length scales by ridge regression."""
 
     def __init__(
         self,
-        choice: MapChoice,
+        maps: list[MapChoice],
         sample: Sample,
         seed: int,
         n_threads: int | None,
         points: list[TuningPoint],
         progress: Progress,
     ) -> None:
-        self._choice = choice
+        self._maps = maps
         self._sample = sample
         self._seed = seed
         self._n_threads = n_threads
@@ -219,47 +246,57 @@ class _Search:
     def best_candidate(
         self, groups: NDArray[Any] | None, *, learns: bool, notes: list[str]
     ) -> _Candidate:
-        """The best kernel, with one length scale or with one for each group of columns."""
+        """The best map and kernel, with one length scale or with one for each group of columns."""
         dim = self._sample.X.shape[1]
         learns = learns and 1 < dim <= MOST_COLUMNS
-        choices = self._choice.candidates(dim)
-        scales = self._learn(choices[:1], groups, learns, None)
-        scales += self._learn(choices[1:], groups, learns, scales[0])
+        choices = [choice for each in self._maps for choice in each.candidates(dim)]
+        kernels = list(dict.fromkeys(choice.kernel_name for choice in choices))
+        first = self._learn(kernels[:1], groups, learns, None)
+        learned = dict(
+            zip(
+                kernels,
+                [*first, *self._learn(kernels[1:], groups, learns, first[0])],
+                strict=True,
+            )
+        )
         candidates = []
-        for choice, learned in zip(choices, scales, strict=True):
-            candidates.append(_Candidate(choice, learned.isotropic))
-            if learns:
-                candidates.append(_Candidate(choice, learned.length_scale))
+        for choice in choices:
+            scales = learned[choice.kernel_name]
+            found = scales.length_scale if learns else scales.isotropic
+            candidates.append(_Candidate(choice, found, ridge=scales.alpha))
         measured = self._in_threads(self._measure, candidates)
         for each in measured:
             self._points.extend(each.tried)
         best: _Candidate = min(measured, key=lambda each: each.error)
-        if learns:
-            isotropic = min(each.error for each in measured if not each.is_per_column)
-            if best.is_per_column:
-                gain = 100 * (1 - best.error / isotropic)
-                notes.append(
-                    "Learned a length scale for each column: the squared error of validation rows "
-                    f"is {gain:.2g} % lower than with one for all columns."
-                )
-            else:
-                notes.append(
-                    "One length scale for all columns: learned ones did not lower the error of "
-                    "validation rows."
-                )
-        return best
+        if not learns:
+            return best
+        shared = self.measure(
+            _Candidate(best.choice, learned[best.choice.kernel_name].isotropic, ridge=best.ridge)
+        )
+        if best.error < shared.error:
+            gain = 100 * (1 - best.error / shared.error)
+            notes.append(
+                "Learned a length scale for each column: the squared error of validation rows "
+                f"is {gain:.2g} % lower than with one for all columns."
+            )
+            return best
+        notes.append(
+            "One length scale for all columns: learned ones did not lower the error of "
+            "validation rows."
+        )
+        return shared
 
     def _learn(
         self,
-        choices: list[MapChoice],
+        kernels: list[Any],
         groups: NDArray[Any] | None,
         learns: bool,
         start: LearnedScales | None,
     ) -> list[LearnedScales]:
         sample, n = self._sample, self._n_learning
 
-        def learn(choice: MapChoice) -> LearnedScales:
-            kernel = resolve(choice.kernel_name)
+        def learn(name: Any) -> LearnedScales:
+            kernel = resolve(name)
             stream = Stream.from_seed(self._seed).substream("length scales", str(kernel))
             learned = learn_length_scales(
                 kernel,
@@ -274,7 +311,7 @@ class _Search:
             self._progress.advance(1)
             return learned
 
-        return self._in_threads(learn, choices)
+        return self._in_threads(learn, kernels)
 
     def _in_threads(self, work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
         """Results in the order of the items; BLAS has one thread in each."""
@@ -285,30 +322,25 @@ class _Search:
             with ThreadPoolExecutor(workers) as pool:
                 return list(pool.map(work, items))
 
-    def measure(self, candidate: _Candidate, **options: int) -> _Candidate:
+    def measure(self, candidate: _Candidate, n_components: int | None = None) -> _Candidate:
         """The candidate with its smallest error and the ridge that has it, recorded."""
-        measured = self._measure(candidate, **options)
+        measured = self._measure(candidate, n_components)
         self._points.extend(measured.tried)
         return measured
 
-    def _measure(
-        self,
-        candidate: _Candidate,
-        most_rows: int = _MOST_COMPARING_ROWS,
-        n_components: int | None = None,
-    ) -> _Candidate:
+    def _measure(self, candidate: _Candidate, n_components: int | None = None) -> _Candidate:
         # The rows whose errors count come last: no length scale was learned from them.
-        n_rows = len(self._sample.Y)
-        first = self._n_learning if n_rows > self._n_learning else 0
-        if n_rows > most_rows:
-            kept = np.r_[: self._n_learning, n_rows - (most_rows - self._n_learning) : n_rows]
-            X, Y = self._sample.X[kept], self._sample.Y[kept]
-        else:
-            X, Y = self._sample.X, self._sample.Y
+        total, n_learning = len(self._sample.Y), self._n_learning
+        n_rows = min(total, _MOST_COMPARING_ROWS)
+        others = np.arange(total - n_rows + n_learning, total)
+        kept = np.concatenate([np.arange(n_learning), others])
+        X, Y = self._sample.X[kept], self._sample.Y[kept]
+        first = max(n_learning, n_rows - _MOST_JUDGED_ROWS) if others.size else 0
         size = n_components or self._n_components
         fitted = candidate.choice.make(candidate.length_scale, size, self._seed, 1).fit(X)
-        with one_blas_thread():
-            errors = leave_one_out_errors(fitted, X, Y, first)
+        least = _LEAST_RIDGE.get(candidate.choice.name, 1e-8)
+        start = max(candidate.ridge, least)
+        errors = leave_one_out_errors(fitted, X, Y, first, start=start, least=least)
         best = min(errors, key=lambda ridge: errors[ridge])
         typical = _typical(candidate.length_scale)
         tried = tuple(
@@ -326,12 +358,13 @@ class _Search:
         return replace(candidate, error=errors[best], ridge=best, tried=tried)
 
     def best_bandwidth(self, best: _Candidate) -> _Candidate:
-        """All length scales times a common factor: more rows need shorter ones."""
-        best = self.measure(best, most_rows=_MOST_SCALING_ROWS)
+        """All length scales times a common factor: more rows and features need shorter ones."""
+        size = min(_SCALING_COMPONENTS, max(self._n_components, len(self._sample.Y)))
+        best = self.measure(best, size)
         for factor in _FACTORS:
             for _ in range(_MOST_STEPS):
                 changed = replace(best, length_scale=best.length_scale * float(factor))
-                changed = self.measure(changed, most_rows=_MOST_SCALING_ROWS)
+                changed = self.measure(changed, size)
                 if changed.error >= best.error:
                     break
                 best = changed
@@ -344,42 +377,64 @@ class _Search:
     ) -> int:
         """The number of features beyond which more do not pay, or do not fit in the budget."""
         task = "regression" if n_classes is None else "classification"
-        n_components = default_components(task)
-        half = self.measure(best, n_components=self._n_components // 2)
+        name = best.choice.name
+        most = min(_MOST_COMPONENTS[name == "nystroem", task], 4 * n_rows)
+        least = default_components(task)
+        if name == "nystroem":
+            most, least = min(most, n_rows), min(2048, n_rows)
+        half = self.measure(best, self._n_components // 2)
         full = self.measure(best)
         gain = 1 - full.error / half.error if half.error > 0 else 0.0
         size = self._n_components
-        # What is missing falls as 1/D: each doubling gains half of the one before.
-        while size < n_components or (
-            gain >= _WORTH_FEATURES
-            and size < min(_MOST_COMPONENTS[task], 4 * n_rows)
-            and estimate_seconds(2 * size, n_rows, n_classes) <= budget / 2
-        ):
-            size *= 2
-            gain /= 2
-        while size > 1024 and estimate_seconds(size, n_rows, n_classes) > budget:
+        while size < least or (gain >= _WORTH_FEATURES and size < most):
+            next_size = min(2 * size, most)
+            while next_size > size and _is_over(name, next_size, n_rows, n_classes, budget / 2):
+                next_size -= 256
+            if next_size <= size:
+                break
+            size = next_size
+            gain *= _LEFT_TO_GAIN.get(name, 0.5)
+        while size > 1024 and _is_over(name, size, n_rows, n_classes, budget):
             size //= 2
-        return size
+        return max(1, min(size, n_rows) if name == "nystroem" else size)
 
 
-_MOST_COMPONENTS = {"classification": 16384, "regression": 8192}
+_MOST_COMPONENTS = {  # by whether they are landmarks, and by the task
+    (False, "classification"): 16384,
+    (False, "regression"): 8192,
+    (True, "classification"): 6144,
+    (True, "regression"): 6144,
+}
 
 
 def default_components(task: str) -> int:
-    """The least number of features that a model has if none is given."""
+    """The least number of random features that a model has if none is given."""
     return {"classification": 4096, "regression": 2048}[task]
 
 
-def estimate_seconds(n_components: int, n_rows: int, n_classes: int | None) -> float:
+def _is_over(
+    name: str, n_components: int, n_rows: int, n_classes: int | None, seconds: float
+) -> bool:
+    return estimate_seconds(n_components, n_rows, n_classes, name) > seconds
+
+
+def estimate_seconds(
+    n_components: int, n_rows: int, n_classes: int | None, name: str = "fastfood"
+) -> float:
     """The time of training on two cores of a usual machine.
 
     A model must not depend on how busy a machine is, so no clock is read.
     """
-    D = n_components
+    D, n = n_components, n_rows
+    whitening = 1.2e-11 * n * D**2 + 3e-11 * D**3 if name == "nystroem" else 0.0
     if n_classes is None:
-        return 2.5e-11 * n_rows * D**2 + 6e-11 * D**3
+        return whitening + 2.5e-11 * n * D**2 + 6e-11 * D**3
     outputs = 1 if n_classes == 2 else n_classes
-    return (2e-9 + 2e-10 * outputs) * default_epochs(n_rows) * n_rows * D
+    epochs = default_epochs(n)
+    if name != "nystroem":
+        return (2e-9 + 2e-10 * outputs) * epochs * n * D
+    passes = 1 if 4 * n * D <= KEPT_BYTES else epochs
+    return passes * whitening + 2e-10 * outputs * epochs * n * D
 
 
 def _typical(length_scale: Any) -> float:
@@ -414,9 +469,10 @@ class _Refinement:
         self._n_components = min(n_components, _REFINING_COMPONENTS)
         self._loss, self._seed, self._n_threads = loss, seed, n_threads
         self._points, self._progress = points, progress
-        n = sample.n_train
         assert sample.codes is not None
-        self._X, self._codes = sample.X[:n], sample.codes[:n]
+        n = sample.n_train
+        n_used = min(n, _REFINING_ROWS) if choice.name == "nystroem" else n
+        self._X, self._codes = sample.X[:n_used], sample.codes[:n_used]
         known = np.flatnonzero(np.isin(sample.codes[n:], self._codes))
         self._validation_X, self._validation_codes = sample.X[n:][known], sample.codes[n:][known]
         self._losses: dict[tuple[float, float], float] = {}
@@ -443,17 +499,12 @@ class _Refinement:
         return (None if length_scale is None else length_scale * factor), C
 
     def _better_C(self, factor: float, C: float) -> float:
-        """The best value that is reached from C by factors of ten.
-
-        Of weaker penalties that hardly differ, the strongest is taken.
-        """
-        step, least = 10.0, _WORTH_IT
-        if self._loss_at(factor, C * step) >= self._loss_at(factor, C):
-            step, least = 0.1, 1.0
-        while 1e-8 < C < 1e8:
-            if self._loss_at(factor, C * step) >= least * self._loss_at(factor, C):
-                break
-            C *= step
+        """The best value that is reached from C by factors of ten, then of √10."""
+        for step in (10.0, 0.1, 10**0.5, 10**-0.5):
+            while 1e-8 < C < 1e8:
+                if self._loss_at(factor, C * step) >= self._loss_at(factor, C):
+                    break
+                C *= step
         return C
 
     def _loss_at(self, factor: float, C: float) -> float:
