@@ -6,9 +6,16 @@ from typing import Any
 
 import numpy as np
 import scipy  # scipy.spatial is loaded when it is first used
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.kernels.points import dense_blocks, is_sparse
+
+
+def real_distances(distance: ArrayLike) -> NDArray[Any]:
+    """Distances as float64, or as float32 if they are: a map may need no more digits."""
+    if isinstance(distance, np.ndarray) and distance.dtype == np.float32:
+        return distance
+    return np.asarray(distance, np.float64)
 
 
 def euclidean_distances(X: Any, Y: Any = None) -> NDArray[np.float64]:

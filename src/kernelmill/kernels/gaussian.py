@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_start
 from kernelmill.kernels.base import RadialKernel
+from kernelmill.kernels.distances import real_distances
 from kernelmill.random import Stream
 
 
@@ -30,7 +31,7 @@ class Gaussian(RadialKernel):
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
         """The kernel at this distance in length scales, the same for every `dim`."""
         with np.errstate(over="ignore"):
-            return np.asarray(np.exp(-0.5 * np.square(np.asarray(distance, np.float64))))
+            return np.asarray(np.exp(-0.5 * np.square(real_distances(distance))))
 
     def frequencies(
         self, stream: Stream, n: int, dim: int, *, start: int = 0

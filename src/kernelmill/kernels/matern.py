@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from kernelmill.arguments import check_positive
 from kernelmill.kernels.base import RadialKernel
 from kernelmill.kernels.bessel import normalized_bessel_k
+from kernelmill.kernels.distances import real_distances
 from kernelmill.random import Stream
 
 # Beyond, the difference to the Gaussian kernel is below the rounding of doubles.
@@ -57,7 +58,7 @@ class Matern(RadialKernel):
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
         """The kernel at this distance in length scales, the same for every `dim`."""
-        r = np.asarray(distance, np.float64)
+        r = real_distances(distance)
         if self.nu >= _LIKE_GAUSSIAN:
             with np.errstate(over="ignore"):
                 return np.asarray(np.exp(-0.5 * np.square(r)))
@@ -98,7 +99,7 @@ class Exponential(RadialKernel):
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
         """The kernel at this distance in length scales, the same for every `dim`."""
-        return np.asarray(np.exp(-np.asarray(distance, np.float64)))
+        return np.asarray(np.exp(-real_distances(distance)))
 
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:
         return Matern(0.5)._lengths(stream, n, dim, start)

@@ -183,7 +183,7 @@ class Nystroem(FeatureMap):
         kind = dtype or (X.dtype if X.dtype in REAL else np.dtype(np.float64))
         out = np.empty((X.shape[0], len(self.landmarks_)), kind)
         for rows in self._blocks(X.shape[0]):
-            out[rows] = self._values(X[rows])
+            out[rows] = self._values(X[rows], out.dtype)
         return out
 
     def _blocks(self, n_rows: int) -> Iterator[slice]:
@@ -191,10 +191,10 @@ class Nystroem(FeatureMap):
         for begin in range(0, n_rows, step):
             yield slice(begin, begin + step)
 
-    def _values(self, rows: Any) -> NDArray[np.float64]:
+    def _values(self, rows: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return the kernel between some rows and the landmarks.
 
-        Distances are in float64: in float32, those of nearly equal rows would be off by 1e-3.
+        Squared distances are in float64: in float32, nearly equal rows would be 1e-3 apart.
         """
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
         points = weigh_columns(dense.astype(np.float64), self._weights) / self._scale
@@ -204,15 +204,16 @@ class Nystroem(FeatureMap):
         squares *= -2
         squares += np.einsum("ij,ij->i", points, points)[:, np.newaxis]
         squares += self._squares
-        np.maximum(squares, 0, out=squares)
-        return self.kernel_.value(np.sqrt(squares, out=squares), points.shape[1])
+        distances = squares.astype(dtype, copy=False)
+        np.maximum(distances, 0, out=distances)
+        return self.kernel_.value(np.sqrt(distances, out=distances), points.shape[1])
 
     def _features(self, X: Any) -> NDArray[Any]:
         factor = self._factor(X.dtype)
         solve = get_blas_funcs("trsm", (factor,))
         out = np.empty((X.shape[0], len(factor)), X.dtype)
         for rows in self._blocks(X.shape[0]):
-            out[rows] = self._values(X[rows])
+            out[rows] = self._values(X[rows], out.dtype)
             out[rows] = solve(1.0, factor, out[rows].T, lower=1, overwrite_b=1).T
         return out
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import FunctionTransformer
 
 from kernelmill.kernels import resolve
 from kernelmill.learners import DEFAULT_C, KernelClassifier, default_epochs
@@ -476,6 +477,7 @@ class _Refinement:
         known = np.flatnonzero(np.isin(sample.codes[n:], self._codes))
         self._validation_X, self._validation_codes = sample.X[n:][known], sample.codes[n:][known]
         self._losses: dict[tuple[float, float], float] = {}
+        self._features: tuple[float, Any, Any] | None = None
 
     def best(
         self, length_scale: Any, fixed_C: float | None, *, search_length_scale: bool
@@ -495,12 +497,14 @@ class _Refinement:
                     break
                 factor *= step
             if fixed_C is None:
-                C = self._better_C(factor, C)
+                C = self._better_C(factor, C, steps=(10**0.5, 10**-0.5))
         return (None if length_scale is None else length_scale * factor), C
 
-    def _better_C(self, factor: float, C: float) -> float:
-        """The best value that is reached from C by factors of ten, then of √10."""
-        for step in (10.0, 0.1, 10**0.5, 10**-0.5):
+    def _better_C(
+        self, factor: float, C: float, steps: tuple[float, ...] = (10.0, 0.1, 10**0.5, 10**-0.5)
+    ) -> float:
+        """The best value that is reached from C by these factors, one after the other."""
+        for step in steps:
             while 1e-8 < C < 1e8:
                 if self._loss_at(factor, C * step) >= self._loss_at(factor, C):
                     break
@@ -511,16 +515,17 @@ class _Refinement:
         if (factor, C) not in self._losses:
             n = len(self._codes)
             scaled = None if self._length_scale is None else self._length_scale * factor
+            feature_map, X, validation_X = self._mapped(scaled, factor)
             learner = KernelClassifier(
-                self._choice.make(scaled, self._n_components, self._seed, self._n_threads),
+                feature_map,
                 loss=self._loss,
                 alpha=1 / (C * n),
                 epochs=int(np.clip(-(-_ROWS_TO_SEE // n), 2, 100)),
                 random_state=self._seed,
                 n_threads=self._n_threads,
             )
-            learner.fit(self._X, self._codes)
-            loss = _held_out_loss(learner, self._validation_X, self._validation_codes)
+            learner.fit(X, self._codes)
+            loss = _held_out_loss(learner, validation_X, self._validation_codes)
             criterion = "log loss" if self._loss == "log_loss" else "error"
             # As the penalty of the final model: C is the same, and alpha depends on the rows.
             self._points.append(
@@ -536,6 +541,21 @@ class _Refinement:
             self._progress.advance(1)
             self._losses[factor, C] = loss
         return self._losses[factor, C]
+
+
+    def _mapped(self, length_scale: Any, factor: float) -> tuple[Any, Any, Any]:
+        """A map, and the rows to train on and to validate with.
+
+        Nyström features are computed once for all penalties, since they take long.
+        """
+        made = self._choice.make(length_scale, self._n_components, self._seed, self._n_threads)
+        if self._choice.name != "nystroem":
+            return made, self._X, self._validation_X
+        if self._features is None or self._features[0] != factor:
+            made.fit(self._X)
+            mapped = made.transform(self._X), made.transform(self._validation_X)
+            self._features = (factor, *mapped)
+        return FunctionTransformer(), *self._features[1:]
 
 
 def _held_out_loss(learner: KernelClassifier, X: Any, codes: NDArray[Any]) -> float:
