@@ -53,7 +53,7 @@ _ISOTROPIC_EVALUATIONS = 15
 _FIRST_LOG_ALPHA = math.log(0.1)
 _TYPICAL = 0.7  # length scale to start from, in units of the median distance
 _LEAST_FACTOR, _MOST_FACTOR = 0.2, 4.0  # of inverse length scales by what columns explain
-# Of length scales of another kernel: Laplacian ones are longer, as they divide a sum of differences.
+# Of length scales of another kernel: those of the Laplacian kernel divide a sum and are longer.
 _FACTORS_OF_START = (0.5, 1.0, 2.0, 4.0, 8.0)
 _FIRST_EVALUATIONS = 10  # of each start, before the better one is continued
 _JUDGED_ROWS = 8000

@@ -1,4 +1,4 @@
-"""Nyström features: kernel values at landmarks, in coordinates in which inner products are right."""
+"""Nyström features: kernel values at landmarks, whitened so that inner products are the kernel."""
 
 from __future__ import annotations
 

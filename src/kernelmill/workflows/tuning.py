@@ -174,9 +174,9 @@ def tune_settings(
     sample = Sample.of(X, target, n_classes)
     points: list[TuningPoint] = []
     notes: list[str] = []
-    maps = _maps_to_compare(choice, X, n_rows, in_memory=in_memory)
-    search = _Search(maps, sample, seed, n_threads, points, progress)
     is_free = length_scale is None and choice.has_length_scale
+    maps = _maps_to_compare(choice, X, n_rows) if is_free and in_memory else [choice]
+    search = _Search(maps, sample, seed, n_threads, points, progress)
     progress.start("Tuning", None, "settings")
     if is_free:
         best = search.best_candidate(groups, learns=column_scales, notes=notes)
@@ -209,13 +209,11 @@ def tune_settings(
     return replace(settings, notes=tuple(notes))
 
 
-def _maps_to_compare(
-    choice: MapChoice, X: Any, n_rows: int, *, in_memory: bool
-) -> list[MapChoice]:
+def _maps_to_compare(choice: MapChoice, X: Any, n_rows: int) -> list[MapChoice]:
     """Return landmarks for few rows, these and random features for more, as "auto" stands for."""
     if choice.feature_map != AUTO or choice.options:
         return [choice]
-    if not (in_memory and isinstance(X, np.ndarray) and X.shape[1] <= _MOST_LANDMARK_COLUMNS):
+    if not isinstance(X, np.ndarray) or X.shape[1] > _MOST_LANDMARK_COLUMNS:
         return [choice]
     landmarks = replace(choice, feature_map="nystroem")
     return [landmarks] if n_rows <= _FEW_ROWS else [landmarks, choice]
@@ -541,7 +539,6 @@ class _Refinement:
             self._progress.advance(1)
             self._losses[factor, C] = loss
         return self._losses[factor, C]
-
 
     def _mapped(self, length_scale: Any, factor: float) -> tuple[Any, Any, Any]:
         """A map, and the rows to train on and to validate with.
