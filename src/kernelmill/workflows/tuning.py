@@ -3,10 +3,10 @@
 Length scales of columns are learned by evidence (`kernelmill.learners.length_scales`), for each
 kernel that is considered. Ridge regression then compares the kernels by leave-one-out errors of
 rows that no length scale was learned from; for classification, on the signs of the classes. This
-takes a fraction of the time of another loss. Up to some 10,000 rows the features are those of
-`Nystroem`, which makes the exact kernel machine affordable; for more rows random features are
-compared with it. For a classifier, penalty and bandwidth are then refined with its own loss.
-docs/decisions/014, 018 and 019 have the measurements.
+takes a fraction of the time of another loss. Up to 20,000 rows the features are those of
+`Nystroem`, with all rows as landmarks if that pays: the exact kernel machine. For a classifier,
+penalty and bandwidth are then refined with its own loss. docs/decisions/014, 018 and 020 have the
+measurements.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ _MOST_STEPS = 6
 _WARM_EVALUATIONS = 25
 _SCALING_COMPONENTS = 1536
 _REFINING_COMPONENTS = 2048
-_REFINING_ROWS = 12_000  # for Nyström features, whose cost is O(D²) for each
+_REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each
 _ROWS_TO_SEE = 40_000
+_WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a percent
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
 # What another doubling gains, of the gain before it: errors of random features fall as 1/D, those
 # of landmarks more slowly where the kernel is rough.
@@ -175,15 +176,16 @@ def tune_settings(
     points: list[TuningPoint] = []
     notes: list[str] = []
     is_free = length_scale is None and choice.has_length_scale
-    maps = _maps_to_compare(choice, X, n_rows) if is_free and in_memory else [choice]
-    search = _Search(maps, sample, seed, n_threads, points, progress)
+    if is_free and in_memory:
+        choice = _map_of_auto(choice, X, n_rows)
+    search = _Search(choice, sample, seed, n_threads, points, progress)
     progress.start("Tuning", None, "settings")
     if is_free:
         best = search.best_candidate(groups, learns=column_scales, notes=notes)
         if n_classes is None:  # a classifier has a loss of its own for this
             best = search.best_bandwidth(best)
     else:
-        best = _Candidate(maps[0].candidates(X.shape[1])[0], length_scale)
+        best = _Candidate(choice.candidates(X.shape[1])[0], length_scale)
         if n_components is None or (alpha is None and n_classes is None):
             best = search.measure(best)
     if n_components is None:
@@ -209,29 +211,31 @@ def tune_settings(
     return replace(settings, notes=tuple(notes))
 
 
-def _maps_to_compare(choice: MapChoice, X: Any, n_rows: int) -> list[MapChoice]:
-    """Return landmarks for few rows, these and random features for more, as "auto" stands for."""
-    if choice.feature_map != AUTO or choice.options:
-        return [choice]
-    if not isinstance(X, np.ndarray) or X.shape[1] > _MOST_LANDMARK_COLUMNS:
-        return [choice]
-    landmarks = replace(choice, feature_map="nystroem")
-    return [landmarks] if n_rows <= _FEW_ROWS else [landmarks, choice]
+def _map_of_auto(choice: MapChoice, X: Any, n_rows: int) -> MapChoice:
+    """Return what "auto" stands for: landmarks for few rows, otherwise random features.
+
+    Landmarks would have to be few for many rows, and 16,384 random features are the better map.
+    """
+    is_auto = choice.feature_map == AUTO and not choice.options
+    fits = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_LANDMARK_COLUMNS
+    if is_auto and fits and n_rows <= _FEW_ROWS:
+        return replace(choice, feature_map="nystroem")
+    return choice
 
 
 class _Search:
-    """Search over maps, kernels and length scales by ridge regression."""
+    """Search over kernels and length scales by ridge regression."""
 
     def __init__(
         self,
-        maps: list[MapChoice],
+        choice: MapChoice,
         sample: Sample,
         seed: int,
         n_threads: int | None,
         points: list[TuningPoint],
         progress: Progress,
     ) -> None:
-        self._maps = maps
+        self._choice = choice
         self._sample = sample
         self._seed = seed
         self._n_threads = n_threads
@@ -245,33 +249,24 @@ class _Search:
     def best_candidate(
         self, groups: NDArray[Any] | None, *, learns: bool, notes: list[str]
     ) -> _Candidate:
-        """The best map and kernel, with one length scale or with one for each group of columns."""
+        """The best kernel, with one length scale or with one for each group of columns."""
         dim = self._sample.X.shape[1]
         learns = learns and 1 < dim <= MOST_COLUMNS
-        choices = [choice for each in self._maps for choice in each.candidates(dim)]
-        kernels = list(dict.fromkeys(choice.kernel_name for choice in choices))
-        first = self._learn(kernels[:1], groups, learns, None)
-        learned = dict(
-            zip(
-                kernels,
-                [*first, *self._learn(kernels[1:], groups, learns, first[0])],
-                strict=True,
-            )
-        )
+        choices = self._choice.candidates(dim)
+        learned = self._learn(choices[:1], groups, learns, None)
+        learned += self._learn(choices[1:], groups, learns, learned[0])
         candidates = []
-        for choice in choices:
-            scales = learned[choice.kernel_name]
+        for choice, scales in zip(choices, learned, strict=True):
             found = scales.length_scale if learns else scales.isotropic
             candidates.append(_Candidate(choice, found, ridge=scales.alpha))
         measured = self._in_threads(self._measure, candidates)
         for each in measured:
             self._points.extend(each.tried)
-        best: _Candidate = min(measured, key=lambda each: each.error)
+        place = min(range(len(measured)), key=lambda each: measured[each].error)
+        best: _Candidate = measured[place]
         if not learns:
             return best
-        shared = self.measure(
-            _Candidate(best.choice, learned[best.choice.kernel_name].isotropic, ridge=best.ridge)
-        )
+        shared = self.measure(replace(best, length_scale=learned[place].isotropic))
         if best.error < shared.error:
             gain = 100 * (1 - best.error / shared.error)
             notes.append(
@@ -287,15 +282,15 @@ class _Search:
 
     def _learn(
         self,
-        kernels: list[Any],
+        choices: list[MapChoice],
         groups: NDArray[Any] | None,
         learns: bool,
         start: LearnedScales | None,
     ) -> list[LearnedScales]:
         sample, n = self._sample, self._n_learning
 
-        def learn(name: Any) -> LearnedScales:
-            kernel = resolve(name)
+        def learn(choice: MapChoice) -> LearnedScales:
+            kernel = resolve(choice.kernel_name)
             stream = Stream.from_seed(self._seed).substream("length scales", str(kernel))
             learned = learn_length_scales(
                 kernel,
@@ -310,7 +305,7 @@ class _Search:
             self._progress.advance(1)
             return learned
 
-        return self._in_threads(learn, kernels)
+        return self._in_threads(learn, choices)
 
     def _in_threads(self, work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
         """Results in the order of the items; BLAS has one thread in each."""
@@ -503,8 +498,9 @@ class _Refinement:
     ) -> float:
         """The best value that is reached from C by these factors, one after the other."""
         for step in steps:
-            while 1e-8 < C < 1e8:
-                if self._loss_at(factor, C * step) >= self._loss_at(factor, C):
+            enough = _WORTH_IT if step > 1 else 1.0
+            while 1e-6 < C < 1e6:
+                if self._loss_at(factor, C * step) >= enough * self._loss_at(factor, C):
                     break
                 C *= step
         return C
