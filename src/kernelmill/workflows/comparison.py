@@ -245,6 +245,7 @@ class _Experiment:
             n_classes=self.n_classes,
             n_components=n_components,
             n_rows=len(self.training.target),
+            in_memory=False,  # random features are compared with landmarks, see below
             seed=self.seed,
             n_threads=self.n_threads,
             progress=progress,

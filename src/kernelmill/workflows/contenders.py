@@ -16,14 +16,13 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.gaussian_process.kernels import Kernel as CallableKernel
-from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
 from kernelmill.encoding.columns import CategoryEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, Encoder
 from kernelmill.kernels import Gaussian
+from kernelmill.maps import Nystroem
 from kernelmill.workflows.records import ComparedModel
 
 __all__ = [
@@ -141,29 +140,14 @@ def make_trees(
     ]
 
 
-class _KernelOfMap(CallableKernel):  # type: ignore[misc] # scikit-learn is untyped
-    """The exact kernel of a map in the form that scikit-learn calls with whole matrices."""
-
-    def __init__(self, exact_kernel: Any) -> None:
-        self.exact_kernel = exact_kernel
-
-    def __call__(self, X: Any, Y: Any = None) -> Any:
-        return self.exact_kernel(X, Y)
-
-    def diag(self, X: Any) -> Any:
-        return np.ones(X.shape[0])
-
-    def is_stationary(self) -> bool:
-        return True
-
-
 def make_nystroem(fitted_map: Any, n_components: int, seed: int) -> Any:
-    """scikit-learn's Nyström features of the kernel of a fitted map, for a learner of ours.
-
-    Learners compute the features of any transformer in blocks.
-    """
-    kernel = _KernelOfMap(fitted_map.exact_kernel)
-    return Nystroem(kernel, n_components=n_components, random_state=seed)
+    """Nyström features of the kernel of a fitted map."""
+    return Nystroem(
+        fitted_map.kernel_,
+        n_components=n_components,
+        length_scale=fitted_map.length_scale_,
+        random_state=seed,
+    )
 
 
 def make_exact(fitted_map: Any, alpha: float, n_rows: int, task: str) -> tuple[Any, str, float]:
