@@ -598,6 +598,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             source = BlockSource.from_arrays(Z, block.y, block.weight)
             source.check_with(Block, Block(Z, block.y, block.weight))
             objective = replace(objective, features=np.asarray)
+            if run.watch is not None:
+                run.watch.X = compute_features(self.feature_map_, run.watch.X)
         if self.solver_ == "exact":
             run.begin(n_rows)
             fit = solve_signs(objective, source, run)
