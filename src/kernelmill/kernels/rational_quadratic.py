@@ -71,7 +71,8 @@ class Cauchy(RadialKernel):
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
         """The kernel at this distance in length scales, the same for every `dim`."""
-        return np.asarray(1 / (1 + np.square(np.minimum(distance, _FARTHEST))))
+        r = np.minimum(np.asarray(distance, np.float64), _FARTHEST)
+        return np.asarray(1 / (1 + np.square(r)))
 
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:
         return math.sqrt(2) * RationalQuadratic(1.0)._lengths(stream, n, dim, start)

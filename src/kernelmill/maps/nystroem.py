@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cholesky, get_blas_funcs, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, get_blas_funcs, solve_triangular
 
 from kernelmill.arguments import LengthScale
 from kernelmill.errors import ArgumentError, Remedy
@@ -23,9 +23,11 @@ from kernelmill.storage.kinds import Array
 __all__ = ["Nystroem"]
 
 _JITTER = 1e-6  # of k(x, x) = 1: rounding of float32 kernel values is some 1e-7
+_MOST_JITTER = 0.1
 _MOST_LANDMARKS = 1 << 15  # the triangular matrix takes 4 GiB in float32
 _MOST_ENTRIES = 1 << 28  # of the landmarks, which are dense
 _BLOCK_ENTRIES = 1 << 21  # of kernel values in float64 at a time
+_FARTHEST = 1e30  # squared distance that no kernel tells from longer ones; float32 has it, too
 
 
 class Nystroem(FeatureMap):
@@ -70,7 +72,10 @@ class Nystroem(FeatureMap):
 
     Notes
     -----
-    1e-6 is added to the diagonal of the kernel matrix, so that equal rows can be landmarks.
+    1e-6 is added to the diagonal of the kernel matrix, so that equal rows can be landmarks. Where
+    rounding needs more, it is 1e-5 or ten times that: distances have an error of about 1e-8 times
+    the distance from the mean of the landmarks, which matters for rough kernels if there are rows
+    that nearly agree and are hundreds of length scales away from others.
 
     Examples
     --------
@@ -157,9 +162,21 @@ class Nystroem(FeatureMap):
         self._factors: dict[str, NDArray[Any]] = {}
         scale, self._weights = split_length_scale(self.length_scale_)
         self._scale = float(scale)
-        weighed = weigh_columns(self.landmarks_.astype(np.float64), self._weights) / self._scale
-        self._points = np.ascontiguousarray(weighed)
-        self._squares = np.einsum("ij,ij->i", weighed, weighed)
+        self._center = self.landmarks_.mean(axis=0, dtype=np.float64)
+        self._points = np.ascontiguousarray(self._in_length_scales(self.landmarks_))
+        self._squares = _squared_norms(self._points)
+        if not np.isfinite(self._squares).all():
+            raise ArgumentError(
+                "is too small for the landmarks: squared distances are too large for float64",
+                Remedy("use a larger one", length_scale=...),
+                parameter="length_scale",
+            )
+
+    def _in_length_scales(self, rows: Any) -> NDArray[np.float64]:
+        """Return rows less the mean of the landmarks: less is lost in differences of squares."""
+        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        with np.errstate(over="ignore"):
+            return weigh_columns(dense - self._center, self._weights) / self._scale
 
     def _prepare(self, X: Any) -> None:
         self._factor(X.dtype)
@@ -173,9 +190,7 @@ class Nystroem(FeatureMap):
         if dtype.char not in self._factors:
             values = self._kernel_rows(self.landmarks_, np.dtype(np.float64))
             values = (values + values.T) / 2
-            values[np.diag_indices(len(values))] = 1 + _JITTER
-            factor = cholesky(values, lower=True, overwrite_a=True, check_finite=False)
-            self._factors[dtype.char] = np.asfortranarray(factor, dtype=dtype)
+            self._factors[dtype.char] = np.asfortranarray(_whitening(values), dtype=dtype)
         return self._factors[dtype.char]
 
     def _kernel_rows(self, X: Any, dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
@@ -196,16 +211,18 @@ class Nystroem(FeatureMap):
 
         Squared distances are in float64: in float32, nearly equal rows would be 1e-3 apart.
         """
-        dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        points = weigh_columns(dense.astype(np.float64), self._weights) / self._scale
+        points = self._in_length_scales(rows)
         if not isinstance(self.kernel_, RadialKernel):
             return self.kernel_._values(points, self._points, 1.0)
+        norms = _squared_norms(points)
+        if not norms.max(initial=0.0) < _FARTHEST:
+            points[norms >= _FARTHEST] = 0  # products would overflow
+            np.minimum(norms, _FARTHEST, out=norms)
         squares = points @ self._points.T
         squares *= -2
-        squares += np.einsum("ij,ij->i", points, points)[:, np.newaxis]
+        squares += norms[:, np.newaxis]
         squares += self._squares
-        distances = squares.astype(dtype, copy=False)
-        np.maximum(distances, 0, out=distances)
+        distances = np.clip(squares, 0, _FARTHEST, out=squares).astype(dtype, copy=False)
         return self.kernel_.value(np.sqrt(distances, out=distances), points.shape[1])
 
     def _features(self, X: Any) -> NDArray[Any]:
@@ -232,3 +249,24 @@ class Nystroem(FeatureMap):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {**state, "_factors": {}} if "_factors" in state else state
+
+
+def _whitening(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the Cholesky factor of a kernel matrix, with as little jitter as it takes."""
+    jitter = _JITTER
+    while jitter <= _MOST_JITTER:
+        values[np.diag_indices(len(values))] = 1 + jitter
+        try:
+            return np.asarray(cholesky(values, lower=True, check_finite=False))
+        except LinAlgError:
+            jitter *= 10
+    raise ArgumentError(
+        "the kernel matrix of the landmarks is not positive definite, by far",
+        Remedy("use a larger length scale", length_scale=...),
+        "check the kernel if it is your own function",
+    )
+
+
+def _squared_norms(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.einsum("ij,ij->i", points, points))
