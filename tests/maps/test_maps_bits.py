@@ -14,10 +14,10 @@ SIZES = [(5, 100), (37, 333)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_alone_few_many_and_shuffled(isa, feature_map, points, same_bits, dtype):
+def test_alone_few_many_and_shuffled(isa, random_map, points, same_bits, dtype):
     for dim, n_components in SIZES:
         X = points(43, dim, dtype)
-        fitted = feature_map.set_params(n_components=n_components).fit(X)
+        fitted = random_map.set_params(n_components=n_components).fit(X)
         Z = fitted.transform(X)
         for size in (*range(1, 18), 33):
             same_bits(fitted.transform(X[7 : 7 + size]), Z[7 : 7 + size])
@@ -25,10 +25,10 @@ def test_alone_few_many_and_shuffled(isa, feature_map, points, same_bits, dtype)
         same_bits(fitted.transform(X[order]), Z[order])
 
 
-def test_threads(isa, feature_map, points, same_bits):
+def test_threads(isa, random_map, points, same_bits):
     for (dim, n_components), dtype in zip(SIZES, DTYPES, strict=True):
         X = points(203, dim, dtype)
-        fitted = feature_map.set_params(n_components=n_components, n_threads=1).fit(X)
+        fitted = random_map.set_params(n_components=n_components, n_threads=1).fit(X)
         Z = fitted.transform(X)
         for n_threads in (2, 3):
             fitted.set_params(n_threads=n_threads)
@@ -37,9 +37,9 @@ def test_threads(isa, feature_map, points, same_bits):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_forms_of_the_array(feature_map, points, same_bits, tmp_path, dtype):
+def test_forms_of_the_array(random_map, points, same_bits, tmp_path, dtype):
     X = points(40, 37, dtype)
-    fitted = feature_map.set_params(n_components=101).fit(X)
+    fitted = random_map.set_params(n_components=101).fit(X)
     Z = fitted.transform(X)
     wide = np.zeros((80, 3 * 37), dtype)
     wide[::2, ::3] = X
@@ -65,14 +65,14 @@ def test_forms_of_the_array(feature_map, points, same_bits, tmp_path, dtype):
         np.testing.assert_array_equal(form, before)
 
 
-def test_features_do_not_depend_on_the_fitted_batch(feature_map, fix_scale, points, same_bits):
+def test_features_do_not_depend_on_the_fitted_batch(random_map, fix_scale, points, same_bits):
     for (dim, n_components), dtype in zip(SIZES, DTYPES, strict=True):
         X = points(40, dim, dtype)
-        fix_scale(feature_map.set_params(n_components=n_components), 1.5)
-        Z = feature_map.fit(X).transform(X)
-        same_bits(feature_map.fit_transform(X), Z)
+        fix_scale(random_map.set_params(n_components=n_components), 1.5)
+        Z = random_map.fit(X).transform(X)
+        same_bits(random_map.fit_transform(X), Z)
         other = np.float32 if dtype is np.float64 else np.float64
-        same_bits(feature_map.fit(X[:1].astype(other)).transform(X), Z)
+        same_bits(random_map.fit(X[:1].astype(other)).transform(X), Z)
 
 
 def sparse_points(n_rows, dim, dtype):
@@ -110,7 +110,7 @@ def with_wide_indices(X):
 
 class TestSparse:
     @pytest.mark.parametrize("dtype", DTYPES)
-    def test_forms(self, isa, feature_map, fix_scale, same_bits, dtype):
+    def test_forms(self, isa, random_map, fix_scale, same_bits, dtype):
         X = sparse_points(41, 37, dtype)
         csr = sp.csr_array(X)
         forms = [
@@ -125,13 +125,13 @@ class TestSparse:
             sp.coo_array(X),
             sp.lil_array(X),
         ]
-        fitted = fix_scale(feature_map.set_params(n_components=101), 2.0).fit(X)
+        fitted = fix_scale(random_map.set_params(n_components=101), 2.0).fit(X)
         Z = fitted.transform(X)
         for form in forms:
             same_bits(fitted.transform(form), Z)
             row = form.tocsr()[2:3]
             same_bits(fitted.transform(row), Z[2:3])
-        same_bits(feature_map.fit(csr).transform(csr), Z)
+        same_bits(random_map.fit(csr).transform(csr), Z)
 
     def test_arguments_are_left_alone(self, one_map_per_class):
         X = in_reverse(sp.csr_array(sparse_points(20, 9, np.float64)))

@@ -13,13 +13,20 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.gaussian_process import kernels as peers
 
-from kernelmill import Fastfood, GaussianTemplates, RandomFourier, TaylorSketch, runtime
+from kernelmill import (
+    Fastfood,
+    GaussianTemplates,
+    Nystroem,
+    RandomFourier,
+    TaylorSketch,
+    runtime,
+)
 from kernelmill.kernels import BallConvolution, Gaussian, Laplacian, Matern, Spectrum
 from kernelmill.maps.stored import map_from_record, map_record
 from kernelmill.storage import ModelFileError
 
 DTYPES = [np.float64, np.float32]
-CLASSES = [RandomFourier, Fastfood, TaylorSketch, GaussianTemplates]
+CLASSES = [RandomFourier, Fastfood, TaylorSketch, GaussianTemplates, Nystroem]
 
 
 def draw_scales(dim):
@@ -30,15 +37,23 @@ def draw_scales(dim):
     return scales
 
 
-@pytest.fixture
-def scaled_map(map_with_length_scale):
-    """Maps of the table that have a length scale, with one per column: ``scaled_map(dim)``."""
-
+def with_scales(feature_map):
     def make(dim, **parameters):
-        copied = clone(map_with_length_scale)
-        return copied.set_params(length_scale=draw_scales(dim), **parameters)
+        return clone(feature_map).set_params(length_scale=draw_scales(dim), **parameters)
 
     return make
+
+
+@pytest.fixture
+def scaled_map(map_with_length_scale):
+    """Maps that have a length scale, with one per column: ``scaled_map(dim)``."""
+    return with_scales(map_with_length_scale)
+
+
+@pytest.fixture
+def scaled_random_map(random_map_with_length_scale):
+    """The same without maps of landmarks, for tests of bits."""
+    return with_scales(random_map_with_length_scale)
 
 
 def rounding_bound(Z, dtype):
@@ -49,9 +64,9 @@ def rounding_bound(Z, dtype):
 class TestMeaning:
     @pytest.mark.parametrize("dtype", DTYPES)
     @pytest.mark.parametrize("dim", [1, 5, 37, 64])
-    def test_features_are_those_of_scaled_data(self, isa, scaled_map, points, dim, dtype):
+    def test_features_are_those_of_scaled_data(self, isa, scaled_random_map, points, dim, dtype):
         X = points(40, dim, dtype)
-        by_columns = scaled_map(dim, n_components=200).fit(X)
+        by_columns = scaled_random_map(dim, n_components=200).fit(X)
         scales = by_columns.length_scale_
         Z = by_columns.transform(X)
         scaled = X / scales  # in float64
@@ -145,9 +160,9 @@ class TestMeaning:
 
 class TestBits:
     @pytest.mark.parametrize("dtype", DTYPES)
-    def test_batches_and_threads(self, isa, scaled_map, points, same_bits, dtype):
+    def test_batches_and_threads(self, isa, scaled_random_map, points, same_bits, dtype):
         X = points(43, 37, dtype)
-        fitted = scaled_map(37, n_components=333).fit(X)
+        fitted = scaled_random_map(37, n_components=333).fit(X)
         Z = fitted.transform(X)
         assert Z.real.dtype == dtype
         for size in (1, 2, 3, 4, 7, 9, 17, 33):
@@ -156,11 +171,11 @@ class TestBits:
             same_bits(fitted.set_params(n_threads=n_threads).transform(X), Z)
 
     @pytest.mark.parametrize("dtype", DTYPES)
-    def test_sparse_and_other_layouts(self, isa, scaled_map, points, same_bits, dtype):
+    def test_sparse_and_other_layouts(self, isa, scaled_random_map, points, same_bits, dtype):
         X = points(41, 37, dtype)
         X[np.random.default_rng(0).uniform(size=X.shape) < 0.7] = 0
         X[::7] = 0
-        fitted = scaled_map(37, n_components=101)
+        fitted = scaled_random_map(37, n_components=101)
         if "center" in fitted.get_params():  # it is subtracted from dense rows only
             fitted.set_params(center=None)
         Z = fitted.fit(X).transform(X)

@@ -10,6 +10,7 @@ from kernelmill import (
     DotProductFastfood,
     Fastfood,
     GaussianTemplates,
+    Nystroem,
     RandomFourier,
     RandomMaclaurin,
     TaylorSketch,
@@ -28,6 +29,7 @@ MAPS = [
     TaylorSketch(),
     RandomMaclaurin(Polynomial(3, coef0=1.0), degrees="geometric", store_matrix=False),
     GaussianTemplates(),
+    Nystroem("exponential", n_components=7),
     DotProductFastfood(ArcCosine(1), max_degree=8, blocks="independent", n_components=7),
 ]
 

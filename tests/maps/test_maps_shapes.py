@@ -7,16 +7,16 @@ from kernelmill import Fastfood, RandomFourier
 
 
 @pytest.mark.parametrize("dim", [1, 17, 64])
-def test_n_components_is_exact(feature_map, points, dim):
+def test_n_components_is_exact(random_map, points, dim):
     X = points(3, dim)
-    prefix = type(feature_map).__name__.lower()
+    prefix = type(random_map).__name__.lower()
     for n_components in (1, 2, 3, 5, 16, 17, 100, 1001):
-        if getattr(feature_map, "h01", False) and n_components < dim + 2:
+        if getattr(random_map, "h01", False) and n_components < dim + 2:
             continue  # rejected: no room for the exact terms
-        Z = feature_map.set_params(n_components=n_components).fit_transform(X)
+        Z = random_map.set_params(n_components=n_components).fit_transform(X)
         assert Z.shape == (3, n_components)
         assert np.isfinite(Z).all()
-        names = feature_map.get_feature_names_out()
+        names = random_map.get_feature_names_out()
         assert names.tolist() == [f"{prefix}{i}" for i in range(n_components)]
 
 

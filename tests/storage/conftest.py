@@ -9,6 +9,7 @@ from kernelmill import (
     DotProductFastfood,
     Fastfood,
     GaussianTemplates,
+    Nystroem,
     RandomFourier,
     RandomMaclaurin,
     TaylorSketch,
@@ -93,6 +94,9 @@ MAPS = {
     "sphere arc-cosine": DotProductFastfood(ArcCosine(1), max_degree=16, blocks="independent"),
     "sphere powers": DotProductFastfood(SpherePower([1.0, 0.0, 2.0, 1.0]), max_degree=2),
     "sphere of a list": DotProductFastfood([1.0, 0.5]),
+    "landmarks": Nystroem("exponential", n_components=20),
+    "landmarks of columns": Nystroem(Laplacian(), n_components=20, length_scale=SCALES),
+    "landmarks, all rows": Nystroem(RationalQuadratic(0.5), gamma="scale", n_components=40),
     "of a stream": Fastfood(random_state=Stream.from_seed(5)),
 }
 

@@ -196,6 +196,7 @@ ONE_OF_EACH = [
     "maclaurin",
     "templates",
     "sphere",
+    "landmarks",
 ]
 HOSTILE = [10**18, 2**31, -1, 0, "5", 1.5, None, True, [], {}, [[5]], {"a": 1}, "x" * 1000, -0.0]
 

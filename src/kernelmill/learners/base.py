@@ -172,6 +172,10 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         for block in slice_rows(count_rows(X), rows):
             yield block, features(take_rows(X, block))
 
+    def _set_weights(self, coef: NDArray[Any], intercept: NDArray[Any]) -> None:
+        self.coef_, self.intercept_ = coef, intercept
+        self._weighed_features()  # dual weights are computed here, since predictions keep nothing
+
     def _weighed_features(self) -> tuple[Features, NDArray[Any]]:
         """Return features that are cheap to compute, and weights of them that give the scores.
 

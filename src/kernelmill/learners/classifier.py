@@ -651,7 +651,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         )
 
     def _take_fit(self, fit: ClassifierFit) -> None:
-        self.coef_, self.intercept_ = fit.coef, fit.intercept
+        self._set_weights(fit.coef, fit.intercept)
         self.loss_curve_, self.validation_curve_ = list(fit.loss_curve), list(fit.validation_curve)
         self.n_iter_ = max(1, len(fit.loss_curve))
         self._state = fit.state

@@ -645,7 +645,7 @@ class KernelRegressor(
             found = solve_cg(
                 objective, source, run, stream=self.stream_, tol=self.tol, max_iter=self.max_iter
             )
-            self.coef_, self.intercept_ = found.coef, found.intercept
+            self._set_weights(found.coef, found.intercept)
             self.alpha_ = float(objective.penalty)
             self._set_noise(found.noise())
             self.n_iter_ = max(1, found.n_iter)
@@ -683,7 +683,8 @@ class KernelRegressor(
         if isinstance(penalty, np.ndarray):
             self.alphas_, self.scores_ = penalty, fit.scores
         self._fit = fit
-        self.coef_, self.intercept_, self.alpha_ = fit.coef, fit.intercept, fit.alpha
+        self._set_weights(fit.coef, fit.intercept)
+        self.alpha_ = fit.alpha
         self._set_noise(fit.evidence.noise())
         self.statistics_ = statistics
         self.n_iter_ = 1

@@ -239,7 +239,10 @@ class Nystroem(FeatureMap):
         known = [np.dtype(char) for char in self._factors]
         factor = self._factor(known[0] if known else np.dtype(coef.dtype))
         dual = solve_triangular(
-            factor.astype(np.float64), coef.T.astype(np.float64), lower=True, trans="T"
+            factor.astype(np.float64, copy=False),
+            coef.T.astype(np.float64),
+            lower=True,
+            trans="T",
         )
         return np.ascontiguousarray(dual.T)
 
