@@ -176,7 +176,7 @@ class Nystroem(FeatureMap):
         """Return rows less the mean of the landmarks: less is lost in differences of squares."""
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
         with np.errstate(over="ignore"):
-            return weigh_columns(dense - self._center, self._weights) / self._scale
+            return np.asarray(weigh_columns(dense - self._center, self._weights) / self._scale)
 
     def _prepare(self, X: Any) -> None:
         self._factor(X.dtype)
