@@ -57,6 +57,23 @@ def test_options_reach_the_fit(run, rings, tmp_path):
     assert load(out).learner.feature_map_.degree == 3
 
 
+def test_fit_with_landmarks(run, rings, tmp_path):
+    out = tmp_path / "model.kmill"
+    code, _, err = run(
+        *("fit", rings, "-t", "radius", "-o", out, "--map", "nystroem", "--no-tune"),
+        *("--kernel", "exponential", "-n", "100", "--quiet"),
+    )
+    assert code == 0, err
+    code, printed, _ = run("inspect", out)
+    assert code == 0
+    assert "landmarks" in printed
+    code, predicted, _ = run("predict", out, rings, "--out", "-", "--quiet")
+    assert code == 0
+    assert len(predicted.splitlines()) == 601
+    _, help_text, _ = run("fit", "--help")
+    assert "nystroem" in help_text
+
+
 def test_the_solver_and_its_options_reach_the_fit(run, rings, tmp_path):
     out = tmp_path / "m.kmill"
     code, printed, _ = run(

@@ -61,8 +61,8 @@ def test_predictions(isa, name):
         if key == "labels":
             assert found[key] == value
         else:
-            # Sums of up to 32 products: another order of adding changes some last bits. The factor of
-            # the standard deviations has a condition number below 1e3.
+            # Sums of up to 32 products: another order of adding changes some last bits. Factors
+            # (of standard deviations, of the kernel at landmarks) have a condition below 1e3.
             np.testing.assert_allclose(found[key], value, rtol=1e-10, atol=1e-12)
 
 

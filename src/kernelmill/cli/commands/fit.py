@@ -52,6 +52,7 @@ __all__ = ["command"]
 MAPS = [
     "fastfood",
     "random_fourier",
+    "nystroem",
     "taylor_sketch",
     "gaussian_templates",
     "tensor_sketch",
