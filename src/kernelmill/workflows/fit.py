@@ -118,19 +118,22 @@ def fit_table(
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" is classification for strings and for at most 30 distinct integers.
     feature_map : str or FeatureMap, default="auto"
-        A name as for `KernelClassifier`, or one of kernelmill's maps. "auto" is "fastfood", and
-        "random_fourier" for kernels that are not radial. Names stand for good defaults: "fastfood"
-        is SORF, and polynomial kernels are (⟨x, y⟩ + 1)², of rows that are scaled to similar
-        lengths unless `map_options` has a gamma.
+        A name as for `KernelClassifier`, or one of kernelmill's maps. "auto" is "nystroem" for up
+        to 20,000 rows if settings are tuned: the model then contains rows of the table. For more
+        rows, this is compared with random features. These are "fastfood", and "random_fourier" for
+        kernels that are not radial. Names stand for good defaults: "fastfood" is SORF, and
+        polynomial kernels are (⟨x, y⟩ + 1)², of rows that are scaled to similar lengths unless
+        `map_options` has a gamma.
     kernel : str or Kernel, optional
         For maps with a choice of kernels: "gaussian", "matern", "rational_quadratic", ..., also
-        with parameters: "matern:nu=2.5". The Laplacian kernel needs the map "auto" or
-        "random_fourier". By default the best of "gaussian", "matern", "exponential" and, for at
-        most 128 encoded columns, "laplacian", by the error on validation rows.
+        with parameters: "matern:nu=2.5". The Laplacian kernel needs the map "auto",
+        "random_fourier" or "nystroem". By default the best of "gaussian", "matern", "exponential"
+        and "laplacian" (with random features for at most 128 encoded columns), by the error on
+        validation rows.
     n_components : int, optional
         The number of features. By default it is increased while that lowers the error on
         validation rows, within the budget: 4096 to 16384 for classification, 2048 to 8192 for
-        regression.
+        regression; 2048 to 6144 landmarks, or all rows if there are fewer.
     length_scale : float or array_like of shape (n_inputs,), optional
         The length scale of the kernel, for encoded rows, or one for each encoded column. By
         default a length scale for each column is learned by evidence.

@@ -167,8 +167,8 @@ def _parse_class_weight(
     metavar="MAP",
     default="auto",
     show_default=True,
-    help=f"Feature map: {', '.join(MAPS)}. auto is fastfood, or random_fourier for the Laplacian "
-    "kernel.",
+    help=f"Feature map: {', '.join(MAPS)}. auto is nystroem for few rows (the model then contains "
+    "rows of the data), else fastfood, or random_fourier for the Laplacian kernel.",
 )
 @click.option(
     "--kernel",
