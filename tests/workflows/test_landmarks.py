@@ -58,19 +58,17 @@ def test_what_keeps_random_features(waves, options, name):
     assert model.summary.n_components <= 64
 
 
-def test_which_maps_are_compared():
+def test_what_auto_stands_for():
     """By the number of rows, and of columns: landmarks are dense."""
     X = np.zeros((10, 3))
 
-    def names(X, n_rows, **options):
-        return [each.feature_map for each in tuning._maps_to_compare(choice(**options), X, n_rows)]
+    def name(X, n_rows, feature_map="auto", **options):
+        choice = MapChoice(feature_map, None, options)
+        return tuning._map_of_auto(choice, X, n_rows).feature_map
 
-    def choice(feature_map="auto", **options):
-        return MapChoice(feature_map, None, options)
-
-    assert names(X, 20_000) == ["nystroem"]
-    assert names(X, 20_001) == ["nystroem", "auto"]
-    assert names(X, 100, feature_map="random_fourier") == ["random_fourier"]
-    assert names(X, 100, structure="dct") == ["auto"]
-    assert names(np.zeros((10, 2000)), 100) == ["auto"]
-    assert names(sp.csr_array(X), 100) == ["auto"]
+    assert name(X, 20_000) == "nystroem"
+    assert name(X, 20_001) == "auto"
+    assert name(X, 100, feature_map="random_fourier") == "random_fourier"
+    assert name(X, 100, structure="dct") == "auto"
+    assert name(np.zeros((10, 2000)), 100) == "auto"
+    assert name(sp.csr_array(X), 100) == "auto"
