@@ -120,9 +120,9 @@ def fit_table(
     feature_map : str or FeatureMap, default="auto"
         A name as for `KernelClassifier`, or one of kernelmill's maps. "auto" is "nystroem" for up
         to 20,000 rows if settings are tuned: the model then contains rows of the table. For more
-        rows, it is "fastfood", and "random_fourier" for kernels that are not radial. Names stand for good defaults: "fastfood" is SORF, and
-        polynomial kernels are (⟨x, y⟩ + 1)², of rows that are scaled to similar lengths unless
-        `map_options` has a gamma.
+        rows, it is "fastfood", and "random_fourier" for kernels that are not radial. Names stand
+        for good defaults: "fastfood" is SORF, and polynomial kernels are (⟨x, y⟩ + 1)², of rows
+        that are scaled to similar lengths unless `map_options` has a gamma.
     kernel : str or Kernel, optional
         For maps with a choice of kernels: "gaussian", "matern", "rational_quadratic", ..., also
         with parameters: "matern:nu=2.5". The Laplacian kernel needs the map "auto",

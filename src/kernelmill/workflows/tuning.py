@@ -5,7 +5,7 @@ kernel that is considered. Ridge regression then compares the kernels by leave-o
 rows that no length scale was learned from; for classification, on the signs of the classes. This
 takes a fraction of the time of another loss. Up to 20,000 rows the features are those of
 `Nystroem`, with all rows as landmarks if that pays: the exact kernel machine. For a classifier,
-penalty and bandwidth are then refined with its own loss. docs/decisions/014, 018 and 020 have the
+penalty and bandwidth are then refined with its own loss. docs/decisions/014, 018 and 021 have the
 measurements.
 """
 
