@@ -67,18 +67,27 @@ def test_one_size_of_features_can_be_drawn(samples):
     assert low < 1024 < high
 
 
-def test_tuning_draws_the_best_penalties():
-    points = [TuningPoint(s, 10.0**-a, 0.1 * a + 0.01 * s) for a in range(9) for s in (1, 2)]
+def test_tuning_draws_the_best_lines():
+    points = [TuningPoint(s, 10.0**-a, 0.1 * s + 0.01 * a) for s in range(1, 10) for a in (1, 2)]
+    points.append(TuningPoint(1.0, 0.1, 0.7, kernel="matern"))  # a line of its own, not the best
     (axes,) = report.tuning_plot([*points, TuningPoint(3.0, 1.0, NAN)]).axes
     assert len(lines_of(axes)) == 6 + 1
-    assert lines_of(axes)[-1] == [[1.0], [0.01]]  # the ring around the least
-    (axes,) = report.tuning_plot(points, chosen=(2.0, 1e-8)).axes
-    assert lines_of(axes)[-1] == [[2.0], [0.1 * 8 + 0.01 * 2]]  # though it is the worst
+    assert lines_of(axes)[0] == [[0.01, 0.1], pytest.approx([0.12, 0.11])]
+    assert lines_of(axes)[-1] == [[0.1], [pytest.approx(0.11)]]  # the ring around the least
+    (axes,) = report.tuning_plot(points, chosen=(9.0, 0.01)).axes
+    assert lines_of(axes)[-1] == [[0.01], [pytest.approx(0.92)]]  # though it is the worst
     assert len(lines_of(axes)) == 6 + 1
     (axes,) = report.tuning_plot(points, chosen=(2.5, 1e-8)).axes  # not one of them
-    assert lines_of(axes)[-1] == [[1.0], [0.01]]
+    assert lines_of(axes)[-1] == [[0.1], [pytest.approx(0.11)]]
     with pytest.raises(ValueError, match="one criterion"):
         report.tuning_plot([*points, TuningPoint(3.0, 1.0, 0.5, "log loss")])
+
+
+def test_tuning_stages_are_lines_of_their_own():
+    points = [TuningPoint(2.0, 0.1, 0.3, n_components=size) for size in (512, 1024)]
+    (axes,) = report.tuning_plot(points).axes
+    labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert [label.rpartition(", ")[2] for label in labels[:2]] == ["512 features", "1024 features"]
 
 
 def test_learning_curve_leaves_out_what_is_not_known():

@@ -30,7 +30,7 @@ __all__ = [
     "tuning_plot",
 ]
 
-MAX_PENALTIES = 6
+MAX_LINES = 6
 
 
 def error_label(task: str) -> str:
@@ -39,11 +39,14 @@ def error_label(task: str) -> str:
 
 
 def finite_tuning(points: list[TuningPoint]) -> list[TuningPoint]:
-    """The settings that can be drawn: finite errors, and positive length scales."""
+    """The settings that can be drawn: finite errors, positive length scales and penalties."""
     return [
         point
         for point in points
-        if is_number(point.error) and is_number(point.length_scale) and point.length_scale > 0
+        if is_number(point.error)
+        and is_number(point.length_scale)
+        and point.length_scale > 0
+        and point.alpha > 0
     ]
 
 
@@ -60,20 +63,41 @@ def ringed_point(
     return min(points, key=lambda point: point.error), False
 
 
-def best_penalties(points: list[TuningPoint], ringed: TuningPoint) -> list[float]:
-    """The penalty of the ringed setting and those with the smallest errors, at most six."""
-    least: dict[float, float] = {}
+def _line_of(point: TuningPoint) -> tuple[str, bool, float, int]:
+    """What the settings of one line have in common: all but the penalty."""
+    return (point.kernel, point.per_column, point.length_scale, point.n_components)
+
+
+def best_lines(
+    points: list[TuningPoint], ringed: TuningPoint
+) -> dict[str, list[tuple[float, float]]]:
+    """Penalties and errors by line: that of the ringed setting and the best others, at most six."""
+    lines: dict[tuple[str, bool, float, int], dict[float, float]] = {}
     for point in points:
-        least[point.alpha] = min(point.error, least.get(point.alpha, point.error))
-    in_order = sorted(least, key=lambda alpha: (alpha != ringed.alpha, least[alpha]))
-    return sorted(in_order[:MAX_PENALTIES])
+        lines.setdefault(_line_of(point), {})[point.alpha] = point.error  # the last one counts
+    in_order = sorted(
+        lines, key=lambda line: (line != _line_of(ringed), min(lines[line].values()))
+    )[:MAX_LINES]
+    sizes = {line[3] for line in in_order}
+    found = {}
+    for line in in_order:
+        kernel, per_column, length_scale, size = line
+        label = f"{clean_text(kernel)}, " if kernel else ""
+        label += "columns, " if per_column else ""
+        label += f"length scale {html.number(length_scale, 3)}"
+        label += f", {size} features" if len(sizes) > 1 and size else ""
+        found[label] = sorted(lines[line].items())
+    return found
 
 
 @drawing_style()
 def tuning_plot(
     points: list[TuningPoint], chosen: tuple[float | None, float] | None = None
 ) -> Figure:
-    """Plot the error against the length scale, with a line for each of the six best penalties.
+    """Plot the error against the penalty, with a line for each of the six best other settings.
+
+    The other settings are kernel, length scale and number of features. The length scale of a kernel
+    with one for each column is their geometric mean.
 
     Parameters
     ----------
@@ -103,16 +127,15 @@ def tuning_plot(
     ringed, is_chosen = ringed_point(points, chosen)
     figure = new_figure(height=270)
     axes = figure.subplots()
-    for index, alpha in enumerate(best_penalties(points, ringed)):
-        line = sorted((p.length_scale, p.error) for p in points if p.alpha == alpha)
+    for index, (label, line) in enumerate(best_lines(points, ringed).items()):
         axes.plot(
             *zip(*line, strict=True),
             color=series_colour(index),
             marker=MARKERS[index],
-            label=f"penalty {html.number(alpha, 2)}",
+            label=label,
         )
     axes.plot(
-        [ringed.length_scale],
+        [ringed.alpha],
         [ringed.error],
         marker="o",
         markersize=13,
@@ -122,9 +145,9 @@ def tuning_plot(
         linestyle="",
         label="chosen" if is_chosen else "smallest",
     )
-    log_axis(axes, [point.length_scale for point in points])
+    log_axis(axes, [point.alpha for point in points])
     is_share = criterion == "error"
-    axes.set(xlabel="length scale", ylabel="error, %" if is_share else clean_text(criterion))
+    axes.set(xlabel="penalty", ylabel="error, %" if is_share else clean_text(criterion))
     format_axis(axes.yaxis, tick_percent if is_share else html.number)
     legend_below(figure, axes)
     return figure
@@ -335,17 +358,24 @@ def _tuning_by(
     # The penalties of ridge regressions have another scale than those of other losses.
     decides = stage == n_stages
     ringed, is_chosen = ringed_point(points, chosen if decides else None)
-    n_penalties = len({point.alpha for point in points})
-    n_drawn = len(best_penalties(points, ringed))
-    lines = "One line per penalty" if n_penalties > 1 else f"Penalty {html.number(ringed.alpha, 2)}"
-    lines += "" if n_drawn == n_penalties else f" ({n_drawn} of {n_penalties})"
+    n_lines = len({_line_of(point) for point in points})
+    n_drawn = len(best_lines(points, ringed))
+    lines = "One line for each kernel and length scale" if n_lines > 1 else "One kernel"
+    lines += "" if n_drawn == n_lines else f" ({n_drawn} of {n_lines})"
     of_what = " of a ridge regression" if criterion == "squared error" else ""
     found = (
         f"length scale {html.number(ringed.length_scale, 3)} and penalty "
         f"{html.number(ringed.alpha, 2)}: {form(ringed.error)}"
     )
-    scales = [point.length_scale for point in points]
-    at_edge = decides and len(set(scales)) > 2 and ringed.length_scale in (min(scales), max(scales))
+    penalties = [point.alpha for point in points if _line_of(point) == _line_of(ringed)]
+    at_edge = decides and len(penalties) > 2 and ringed.alpha in (min(penalties), max(penalties))
+    least = min(point.error for point in points)
+    rule = ""
+    if is_chosen and ringed.error > least:
+        rule = (
+            f" The smallest is {form(least)}: a weaker penalty is chosen only if it lowers the "
+            f"{name} by half a percent."
+        )
     which = "chosen setting" if is_chosen else "smallest"
     of_two = _STAGES[stage - 1] if n_stages == 2 else ""
     wider = " This is at the edge of the search: a wider one may be better."
@@ -353,15 +383,21 @@ def _tuning_by(
         f"fit-tuning-{stage}",
         f"Tuning by {name}",
         tuning_plot(points, chosen if decides else None),
-        f"Line plot of the {name} against the length scale for "
-        f"{html.count(n_drawn, 'penalty', 'penalties')}; the {which} of "
+        f"Line plot of the {name} against the penalty for "
+        f"{html.count(n_drawn, 'setting')} of kernel and length scale; the {which} of "
         f"{html.count(len(points), 'setting')} is at {found}.",
         f"{lines}: the {name}{of_what} on validation rows. The {which}, ringed, is at "
-        f"{found}.{wider if at_edge else ''}{of_two}",
+        f"{found}.{rule}{wider if at_edge else ''}{of_two}",
         PageTable(
-            ["length scale", "penalty", name],
+            ["kernel", "length scale", "features", "penalty", name],
             [
-                [html.number(p.length_scale), html.number(p.alpha, 3), form(p.error)]
+                [
+                    p.kernel,
+                    html.number(p.length_scale),
+                    str(p.n_components or "-"),
+                    html.number(p.alpha, 3),
+                    form(p.error),
+                ]
                 for p in sorted(points, key=lambda p: p.error)
             ],
             "All settings, smallest first",

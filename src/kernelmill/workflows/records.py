@@ -150,6 +150,7 @@ class TuningPoint(Result):
     criterion: str = "squared error"  # of a ridge regression; or "log loss", "error" of the model
     kernel: str = field(default="", metadata=ADDED)
     per_column: bool = field(default=False, metadata=ADDED)  # length_scale is then a mean
+    n_components: int = field(default=0, metadata=ADDED)  # of the map that was tried; 0: not known
 
 
 @dataclass(frozen=True, repr=False)

@@ -344,6 +344,7 @@ class _Search:
                 error,
                 kernel=candidate.choice.kernel_name,
                 per_column=candidate.is_per_column,
+                n_components=size,
             )
             for ridge, error in errors.items()
             if math.isfinite(error)
@@ -530,6 +531,7 @@ class _Refinement:
                     criterion,
                     kernel=self._choice.kernel_name,
                     per_column=isinstance(scaled, np.ndarray),
+                    n_components=self._n_components,
                 )
             )
             self._progress.advance(1)
