@@ -130,3 +130,13 @@ def test_targets_of_polars():
             X,
             pl.datetime_range(pl.datetime(2024, 1, 1), pl.datetime(2024, 3, 20), "1d", eager=True),
         )
+
+
+def test_integers_as_names_of_columns():
+    pandas = pytest.importorskip("pandas")
+    x = np.random.default_rng(0).normal(size=60)
+    frame = pandas.DataFrame({2: x, 1: x**2, 0: 100 * x})
+    model = kernelmill.fit_table(frame, 0, tune=False, **{**QUICK, "epochs": None})
+    assert (model.summary.target, model.summary.task) == ("0", "regression")
+    other = frame.set_axis([10, 20, 30], axis=1)
+    assert kernelmill.fit_table(other, 30, tune=False, n_components=8).summary.target == "30"

@@ -154,3 +154,9 @@ def test_bad_weights_and_labels_are_named(columns):
         fit_table(columns, "place", class_weight="even", **QUICK)
     with pytest.raises(ArgumentError, match=r"'x', which is none of the classes \(far, near\)"):
         fit_table(columns, "place", class_weight={"x": 1}, **QUICK)
+
+
+def test_more_folds_than_rows():
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match="folds must be at most the number of rows, 20, got 30"):
+        fit_table(rows, 2, folds=30, tune=False, n_components=8)

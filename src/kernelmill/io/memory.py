@@ -53,7 +53,13 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
             f"{label} cannot be read: {reason}",
             "let each column hold values of one type: numbers, strings, booleans or dates",
         ) from None
-    return ColumnsInMemory(label, table, options)
+    return ColumnsInMemory(label, table, options, integer_names=_has_integer_names(source))
+
+
+def _has_integer_names(source: Any) -> bool:
+    """Whether columns have integers as names, as those of a data frame may."""
+    names = getattr(source, "columns", source if isinstance(source, dict) else ())
+    return any(isinstance(name, (int, np.integer)) for name in names)
 
 
 def _is_matrix(source: Any) -> bool:
@@ -133,10 +139,15 @@ class ColumnsInMemory(ColumnarFile):
         What messages call the data.
     table : pyarrow.Table
     options : TableOptions
+    integer_names : bool, default=False
+        Whether integers are names of columns rather than their positions.
     """
 
-    def __init__(self, label: Path, table: Any, options: TableOptions) -> None:
+    def __init__(
+        self, label: Path, table: Any, options: TableOptions, *, integer_names: bool = False
+    ) -> None:
         self._table = table
+        self.integer_names = integer_names
         super().__init__(label, options, None)
 
     def read_state(self) -> tuple[int, int, int]:

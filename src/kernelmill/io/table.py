@@ -359,6 +359,7 @@ class Table:
             if first.columns is None
             else enumerate_names([each.name for each in first.columns])
         )
+        self._integer_names: bool = getattr(first, "integer_names", False)
         self.n_features: int | None = first.n_features
         self.carries_labels: bool = first.carries_labels
         self.zero_based: bool | None = first.zero_based
@@ -388,7 +389,8 @@ class Table:
     def column_index(self, column: str | int) -> int:
         r"""Return the zero-based position of a column given by its name or position.
 
-        An integer is a position, and so is a string of digits that is not the name of a column.
+        An integer is a position, unless the columns of a data frame have integers as names; a
+        string of digits that is not the name of a column is a position, too.
 
         Examples
         --------
@@ -401,6 +403,8 @@ class Table:
         >>> table.column_index("town"), table.column_index("1"), table.column_index(1)
         (1, 1, 1)
         """
+        if self._integer_names and str(column) in (self._positions or {}):
+            column = str(column)
         return find_column(column, self._positions, self.n_features, str(self.files[0]))
 
     def with_kinds(

@@ -45,6 +45,7 @@ from kernelmill.learners.statistics import (
 from kernelmill.learners.stored import learner_record
 from kernelmill.learners.targets import TargetShape, check_optional_weights, check_targets
 from kernelmill.learners.tuning import tune_map
+from kernelmill.maps.nystroem import Nystroem
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import limit_blas_threads
 from kernelmill.storage import write_model_file
@@ -377,7 +378,8 @@ class KernelRegressor(
             Z = mapped.astype(np.float64)  # a copy, which the spread overwrites
             np.matmul(Z, weights, out=mean[block])
             if spread is not None:
-                spread[block, 0] = self._fit.relative_variances(Z)
+                missing = self._missing_variances(Z)
+                spread[block, 0] = self._fit.relative_variances(Z) + missing
         mean += self.intercept_
         if spread is None:
             return self._targets.restore(mean)
@@ -710,6 +712,16 @@ class KernelRegressor(
         self.feature_map_ = tuned.feature_map.fit(block.X)
         self.tuning_ = tuned.table
         return tuned.alpha
+
+    def _missing_variances(self, Z: _Array) -> _Array | float:
+        """Return what features leave out of the prior variance k(x, x) = 1, relative to the noise.
+
+        Landmarks do not reach rows far from them; other maps have all of it, up to their error.
+        """
+        if not isinstance(self.feature_map_, Nystroem):
+            return 0.0
+        missing: _Array = np.maximum(1 - np.einsum("ij,ij->i", Z, Z), 0.0) / self.alpha_
+        return missing
 
     def _set_noise(self, estimate: _Array) -> None:
         noise = estimate if self.noise is None else np.full_like(estimate, self.noise)

@@ -54,7 +54,8 @@ class Nystroem(FeatureMap):
         Any shift-invariant kernel, by name ("matern", "matern:nu=2.5", ...) or as an object.
     n_components : int, default=100
         The number of landmarks D, at most 32768. There are as many features, or as many as rows if
-        there are fewer of these.
+        there are fewer of these: ``fit_blocks`` and ``partial_fit`` of a learner fit the map to
+        their first block, which therefore has to be large enough.
     length_scale : float, array_like of shape (n_features,), "scale" or "median", optional
         The length scale of the kernel, or one for each column.
     gamma : float or "scale", optional

@@ -19,6 +19,7 @@ AUTO = "auto"
 """Fastfood for kernels of the Euclidean distance, random Fourier features for others."""
 
 _KERNELS = ("gaussian", "matern", "exponential", "laplacian")  # to choose from
+_MOST_COMPONENTS = 1 << 22  # weights and scratch of training take some 100 bytes for each
 _MOST_LAPLACIAN_COLUMNS = 128  # a dense projection costs O(d) operations for each feature
 
 # A homogeneous polynomial of degree 2 has no linear terms (docs/decisions/017).
@@ -144,7 +145,7 @@ class MapChoice:
     def n_components(self, given: int | None) -> int | None:
         """The number of features: as given, or that of the map; None if it is to be chosen."""
         if given is not None:
-            return check_integer("n_components", given, 1)
+            return check_integer("n_components", given, 1, _MOST_COMPONENTS)
         if isinstance(self.feature_map, FeatureMap):
             return int(self.feature_map.n_components)
         return None

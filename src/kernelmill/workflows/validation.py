@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from kernelmill.errors import ArgumentError
 from kernelmill.io import Table
 from kernelmill.learners import Run
 from kernelmill.random import Stream
@@ -91,6 +92,11 @@ class TrainingPlan:
         if self.encoded is not None:
             rows = concatenate_rows([self.encoded.training, self.encoded.held_out])
             n_classes = survey.n_classes
+            if n_folds > len(rows.target):
+                raise ArgumentError(
+                    f"must be at most the number of rows, {len(rows.target)}, got {n_folds}",
+                    parameter="folds",
+                )
             folds = _assign_folds(rows.target, n_classes, n_folds, stream)
         errors = []
         for fold in range(n_folds):
