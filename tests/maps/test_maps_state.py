@@ -146,11 +146,11 @@ class TestSeeds:
             assert not np.allclose(first, second)
 
     def test_none_uses_the_global_state_of_numpy(self, one_map_per_class, points, same_bits):
-        X = points(4, 5)
+        X = points(40, 5)  # more than there are landmarks
         state = np.random.get_state()  # what is tested is NumPy's global state
         try:
             for feature_map in one_map_per_class:
-                feature_map.set_params(random_state=None)
+                feature_map.set_params(random_state=None, n_components=20)
                 np.random.seed(5)
                 first, second = (feature_map.fit_transform(X) for _ in range(2))
                 np.random.seed(5)
