@@ -132,6 +132,12 @@ def test_targets_of_polars():
         )
 
 
+def test_names_that_differ_in_type_only():
+    x = np.arange(40.0)
+    with pytest.raises(TableError, match="two columns have the same name"):
+        kernelmill.fit_table({1: x, "1": x**2, "y": x}, "y", tune=False, n_components=8)
+
+
 def test_integers_as_names_of_columns():
     pandas = pytest.importorskip("pandas")
     x = np.random.default_rng(0).normal(size=60)

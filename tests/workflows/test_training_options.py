@@ -152,7 +152,7 @@ def test_bad_weights_and_labels_are_named(columns):
             fit_table(dict(columns, w=weights), "place", weights="w", missing="impute", **QUICK)
     with pytest.raises(ArgumentError, match="class_weight must be"):
         fit_table(columns, "place", class_weight="even", **QUICK)
-    with pytest.raises(ArgumentError, match=r"'x', which is none of the classes \(far, near\)"):
+    with pytest.raises(ArgumentError, match=r"'x', which is not one of the classes \(far, near\)"):
         fit_table(columns, "place", class_weight={"x": 1}, **QUICK)
 
 

@@ -310,7 +310,7 @@ class DateFormats:
         return Message(
             f"Column {self.name!r} has dates ({encoding.format}), which become "
             f"{', '.join(encoding.parts) or 'nothing: they are all equal'}",
-            Remedy("if they say nothing about the target, leave them out", drop=[self.name]),
+            Remedy("leave them out if they do not help to predict the target", drop=[self.name]),
         )
 
     def detail(self, encoding: DateEncoding) -> str:

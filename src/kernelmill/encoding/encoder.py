@@ -49,7 +49,8 @@ _COLUMN_ENCODINGS = Tagged(
 
 MISSING = ("error", "impute")
 _IN_TRAINING = Remedy(
-    "impute missing values: numbers become the mean and are marked, categories get one more",
+    "impute missing values: numbers become the mean, with an indicator column; a missing category "
+    "becomes a category of its own",
     missing="impute",
 )
 _IN_PREDICTION = Remedy("fit the model again and impute missing values", missing="impute")

@@ -94,6 +94,11 @@ def _view_columns(source: Any) -> Any:
         source = {name: source[name] for name in source.dtype.names}
     if isinstance(source, Mapping):
         columns = {str(name): _view_values(str(name), each) for name, each in source.items()}
+        if len(columns) < len(source):
+            raise TableError(
+                "two columns have the same name, one as a string and one as a number",
+                "give each column a name of its own",
+            )
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])

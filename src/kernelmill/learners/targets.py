@@ -120,7 +120,7 @@ def compute_class_factors(
     if unknown and not known.keys() <= given.keys():
         # As in scikit-learn, classes that do not occur may have a weight if all others have one.
         raise ArgumentError(
-            f"has a weight for {unknown[0]!r}, which is none of the classes {classes.tolist()}",
+            f"has a weight for {unknown[0]!r}, which is not one of the classes {classes.tolist()}",
             "correct the label",
             "give a weight to every class",
             parameter="class_weight",

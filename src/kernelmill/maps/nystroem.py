@@ -127,7 +127,7 @@ class Nystroem(FeatureMap):
             raise ArgumentError(
                 f"must be at most {_MOST_LANDMARKS}, since it takes a matrix of that size, got "
                 f"{self.n_components}",
-                "use Fastfood, which takes none",
+                "use Fastfood, which needs no such matrix",
                 parameter="n_components",
             )
 

@@ -170,7 +170,7 @@ def survey_table(
         n_rows += block.n_rows
         progress.advance(block.n_rows)
     if sample is None:
-        raise TableError(f"{table.files[0]} has no rows", "give a table that has some")
+        raise TableError(f"{table.files[0]} has no rows", "use a table with rows")
     n_rows -= target.missing
     reader, target_notes = target.finish()
     share = _held_out_share(holdout, default_holdout, n_rows)

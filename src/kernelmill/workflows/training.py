@@ -341,7 +341,7 @@ def number_class_weights(given: Any, classes: NDArray[Any]) -> Any:
     unknown = [label for label in given if label not in numbers]
     if unknown:
         raise ArgumentError(
-            f"has a weight for {unknown[0]!r}, which is none of the classes "
+            f"has a weight for {unknown[0]!r}, which is not one of the classes "
             f"({', '.join(map(format_label, classes.tolist()[:8]))})",
             "correct the label",
             parameter="class_weight",

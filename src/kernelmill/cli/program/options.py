@@ -372,6 +372,6 @@ _KIND_OPTIONS = [
         section=_TABLE,
         metavar="COL",
         multiple=True,
-        help="Treat a column as dates although it seems to hold others. May be repeated.",
+        help="Read a column as dates even if it was not detected as such. May be repeated.",
     ),
 ]
