@@ -4,9 +4,14 @@ import os
 import signal
 
 import pytest
+from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from kernelmill import runtime
+
+# The same examples in every run, as with all other random numbers of the tests.
+settings.register_profile("fixed", derandomize=True)
+settings.load_profile("fixed")
 
 
 def pytest_ignore_collect(collection_path, config):

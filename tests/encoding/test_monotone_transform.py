@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 
@@ -36,6 +36,8 @@ def fit_encoder(missing="error", transform="auto", **columns):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(VALUES, min_size=3, max_size=200), st.lists(VALUES, max_size=50))
+@example([0.0, 1.0000000000000002e300, 5e-324], [])
+@example([0.0, 5e-324, -1.7e308, 1.7e308], [])
 def test_monotone_bounded_and_without_warnings(values, others):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -78,13 +78,13 @@ class MonotoneTransform(Stored):
     def apply(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Transform float64 values; NaN stays NaN."""
         knots, scores = np.array(self.knots), np.array(self.scores)
-        # Halves of large numbers, so that their differences do not overflow.
-        unit = 0.5 if max(-knots[0], knots[-1]) > 1e300 else 1.0
-        inside = np.clip(values, knots[0], knots[-1]) * unit
-        knots *= unit
+        inside = np.clip(values, knots[0], knots[-1])
         place = np.searchsorted(knots, inside, side="right").clip(1, len(knots) - 1)
         low, high = place - 1, place
-        share = (inside - knots[low]) / (knots[high] - knots[low])
+        # Halves where the difference of large numbers would overflow; those of the smallest are 0.
+        with np.errstate(over="ignore"):
+            unit = np.where(np.isinf(knots[high] - knots[low]), 0.5, 1.0)
+        share = (inside * unit - knots[low] * unit) / (knots[high] * unit - knots[low] * unit)
         risen = scores[low] + share * (scores[high] - scores[low])
         # Rounding must not lift a value above the next knot, nor keep the last one below its score.
         result: NDArray[np.float64] = np.minimum(risen, scores[high])
