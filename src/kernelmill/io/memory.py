@@ -57,8 +57,10 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
 
 
 def _has_integer_names(source: Any) -> bool:
-    """Whether columns have integers as names, as those of a data frame may."""
-    names = getattr(source, "columns", source if isinstance(source, dict) else ())
+    """Whether columns have integers as names, as those of pandas and of dictionaries may."""
+    names: Any = source if isinstance(source, Mapping) else ()
+    if _package(source) == "pandas":
+        names = source.columns
     return any(isinstance(name, (int, np.integer)) for name in names)
 
 
