@@ -420,7 +420,7 @@ def test_says_when_lbfgs_has_not_converged(moons):
         ({"tol": 0.0}, ValueError, "tol"),
         ({"class_weight": "even"}, ValueError, "class_weight"),
         ({"class_weight": {0: -1.0}}, ValueError, "class"),
-        ({"class_weight": {0: 1.0, "one": 2.0}}, ValueError, "none of the classes"),
+        ({"class_weight": {0: 1.0, "one": 2.0}}, ValueError, "not one of the classes"),
         ({"class_weight": [1, 2]}, TypeError, "class_weight"),
         ({"n_threads": 0}, ValueError, "n_threads"),
         ({"random_state": -1}, ValueError, "random_state"),
