@@ -58,12 +58,6 @@ class Split:
     test: pd.DataFrame
     seed: int
 
-    @property
-    def has_missing(self) -> bool:
-        """Whether an input of a training or test row is missing."""
-        parts = (part.drop(columns=self.target) for part in (self.train, self.test))
-        return any(bool(part.isna().any(axis=None)) for part in parts)
-
 
 def split_table(table: Table, seed: int) -> Split:
     """Draw a fifth of the rows for the test, and at most 50,000 of the others for training."""

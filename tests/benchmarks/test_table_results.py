@@ -105,7 +105,6 @@ def test_a_split_holds_every_row_once_and_depends_on_its_seed():
     assert first.test["y"].tolist() == split_table(table, 0).test["y"].tolist()
     assert set(first.test["y"]) != set(second.test["y"])
     assert first.categorical == ["town"]
-    assert first.has_missing
 
 
 def test_training_rows_are_limited_but_for_tables_taken_whole():

@@ -55,10 +55,10 @@ _REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each
 _ROWS_TO_SEE = 40_000
 _WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a percent
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
-# What another doubling gains, of the gain before it: errors of random features fall as 1/D, those
-# of landmarks more slowly where the kernel is rough.
 # Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
 _LEAST_RIDGE = {"nystroem": 1e-4}
+# What another doubling gains, of the gain before it: errors of random features fall as 1/D, those
+# of landmarks more slowly where the kernel is rough.
 _LEFT_TO_GAIN = {"nystroem": 0.7}
 
 
@@ -214,7 +214,7 @@ def tune_settings(
 def _map_of_auto(choice: MapChoice, X: Any, n_rows: int) -> MapChoice:
     """Return what "auto" stands for: landmarks for few rows, otherwise random features.
 
-    Landmarks would have to be few for many rows, and 16,384 random features are the better map.
+    For more rows, the budget allows landmarks for a small share of them only.
     """
     is_auto = choice.feature_map == AUTO and not choice.options
     fits = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_LANDMARK_COLUMNS
