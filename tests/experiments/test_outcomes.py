@@ -1,5 +1,7 @@
 """Intervals, verdicts and checked statements."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,13 @@ from kernelmill.experiments import (
     Scale,
     judge,
 )
-from kernelmill.experiments.claims import claim_ratio, claim_slope, claim_value, mean_ratio
+from kernelmill.experiments.claims import (
+    claim_ratio,
+    claim_rows,
+    claim_slope,
+    claim_value,
+    mean_ratio,
+)
 
 
 @pytest.mark.representative
@@ -128,6 +136,16 @@ def test_ratios_of_unequal_numbers_of_runs():
     ratio = mean_ratio(results, "a", "b")
     assert ratio.low < 2 < ratio.high
     assert not mean_ratio(Results([Cell(1, "a", (2.0,)), Cell(1, "b", (1.0,))]), "a", "b").known
+
+
+def test_ratios_of_single_runs_have_the_intervals_of_their_test_rows():
+    """Errors of 1 % and 2 % half-width: that of the ratio is their root of squares."""
+    cells = [Cell("x", "a", (2.0,), half_width=0.02), Cell("y", "a", (1.0,), half_width=0.02)]
+    columns = Results([replace(cell, row="", column=str(cell.row)) for cell in cells])
+    ratio = mean_ratio(columns, "x", "y")
+    assert np.log(ratio.high / ratio.mean) == pytest.approx(np.hypot(0.01, 0.02))
+    found = claim_rows("", "a", "x", "y", at_least=1.97).check(Results(cells))
+    assert (found.word, "(" in found.found) == ("within chance", True)
 
 
 def test_interval_of_ratios_covers():

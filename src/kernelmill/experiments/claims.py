@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from kernelmill.experiments.declaration import (
@@ -101,7 +102,7 @@ def claim_rows(
     def check(results: Results) -> Check:
         cells = [results.get(above, column), results.get(below, column)]
         renamed = [
-            Cell("ratio", str(row), cell.runs)
+            Cell("ratio", str(row), cell.runs, cell.half_width)
             for row, cell in zip((above, below), cells, strict=True)
             if cell is not None
         ]
@@ -155,27 +156,34 @@ def _combine(cells: Sequence[Cell], weights: NDArray[np.float64]) -> Interval:
     """A weighted sum of the logarithms of the means of cells.
 
     Runs share their seeds and often their data. So the interval is that of the jackknife, which
-    leaves out the same run of all cells. Where cells have different numbers of runs, their means
-    are taken as independent.
+    leaves out the same run of all cells. Where cells have different numbers of runs, or one each,
+    their means are taken as independent.
     """
     means = np.array([np.mean(cell.runs) for cell in cells])
     value = float(weights @ np.log(means))
     sizes = [len(cell.runs) for cell in cells]
     n = sizes[0]
-    if max(sizes) == 1:
-        return Interval(value, math.nan, math.nan)
-    if min(sizes) == max(sizes):
+    if min(sizes) == max(sizes) > 1:
         runs = np.array([cell.runs for cell in cells])
         without = (runs.sum(axis=1, keepdims=True) - runs) / (n - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             left = weights @ np.log(without)
-        error, degrees = math.sqrt((n - 1) ** 2 / n) * float(np.std(left, ddof=1)), n - 1
+        error, degrees = math.sqrt((n - 1) ** 2 / n) * float(np.std(left, ddof=1)), n - 1.0
     else:
-        deviations = [np.std(cell.runs, ddof=1) if len(cell.runs) > 1 else 0.0 for cell in cells]
-        relative = np.array(deviations) / means / np.sqrt(sizes)
-        error, degrees = float(np.linalg.norm(weights * relative)), sum(sizes) - len(sizes)
+        errors = np.array([_standard_error(cell) for cell in cells])
+        if not errors.any():
+            return Interval(value, math.nan, math.nan)
+        error = float(np.linalg.norm(weights * errors / means))
+        degrees = sum(sizes) - len(sizes) or math.inf
     half = float(student.ppf((1 + CONFIDENCE) / 2, degrees)) * error
     return Interval(value, value - half, value + half)
+
+
+def _standard_error(cell: Cell) -> float:
+    """Of the mean of a cell; of a single run, from the interval that it was given, if any."""
+    if len(cell.runs) > 1:
+        return float(np.std(cell.runs, ddof=1)) / math.sqrt(len(cell.runs))
+    return (cell.half_width or 0.0) / float(norm.ppf((1 + CONFIDENCE) / 2))
 
 
 def _compare(value: Interval, at_least: float, at_most: float) -> str:

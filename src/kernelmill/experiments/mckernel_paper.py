@@ -130,9 +130,9 @@ def _measure_mnist(figure: str, part: str, scale: Scale, seed: int) -> Iterator[
         deviation = f"{n_training:,} of {n_paper:,} training rows, {epochs} of 20 epochs"
     test = slice(rows.n_training, rows.n_training + n_test)
     X_test, y_test = rows.X[test], rows.y[test]
-    expansions = scale.choose([1, 2, 4, 8, 16], [1, 2, 4], [1, 4])
+    expansions = scale.choose([1, 2, 4, 8], [1, 2, 4], [1, 4])
     accuracies: dict[int, list[float]] = {}
-    for run in run_seeds(seed, scale.choose(3, 3, 2)):
+    for run in run_seeds(seed, scale.choose(1, 3, 2)):
         order = np.random.default_rng(run).permutation(rows.n_training)[:n_training]
         X, y = rows.X[order], rows.y[order]
         settings: dict[str, Any] = {"solver": "plain_sgd", "epochs": epochs, "batch_size": 10}
@@ -173,7 +173,8 @@ def _declare_mnist(figure: str, title: str) -> Experiment:
         "softmax regression on Fastfood features of the ball convolution kernel with σ = 1 and "
         "t = 40, 1,024 cosines and as many sines for each expansion; LR: on pixels. Plain "
         "stochastic gradient descent with batches of 10 for 20 epochs, at learning rates 0.001 "
-        "(MRBF) and 0.01 (LR). The paper draws curves without numbers.",
+        "(MRBF) and 0.01 (LR). One run, whose interval is that of an error on the test images; up "
+        "to eight expansions. The paper draws curves without numbers.",
         row="kernel expansions",
         columns=(Column("MRBF", "%", "higher"), Column("LR", "%", "higher")),
         parts=dict.fromkeys(("LR", "MRBF"), ("mnist",)),
