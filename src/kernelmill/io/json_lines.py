@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.json
@@ -20,10 +21,12 @@ from kernelmill.io.compression import (
     read_at,
 )
 from kernelmill.io.errors import TableError
+from kernelmill.io.parts import Part, align_part, cut_evenly
 from kernelmill.io.table_file import TableOptions
 
 __all__ = ["JsonLinesFile"]
 
+_WHOLE = Part(0, None)
 _PIECE_BYTES = 4 << 20
 _LONGEST_LINE = 64 << 20
 
@@ -34,6 +37,8 @@ class JsonLinesFile(ColumnarFile):
     Members that a line lacks are missing. Blocks are cut at fixed positions between lines, so that
     each can be read again. Compressed files are decompressed to a temporary file.
     """
+
+    not_copied: ClassVar[tuple[str, ...]] = ("_copy", "_first")
 
     def __init__(self, path: Path, options: TableOptions, first: JsonLinesFile | None) -> None:
         self._copy: TemporaryCopy | None = None
@@ -67,18 +72,44 @@ class JsonLinesFile(ColumnarFile):
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
+        if self._copy is None and detect_compression(self.path) is not None:  # in another process
+            self._copy = decompress(self.path)
         if self._copy is not None:
             yield self._copy.stream
         else:
             with open_stream(self.path) as stream:
                 yield stream
 
-    def _pieces(self, size: int) -> Iterator[tuple[int, bytes]]:
+    def cut(self, n_bytes: int) -> list[Part]:
+        """Ranges of bytes, of which `measure` finds the lines; one if they are compressed."""
+        if detect_compression(self.path) is not None:
+            return super().cut(n_bytes)
+        return cut_evenly(0, self.n_bytes, n_bytes)
+
+    def measure(self, part: Part) -> Part:
+        """Move the ends of a part to ends of lines, and count its rows."""
+        return super().measure(align_part(self.path, part, self.n_bytes))
+
+    def read_part(self, part: Part) -> Iterator[tuple[Any, None]]:
+        """Yield the blocks of a part that was measured."""
+        before = part.row
+        for _, data in self._pieces(self._size(), part):
+            batch = self._read(data)
+            if batch is not None:
+                yield self.convert(batch, before), None
+                before += batch.num_rows
+
+    def _size(self) -> int:
+        """The bytes of text of a block."""
+        return max(1 << 10, self.options.block_bytes)
+
+    def _pieces(self, size: int, part: Part = _WHOLE) -> Iterator[tuple[int, bytes]]:
         """Yield the offset and the bytes of pieces of complete lines."""
-        offset = 0
+        offset, stop = part.begin, sys.maxsize if part.end is None else part.end
         with self._open() as stream:
-            while data := read_at(stream, offset, size):
-                cut = len(data) if len(data) < size else data.rfind(b"\n") + 1
+            while data := read_at(stream, offset, min(size, stop - offset)):
+                is_last = len(data) < size or offset + len(data) == stop
+                cut = len(data) if is_last else data.rfind(b"\n") + 1
                 if cut == 0:
                     size *= 2
                     if size > _LONGEST_LINE:
@@ -115,7 +146,7 @@ class JsonLinesFile(ColumnarFile):
     def blocks(self) -> Iterator[tuple[Any, None]]:
         """Yield record batches in order, and store their positions."""
         places, before = [], 0
-        for offset, data in self._pieces(max(1 << 10, self.options.block_bytes)):
+        for offset, data in self._pieces(self._size()):
             batch = self._read(data)
             if batch is not None:
                 places.append((offset, len(data), before))

@@ -20,6 +20,7 @@ from kernelmill.io.table_file import (
     TableFile,
     TableOptions,
     compare_columns,
+    count_rows,
     enumerate_names,
     find_column,
 )
@@ -376,6 +377,11 @@ class Table:
         return f"<Table of {len(self.files)} {self.format} file(s), {width} columns{rows}>"
 
     @property
+    def opened(self) -> tuple[TableFile, ...]:
+        """The files as they are read, in order."""
+        return self._files
+
+    @property
     def n_rows(self) -> int | None:
         """The number of rows; None if it is not known before a complete pass."""
         counts = [self._count_file_rows(i) for i in range(len(self._files))]
@@ -518,8 +524,3 @@ class Table:
             file.check_unchanged()
             data, labels = file.block(number)
             yield TableBlock(data, labels, file.path, first_row)
-
-
-def count_rows(data: Any) -> int:
-    """The number of rows of a record batch or a matrix."""
-    return int(data.shape[0]) if hasattr(data, "shape") else int(data.num_rows)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import difflib
 import os
 import re
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,12 +16,14 @@ from numpy.typing import NDArray
 
 from kernelmill.errors import Message, Remedy
 from kernelmill.io.errors import TableError
+from kernelmill.io.parts import Part
 
 __all__ = [
     "Column",
     "TableFile",
     "TableOptions",
     "compare_columns",
+    "count_rows",
     "enumerate_names",
     "find_column",
     "make_unique",
@@ -90,6 +91,8 @@ class TableFile(ABC):
 
     # Files may differ in the number of features; the table has the largest.
     widens: ClassVar[bool] = False
+    # What a copy in another process does without: temporary files, and what `configure` needs.
+    not_copied: ClassVar[tuple[str, ...]] = ()
 
     columns: tuple[Column, ...] | None = None
     ordered: frozenset[str] = frozenset()
@@ -97,6 +100,7 @@ class TableFile(ABC):
     carries_labels: bool = False
     zero_based: bool | None = None
     n_rows: int | None = None
+    _is_copy = False
 
     def __init__(self, path: Path, options: TableOptions, first: Self | None) -> None:
         self.path = path
@@ -115,7 +119,8 @@ class TableFile(ABC):
 
     def with_options(self, options: TableOptions, first: Self | None) -> Self:
         """The same file with other kinds of columns or another block size; it is not read."""
-        other = copy.copy(self)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
         other.options = options
         other.configure(first)
         return other
@@ -131,9 +136,26 @@ class TableFile(ABC):
     def block(self, number: int) -> tuple[Any, NDArray[Any] | None]:
         """Read one block again; a complete pass of `blocks` has been made before."""
 
+    def cut(self, n_bytes: int) -> list[Part]:
+        """Parts of about `n_bytes` that can be read separately; one if that is not possible."""
+        return [Part(0, None, self.n_rows)]
+
+    def measure(self, part: Part) -> Part:
+        """The part with its rows and lines counted."""
+        return replace(part, n_rows=sum(count_rows(data) for data, _ in self.read_part(part)))
+
+    def read_part(self, part: Part) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        """Yield the blocks of a part in order, as `blocks` does for the whole file."""
+        return self.blocks()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for another process or machine, which reads the file, but inspects it not."""
+        return {**self.__dict__, **dict.fromkeys(self.not_copied), "_is_copy": True}
+
     def check_unchanged(self) -> None:
         """Raise an error if the file is not the one that was opened."""
-        if self.read_state() != self._state:
+        compared = slice(1 if self._is_copy else None)  # other machines may date files otherwise
+        if self.read_state()[compared] != self._state[compared]:
             raise self.changed_error()
 
     def changed_error(self) -> TableError:
@@ -141,6 +163,11 @@ class TableFile(ABC):
         return TableError(
             f"{self.path} changed while it was being read", "start again when it is complete"
         )
+
+
+def count_rows(data: Any) -> int:
+    """The number of rows of a record batch or a matrix."""
+    return int(data.shape[0]) if hasattr(data, "shape") else int(data.num_rows)
 
 
 def _read_state(path: Path) -> tuple[int, int, int]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,7 @@ from kernelmill.io.columnar.arrow_values import (
 )
 from kernelmill.io.compression import TemporaryCopy, copy_errors, read_head
 from kernelmill.io.errors import NotANumberError, TableError
+from kernelmill.io.parts import Part, cut_evenly
 from kernelmill.io.table_file import (
     Column,
     TableFile,
@@ -194,6 +196,8 @@ class ParquetFile(ColumnarFile):
     groups larger than a block is copied to an uncompressed temporary file.
     """
 
+    not_copied: ClassVar[tuple[str, ...]] = ("_copy", "_batches_copy")
+
     def read_schema(self) -> Any:
         """Read the schema, and the sizes of the row groups."""
         with self._open() as file, arrow_errors(self.path):
@@ -228,6 +232,31 @@ class ParquetFile(ColumnarFile):
                     yield self.convert(batch, first_row), None
                     first_row += batch.num_rows
         self._places = places
+
+    def cut(self, n_bytes: int) -> list[Part]:
+        """Row groups, several of them if they are small."""
+        with self._open() as file:
+            sizes = [
+                file.metadata.row_group(n).total_byte_size for n in range(len(self._group_rows))
+            ]
+        parts: list[Part] = []
+        begin = row = held = 0
+        for group, size in enumerate(sizes):
+            held += size
+            if held >= n_bytes or group == len(sizes) - 1:
+                n_rows = sum(self._group_rows[begin : group + 1])
+                parts.append(Part(begin, group + 1, n_rows, row=row))
+                begin, row, held = group + 1, row + n_rows, 0
+        return parts
+
+    def read_part(self, part: Part) -> Iterator[tuple[Any, None]]:
+        """Yield the blocks of some row groups."""
+        first_row = part.row
+        with self._open() as file:
+            for group in range(part.begin, part.end or 0):
+                for batch in self._read_group(file, group):
+                    yield self.convert(batch, first_row), None
+                    first_row += batch.num_rows
 
     def _read_group(self, file: Any, group: int) -> Iterator[Any]:
         with arrow_errors(self.path):
@@ -299,6 +328,30 @@ class ArrowFile(ColumnarFile):
             with arrow_errors(self.path):
                 file = pa.ipc.open_file(source)
             yield file
+
+    def cut(self, n_bytes: int) -> list[Part]:
+        """Batches, several of them if they are small."""
+        with self._open() as file:
+            n_batches = file.num_record_batches
+        n_parts = max(1, min(n_batches, self.n_bytes // n_bytes))
+        return cut_evenly(0, n_batches, -(-n_batches // n_parts))
+
+    def measure(self, part: Part) -> Part:
+        """Count the rows of some batches."""
+        with self._open() as file:
+            numbers = range(part.begin, part.end or 0)
+            return replace(part, n_rows=sum(self._read_batch(file, n).num_rows for n in numbers))
+
+    def read_part(self, part: Part) -> Iterator[tuple[Any, None]]:
+        """Yield the blocks of some batches."""
+        before = part.row
+        with self._open() as file:
+            for number in range(part.begin, part.end or 0):
+                batch = self._read_batch(file, number)
+                for start in range(0, batch.num_rows, self._block_rows):
+                    rows = batch.slice(start, self._block_rows)
+                    yield self.convert(rows, before + start), None
+                before += batch.num_rows
 
     def _read_batch(self, file: Any, number: int) -> Any:
         with arrow_errors(self.path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def _read_header(path: Path, n_bytes: int) -> RawArray:
     offset = 4 + len(sizes)
     _check_size(path, shape, offset + math.prod(shape) * dtype.itemsize, n_bytes)
     seekable = detect_compression(path) is None
-    return RawArray(path, lambda: open_stream(path), seekable, offset, shape, dtype)
+    return RawArray(path, partial(open_stream, path), seekable, offset, shape, dtype)
 
 
 def _check_size(path: Path, shape: tuple[int, ...], needed: int, n_bytes: int) -> None:

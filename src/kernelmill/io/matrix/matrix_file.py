@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 
 from kernelmill.io.compression import GET_AGAIN, TemporaryCopy, copy_errors, read_at, read_fully
 from kernelmill.io.errors import TableError
-from kernelmill.io.table_file import LARGEST_EXACT, TableFile, TableOptions
+from kernelmill.io.parts import Part, cut_evenly
+from kernelmill.io.table_file import (
+    LARGEST_EXACT,
+    TableFile,
+    TableOptions,
+)
 
 __all__ = ["MatrixFile", "RawArray", "RawRows", "check_exact", "check_matrix"]
 
@@ -67,6 +72,26 @@ class MatrixFile(TableFile):
             yield from ((block, None) for block in rows)
         else:
             yield from zip(rows, self._labels.blocks(self._block_rows), strict=True)
+
+    def cut(self, n_bytes: int) -> list[Part]:
+        """Ranges of rows; one if they are compressed."""
+        arrays = [self._matrix.array] + ([] if self._labels is None else [self._labels.array])
+        if not all(array.seekable for array in arrays):
+            return super().cut(n_bytes)
+        assert self.n_rows is not None
+        size = n_bytes // max(1, arrays[0].row_bytes)
+        parts = cut_evenly(0, self.n_rows, size)
+        return [replace(p, n_rows=(p.end or 0) - p.begin, row=p.begin) for p in parts]
+
+    def read_part(self, part: Part) -> Iterator[tuple[Any, NDArray[Any] | None]]:
+        """Yield the blocks of some rows."""
+        if part.end is None:
+            yield from self.blocks()
+            return
+        for first in range(part.begin, part.end, self._block_rows):
+            count = min(self._block_rows, part.end - first)
+            labels = None if self._labels is None else self._labels.rows(first, count)
+            yield check_exact(self.path, self._matrix.rows(first, count)), labels
 
     def prepare_random_access(self) -> None:
         """Decompress the arrays to temporary files, once."""
@@ -150,6 +175,10 @@ class RawRows:
     def __init__(self, array: RawArray) -> None:
         self.array = array
         self._copy: TemporaryCopy | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for another process, which has no temporary file."""
+        return {"array": self.array, "_copy": None}
 
     def blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
         """Yield all rows, `n_rows` at a time."""

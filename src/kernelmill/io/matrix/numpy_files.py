@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,7 +35,7 @@ class NpyFile(MatrixFile):
         check_matrix(self.path, "the array", shape, dtype)
         check_size(self.path, shape, dtype, self.n_bytes - offset)
         path = self.path
-        return RawArray(path, lambda: open_stream(path), True, offset, shape, dtype, fortran), None
+        return RawArray(path, partial(open_stream, path), True, offset, shape, dtype, fortran), None
 
 
 def read_npy_header(
@@ -160,17 +161,17 @@ class NpzFile(MatrixFile):
         with archive.open(info) as stream:
             shape, fortran, dtype, offset = read_npy_header(stream, path)
         if dtype.hasobject:  # the caller rejects it; its size in the file is not known
-            return RawArray(path, lambda: open_stream(path), False, offset, shape, dtype, fortran)
+            return RawArray(path, partial(open_stream, path), False, offset, shape, dtype, fortran)
         check_size(path, shape, dtype, info.file_size - offset)
         self._check_ratio(info)
         if info.compress_type == zipfile.ZIP_STORED:
             begin = self._find_begin(info)
             check_size(path, shape, dtype, min(info.file_size, self.n_bytes - begin) - offset)
             return RawArray(
-                path, lambda: open_stream(path), True, begin + offset, shape, dtype, fortran
+                path, partial(open_stream, path), True, begin + offset, shape, dtype, fortran
             )
         return RawArray(
-            path, lambda: _open_member(path, name), False, offset, shape, dtype, fortran
+            path, partial(_open_member, path, name), False, offset, shape, dtype, fortran
         )
 
     def _check_ratio(self, info: zipfile.ZipInfo) -> None:

@@ -11,6 +11,7 @@ from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError
 from kernelmill.io.compression import open_stream
 from kernelmill.io.errors import TableError
+from kernelmill.io.parts import Part, open_range
 from kernelmill.io.svmlight.parser import (
     LARGEST_INDEX,
     Buffers,
@@ -190,12 +191,20 @@ class SvmlightPass:
     piece_bytes: int
     dtype: Any
 
-    def pieces(self, buffers: Buffers | None = None) -> Iterator[tuple[TextSpan, SvmlightRows]]:
-        """Yield all rows, piece by piece; with `buffers`, they are valid until the next piece."""
-        line = 1
-        with open_stream(self.path) as stream:
+    def pieces(
+        self, buffers: Buffers | None = None, part: Part | None = None
+    ) -> Iterator[tuple[TextSpan, SvmlightRows]]:
+        """Yield all rows, or those of a part of the file, piece by piece.
+
+        With `buffers`, they are valid until the next piece.
+        """
+        line, begin, opened = 1, 0, open_stream(self.path)
+        if part is not None and part.end is not None:
+            line, begin = line + part.line, part.begin
+            opened = open_range(self.path, begin, part.end)
+        with opened as stream:
             for start, length, text in split_lines(stream, self.piece_bytes, self.path):
-                place = TextSpan(start, length, line)
+                place = TextSpan(begin + start, length, line)
                 rows = self.parse(text, place, buffers)
                 line += rows.n_lines
                 yield place, rows

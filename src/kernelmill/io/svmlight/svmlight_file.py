@@ -21,6 +21,7 @@ from kernelmill.io.compression import (
     read_fully,
 )
 from kernelmill.io.errors import TableError
+from kernelmill.io.parts import Part, align_part, cut_evenly
 from kernelmill.io.svmlight.parser import Buffers, RowCollector, SvmlightRows
 from kernelmill.io.svmlight.reader import (
     LARGEST_WIDTH,
@@ -67,6 +68,7 @@ class SvmlightFile(TableFile):
     """
 
     widens: ClassVar[bool] = True
+    not_copied: ClassVar[tuple[str, ...]] = ("_copy", "_table")
 
     def __init__(
         self,
@@ -123,6 +125,28 @@ class SvmlightFile(TableFile):
                 places.append(place)
                 yield self._make_block(rows)
         self._places = places
+
+    def cut(self, n_bytes: int) -> list[Part]:
+        """Ranges of bytes, of which `measure` finds the lines; one if they are compressed."""
+        if detect_compression(self.path) is not None:
+            return super().cut(n_bytes)
+        return cut_evenly(0, self.n_bytes, n_bytes)
+
+    def measure(self, part: Part) -> Part:
+        """Move the ends of a part to ends of lines, and count its rows and lines."""
+        part = align_part(self.path, part, self.n_bytes)
+        found = self._pass(bool(self.zero_based)).pieces(Buffers(np.float64), part)
+        n_rows = n_lines = 0
+        for _, rows in found:
+            n_rows += len(rows.labels)
+            n_lines += rows.n_lines
+        return replace(part, n_rows=n_rows, n_lines=n_lines)
+
+    def read_part(self, part: Part) -> Iterator[tuple[Any, NDArray[Any]]]:
+        """Yield the CSR arrays and labels of a part that was measured."""
+        for _, rows in self._pass(bool(self.zero_based)).pieces(part=part):
+            if len(rows.labels):
+                yield self._make_block(rows)
 
     def _make_block(self, rows: SvmlightRows) -> tuple[Any, NDArray[Any]]:
         assert self.n_features is not None

@@ -129,6 +129,20 @@ class TextParser:
             joined.append(pa.concat_arrays(arrays))
         return self._batch(joined)
 
+    def count(self, data: bytes, first_line: int) -> int:
+        """The number of rows that `parse` gives, faster."""
+        squeezed = data if self.dialect.quotes else squeeze_spaces(data)
+        if _EMPTY_LINES.match(squeezed):
+            return 0
+        name = self.dialect.names[0]
+        one_column = pa.csv.ConvertOptions(
+            column_types={name: pa.binary()}, include_columns=[name], null_values=[]
+        )
+        try:
+            return int(self._read(squeezed, one_column).num_rows)
+        except pa.ArrowInvalid:
+            return int(self.parse(data, first_line).num_rows)
+
     def _parse_parts(self, data: bytes, first_line: int) -> Iterator[Any]:
         """Yield batches of all records: one, or several if pyarrow rejects a value.
 
@@ -158,7 +172,11 @@ class TextParser:
             yield from self._parse_parts(data[cut:], first_line + count_lines(data[:cut]))
 
     def _parse_quickly(self, data: bytes, convert_options: Any) -> Any:
-        table = pa.csv.read_csv(
+        table = self._read(data, convert_options)
+        return self._batch([column.combine_chunks() for column in table.columns])
+
+    def _read(self, data: bytes, convert_options: Any) -> Any:
+        return pa.csv.read_csv(
             pa.BufferReader(data),
             read_options=pa.csv.ReadOptions(
                 use_threads=False,
@@ -168,7 +186,6 @@ class TextParser:
             parse_options=self._parse_options,
             convert_options=convert_options,
         )
-        return self._batch([column.combine_chunks() for column in table.columns])
 
     def _types(self) -> list[Any]:
         return [pa.float64() if each.kind == "numeric" else pa.string() for each in self.columns]

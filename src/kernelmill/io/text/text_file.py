@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from kernelmill.errors import Remedy
 from kernelmill.io.compression import (
@@ -21,6 +21,7 @@ from kernelmill.io.compression import (
     transcode,
 )
 from kernelmill.io.errors import TableError
+from kernelmill.io.parts import Part, cut_evenly, line_start
 from kernelmill.io.table_file import (
     SAME_COLUMNS,
     Column,
@@ -60,8 +61,10 @@ class TextFile(TableFile):
     """A CSV file, TSV file or similar; see `open_table`.
 
     The constructor reads the beginning of the file once. Blocks are cut at fixed positions, so that
-    the bytes of each can be read again separately.
+    the bytes of each can be read again separately. Parts are ranges of bytes.
     """
+
+    not_copied: ClassVar[tuple[str, ...]] = ("_copy", "_sample", "_parser")
 
     def __init__(self, path: Path, options: TableOptions, first: TextFile | None) -> None:
         super().__init__(path, options, first)
@@ -72,6 +75,7 @@ class TextFile(TableFile):
         else:
             start = read_head(path, _KINDS_BYTES)
         complete = len(start) < _KINDS_BYTES
+        self._has_line_feeds = b"\n" in start
         offset = self._find_first_line(start)
         head = start[offset:]
         self._first_line = 1 + options.skip_rows
@@ -98,11 +102,18 @@ class TextFile(TableFile):
             self._dialect = replace(self._dialect, decimal=first._dialect.decimal)
             self.columns, self._piece_bytes = first.columns, first._piece_bytes
             self._styles = first._styles
+        self._parser = self._make_parser()
+
+    def _make_parser(self) -> TextParser:
         assert self.columns is not None
         codes = self.options.missing_codes
-        self._parser = TextParser(
+        return TextParser(
             self.path, self._dialect, self.columns, self._first_line, codes, self._styles
         )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._parser = self._make_parser()
 
     def _find_first_line(self, start: bytes) -> int:
         """The offset of the first line to read: after the byte order mark and skipped lines."""
@@ -237,6 +248,8 @@ class TextFile(TableFile):
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
+        if self._copy is None and self.options.encoding is not None:  # in another process
+            self._copy = transcode(self.path, self.options.encoding)
         if self._copy is not None:
             yield self._copy.stream
         else:
@@ -247,30 +260,74 @@ class TextFile(TableFile):
         """Yield record batches in order, and store their positions."""
         places: list[tuple[int, int, int]] = []
         with self._open() as stream:
-            for offset, data, line in self._pieces(stream):
+            for offset, data, line in self._pieces(stream, Part(self._offset, None)):
                 batch = self._parser.parse(data, line)
                 if batch.num_rows:
                     places.append((offset, len(data), line))
                     yield batch, None
         self._places = places
 
-    def _pieces(self, stream: IO[bytes]) -> Iterator[tuple[int, bytes, int]]:
+    def cut(self, n_bytes: int) -> list[Part]:
+        """Ranges of bytes, of which `measure` finds the lines; one if only CR ends lines."""
+        is_stored = self.options.encoding is None and detect_compression(self.path) is None
+        if not is_stored or not self._has_line_feeds:
+            return super().cut(n_bytes)
+        return cut_evenly(self._offset, self.n_bytes, n_bytes)
+
+    def measure(self, part: Part) -> Part:
+        """Move the ends of a part to ends of lines, and count its rows and lines.
+
+        Whether a line begins with a record is not known if earlier parts have quotes: `is_open` and
+        `fails` hold if the part does.
+        """
+        if part.end is None:
+            return super().measure(part)
+        n_rows = n_lines = 0
+        with self._open() as stream:
+            last = line_start(stream, part.end, self.n_bytes)
+            begin = end = part.begin
+            if begin != self._offset:
+                begin = end = line_start(stream, begin, self.n_bytes)
+            part = replace(part, begin=begin, end=last)
+            try:
+                for offset, data, line in self._pieces(stream, part):
+                    n_rows += self._parser.count(data, line)
+                    n_lines += count_lines(data)
+                    end = offset + len(data)
+            except TableError:
+                return replace(part, fails=True)
+        return replace(part, n_rows=n_rows, n_lines=n_lines, is_open=end < last)
+
+    def read_part(self, part: Part) -> Iterator[tuple[Any, None]]:
+        """Yield the record batches of a part that was measured."""
+        if part.end is None:
+            yield from self.blocks()
+            return
+        with self._open() as stream:
+            for _, data, line in self._pieces(stream, part):
+                batch = self._parser.parse(data, line)
+                if batch.num_rows:
+                    yield batch, None
+
+    def _pieces(self, stream: IO[bytes], part: Part) -> Iterator[tuple[int, bytes, int]]:
         """Yield the offset, the bytes and the first line of pieces of complete records."""
         separator, quotes = self._dialect.separator.encode(), self._dialect.quotes
-        position = self._offset
+        position, stop = part.begin, part.end
         anywhere = self._copy is not None or detect_compression(self.path) is None
         if not anywhere:
             read_fully(stream, position)
-        line, rest, wanted, at_end = self._first_line, b"", self._piece_bytes, False
+        line, rest, wanted, at_end = self._first_line + part.line, b"", self._piece_bytes, False
         while not at_end:
             missing = wanted - len(rest)
             if anywhere:  # another pass may be reading the same file
-                more = read_at(stream, position + len(rest), missing)
+                start = position + len(rest)
+                left = missing if stop is None else min(missing, stop - start)
+                more = read_at(stream, start, left)
             else:
                 more = read_fully(stream, missing)
             at_end = len(more) < missing
             data = rest + more
-            if at_end:
+            if at_end and (stop is None or stop == self.n_bytes):
                 cut = len(data)
                 self._check_closed(data, line)
             else:
