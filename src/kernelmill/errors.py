@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
+    "Doubt",
     "KernelmillError",
     "Message",
     "Remedy",
@@ -109,6 +110,17 @@ class Message:
     def __str__(self) -> str:
         problem, remedy = self.render(str, _python_setting)
         return f"{problem}; {remedy}." if remedy else f"{problem}."
+
+
+class Doubt(Message):
+    """A note about what is probably not meant, or goes wrong: in Python, a warning.
+
+    Examples
+    --------
+    >>> from kernelmill.errors import Doubt
+    >>> str(Doubt("All values of column 'a' are missing"))
+    "All values of column 'a' are missing."
+    """
 
 
 class KernelmillError(Exception):

@@ -196,3 +196,52 @@ class TestStderrProgress:
         self.run(monkeypatch, is_terminal=False)
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("pass 1/2  loss 0.4  0.")
+
+
+class Notes(Recorder):
+    def __init__(self):
+        super().__init__()
+        self.notes = []
+
+    def note(self, message):
+        self.notes.append(str(message))
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Every write of a checkpoint fails, after the first so many."""
+    state = {"writes": 0, "allowed": 0}
+    original = np.savez
+
+    def save(file, **arrays):
+        state["writes"] += 1
+        if state["writes"] > state["allowed"]:
+            raise OSError(28, "No space left on device")
+        original(file, **arrays)
+
+    monkeypatch.setattr("numpy.savez", save)
+    return state
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_training_goes_on_without_its_checkpoint(tmp_path, rows, name, full_disk):
+    progress = Notes()
+    run = Run(tmp_path / "state.npz", checkpoint_seconds=0, progress=progress)
+    model = MODELS[name]().fit(*rows, run=run)
+    assert full_disk["writes"] > 0
+    (note,) = progress.notes
+    assert note.startswith(f"The checkpoint {tmp_path / 'state.npz'} (")
+    assert (
+        ") cannot be written: no space left on device; training goes on, and there is none" in note
+    )
+    assert list(tmp_path.iterdir()) == []
+    np.testing.assert_array_equal(model.coef_, MODELS[name]().fit(*rows).coef_)
+
+
+def test_an_earlier_checkpoint_is_kept_and_estimators_warn(tmp_path, rows, full_disk):
+    full_disk["allowed"] = 1
+    model = MODELS["sgd"]().set_params(checkpoint=tmp_path / "state.npz", checkpoint_seconds=0)
+    with pytest.warns(UserWarning, match="an earlier one is kept") as found:
+        model.fit(*rows)
+    assert len(found) == 1
+    assert found[0].filename == __file__

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kernelmill.encoding.levels import FEWEST_LEVELS, MOST_LEVELS, find_number, sort_levels
 from kernelmill.encoding.monotone import MonotoneTransform, choose_transform
-from kernelmill.errors import Message, Remedy
+from kernelmill.errors import Doubt, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
 from kernelmill.storage.fields import ADDED, Stored
@@ -352,7 +352,7 @@ class NumericMoments:
     def note(self, encoding: Any) -> Message | None:
         """A note for the user if the column looks like a row number, or has a value far outside."""
         if self._counts_up and self.count >= _ENOUGH and encoding.scale:
-            return Message(
+            return Doubt(
                 f"Column {self.name!r} increases by one from row to row",
                 Remedy("if it is a row number, leave it out", drop=[self.name]),
             )
@@ -361,7 +361,7 @@ class NumericMoments:
         low, middle, high = self._middle.tolist()
         farthest = max(self.least, self.most, key=lambda value: abs(value / 2 - middle / 2))
         if high > low and abs(farthest / 2 - middle / 2) > _OUTLYING * (high / 2 - low / 2):
-            return Message(
+            return Doubt(
                 f"Column {self.name!r} has a value of {plain.number(farthest)}, though 95 % are "
                 f"from {plain.number(low)} to {plain.number(high)}",
                 "if it is an error, correct it or leave it empty",
@@ -470,7 +470,7 @@ class CategoryCounts:
         kept = sum(self.counts[each] for each in encoding.categories)
         if self.count >= _ENOUGH and 2 * kept < self.count:
             some = ", ".join(repr(string) for string in list(self.counts)[:3])
-            return Message(
+            return Doubt(
                 f"Most values of column {self.name!r} are rare categories ({some}, ...), which are "
                 "pooled",
                 "if they are numbers, write them without signs such as % and spaces",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import threading
@@ -18,14 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.errors import ArgumentError, KernelmillError, Remedy
+from kernelmill.errors import ArgumentError, Doubt, KernelmillError, Remedy
+from kernelmill.formatting import plain
 from kernelmill.random import Stream
-from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.runtime.progress import Progress, WarningProgress
 from kernelmill.storage.atomic_file import atomic_file, check_target
 
-__all__ = ["CheckpointError", "Run", "SavedState", "Watch", "WatchedPoint"]
+__all__ = ["CheckpointError", "Run", "SavedState", "Watch", "WatchedPoint", "check_identity"]
 
-_FORMAT = "kernelmill checkpoint 2"
+_FORMAT = "kernelmill checkpoint 3"
+_READABLE = ("kernelmill checkpoint 2", _FORMAT)
 _KEY_BYTES = 16
 _MAP_TOLERANCE = 1e-3  # other instruction sets round differently; another map differs by its size
 
@@ -210,14 +213,16 @@ class Run:
         progress: Progress | None = None,
     ) -> None:
         self.path: Path | None = None
-        self.progress: Progress = SilentProgress() if progress is None else progress
+        self.progress: Progress = progress or WarningProgress(only_doubts=True)
         self.saved: SavedState | None = None
         self.watch: Watch | None = None
         self._has_begun = False
         self._is_interrupted = False
         self._seconds, self._last = 0.0, time.monotonic()
-        self._header = b""
+        self._identity: dict[str, str] | None = None  # once a learner has opened the checkpoint
         self._origin: dict[str, NDArray[Any]] = {}
+        self._kept: dict[str, NDArray[Any]] = {}
+        self._has_failed = self._was_training = False
         if checkpoint is None:
             return
         if not isinstance(checkpoint_seconds, Real) or not float(checkpoint_seconds) >= 0:
@@ -249,9 +254,24 @@ class Run:
         """
         if self.path is None:
             return
-        header = {"format": _FORMAT, "identity": dict(identity)}
-        self._header = json.dumps(header).encode()
-        self.saved = _read(self.path, identity) if self.path.exists() else None
+        self._identity = dict(identity)
+        found = _read(self.path) if self.path.exists() else None
+        if found is not None and found.identity is not None:
+            check_identity(self.path, found.identity, self._identity)
+            self.saved = SavedState(self.path, found.arrays)
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Write these bytes with every state from now on, beside what a learner saves."""
+        self._kept[name] = np.frombuffer(data, np.uint8)
+
+    def read_kept(self, name: str) -> bytes | None:
+        """The bytes that an earlier run kept under this name, if there are any."""
+        if self.path is None or not self.path.exists():
+            return None
+        identity, arrays = _read(self.path)
+        self._was_training = identity is not None
+        found = arrays.get(name)
+        return None if found is None else found.astype(np.uint8, casting="no").tobytes()
 
     def draw_stream(self, random_state: Any) -> Stream | None:
         """Return the stream for everything random, which a resumed run has to repeat.
@@ -308,22 +328,53 @@ class Run:
         if self._is_interrupted:
             raise KeyboardInterrupt
 
-    def is_due(self) -> bool:
-        """Whether it is time to save a state."""
+    def is_due(self, most_seconds: float = math.inf) -> bool:
+        """Whether it is time to save a state; after `most_seconds` at the latest."""
         if self.path is None:
             return False
-        return self._is_interrupted or time.monotonic() - self._last >= self._seconds
+        seconds = min(self._seconds, most_seconds)
+        return self._is_interrupted or time.monotonic() - self._last >= seconds
 
-    def save(self, arrays: Mapping[str, Any]) -> None:
-        """Write a state to the checkpoint, atomically; then raise a deferred interrupt."""
+    def save(self, arrays: Mapping[str, Any] | None = None) -> None:
+        """Write a state to the checkpoint, atomically; then raise a deferred interrupt.
+
+        Without `arrays`, it is a state before the training. If it cannot be written, the run goes
+        on, and the user is told: the work is worth more than its checkpoint.
+        """
         assert self.path is not None
-        header = np.frombuffer(self._header, np.uint8)
-        with atomic_file(self.path, parameter="checkpoint") as file:
-            np.savez(file, allow_pickle=False, header=header, **{**self._origin, **arrays})
+        if arrays is None and self._was_training:
+            return  # the file has a later state
+        header: dict[str, Any] = {"format": _FORMAT, "identity": None}
+        members = dict(self._kept)
+        if arrays is not None:
+            header["identity"] = self._identity
+            members |= {**self._origin, **arrays}
+        members["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+        try:
+            with atomic_file(self.path, parameter="checkpoint") as file:
+                np.savez(file, allow_pickle=False, **members)
+            self._has_failed = False
+        except OSError as error:
+            self._note_failure(error, sum(np.asarray(each).nbytes for each in members.values()))
         self._last = time.monotonic()
         if self._is_interrupted:
             self._is_interrupted = False
             raise KeyboardInterrupt
+
+    def _note_failure(self, error: OSError, n_bytes: int) -> None:
+        if self._has_failed:
+            return
+        self._has_failed = True
+        reason = (error.strerror or str(error)).lower()
+        kept = "an earlier one is kept" if self.path and self.path.exists() else "there is none"
+        self.progress.note(
+            Doubt(
+                f"The checkpoint {self.path} ({plain.size(n_bytes)}) cannot be written: {reason}; "
+                f"training goes on, and {kept}",
+                "free some disk space meanwhile: the next one is tried in "
+                f"{plain.duration(self._seconds)}",
+            )
+        )
 
     def take_saved(self) -> SavedState | None:
         """Return the state to resume from, once: it is large."""
@@ -336,17 +387,28 @@ class Run:
             self.path.unlink(missing_ok=True)
 
 
-def _read(path: Path, identity: Mapping[str, str]) -> SavedState:
+class _Content(NamedTuple):
+    identity: dict[str, str] | None  # None before the training
+    arrays: dict[str, NDArray[Any]]
+
+
+def _read(path: Path) -> _Content:
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             _reject_oversized(file.zip, path.stat().st_size)
             header = json.loads(file["header"].astype(np.uint8, casting="no").tobytes())
-            written, found = str(header["format"]), dict(header["identity"])
+            written, found = str(header["format"]), header["identity"]
+            identity = None if found is None else dict(found)
             arrays = {name: file[name] for name in file.files if name != "header"}
     except Exception as error:  # damaged files raise nearly anything
         raise CheckpointError(path, "it is damaged or not a checkpoint") from error
-    if written != _FORMAT:
+    if written not in _READABLE:
         raise CheckpointError(path, f"its format is {written!r}, not {_FORMAT!r}")
+    return _Content(identity, arrays)
+
+
+def check_identity(path: Path, found: Mapping[str, str], identity: Mapping[str, str]) -> None:
+    """Raise if a checkpoint is of another run."""
     for name, value in identity.items():
         if found.get(name) != value:
             raise CheckpointError(
@@ -354,7 +416,6 @@ def _read(path: Path, identity: Mapping[str, str]) -> SavedState:
                 f"it belongs to another training run, in which {name} was {found.get(name)} "
                 f"instead of {value}",
             )
-    return SavedState(path, arrays)
 
 
 def _reject_oversized(file: zipfile.ZipFile, n_bytes: int) -> None:

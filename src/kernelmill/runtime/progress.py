@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
-from typing import Protocol
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, Protocol, TypeVar
 
-from kernelmill.errors import Message
+from kernelmill.errors import Doubt, Message
 from kernelmill.formatting import plain
 
 __all__ = [
@@ -17,12 +20,13 @@ __all__ = [
     "SilentProgress",
     "StderrProgress",
     "WarningProgress",
-    "choose_progress",
     "end_stage",
+    "reports_progress",
 ]
 
 _SECONDS_BETWEEN_LINES = 0.2
 _LINE_WIDTH = 78
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 class Progress(Protocol):
@@ -58,7 +62,12 @@ class SilentProgress:
 
 
 class WarningProgress(SilentProgress):
-    """Shows nothing but notes, as warnings: for calls whose results have no place for them.
+    """Shows nothing but notes, as warnings.
+
+    Parameters
+    ----------
+    only_doubts : bool, default=False
+        Whether to show only notes of type `Doubt`: for calls whose results list all notes.
 
     Examples
     --------
@@ -71,9 +80,21 @@ class WarningProgress(SilentProgress):
     'No header was detected.'
     """
 
+    def __init__(self, *, only_doubts: bool = False) -> None:
+        self._only_doubts = only_doubts
+
     def note(self, message: Message | str) -> None:
-        """Warn, at the line of the caller's call."""
-        warnings.warn(str(message), UserWarning, stacklevel=3)
+        """Warn, at the line of the user's call."""
+        if not self._only_doubts or isinstance(message, Doubt):
+            warnings.warn(str(message), UserWarning, stacklevel=_count_own_frames())
+
+
+def _count_own_frames() -> int:
+    """The level of the first frame outside of kernelmill, as `warnings.warn` counts them."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 class LogProgress:
@@ -107,28 +128,43 @@ class LogProgress:
         self._total: int | None = None
         self._unit, self._done = "rows", 0
         self._begin = self._shown = time.monotonic()
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
 
     def start(self, stage: str, total: int | None = None, unit: str = "rows") -> None:
         """Write a line about the stage that ends here, if any, and begin to count."""
         self.end_stage()
         self._stage, self._total, self._unit, self._done = stage, total, unit, 0
         self._begin = self._shown = time.monotonic()
+        if self._seconds > 0:
+            # Some steps take minutes: lines come in time, whether or not the work advances.
+            self._ended = threading.Event()
+            threading.Thread(target=self._watch, args=(self._ended,), daemon=True).start()
+
+    def _watch(self, ended: threading.Event) -> None:
+        while not ended.wait(self._seconds):
+            with self._lock:
+                if not ended.is_set() and time.monotonic() - self._shown >= self._seconds:
+                    self._report("")
 
     def advance(self, amount: int, status: str = "") -> None:
         """Count, and write a line if the last one is long ago."""
-        self._done += amount
-        now = time.monotonic()
-        if now - self._shown < self._seconds:
-            return
-        self._shown = now
+        with self._lock:
+            self._done += amount
+            if time.monotonic() - self._shown >= self._seconds:
+                self._report(status)
+
+    def _report(self, status: str) -> None:
+        """Write how far the stage is."""
+        now = self._shown = time.monotonic()
         took = max(now - self._begin, 1e-9)
         parts = [f"{plain.count(self._done)} {self._unit}"]
         if self._total:
             share = min(1.0, self._done / self._total)
             parts[0] = f"{plain.count(self._done)} of {plain.count(self._total)} {self._unit}"
             parts.insert(0, f"{100 * share:.0f} %")
-            if self._done:
-                left = took * max(self._total - self._done, 0) / self._done
+            if 0 < self._done < self._total:
+                left = took * (self._total - self._done) / self._done
                 parts.append(f"{plain.duration(left)} left")
         if status:
             parts.append(status)
@@ -143,6 +179,8 @@ class LogProgress:
 
     def end_stage(self) -> None:
         """Write a line about the current stage, and leave it."""
+        with self._lock:
+            self._ended.set()
         if self._stage:
             amount = f"{plain.count(self._done)} {self._unit}, " if self._done else ""
             took = plain.duration(time.monotonic() - self._begin)
@@ -155,11 +193,40 @@ def _write_line(text: str) -> None:
     sys.stderr.flush()
 
 
-def choose_progress(progress: Progress | None, verbose: bool) -> Progress:
-    """The receiver that is given, or lines on stderr if `verbose`, or nothing."""
-    if progress is not None:
-        return progress
-    return LogProgress(seconds=5.0) if verbose else SilentProgress()
+_Parameters = ParamSpec("_Parameters")
+_Returned = TypeVar("_Returned")
+
+
+def reports_progress(work: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Returned]:
+    """Decorate a function with arguments `progress` and `verbose`, whose results list notes.
+
+    It is called with the receiver that is given, or one that prints lines on stderr if `verbose`,
+    or else one that shows doubts as warnings. Its last stage ends with it.
+
+    Examples
+    --------
+    >>> from kernelmill.runtime.progress import reports_progress
+    >>> @reports_progress
+    ... def count(n, *, progress=None, verbose=False):
+    ...     progress.start("Counting", n)
+    ...     return n
+    >>> count(3)
+    3
+    """
+
+    @wraps(work)
+    def call(*args: _Parameters.args, **settings: _Parameters.kwargs) -> _Returned:
+        progress: Any = settings.get("progress")
+        if progress is None:
+            is_verbose = settings.get("verbose", False)
+            progress = LogProgress(seconds=5.0) if is_verbose else WarningProgress(only_doubts=True)
+        settings["progress"] = progress
+        try:
+            return work(*args, **settings)
+        finally:
+            end_stage(progress)
+
+    return call
 
 
 def end_stage(progress: Progress) -> None:

@@ -28,7 +28,7 @@ from kernelmill.io import TableError
 from kernelmill.io.sources import is_data
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
-from kernelmill.runtime.progress import Progress, SilentProgress, choose_progress, end_stage
+from kernelmill.runtime.progress import Progress, SilentProgress, reports_progress
 from kernelmill.workflows.contenders import (
     fit_in_time,
     make_exact,
@@ -51,6 +51,7 @@ _LENGTHS = ("epochs", "max_iter", "n_estimators")  # what makes a fit long, not 
 _MOST_EXACT_ROWS = 10_000  # their kernel matrix takes 800 MB
 
 
+@reports_progress
 def compare_table(
     source: Any,
     target: str | int | None = None,
@@ -126,7 +127,7 @@ def compare_table(
     >>> errors["fastfood"] < errors["linear"]
     True
     """
-    progress = choose_progress(progress, verbose)
+    assert progress is not None  # `reports_progress` gives one
     check_choice("task", task, TASKS)
     check_choice("missing", missing, MISSING)
     check_choice("transform", transform, TRANSFORMS)
@@ -172,7 +173,6 @@ def compare_table(
         models.append(fit())
         progress.advance(1)
     fitted = experiment.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
-    end_stage(progress)
     options = {"day_first": day_first, **table_options}
     settings = given_settings(task, missing, transform, kernel, drop, options)
     return Comparison(

@@ -32,7 +32,7 @@ from kernelmill.kernels import DotProductKernel
 from kernelmill.maps.registry import map_parameters
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
-from kernelmill.runtime.progress import Progress, choose_progress, end_stage
+from kernelmill.runtime.progress import Progress, reports_progress
 from kernelmill.workflows.comparison import given_settings
 from kernelmill.workflows.records import (
     Diagnosis,
@@ -52,6 +52,7 @@ _SHOWN_PAIRS = 1500
 _MOST_FEATURES = 16_384
 
 
+@reports_progress
 def diagnose_table(
     source: Any,
     target: str | int | None = None,
@@ -119,8 +120,8 @@ def diagnose_table(
     >>> found.requirements[2].from_bound
     1476
     """
+    assert progress is not None  # `reports_progress` gives one
     begin = time.perf_counter()
-    progress = choose_progress(progress, verbose)
     for name, value, choices in (
         ("task", task, TASKS),
         ("missing", missing, MISSING),
@@ -198,7 +199,6 @@ def diagnose_table(
         details = _examine(
             maps[recommended], requirements[recommended], sample, alpha=alpha, seed=seed
         )
-    end_stage(progress)
     return Diagnosis(
         source=describe_source(source),
         target="" if target is None else str(target),

@@ -14,6 +14,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.encoding.encoder import MISSING
@@ -28,7 +29,7 @@ from kernelmill.learners.stored import MOST_UNCERTAIN_FEATURES
 from kernelmill.maps.registry import describe_construction
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
-from kernelmill.runtime.progress import Progress, choose_progress, end_stage
+from kernelmill.runtime.progress import Progress, reports_progress
 from kernelmill.workflows.evaluation import class_names, measure_kernel_error
 from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.model import TableModel
@@ -53,6 +54,7 @@ from kernelmill.workflows.training import (
     small_block_bytes,
 )
 from kernelmill.workflows.tuning import TunedSettings, default_components, tune_settings
+from kernelmill.workflows.tuning_memory import TuningMemory
 from kernelmill.workflows.validation import TrainingPlan
 
 __all__ = ["fit_table"]
@@ -60,6 +62,7 @@ __all__ = ["fit_table"]
 _ENCODED_BYTES = 256 << 20
 
 
+@reports_progress
 def fit_table(
     source: Any,
     target: str | int | None = None,
@@ -229,7 +232,7 @@ def fit_table(
     >>> model.summary.task, model.summary.held_out.metrics["r2"] > 0.9
     ('regression', True)
     """
-    progress = choose_progress(progress, verbose)
+    assert progress is not None  # `reports_progress` gives one
     check_choice("transform", transform, TRANSFORMS)
     _check_counts(folds=(folds, 2, 1000), n_threads=(n_threads, 1, 1024))
     _check_arguments(
@@ -276,20 +279,9 @@ def fit_table(
         class_weight=class_weight,
     )
     settings.check(survey.reader.task)
+    given = _GivenSettings(length_scale, alpha, tune, column_scales, budget)
     with clock.stage("tune"):
-        tuned = _choose_settings(
-            settings,
-            survey,
-            length_scale,
-            alpha,
-            tune,
-            column_scales,
-            budget,
-            progress,
-            in_memory=encoded is not None,
-        )
-        is_learned = length_scale is None and choice.has_length_scale
-        others = learn_scales_again(tuned, survey, seed, n_threads, progress) if is_learned else []
+        tuned, others = _tune(given, settings, survey, run, in_memory=encoded is not None)
         settings = replace(settings, choice=tuned.choice, n_components=tuned.n_components)
     plan = TrainingPlan(settings, tuned, survey, table, encoded, progress)
     with clock.stage("train"):
@@ -350,7 +342,6 @@ def fit_table(
 
 def _note_on_std(learner: Any, progress: Progress) -> list[Message]:
     """A note if a regressor, or its file, will have no standard deviations; no stage follows."""
-    end_stage(progress)
     if not isinstance(learner, KernelRegressor):
         return []
     n_components = learner.coef_.shape[-1]
@@ -455,24 +446,52 @@ def _check_arguments(
     check_integer("memory", memory, 0)
 
 
+@dataclass(frozen=True)
+class _GivenSettings:
+    """The arguments of a fit that tuning depends on."""
+
+    length_scale: Any
+    alpha: float | None
+    tune: bool
+    column_scales: bool
+    budget: float
+
+
+def _tune(
+    given: _GivenSettings, settings: Settings, survey: Survey, run: Run, *, in_memory: bool
+) -> tuple[TunedSettings, list[NDArray[np.float64]]]:
+    """The settings to train with, and length scales of other rows; steps are in the checkpoint."""
+    steps = TuningMemory(run)
+    if given.tune:
+        rows = survey.n_rows, survey.sample, survey.sample_target, in_memory
+        searched = given, replace(settings, n_threads=None)
+        steps.open({"the digest of the data": rows, "the digest of the settings": searched})
+    with steps.saved():
+        tuned = _choose_settings(given, settings, survey, steps, run.progress, in_memory=in_memory)
+        if given.length_scale is not None or not settings.choice.has_length_scale:
+            return tuned, []
+        others = learn_scales_again(
+            tuned, survey, settings.seed, settings.n_threads, run.progress, steps
+        )
+        return tuned, others
+
+
 def _choose_settings(
+    given: _GivenSettings,
     settings: Settings,
     survey: Survey,
-    length_scale: Any,
-    alpha: float | None,
-    is_tuned: bool,
-    column_scales: bool,
-    budget: float,
+    steps: TuningMemory,
     progress: Progress,
     *,
     in_memory: bool,
 ) -> TunedSettings:
+    length_scale, alpha = given.length_scale, given.alpha
     has_length_scale = settings.choice.has_length_scale
     if length_scale is not None and not has_length_scale:
         problem = f"cannot be set: {settings.choice.name} has no length scale"
         raise ArgumentError(problem, "leave it out", parameter="length_scale")
     target = survey.sample_target
-    if not is_tuned or len(target) < 20 or len(np.unique(target)) < 2:
+    if not given.tune or len(target) < 20 or len(np.unique(target)) < 2:
         if alpha is None:
             alpha = 1.0 if survey.n_classes is None else default_alpha(survey.n_rows)
         if length_scale is None and has_length_scale:
@@ -496,8 +515,9 @@ def _choose_settings(
         n_threads=settings.n_threads,
         progress=progress,
         groups=survey.encoder.groups(),
-        column_scales=column_scales,
-        budget=budget,
+        column_scales=given.column_scales,
+        budget=given.budget,
+        memory=steps,
     )
     for note in tuned.notes:
         progress.note(note)

@@ -27,6 +27,7 @@ from kernelmill.workflows.evaluation import class_names
 from kernelmill.workflows.records import ColumnRelevance, PartialDependence
 from kernelmill.workflows.survey import Survey
 from kernelmill.workflows.tuning import Sample, TunedSettings
+from kernelmill.workflows.tuning_memory import TuningMemory
 
 __all__ = [
     "learn_scales_again",
@@ -101,7 +102,12 @@ def _variances(X: Any) -> _Array:
 
 
 def learn_scales_again(
-    tuned: TunedSettings, survey: Survey, seed: int, n_threads: int | None, progress: Progress
+    tuned: TunedSettings,
+    survey: Survey,
+    seed: int,
+    n_threads: int | None,
+    progress: Progress,
+    memory: TuningMemory,
 ) -> list[_Array]:
     """Learn the length scales of columns from other rows with other frequencies, three times.
 
@@ -115,6 +121,7 @@ def learn_scales_again(
     seed : int
     n_threads : int or None
     progress : Progress
+    memory : TuningMemory
 
     Returns
     -------
@@ -134,15 +141,18 @@ def learn_scales_again(
     def learn(number: int) -> _Array:
         stream = Stream.from_seed(seed).substream("relevance", number)
         rows = np.sort(stream.substream("subset").permutation(n)[:size])
-        learned = learn_length_scales(
-            kernel,
-            sample.X[rows],
-            sample.Y[rows],
-            groups=groups,
-            stream=stream,
-            start=begin,
-            max_evaluations=_EVALUATIONS,
-            n_frequencies=_SEARCHED_FREQUENCIES,
+        learned = memory.recall_scales(
+            ("relevance", number, begin),
+            lambda: learn_length_scales(
+                kernel,
+                sample.X[rows],
+                sample.Y[rows],
+                groups=groups,
+                stream=stream,
+                start=begin,
+                max_evaluations=_EVALUATIONS,
+                n_frequencies=_SEARCHED_FREQUENCIES,
+            ),
         )
         progress.advance(1)
         return learned.length_scale

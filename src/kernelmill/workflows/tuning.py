@@ -35,6 +35,7 @@ from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
 from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.records import TuningPoint
+from kernelmill.workflows.tuning_memory import TuningMemory
 
 __all__ = ["Sample", "TunedSettings", "default_components", "tune_settings"]
 
@@ -147,6 +148,7 @@ def tune_settings(
     groups: NDArray[Any] | None = None,
     column_scales: bool = True,
     budget: float = 60.0,
+    memory: TuningMemory | None = None,
 ) -> TunedSettings:
     """Choose what is not given: kernel, map, length scales, penalty, number of features.
 
@@ -171,15 +173,27 @@ def tune_settings(
         Whether to learn a length scale for each column.
     budget : float
         As in `fit_table`.
+    memory : TuningMemory, optional
+        The results of steps, some of which an earlier run may have computed.
     """
+    memory = TuningMemory() if memory is None else memory
     sample = Sample.of(X, target, n_classes)
     points: list[TuningPoint] = []
     notes: list[str] = []
     is_free = length_scale is None and choice.has_length_scale
     if is_free and in_memory:
         choice = _map_of_auto(choice, X, n_rows)
-    search = _Search(choice, sample, seed, n_threads, points, progress)
-    progress.start("Tuning", None, "settings")
+    search = _Search(choice, sample, seed, n_threads, points, progress, memory)
+    progress.start(
+        "Tuning",
+        _expect_steps(
+            len(choice.candidates(X.shape[1])) if is_free else 0,
+            learns=column_scales,
+            chooses_size=n_components is None,
+            refines=n_classes is not None,
+        ),
+        "steps",
+    )
     if is_free:
         best = search.best_candidate(groups, learns=column_scales, notes=notes)
         if n_classes is None:  # a classifier has a loss of its own for this
@@ -203,12 +217,29 @@ def tune_settings(
             n_rows=n_rows,
             points=points,
             progress=progress,
+            memory=memory,
         )
         fixed_C = None if alpha is None else 1 / max(alpha * n_rows, 1e-300)
         found, C = refinement.best(best.length_scale, fixed_C, search_length_scale=is_free)
         penalty = 1 / (C * n_rows) if alpha is None else alpha
         settings = replace(settings, length_scale=found, alpha=penalty)
     return replace(settings, notes=tuple(notes))
+
+
+# What the steps of a search take, in units of the shortest; the time left is estimated from them.
+_FIRST_SEARCH, _NEXT_SEARCH, _LOSS = 8, 4, 2
+_USUAL_BANDWIDTHS, _USUAL_LOSSES = 4, 10
+
+
+def _expect_steps(n_kernels: int, *, learns: bool, chooses_size: bool, refines: bool) -> int:
+    """About how many units of work a tuning takes; searches may end earlier or later."""
+    steps = 0
+    if n_kernels:
+        steps += _FIRST_SEARCH + (n_kernels - 1) * _NEXT_SEARCH + n_kernels + learns
+        steps += 0 if refines else _USUAL_BANDWIDTHS
+    elif chooses_size or not refines:
+        steps += 1
+    return steps + 2 * chooses_size + _LOSS * _USUAL_LOSSES * refines
 
 
 def _map_of_auto(choice: MapChoice, X: Any, n_rows: int) -> MapChoice:
@@ -234,9 +265,11 @@ class _Search:
         n_threads: int | None,
         points: list[TuningPoint],
         progress: Progress,
+        memory: TuningMemory,
     ) -> None:
         self._choice = choice
         self._sample = sample
+        self._memory = memory
         self._seed = seed
         self._n_threads = n_threads
         self._points = points
@@ -292,17 +325,20 @@ class _Search:
         def learn(choice: MapChoice) -> LearnedScales:
             kernel = resolve(choice.kernel_name)
             stream = Stream.from_seed(self._seed).substream("length scales", str(kernel))
-            learned = learn_length_scales(
-                kernel,
-                sample.X[:n],
-                sample.Y[:n],
-                groups=groups if learns else np.zeros(sample.X.shape[1], np.int64),
-                stream=stream,
-                n_frequencies=int(np.clip(n // 8, 32, 256)),
-                start=start if learns else None,
-                max_evaluations=(70 if start is None else _WARM_EVALUATIONS) if learns else 1,
+            learned = self._memory.recall_scales(
+                ("length scales", choice, start),
+                lambda: learn_length_scales(
+                    kernel,
+                    sample.X[:n],
+                    sample.Y[:n],
+                    groups=groups if learns else np.zeros(sample.X.shape[1], np.int64),
+                    stream=stream,
+                    n_frequencies=int(np.clip(n // 8, 32, 256)),
+                    start=start if learns else None,
+                    max_evaluations=(70 if start is None else _WARM_EVALUATIONS) if learns else 1,
+                ),
             )
-            self._progress.advance(1)
+            self._progress.advance(_FIRST_SEARCH if start is None else _NEXT_SEARCH)
             return learned
 
         return self._in_threads(learn, choices)
@@ -323,18 +359,12 @@ class _Search:
         return measured
 
     def _measure(self, candidate: _Candidate, n_components: int | None = None) -> _Candidate:
-        # The rows whose errors count come last: no length scale was learned from them.
-        total, n_learning = len(self._sample.Y), self._n_learning
-        n_rows = min(total, _MOST_COMPARING_ROWS)
-        others = np.arange(total - n_rows + n_learning, total)
-        kept = np.concatenate([np.arange(n_learning), others])
-        X, Y = self._sample.X[kept], self._sample.Y[kept]
-        first = max(n_learning, n_rows - _MOST_JUDGED_ROWS) if others.size else 0
         size = n_components or self._n_components
-        fitted = candidate.choice.make(candidate.length_scale, size, self._seed, 1).fit(X)
-        least = _LEAST_RIDGE.get(candidate.choice.name, 1e-8)
-        start = max(candidate.ridge, least)
-        errors = leave_one_out_errors(fitted, X, Y, first, start=start, least=least)
+        found = self._memory.recall(
+            ("errors", candidate.choice, candidate.length_scale, candidate.ridge, size),
+            lambda: list(self._errors(candidate, size).items()),
+        )
+        errors: dict[float, float] = dict(found)
         best = min(errors, key=lambda ridge: errors[ridge])
         typical = _typical(candidate.length_scale)
         tried = tuple(
@@ -351,6 +381,20 @@ class _Search:
         )
         self._progress.advance(1)
         return replace(candidate, error=errors[best], ridge=best, tried=tried)
+
+    def _errors(self, candidate: _Candidate, size: int) -> dict[float, float]:
+        """Leave-one-out errors, by ridge."""
+        # The rows whose errors count come last: no length scale was learned from them.
+        total, n_learning = len(self._sample.Y), self._n_learning
+        n_rows = min(total, _MOST_COMPARING_ROWS)
+        others = np.arange(total - n_rows + n_learning, total)
+        kept = np.concatenate([np.arange(n_learning), others])
+        X, Y = self._sample.X[kept], self._sample.Y[kept]
+        first = max(n_learning, n_rows - _MOST_JUDGED_ROWS) if others.size else 0
+        fitted = candidate.choice.make(candidate.length_scale, size, self._seed, 1).fit(X)
+        least = _LEAST_RIDGE.get(candidate.choice.name, 1e-8)
+        start = max(candidate.ridge, least)
+        return leave_one_out_errors(fitted, X, Y, first, start=start, least=least)
 
     def best_bandwidth(self, best: _Candidate) -> _Candidate:
         """All length scales times a common factor: more rows and features need shorter ones."""
@@ -458,8 +502,10 @@ class _Refinement:
         n_rows: int,
         points: list[TuningPoint],
         progress: Progress,
+        memory: TuningMemory,
     ) -> None:
         self._choice = choice
+        self._memory = memory
         self._n_rows = n_rows
         self._n_components = min(n_components, _REFINING_COMPONENTS)
         self._loss, self._seed, self._n_threads = loss, seed, n_threads
@@ -508,19 +554,9 @@ class _Refinement:
 
     def _loss_at(self, factor: float, C: float) -> float:
         if (factor, C) not in self._losses:
-            n = len(self._codes)
             scaled = None if self._length_scale is None else self._length_scale * factor
-            feature_map, X, validation_X = self._mapped(scaled, factor)
-            learner = KernelClassifier(
-                feature_map,
-                loss=self._loss,
-                alpha=1 / (C * n),
-                epochs=int(np.clip(-(-_ROWS_TO_SEE // n), 2, 100)),
-                random_state=self._seed,
-                n_threads=self._n_threads,
-            )
-            learner.fit(X, self._codes)
-            loss = _held_out_loss(learner, validation_X, self._validation_codes)
+            step = ("loss", self._choice, scaled, C, self._n_components)
+            loss = self._memory.recall(step, lambda: self._measure(scaled, factor, C))
             criterion = "log loss" if self._loss == "log_loss" else "error"
             # As the penalty of the final model: C is the same, and alpha depends on the rows.
             self._points.append(
@@ -534,9 +570,23 @@ class _Refinement:
                     n_components=self._n_components,
                 )
             )
-            self._progress.advance(1)
+            self._progress.advance(_LOSS)
             self._losses[factor, C] = loss
         return self._losses[factor, C]
+
+    def _measure(self, length_scale: Any, factor: float, C: float) -> float:
+        n = len(self._codes)
+        feature_map, X, validation_X = self._mapped(length_scale, factor)
+        learner = KernelClassifier(
+            feature_map,
+            loss=self._loss,
+            alpha=1 / (C * n),
+            epochs=int(np.clip(-(-_ROWS_TO_SEE // n), 2, 100)),
+            random_state=self._seed,
+            n_threads=self._n_threads,
+        )
+        learner.fit(X, self._codes)
+        return _held_out_loss(learner, validation_X, self._validation_codes)
 
     def _mapped(self, length_scale: Any, factor: float) -> tuple[Any, Any, Any]:
         """A map, and the rows to train on and to validate with.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from kernelmill.errors import ArgumentError, Message, Remedy
+from kernelmill.errors import ArgumentError, Doubt, Message, Remedy
 from kernelmill.io.table_file import make_unique
 from kernelmill.io.text.amounts import NumberStyle, detect_style, is_amount, strip_sign
 from kernelmill.io.text.records import (
@@ -292,7 +292,7 @@ class TextSample:
         for each in self.columns:
             doubt = each.doubts[decimal]
             if each.all_missing:
-                notes.append(f"All inspected values of column {each.name!r} are missing.")
+                notes.append(Doubt(f"All inspected values of column {each.name!r} are missing"))
             elif doubt is not None and each.name not in given:
                 notes.append(doubt)
             elif each.example and each.name not in given and each.styles.get(decimal):
@@ -379,7 +379,7 @@ def _are_numbers(n_numbers: int, n_words: int) -> bool:
     return n_words >= _FEWEST_VALUES and n_numbers >= _SHARE_OF_NUMBERS * n_words
 
 
-def _find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Message | None:
+def _find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Doubt | None:
     """A note on a column of categories that may be meant as numbers."""
     others = words.filter(pc.invert(numbers))
     with_commas = pc.match_substring_regex(words, DECIMAL_COMMA_PATTERN)
@@ -388,13 +388,13 @@ def _find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Message 
     if decimal_commas and _are_numbers(
         _count(pc.match_substring_regex(words, COMMA_NUMBER_PATTERN)), len(words)
     ):
-        return Message(
+        return Doubt(
             f"Column {name!r} is read as categories: its values, such as "
             f"{words.filter(with_commas)[0].as_py()!r}, have decimal commas",
             "write decimal points to have numbers",
         )
     if n_numbers >= 20 and len(others) <= max(5, n_numbers // 20):
-        return Message(
+        return Doubt(
             f"Column {name!r} is read as categories: most of its values are numbers, but "
             f"{others[0].as_py()[:40]!r} is not",
             "if it stands for a missing value, leave it empty",
@@ -404,7 +404,7 @@ def _find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Message 
     first = next((word for word in amounts if not is_number(word)), None)
     if first is not None and len(amounts) >= max(2, _SHARE_OF_NUMBERS * len(some)):
         other = next((word for word in amounts if _shape(word) != _shape(first)), amounts[-1])
-        return Message(
+        return Doubt(
             f"Column {name!r} is read as categories: its values look like numbers, but do not have "
             f"the same sign and the same groups of digits, as in {first!r} and {other!r}",
             "write all of them alike to have numbers",

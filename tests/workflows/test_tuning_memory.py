@@ -1,0 +1,136 @@
+"""Tuning that is interrupted, and resumes from its checkpoint."""
+
+import json
+
+import numpy as np
+import pytest
+
+from kernelmill import fit_table
+from kernelmill.learners import CheckpointError, Run
+from kernelmill.runtime.progress import SilentProgress
+from kernelmill.workflows import tuning
+from kernelmill.workflows.tuning_memory import TuningMemory, digest
+
+SETTINGS = {"n_components": 32, "kernel": "gaussian", "epochs": 2, "checkpoint_seconds": 1000}
+
+
+class Interrupting(SilentProgress):
+    """Raises KeyboardInterrupt after some steps of a stage."""
+
+    def __init__(self, stage, after):
+        self.left, self._stage, self._now = after, stage, ""
+
+    def start(self, stage, total=None, unit="rows"):
+        self._now = stage
+
+    def advance(self, amount, status=""):
+        if self._now == self._stage:
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def columns():
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 200))
+    return {"x": x, "z": z, "y": np.where(np.sin(2 * x) + 0.2 * rng.normal(size=200) > 0, "a", "b")}
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often the steps of tuning are computed."""
+    calls = []
+    for name in ("learn_length_scales", "leave_one_out_errors", "_held_out_loss"):
+        work = getattr(tuning, name)
+
+        def count(*args, work=work, name=name, **settings):
+            calls.append(name)
+            return work(*args, **settings)
+
+        monkeypatch.setattr(tuning, name, count)
+    return calls
+
+
+@pytest.fixture(scope="module")
+def reference(columns):
+    """A fit that is not interrupted, and its number of steps."""
+    progress = Interrupting("Tuning", 1000)
+    return fit_table(columns, "y", **SETTINGS, progress=progress), 1000 - progress.left
+
+
+@pytest.mark.parametrize("after", [1, 4])
+def test_finished_steps_are_not_repeated(tmp_path, columns, reference, counted, after):
+    path = tmp_path / "state"
+    with pytest.raises(KeyboardInterrupt):
+        fit_table(columns, "y", **SETTINGS, checkpoint=path, progress=Interrupting("Tuning", after))
+    assert len(counted) == after + 1
+    model = fit_table(columns, "y", **SETTINGS, checkpoint=path, progress=SilentProgress())
+    expected, n_steps = reference
+    assert len(counted) == n_steps
+    np.testing.assert_array_equal(model.learner.coef_, expected.learner.coef_)
+    assert model.summary.tuning == expected.summary.tuning
+    assert model.summary.column_relevance == expected.summary.column_relevance
+    model.save(tmp_path / "model.kmill")
+    assert not path.exists()
+
+
+def test_training_resumes_with_the_settings_of_its_checkpoint(
+    tmp_path, columns, reference, counted
+):
+    """The file has both: the tuning, and the state of the training."""
+    path = tmp_path / "state"
+    settings = SETTINGS | {"checkpoint_seconds": 0}
+    progress = Interrupting("Training", 3)
+    with pytest.raises(KeyboardInterrupt):
+        fit_table(columns, "y", **settings, checkpoint=path, progress=progress)
+    counted.clear()
+    model = fit_table(columns, "y", **settings, checkpoint=path)
+    assert counted == []
+    np.testing.assert_array_equal(model.learner.coef_, reference[0].learner.coef_)
+
+
+def test_another_tuning_is_an_error(tmp_path, columns):
+    path = tmp_path / "state"
+    with pytest.raises(KeyboardInterrupt):
+        fit_table(columns, "y", **SETTINGS, checkpoint=path, progress=Interrupting("Tuning", 1))
+    with pytest.raises(CheckpointError, match="another training run, in which the digest of the s"):
+        fit_table(columns, "y", **SETTINGS | {"kernel": "matern"}, checkpoint=path)
+    other = columns | {"x": columns["x"] ** 3}
+    with pytest.raises(CheckpointError, match="in which the digest of the data was"):
+        fit_table(other, "y", **SETTINGS, checkpoint=path)
+
+
+@pytest.mark.parametrize("content", [b"no JSON", b"[]", b'{"identity": 3}', b"\xff"])
+def test_damaged_results_are_an_error(tmp_path, content):
+    run = Run(tmp_path / "state")
+    run.keep("tuning", content)
+    run.save()
+    with pytest.raises(CheckpointError, match="it is damaged"):
+        TuningMemory(Run(tmp_path / "state")).open({})
+
+
+def test_results_survive_exactly(tmp_path):
+    values = [0.1, 1e-300, float("inf"), [1 / 3, [2**0.5, 5e-324]]]
+    memory = TuningMemory(Run(tmp_path / "state", checkpoint_seconds=1000))
+    memory.open({"a": 1})
+    with memory.saved():
+        assert memory.recall("step", lambda: values) == values
+    again = TuningMemory(Run(tmp_path / "state"))
+    again.open({"a": 1})
+    assert again.recall("step", lambda: pytest.fail("computed again")) == values
+    assert json.dumps(values) == json.dumps(again.recall("step", lambda: None))
+
+
+def test_digests_tell_values_apart():
+    values = [1, 1.0, "1", True, None, (1,), [1], [[1]], {"a": 1}, {"b": 1}, np.arange(2)]
+    values += [
+        np.arange(2.0),
+        np.arange(2)[None],
+        -0.0,
+        0.0,
+        float("nan"),
+        ("a", "bc"),
+        ("ab", "c"),
+    ]
+    assert len({digest(each) for each in values}) == len(values)
