@@ -205,12 +205,13 @@ def fit_table(
         The seed of everything random.
     n_threads : int, optional
     checkpoint : path, optional
-        A file that keeps the state of the training run. If the process dies, the same call resumes
-        from it. `TableModel.save` deletes it.
+        A file that keeps the state of tuning and training. If the process dies, the same call
+        resumes from it. `TableModel.save` deletes it.
     checkpoint_seconds : float, default=60.0
         The time between two writes of the checkpoint.
     verbose : bool, default=False
         Whether to print notes, stages and, every five seconds, how far they are, on stderr.
+        Otherwise only doubts about the data are shown, as warnings; the summary has all notes.
     progress : Progress, optional
         Receives reports of the progress instead.
     **table_options
