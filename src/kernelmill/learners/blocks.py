@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
@@ -13,21 +13,27 @@ from sklearn.utils import _safe_indexing
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
 from kernelmill.learners.run import CheckpointError, Run
+from kernelmill.runtime.progress import Progress
 
 __all__ = [
     "Block",
     "BlockSource",
     "PassDigest",
     "RowReader",
+    "SpreadBlocks",
     "concatenate_rows",
     "count_rows",
     "digest_block",
+    "first_block",
+    "fold_blocks",
     "slice_rows",
     "take_rows",
 ]
 
 DIGEST_BYTES = 16
 _DIGESTED_ROWS = 1000
+
+_Total = TypeVar("_Total")
 
 
 class Block(NamedTuple):
@@ -52,6 +58,29 @@ class Block(NamedTuple):
     digest: str = ""
 
 
+class SpreadBlocks(Protocol):
+    """Blocks on other machines: they do not come here, but functions go to them.
+
+    They are divided into pieces, each of which has blocks (X, y) or (X, y, sample_weight).
+
+    Attributes
+    ----------
+    first : tuple
+        A block of rows that are here: a sample of all rows, on which the map is fitted.
+    """
+
+    first: Any
+
+    def fold(
+        self,
+        fold: Callable[[_Total | None, Iterable[Any], int], _Total],
+        merge: Callable[[_Total, _Total], _Total],
+        *,
+        progress: Progress | None = None,
+    ) -> _Total:
+        """Return what `fold_blocks` returns, for unchecked blocks."""
+
+
 class BlockSource:
     """Blocks (X, y) or (X, y, sample_weight) of an iterable, in one pass or in several.
 
@@ -63,6 +92,7 @@ class BlockSource:
     blocks : iterable
         An iterator, such as a generator, gives one pass. A list, or an object whose ``__iter__``
         starts again, gives as many as needed, and has to give the same blocks in each.
+        `SpreadBlocks`, such as `kernelmill.scale.Pieces`, are not iterated over, only folded.
 
     Attributes
     ----------
@@ -70,6 +100,8 @@ class BlockSource:
         Whether there can be several passes.
     is_whole : bool
         Whether the first block has all the rows, as from `from_arrays`. It is then kept.
+    is_spread : bool
+        Whether the blocks are on other machines. The first one is a sample of their rows.
 
     Examples
     --------
@@ -82,6 +114,18 @@ class BlockSource:
     """
 
     def __init__(self, blocks: Any) -> None:
+        self.is_spread = hasattr(blocks, "fold")
+        self.is_whole = False
+        self._blocks = blocks
+        self._is_first_checked = False
+        self._check: Callable[[Any, Any, Any], Block] | None = None
+        self._has_digests = False
+        self._begun: Iterator[Any] | None = None
+        self._first: Block | None = None
+        if self.is_spread:
+            self.repeatable = True
+            self._first = _unpack(blocks.first, 0)
+            return
         if isinstance(blocks, (str, bytes)) or not isinstance(blocks, Iterable):
             raise ArgumentTypeError(
                 "must be an iterable of (X, y) or (X, y, sample_weight), got "
@@ -91,20 +135,15 @@ class BlockSource:
         iterator = iter(blocks)
         # Some objects return the same iterator each time: these give one pass, too.
         self.repeatable = iterator is not blocks and iter(blocks) is not iterator
-        self.is_whole = False
-        self._blocks = blocks
-        self._begun: Iterator[Any] | None = iterator
+        self._begun = iterator
         try:
-            self._first: Block | None = _unpack(next(iterator), 0)
+            self._first = _unpack(next(iterator), 0)
         except StopIteration:
             raise ArgumentError(
                 "must have at least one block of rows, got none",
                 "create the generator again if it was used before",
                 parameter="blocks",
             ) from None
-        self._is_first_checked = False
-        self._check: Callable[[Any, Any, Any], Block] | None = None
-        self._has_digests = False
 
     @classmethod
     def from_arrays(cls, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -153,7 +192,33 @@ class BlockSource:
             self._first = first._replace(digest=digest or "")
             self._is_first_checked = True
 
+    def fold(
+        self,
+        fold: Callable[[_Total | None, Iterable[Block], int], _Total],
+        merge: Callable[[_Total, _Total], _Total],
+        *,
+        progress: Progress | None = None,
+    ) -> _Total:
+        """Return what `fold_blocks` returns."""
+        if not self.is_spread:
+            return fold(None, self, 0)
+        checked = _CheckedFold(fold, self._check)
+        total: _Total = self._blocks.fold(checked, merge, progress=progress)
+        return total
+
+    def take_first(self) -> Block:
+        """Return the first block, checked; of blocks that are spread, the sample."""
+        if not self.is_spread:
+            return next(iter(self))
+        return self.first if self._is_first_checked else self._check_block(self.first)
+
     def __iter__(self) -> Iterator[Block]:
+        if self.is_spread:
+            raise ArgumentError(
+                "are on other machines, which this solver cannot use",
+                "use another solver",
+                parameter="blocks",
+            )
         iterator, self._begun = self._begun, None
         number = 0
         if iterator is not None or self.is_whole:
@@ -187,6 +252,57 @@ def _unpack(block: Any, number: int) -> Block:
             parameter="blocks",
         )
     return Block(*block)
+
+
+class _CheckedFold:
+    """A fold of unchecked blocks that checks them first; it can be pickled if its parts can."""
+
+    def __init__(self, fold: Any, check: Callable[[Any, Any, Any], Block] | None) -> None:
+        self.fold = fold
+        self.check = check
+
+    def __call__(self, total: Any, blocks: Iterable[Any], number: int) -> Any:
+        return self.fold(total, self._checked(blocks), number)
+
+    def _checked(self, blocks: Iterable[Any]) -> Iterator[Block]:
+        for index, block in enumerate(blocks):
+            X, y, weight, _ = _unpack(block, index)
+            if count_rows(X):  # a piece may have no rows, which checks would reject
+                yield Block(X, y, weight) if self.check is None else self.check(X, y, weight)
+
+
+def fold_blocks(
+    blocks: Iterable[Block],
+    fold: Callable[[_Total | None, Iterable[Block], int], _Total],
+    merge: Callable[[_Total, _Total], _Total],
+    *,
+    progress: Progress | None = None,
+) -> _Total:
+    """Return one value computed from all blocks, wherever they are.
+
+    Parameters
+    ----------
+    blocks : iterable of Block
+        If it is a `BlockSource` of spread blocks, both functions run where the blocks are, so that
+        they and the values must be picklable.
+    fold : callable
+        ``fold(total, blocks, number)`` returns a new value: that of some blocks, added to `total`.
+        It may be called for one piece after the other, of which `number` is the number. `total` is
+        None at first and must not be changed: a machine may fail afterwards, and the call be
+        repeated.
+    merge : callable
+        ``merge(a, b)`` returns the value of both; it may change and return `a`.
+    progress : Progress, optional
+        Receives the rows of spread blocks while they are folded.
+    """
+    if isinstance(blocks, BlockSource):
+        return blocks.fold(fold, merge, progress=progress)
+    return fold(None, blocks, 0)
+
+
+def first_block(blocks: Iterable[Block]) -> Block:
+    """Return the first block; of spread blocks, a sample of all rows."""
+    return blocks.take_first() if isinstance(blocks, BlockSource) else next(iter(blocks))
 
 
 class RowReader:

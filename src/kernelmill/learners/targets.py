@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_array
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError
-from kernelmill.learners.blocks import Block, count_rows
+from kernelmill.learners.blocks import Block, count_rows, fold_blocks
 from kernelmill.learners.statistics import check_weights
 
 __all__ = [
@@ -179,23 +180,46 @@ def collect_classes(
     `classes` are the labels if they are known, else None.
     """
     known: NDArray[Any] | None = None if classes is None else check_classes(classes)
-    totals = np.zeros(0 if known is None else len(known))
-    n_rows = 0
-    for X, y, weight, _ in blocks:
+    found = fold_blocks(blocks, partial(_count_labels, known, name), _add_counts)
+    assert found.labels is not None
+    return found.labels, found.totals, found.n_rows
+
+
+class _LabelCounts(NamedTuple):
+    """Labels, the weight of each, and the number of rows."""
+
+    labels: NDArray[Any] | None
+    totals: NDArray[np.float64]
+    n_rows: int
+
+
+def _count_labels(
+    known: NDArray[Any] | None,
+    name: str,
+    before: _LabelCounts | None,
+    blocks: Iterable[Block],
+    _: int,
+) -> _LabelCounts:
+    counts = before
+    if counts is None:
+        counts = _LabelCounts(known, np.zeros(0 if known is None else len(known)), 0)
+    for X, y, weight, _digest in blocks:
         labels = check_labels(y, X, name)
-        if classes is None:
-            found = np.unique(labels)
-            both = found if known is None else np.union1d(known, found)
-            grown = np.zeros(len(both))
-            if known is not None:
-                grown[encode_labels(known, both)] = totals
-            known, totals = both, grown
-        assert known is not None
-        codes = encode_labels(labels, known)
-        totals += np.bincount(codes, compute_row_weights(weight, X, codes, None), len(known))
-        n_rows += len(labels)
-    assert known is not None
-    return known, totals, n_rows
+        found = np.unique(labels) if known is None else known
+        codes = encode_labels(labels, found)
+        totals = np.bincount(codes, compute_row_weights(weight, X, codes, None), len(found))
+        counts = _add_counts(counts, _LabelCounts(found, totals.astype(np.float64), len(labels)))
+    return counts
+
+
+def _add_counts(a: _LabelCounts, b: _LabelCounts) -> _LabelCounts:
+    if a.labels is None or b.labels is None:
+        return b if a.labels is None else a
+    labels = np.union1d(a.labels, b.labels)
+    totals = np.zeros(len(labels))
+    totals[encode_labels(a.labels, labels)] += a.totals
+    totals[encode_labels(b.labels, labels)] += b.totals
+    return _LabelCounts(labels, totals, a.n_rows + b.n_rows)
 
 
 def check_targets(y: Any, n_rows: int, name: str) -> NDArray[np.float64]:

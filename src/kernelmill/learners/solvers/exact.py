@@ -5,8 +5,9 @@ The statistics of rows can be collected by several machines and merged before th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from kernelmill.learners.blocks import (
     DIGEST_BYTES,
     Block,
+    BlockSource,
     PassDigest,
     count_rows,
     slice_rows,
@@ -127,7 +129,41 @@ def solve_exact(
 def collect_statistics(
     features: Features, blocks: Iterable[Block], run: Run, statistics: RidgeStatistics
 ) -> RidgeStatistics:
-    """Add the rows of the blocks to the statistics, or to those that the run has saved."""
+    """Add the rows of the blocks to the statistics, or to those that the run has saved.
+
+    Rows on other machines are added to statistics there, which are merged.
+    """
+    return _add_blocks(partial(_add_rows, features), blocks, run, statistics)
+
+
+def _add_blocks(
+    add: Callable[[Iterable[Block], Run, RidgeStatistics], RidgeStatistics],
+    blocks: Iterable[Block],
+    run: Run,
+    statistics: RidgeStatistics,
+) -> RidgeStatistics:
+    """Return the statistics after `add`, wherever the blocks are."""
+    if not isinstance(blocks, BlockSource) or not blocks.is_spread:
+        return add(blocks, run, statistics)
+    fold = partial(_fold_statistics, add, statistics.n_features, statistics.n_targets)
+    return statistics.merge(blocks.fold(fold, RidgeStatistics.merge, progress=run.progress))
+
+
+def _fold_statistics(
+    add: Callable[[Iterable[Block], Run, RidgeStatistics], RidgeStatistics],
+    n_features: int,
+    n_targets: int,
+    before: RidgeStatistics | None,
+    blocks: Iterable[Block],
+    _: int,
+) -> RidgeStatistics:
+    statistics = add(blocks, Run(), RidgeStatistics(n_features, n_targets))
+    return statistics if before is None else statistics.merge(before)
+
+
+def _add_rows(
+    features: Features, blocks: Iterable[Block], run: Run, statistics: RidgeStatistics
+) -> RidgeStatistics:
     n_features = statistics.n_features
     n_passed, expected = 0, b""
     saved = run.take_saved()
@@ -227,17 +263,24 @@ def solve_signs(
     n_outputs = objective.n_outputs
     if statistics is None:
         statistics = RidgeStatistics(objective.n_features, n_outputs)
-    for block in blocks:
-        for part in slice_rows(len(block.y), _SIGN_ROWS):
-            signs = signs_of_classes(block.y[part], n_outputs, np.float64)
-            weights = None if block.weight is None else block.weight[part]
-            statistics.update(objective.features(take_rows(block.X, part)), signs, weights)
-            run.progress.advance(len(signs))
+    statistics = _add_blocks(partial(_add_signs, objective), blocks, run, statistics)
     check_some_weight(statistics.n_rows)
     # The mean of squares / 2 and alpha / 2 in the objective; their sum and alpha here.
     alpha = objective.alpha * statistics.weight
     coef, intercept = statistics.finalize().solve(alpha)
     return ClassifierFit(coef, intercept, state=statistics)
+
+
+def _add_signs(
+    objective: Objective, blocks: Iterable[Block], run: Run, statistics: RidgeStatistics
+) -> RidgeStatistics:
+    for block in blocks:
+        for part in slice_rows(len(block.y), _SIGN_ROWS):
+            signs = signs_of_classes(block.y[part], objective.n_outputs, np.float64)
+            weights = None if block.weight is None else block.weight[part]
+            statistics.update(objective.features(take_rows(block.X, part)), signs, weights)
+            run.progress.advance(len(signs))
+    return statistics
 
 
 def _statistics_to_arrays(

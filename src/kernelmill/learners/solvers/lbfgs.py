@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # scipy.optimize is loaded when it is first used
@@ -12,7 +13,13 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill.errors import ArgumentError
-from kernelmill.learners.blocks import Block, slice_rows, take_rows
+from kernelmill.learners.blocks import (
+    Block,
+    first_block,
+    fold_blocks,
+    slice_rows,
+    take_rows,
+)
 from kernelmill.learners.feature_map import rows_per_block
 from kernelmill.learners.losses import ClassifierFit, Objective
 from kernelmill.learners.run import Run
@@ -101,7 +108,7 @@ def _sample_first_block(
     objective: Objective, blocks: Iterable[Block], stream: Stream
 ) -> tuple[TopSpectrum, NDArray[np.float64]]:
     """Return the spectrum of a sample of its rows, and the scores to start from."""
-    block = next(iter(blocks))
+    block = first_block(blocks)
     mean_weight = 1.0 if block.weight is None else float(block.weight.mean())
     if mean_weight <= 0:
         raise ArgumentError("are all zero in the first block", parameter="sample_weight")
@@ -115,10 +122,33 @@ def _sample_first_block(
     return spectrum, objective.first_scores(block)
 
 
+class _Sums(NamedTuple):
+    """Sums over rows: of losses, of their derivatives by the weights, of the rows' weights."""
+
+    value: float
+    gradient: NDArray[np.float64]
+    total: float
+
+
 def _loss_and_gradient(
     objective: Objective, blocks: Iterable[Block], weights: NDArray[np.float64], constant: float
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the mean loss over all blocks and its gradient, summed in float64."""
+    value, gradient, total = fold_blocks(
+        blocks, partial(_add_losses, objective, weights, constant), _add_sums
+    )
+    return value / total, gradient / total
+
+
+def _add_losses(
+    objective: Objective,
+    weights: NDArray[np.float64],
+    constant: float,
+    sums: _Sums | None,
+    blocks: Iterable[Block],
+    _: int,
+) -> _Sums:
+    """Return the sums over the rows of the blocks, added to given ones."""
     value = total = 0.0
     gradient = np.zeros_like(weights)
     for block in blocks:
@@ -135,4 +165,9 @@ def _loss_and_gradient(
             gradient[:-1] += Z.T @ derivatives.astype(Z.dtype)
             gradient[-1] += constant * derivatives.sum(axis=0)
         total += n_rows if block.weight is None else float(block.weight.sum())
-    return value / total, gradient / total
+    found = _Sums(value, gradient, total)
+    return found if sums is None else _add_sums(found, sums)
+
+
+def _add_sums(a: _Sums, b: _Sums) -> _Sums:
+    return _Sums(a.value + b.value, a.gradient + b.gradient, a.total + b.total)

@@ -1,0 +1,257 @@
+"""Where tasks run: on the workers of a Dask cluster, or in this process without one."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import threading
+from asyncio import CancelledError
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+from uuid import uuid4
+
+import dask
+import distributed
+from distributed.client import FutureCancelledError
+from distributed.comm import CommClosedError
+from threadpoolctl import ThreadpoolController
+
+from kernelmill.errors import ArgumentTypeError, KernelmillError, Remedy
+
+__all__ = ["Cluster", "ClusterError", "PieceError", "share_cores"]
+
+_IN_THIS_PROCESS = ("sync", "synchronous", "single-threaded", "threads", "threading")
+_PACKAGE = "kernelmill"
+
+_lock = threading.Lock()
+_limit: Any = None
+_n_inside = 0
+
+
+class ClusterError(KernelmillError, RuntimeError):
+    """The cluster cannot do the work: no scheduler, workers that die, other versions."""
+
+
+class PieceError(KernelmillError, ValueError):
+    """An error on a worker, with the place of the rows that it is about.
+
+    Parameters
+    ----------
+    place : str
+        Such as "chunk 3 (rows 3000 to 3999)".
+    problem : str
+    *remedies : Remedy or str
+
+    Examples
+    --------
+    >>> from kernelmill.scale import PieceError
+    >>> print(PieceError("chunk 3", "ZeroDivisionError: division by zero"))
+    chunk 3: ZeroDivisionError: division by zero.
+    """
+
+    def __init__(self, place: str, problem: str, *remedies: Remedy | str) -> None:
+        super().__init__(f"{place}: {problem}", *remedies)
+        self.place = place
+        self.args = (place, problem, *remedies)
+
+    @classmethod
+    def of(cls, place: str, error: BaseException) -> PieceError:
+        """Return the error with its place."""
+        if isinstance(error, PieceError):
+            return error
+        if isinstance(error, KernelmillError):
+            message = error.message
+            subject = "" if message.parameter is None else f"{message.parameter} "
+            return cls(place, subject + message.problem, *message.remedies)
+        return cls(place, f"{type(error).__name__}: {str(error).rstrip('.')}")
+
+
+class Cluster:
+    """The workers of a client; or this process, in which Dask's own schedulers run tasks.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        None for the client of the surrounding code, if there is one and Dask is not configured
+        to use another scheduler.
+
+    Attributes
+    ----------
+    client : distributed.Client or None
+
+    Examples
+    --------
+    >>> import dask
+    >>> from kernelmill.scale import Cluster
+    >>> with dask.config.set(scheduler="synchronous"):
+    ...     Cluster().compute(dask.delayed(sum)([1, 2]))
+    3
+    """
+
+    def __init__(self, client: Any = None) -> None:
+        if client is not None and not isinstance(client, distributed.Client):
+            raise ArgumentTypeError(
+                f"must be a distributed.Client or None, got {type(client).__name__}",
+                "create one with distributed.Client(address)",
+                parameter="client",
+            )
+        self.client = _find_client() if client is None else client
+
+    def check_versions(self) -> None:
+        """Raise if a worker has another version of kernelmill, or none."""
+        if self.client is None:
+            return
+        with self._explaining():
+            # A function of the standard library: a worker without kernelmill can run it, too.
+            found = self.client.run(importlib.metadata.version, _PACKAGE, on_error="return")
+        if not found:
+            raise ClusterError(
+                f"the cluster {self._address()} has no workers", "start some, or wait for them"
+            )
+        for worker, version in found.items():
+            if version != installed_version():
+                has = "no kernelmill" if isinstance(version, Exception) else f"{version}"
+                raise other_version(worker, has)
+
+    def compute(self, value: Any) -> Any:
+        """Return the result of a delayed value; if it is not awaited, its tasks are cancelled."""
+        client = self.client
+        if client is None:
+            return dask.compute(value)[0]
+        future = None
+        try:
+            with self._explaining():
+                future = client.compute(value)
+                return future.result()
+        except BaseException:
+            if future is not None and client.status == "running":
+                client.cancel(future, force=True)
+            raise
+
+    def persist(self, values: list[Any]) -> list[Any]:
+        """Return delayed values that workers keep in memory; without a cluster, the same ones."""
+        if self.client is None:
+            return values
+        with self._explaining():
+            kept: list[Any] = list(self.client.persist(values))
+        return kept
+
+    @contextmanager
+    def listening(self, on_rows: Callable[[int], None]) -> Iterator[str | None]:
+        """Yield a topic; what tasks report to it by `report_rows` is given to the function."""
+        if self.client is None:
+            yield None
+            return
+        topic = f"kernelmill-{uuid4().hex}"
+        self.client.subscribe_topic(topic, lambda event: on_rows(int(event[1])))
+        try:
+            yield topic
+        finally:
+            if self.client.status == "running":
+                self.client.unsubscribe_topic(topic)
+
+    def _address(self) -> str:
+        scheduler = getattr(self.client, "scheduler", None)
+        return str(getattr(scheduler, "address", "")) or "(closed)"
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Turn errors of Dask itself into errors with remedies."""
+        assert self.client is not None
+        address = self._address()
+        if self.client.status != "running":
+            raise _no_scheduler(address)
+        try:
+            yield
+        except KernelmillError:
+            raise
+        except distributed.KilledWorker as error:
+            raise ClusterError(
+                f"workers died again and again while they ran {error.task}, the last one "
+                f"{getattr(error.last_worker, 'address', error.last_worker)}",
+                "look into their logs",
+                "use smaller chunks, fewer features or workers with more memory",
+            ) from error
+        except (CancelledError, FutureCancelledError, CommClosedError, OSError) as error:
+            raise _no_scheduler(address, error) from error
+
+
+def _no_scheduler(address: str, error: BaseException | None = None) -> ClusterError:
+    reason = "" if error is None or not str(error) else f" ({type(error).__name__}: {error})"
+    return ClusterError(
+        f"the connection to the scheduler {address} is lost{reason}",
+        "start the cluster again, connect a new client, and repeat the call",
+    )
+
+
+def _find_client() -> Any:
+    if dask.config.get("scheduler", None) in _IN_THIS_PROCESS:
+        return None
+    try:
+        return distributed.get_client()
+    except ValueError:
+        return None
+
+
+@cache
+def installed_version() -> str:
+    """Return the version of kernelmill in this process."""
+    return importlib.metadata.version(_PACKAGE)
+
+
+def other_version(worker: str, found: str) -> ClusterError:
+    """Return the error for a worker with another version."""
+    return ClusterError(
+        f"worker {worker} must have kernelmill {installed_version()} like this process, got "
+        f"{found}",
+        "install the same version everywhere",
+    )
+
+
+def current_worker() -> Any:
+    """Return the worker that runs this task, or None outside of a cluster."""
+    try:
+        return distributed.get_worker()
+    except ValueError:
+        return None
+
+
+def report_rows(topic: str | None, n_rows: int) -> None:
+    """Report rows that a task is done with."""
+    worker = current_worker()
+    if topic is not None and worker is not None:
+        worker.log_event(topic, n_rows)
+
+
+@contextmanager
+def share_cores() -> Iterator[None]:
+    """Give each thread of a worker its share of the cores, for BLAS and native code, inside.
+
+    A worker with t threads runs t tasks at once in one process. Limits that are lower already,
+    such as OMP_NUM_THREADS=1, which Dask sets by default, stay.
+    """
+    global _limit, _n_inside  # noqa: PLW0603 # the setting is one for the whole process
+    worker = current_worker()
+    if worker is None:
+        yield
+        return
+    share = max(1, len(os.sched_getaffinity(0)) // worker.state.nthreads)
+    with _lock:
+        if _n_inside == 0:
+            controller = ThreadpoolController()
+            limits = {
+                api: min([share, *(lib.num_threads for lib in libraries.lib_controllers)])
+                for api in ("blas", "openmp", "kernelmill")
+                if (libraries := controller.select(user_api=api)).lib_controllers
+            }
+            _limit = controller.limit(limits=limits)
+        _n_inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_inside -= 1
+            if _n_inside == 0:
+                _limit.restore_original_limits()
