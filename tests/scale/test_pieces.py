@@ -1,5 +1,7 @@
 """Folds over pieces: their shape, the sample of rows, and the solvers on top of them."""
 
+import itertools
+
 import dask
 import numpy as np
 import pytest
@@ -37,7 +39,7 @@ def read_labels(rows):
 def make_pieces(read, **kwargs):
     pieces = [
         Piece(f"rows {begin} to {end}", slice(begin, end))
-        for begin, end in zip(EDGES, EDGES[1:], strict=False)
+        for begin, end in itertools.pairwise(EDGES)
     ]
     return Pieces(pieces, read, Cluster(), **kwargs)
 
@@ -52,7 +54,7 @@ def test_ridge_is_that_of_all_rows():
 
 
 def test_lbfgs_is_that_of_all_rows():
-    settings = dict(solver="lbfgs", tol=1e-9, alpha=1e-3)
+    settings = {"solver": "lbfgs", "tol": 1e-9, "alpha": 1e-3}
     here = KernelClassifier(MAP, **settings).fit(X, LABELS)
     there = KernelClassifier(MAP, **settings).fit_blocks(make_pieces(read_labels))
     assert there.classes_.tolist() == here.classes_.tolist()
@@ -67,7 +69,7 @@ def test_least_squares_of_signs_is_that_of_all_rows():
 
 
 def test_balanced_weights_count_the_rows_of_all_pieces():
-    settings = dict(loss="squared", class_weight="balanced")
+    settings = {"loss": "squared", "class_weight": "balanced"}
     here = KernelClassifier(MAP, **settings).fit(X, LABELS)
     there = KernelClassifier(MAP, **settings).fit_blocks(make_pieces(read_labels))
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-9 * np.abs(here.coef_).max())
