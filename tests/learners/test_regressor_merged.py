@@ -11,8 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from kernelmill import Fastfood, RandomFourier, TensorSketch
+from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.regressor import KernelRegressor
-from kernelmill.learners.statistics import MappedStatistics, RidgeStatistics
+from kernelmill.learners.statistics import RidgeStatistics
 
 MAP = Fastfood(n_components=48, length_scale=1.5, random_state=1)
 

@@ -23,10 +23,11 @@ DEFAULT_C, default_alpha, default_epochs
 from kernelmill.learners.classifier import KernelClassifier
 from kernelmill.learners.loading import load_learner
 from kernelmill.learners.losses import DEFAULT_C, default_alpha
+from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.learners.run import CheckpointError, Run
 from kernelmill.learners.solvers.sgd import default_epochs
-from kernelmill.learners.statistics import MappedStatistics, RidgeStatistics
+from kernelmill.learners.statistics import RidgeStatistics
 
 __all__ = [
     "DEFAULT_C",

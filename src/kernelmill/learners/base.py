@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -25,12 +26,14 @@ from kernelmill.learners.feature_map import (
 )
 from kernelmill.learners.length_scales import LearnedScales, TunedColumns, tune_columns
 from kernelmill.learners.run import Run
+from kernelmill.learners.stored import learner_record
 from kernelmill.maps.base import FeatureMap, check_data
 from kernelmill.maps.nystroem import Nystroem
 from kernelmill.maps.registry import MAPS
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, StderrProgress
 from kernelmill.runtime.threads import resolve_threads
+from kernelmill.storage import write_model_file
 
 __all__ = ["KernelMachine"]
 
@@ -188,8 +191,11 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             self._dual = (self.coef_, self.feature_map_._dual_weights(np.atleast_2d(self.coef_)))
         return self.feature_map_._kernel_rows, self._dual[1]
 
-    def _scores(self, X: Any) -> NDArray[Any]:
-        """Return z(x)ᵀ W + b for each row of X, of shape (n_samples, n_outputs)."""
+    def _scores(self, X: Any, dtype: Any = None) -> NDArray[Any]:
+        """Return z(x)ᵀ W + b for each row of X, of shape (n_samples, n_outputs).
+
+        Without a `dtype` it is that of the features.
+        """
         check_is_fitted(self)
         X = self._check_rows(X, reset=False)
         features, coef = self._weighed_features()
@@ -198,12 +204,44 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         weights = coef.T
         for block, Z in self._feature_blocks(X, features=features):
             if scores is None:
-                weights = np.asfortranarray(coef.T, dtype=Z.dtype)
-                scores = np.empty((count_rows(X), coef.shape[0]), Z.dtype)
-            np.matmul(Z, weights, out=scores[block])
+                weights = np.asfortranarray(coef.T, dtype=dtype or Z.dtype)
+                scores = np.empty((count_rows(X), coef.shape[0]), weights.dtype)
+            np.matmul(Z.astype(weights.dtype, copy=False), weights, out=scores[block])
         assert scores is not None  # scikit-learn's checks reject an empty X
         scores += np.atleast_1d(self.intercept_).astype(scores.dtype)
         return scores
+
+    def save(self, path: str | os.PathLike[str], *, weights: str = "float32") -> None:
+        """Write the fitted model to a file, for `load_learner`.
+
+        The file is a safetensors file with the parameters, the seed and the fitted attributes. It
+        has no code and no coefficients of the map. It is written atomically.
+
+        Parameters
+        ----------
+        path : str or path
+        weights : {"float32", "float16", "float64"}, default="float32"
+            The precision of the weights in the file. With "float64" predictions are the same,
+            bit for bit.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import numpy as np
+        >>> from kernelmill import KernelClassifier
+        >>> from kernelmill.learners import load_learner
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = np.where((X**2).sum(axis=1) < 1, "inside", "outside")
+        >>> classifier = KernelClassifier(random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "circle.kmill")
+        ...     classifier.save(path)
+        ...     again = load_learner(path)
+        >>> bool((again.predict(X) == classifier.predict(X)).all())
+        True
+        """
+        record, tensors = learner_record(self, weights)
+        write_model_file(path, kind="learner", record=record, tensors=tensors)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import os
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from kernelmill.arguments import check_choice, check_integer, check_positive
+from kernelmill.arguments import check_choice
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, take_rows
@@ -30,17 +28,7 @@ from kernelmill.learners.losses import (
     signs_of_classes,
 )
 from kernelmill.learners.run import Run
-from kernelmill.learners.solvers.exact import MOST_EXACT_FEATURES, solve_signs
-from kernelmill.learners.solvers.lbfgs import LBFGS_ITERATIONS, solve_lbfgs
-from kernelmill.learners.solvers.sgd import (
-    PLAIN_EPOCHS,
-    PLAIN_LEARNING_RATE,
-    SgdSettings,
-    SgdState,
-    default_epochs,
-    solve_sgd,
-)
-from kernelmill.learners.stored import learner_record
+from kernelmill.learners.solvers.choice import ClassifierSolver
 from kernelmill.learners.targets import (
     check_classes,
     check_labels,
@@ -51,12 +39,10 @@ from kernelmill.learners.targets import (
     encode_rows,
 )
 from kernelmill.maps.base import FeatureMap
-from kernelmill.storage import write_model_file
 
 __all__ = ["KernelClassifier"]
 
 KEPT_BYTES = 1 << 28  # of features that take long to compute
-_SOLVERS = ("auto", "sgd", "lbfgs", "exact", "plain_sgd")
 
 
 def _gives_probabilities(classifier: KernelClassifier) -> bool:
@@ -301,8 +287,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         with self._running(run) as current:
             self._check_parameters()
             source = BlockSource(blocks)
-            if self.epochs is not None and self.epochs > 1:
-                source.require_passes(f"epochs={self.epochs}", Remedy("do one pass", epochs=None))
             probe = self._probe(self._start(source, current))
             n_rows, totals = None, None
             if classes is None or isinstance(self.class_weight, str):
@@ -363,17 +347,17 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             factors = compute_class_factors(self.class_weight, self.classes_, None)
             block = self._check_block(factors, X, y, sample_weight)
             self._check_continuable()
-            objective = self._objective(self._probe(block.X))
-            run = self._make_run()
-            run.begin(len(block.y))
-            if self.solver_ == "exact":
-                fit = solve_signs(objective, [block], run, copy.deepcopy(self._state))
-            else:
-                state = SgdState(self.stream_)
-                if self._state is not None:
-                    state = self._state.for_more_rows()
-                fit = solve_sgd(objective, [block], run, self._settings(1), state)
-            self._take_fit(fit)
+            probe = self._probe(block.X)
+            solver = self._solver().resolve(probe.shape[1])
+            self._take_fit(
+                solver.add_rows(
+                    self._objective(probe),
+                    block,
+                    self._make_run(),
+                    stream=self.stream_,
+                    state=self._state,
+                )
+            )
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -433,41 +417,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         """
         return log_probabilities_of_scores(self._scores(X))
 
-    def save(self, path: str | os.PathLike[str], *, weights: str = "float32") -> None:
-        """Write the fitted classifier to a file, for `load_learner`.
-
-        The file is a safetensors file with the parameters, the seed and the fitted attributes. It
-        has no code and no coefficients of the map. It is written atomically.
-
-        Parameters
-        ----------
-        path : str or path
-        weights : {"float32", "float16", "float64"}, default="float32"
-            The precision of the weights in the file. With "float64" predictions are the same,
-            bit for bit.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> import numpy as np
-        >>> from kernelmill import KernelClassifier
-        >>> from kernelmill.learners import load_learner
-        >>> X = np.random.default_rng(0).normal(size=(200, 2))
-        >>> y = np.where((X**2).sum(axis=1) < 1, "inside", "outside")
-        >>> classifier = KernelClassifier(random_state=0).fit(X, y)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder, "circle.kmill")
-        ...     classifier.save(path)
-        ...     again = load_learner(path)
-        >>> bool((again.predict(X) == classifier.predict(X)).all())
-        True
-        """
-        record, tensors = learner_record(self, weights)
-        write_model_file(path, kind="learner", record=record, tensors=tensors)
+    def _solver(self) -> ClassifierSolver:
+        return ClassifierSolver.from_parameters(self.get_params(deep=False))
 
     def _check_parameters(self) -> None:
-        check_choice("loss", self.loss, tuple(LOSSES))
-        check_choice("solver", self.solver, _SOLVERS)
+        self._solver().check()
         if self.alpha is not None and not (
             isinstance(self.alpha, Real) and 0 <= float(self.alpha) < np.inf
         ):
@@ -475,54 +429,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
                 f"must be None or a finite number that is not negative, got {self.alpha!r}",
                 parameter="alpha",
             )
-        for name in ("epochs", "batch_size"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), 1)
-        check_integer("patience", self.patience, 1)
         if self.tune:
             check_choice("tune", self.tune, ("columns",))
-        check_positive("tol", self.tol)
-        if self.validation_fraction is not None and not (
-            isinstance(self.validation_fraction, Real) and 0 <= float(self.validation_fraction) < 1
-        ):
-            raise ArgumentError(
-                f"must be None or a number from 0 to below 1, got {self.validation_fraction!r}",
-                parameter="validation_fraction",
-            )
-        if self.learning_rate is not None:
-            check_positive("learning_rate", self.learning_rate)
-            if self.solver != "plain_sgd":
-                raise ArgumentError(
-                    f"is for the solver 'plain_sgd', got {self.learning_rate!r} for "
-                    f"{self.solver!r}, which needs none",
-                    Remedy("leave it out", learning_rate=None),
-                    Remedy("use fixed steps", solver="plain_sgd"),
-                    parameter="learning_rate",
-                )
-        if self.solver == "exact" and self.loss != "squared":
-            raise ArgumentError(
-                f"is 'exact', which needs loss='squared', got loss={self.loss!r}",
-                Remedy("let the loss decide", solver="auto"),
-                parameter="solver",
-            )
-        if self.solver == "lbfgs" and not LOSSES[self.loss].smooth:
-            raise ArgumentError(
-                f"is 'lbfgs', which needs a smooth loss, got loss={self.loss!r}",
-                Remedy("use a smooth loss", loss="squared_hinge"),
-                Remedy("use descent", solver="sgd"),
-                parameter="solver",
-            )
 
     def _start(self, source: BlockSource, run: Run) -> Any:
         """Open the checkpoint and fit the map on the first block; return its checked rows."""
-        if run.path is not None:
-            if self.solver in ("lbfgs", "exact"):
-                raise ArgumentError(
-                    f"needs solver='sgd', got solver={self.solver!r}",
-                    Remedy("do without a checkpoint", checkpoint=None),
-                    parameter="checkpoint",
-                )
-            source.require_passes("a checkpoint")
+        self._solver().check_source(source, run)
         first = source.first
         X = self._fit_map(first.X, first.y, self._open_checkpoint(run, first)[0])
         self._tune(X, first.y, run)
@@ -566,14 +478,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
                 Remedy("create a new classifier", solver="sgd"),
             )
 
-    def _choose(self, n_features: int, n_rows: int | None) -> None:
+    def _choose(self, n_features: int, n_rows: int | None) -> ClassifierSolver:
         """Set the solver and the penalty, and forget the state of an earlier fit."""
         self._state = None
-        self.solver_ = self.solver
-        if self.solver == "auto":
-            exact = self.loss == "squared" and n_features <= MOST_EXACT_FEATURES
-            self.solver_ = "exact" if exact else "sgd"
+        solver = self._solver().resolve(n_features)
+        self.solver_ = solver.solver
         self.alpha_ = default_alpha(n_rows) if self.alpha is None else float(self.alpha)
+        return solver
 
     def _objective(self, probe: NDArray[Any]) -> Objective:
         return Objective(
@@ -590,7 +501,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
     ) -> None:
         """Call the solver on the blocks; `probe` are the features of one row."""
         run.set_origin(self.stream_, probe)
-        self._choose(probe.shape[1], n_rows)
+        solver = self._choose(probe.shape[1], n_rows)
         objective = self._objective(probe)
         if self._keeps_features(source, probe):
             block = source.first
@@ -600,27 +511,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             objective = replace(objective, features=np.asarray)
             if run.watch is not None:
                 run.watch.X = compute_features(self.feature_map_, run.watch.X)
-        if self.solver_ == "exact":
-            run.begin(n_rows)
-            fit = solve_signs(objective, source, run)
-        elif self.solver_ == "lbfgs":
-            source.require_passes("solver='lbfgs'")
-            run.begin()
-            fit = solve_lbfgs(
-                objective,
-                source,
-                run,
-                stream=self.stream_,
-                max_iter=self.epochs or LBFGS_ITERATIONS,
-                tol=float(self.tol),
-            )
-        else:
-            if self.validation_fraction:
-                source.require_passes("validation_fraction")
-            settings = self._settings(self._n_epochs(source, n_rows), one_block=source.is_whole)
-            run.begin(None if n_rows is None else settings.n_epochs * n_rows)
-            fit = solve_sgd(objective, source, run, settings, SgdState(self.stream_))
-            fit = fit._replace(state=fit.state.without_spectrum())
+        fit = solver.solve(objective, source, run, stream=self.stream_, n_rows=n_rows)
         self._take_fit(fit)
 
     def _keeps_features(self, source: BlockSource, probe: NDArray[Any]) -> bool:
@@ -630,24 +521,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             and self.feature_map_._is_costly
             and source.is_whole
             and len(source.first.y) * probe.nbytes <= KEPT_BYTES
-        )
-
-    def _n_epochs(self, source: BlockSource, n_rows: int | None) -> int:
-        if self.epochs is not None:
-            return int(self.epochs)
-        if not source.repeatable:
-            return 1
-        return PLAIN_EPOCHS if self.solver_ == "plain_sgd" else default_epochs(n_rows)
-
-    def _settings(self, n_epochs: int, *, one_block: bool = False) -> SgdSettings:
-        return SgdSettings(
-            n_epochs,
-            batch_size=self.batch_size,
-            plain=self.solver_ == "plain_sgd",
-            learning_rate=self.learning_rate or PLAIN_LEARNING_RATE,
-            one_block=one_block,
-            validation_fraction=self.validation_fraction or 0.0,
-            patience=self.patience,
         )
 
     def _take_fit(self, fit: ClassifierFit) -> None:

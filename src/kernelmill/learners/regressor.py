@@ -13,35 +13,24 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from kernelmill.arguments import check_choice, check_integer, check_positive
+from kernelmill.arguments import check_choice, check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, count_rows, take_rows
-from kernelmill.learners.feature_map import (
-    compute_feature_blocks,
-    compute_features,
-    make_feature_map,
-)
-from kernelmill.learners.ridge import (
-    RidgeObjective,
-    check_alpha,
-    check_penalties,
-    check_penalty,
-)
+from kernelmill.learners.feature_map import compute_features, make_feature_map
+from kernelmill.learners.mapped_statistics import MappedStatistics
+from kernelmill.learners.posterior import Posterior
+from kernelmill.learners.ridge import RidgeObjective, check_alpha, check_penalties
 from kernelmill.learners.run import Run
-from kernelmill.learners.solvers.cg import solve_cg
+from kernelmill.learners.solvers.cg import CgFit
+from kernelmill.learners.solvers.choice import RidgeSolver
 from kernelmill.learners.solvers.exact import (
-    MOST_EXACT_FEATURES,
     RidgeFit,
+    add_rows,
     collect_statistics,
-    solve_exact,
     solve_statistics,
 )
-from kernelmill.learners.statistics import (
-    MappedStatistics,
-    RidgeStatistics,
-    rows_per_update,
-)
+from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
 from kernelmill.learners.stored import learner_record
 from kernelmill.learners.targets import TargetShape, check_optional_weights, check_targets
 from kernelmill.learners.tuning import tune_map
@@ -272,7 +261,7 @@ class KernelRegressor(
             As by `fit` of all rows with the same map, up to rounding. If anything is raised, it
             stays as it was before the call.
         """
-        self._check_scoring_of_stream()
+        self._solver().check_one_pass(self.alpha)
         with self._running(run) as current, limit_blas_threads(self.n_threads):
             self._check_parameters()
             self._fit_source(BlockSource(blocks), current)
@@ -297,33 +286,16 @@ class KernelRegressor(
             As by `fit` of all rows so far with the same map, up to rounding. If anything is
             raised, it stays as it was before the call.
         """
-        self._check_scoring_of_stream()
-        if hasattr(self, "_is_loaded"):
-            raise ArgumentError(
-                "partial_fit cannot continue with a regressor from a file, which holds no "
-                "statistics of earlier rows",
-                "fit again with all rows, or keep the regressor in memory",
-            )
-        if hasattr(self, "coef_") and not hasattr(self, "statistics_"):
-            raise ArgumentError(
-                "partial_fit needs the statistics of earlier rows, got a regressor fitted by "
-                "conjugate gradients",
-                Remedy("fit again", solver="exact"),
-                "fit all rows at once",
-            )
+        self._solver().check_one_pass(self.alpha)
         with self._unchanged_on_failure(), limit_blas_threads(self.n_threads):
             self._check_parameters()
             if not hasattr(self, "coef_"):
                 source = BlockSource.from_arrays(X, y, sample_weight)
                 self._fit_source(source, self._make_run(), adding=True)
                 return self
-            statistics = RidgeStatistics(*self.coef_.shape[::-1])
+            known = self._posterior().require_statistics()
             block = self._check_block(X, y, sample_weight)
-            rows = rows_per_update(self.coef_.shape[1])
-            for mapped in compute_feature_blocks(self._features(), block, rows):
-                statistics.update(*mapped)
-            # Into the new statistics: the old ones stay complete whatever happens.
-            statistics.merge(self.statistics_)
+            statistics = add_rows(known, self._features(), block)
             tuned = self.alpha_ if hasattr(self, "tuning_") else None
             self._solve_statistics(statistics, self._penalty(tuned))
         return self
@@ -346,44 +318,21 @@ class KernelRegressor(
             Only with `return_std`. The uncertainty of the intercept is part of it.
         """
         check_is_fitted(self)
+        if not return_std:
+            return self._targets.restore(self._scores(X, np.float64))
+        posterior = self._posterior()
+        posterior.require_fit()
         X = self._check_rows(X, reset=False)
-        if return_std and hasattr(self, "_is_loaded") and not hasattr(self, "_fit"):
-            raise ArgumentError(
-                "needs the factor of the exact solver, got a regressor from a file without it",
-                "save the fitted regressor with uncertainty=True",
-                parameter="return_std",
-            )
-        if return_std and not hasattr(self, "_fit"):
-            raise ArgumentError(
-                "needs the exact solver, got a regressor fitted by solver='cg'",
-                Remedy("fit again", solver="exact"),
-                parameter="return_std",
-            )
-        if return_std and np.isnan(self.noise_).any():
-            raise ArgumentError(
-                "needs two rows to estimate the noise beside an intercept, got one",
-                Remedy("give the noise", noise=...),
-                Remedy("leave the intercept out", fit_intercept=False),
-                parameter="return_std",
-            )
-        n_outputs = len(self.coef_)
-        mean = np.empty((count_rows(X), n_outputs))
-        spread = np.empty((count_rows(X), 1)) if return_std else None
-        # Standard deviations take the features themselves.
-        features, coef = (self._features(), self.coef_) if return_std else self._weighed_features()
-        weights = np.asfortranarray(coef.T)
-        # The spread takes a solve with a D x D matrix, which few rows are not worth.
-        rows = rows_per_update(len(weights)) if return_std else None
-        for block, mapped in self._feature_blocks(X, rows, features=features):
-            Z = mapped.astype(np.float64)  # a copy, which the spread overwrites
+        mean = np.empty((count_rows(X), len(self.coef_)))
+        variances = np.empty((count_rows(X), 1))
+        weights = np.asfortranarray(self.coef_.T)
+        # Variances take a solve with a D x D matrix, which few rows are not worth.
+        for block, mapped in self._feature_blocks(X, rows_per_update(len(weights))):
+            Z = mapped.astype(np.float64)  # a copy, which the variances overwrite
             np.matmul(Z, weights, out=mean[block])
-            if spread is not None:
-                missing = self._missing_variances(Z)
-                spread[block, 0] = self._fit.relative_variances(Z) + missing
+            variances[block, 0] = posterior.relative_variances(Z)
         mean += self.intercept_
-        if spread is None:
-            return self._targets.restore(mean)
-        std = np.sqrt((spread + (1.0 if include_noise else 0.0)) * self.noise_)
+        std = np.sqrt((variances + (1.0 if include_noise else 0.0)) * self.noise_)
         return self._targets.restore(mean), self._targets.restore(std)
 
     def log_marginal_likelihood(
@@ -403,29 +352,7 @@ class KernelRegressor(
             Another variance of the noise; that of the process is one.
         """
         check_is_fitted(self)
-        needs_statistics = alpha is not None or noise is not None or not hasattr(self, "_fit")
-        if hasattr(self, "_is_loaded") and needs_statistics:
-            raise ArgumentError(
-                "log_marginal_likelihood needs the statistics of the rows, got a regressor from a "
-                "file, which has none",
-                "fit again",
-                "save with uncertainty=True and leave alpha and noise out",
-            )
-        if needs_statistics and not hasattr(self, "statistics_"):
-            raise ArgumentError(
-                "log_marginal_likelihood needs the exact solver, got a regressor fitted by "
-                "solver='cg'",
-                Remedy("fit again", solver="exact"),
-            )
-        evidence = self._fit.evidence
-        variances = np.atleast_1d(np.asarray(self.noise_, dtype=np.float64))
-        if alpha is not None or noise is not None:
-            given = check_penalty(alpha, noise)
-            intercept = self._fit.feature_mean is not None
-            fit = solve_statistics(self.statistics_, given, fit_intercept=intercept)
-            evidence = fit.evidence
-            variances = evidence.noise() if noise is None else np.full(len(self.coef_), given)
-        return float(evidence.log_likelihood(variances).sum())
+        return self._posterior().log_marginal_likelihood(alpha, noise)
 
     def statistics(self, X: Any, y: Any, sample_weight: Any = None) -> MappedStatistics:
         """Return the statistics of some rows, for `fit_statistics`; the regressor does not change.
@@ -447,22 +374,6 @@ class KernelRegressor(
         MappedStatistics
             They can be pickled and take 8 D² bytes. They do not depend on `alpha`, `noise` and
             `fit_intercept`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from kernelmill import Fastfood
-        >>> from kernelmill.learners.regressor import KernelRegressor
-        >>> X = np.linspace(-3, 3, 200)[:, None]
-        >>> y = np.sin(2 * X[:, 0])
-        >>> feature_map = Fastfood(n_components=64, length_scale=1.0, random_state=0)
-        >>> model = KernelRegressor(feature_map, alpha=0.01)
-        >>> first = model.statistics(X[:100], y[:100])  # on one machine
-        >>> second = model.statistics(X[100:], y[100:])  # on another one
-        >>> merged = model.fit_statistics(first.merge(second))
-        >>> whole = KernelRegressor(feature_map, alpha=0.01).fit(X, y)
-        >>> bool(np.allclose(merged.predict(X), whole.predict(X)))
-        True
         """
         return self.statistics_of_blocks([(X, y, sample_weight)])
 
@@ -481,7 +392,7 @@ class KernelRegressor(
         collector = clone(self)
         with limit_blas_threads(self.n_threads):
             collector._check_parameters()
-            collector._check_solver_for_statistics("statistics")
+            self._solver().check_statistics(self.alpha, "statistics")
             if self.tune:
                 raise ArgumentError(
                     "must be False for statistics, got True: machines would tune their maps "
@@ -491,7 +402,7 @@ class KernelRegressor(
                 )
             source = BlockSource(blocks)
             probe = collector._start(source, Run())
-            collector._choose_solver(probe.shape[1], adding=True)
+            self._solver().resolve(probe.shape[1], adding=True)
             statistics = MappedStatistics(
                 collector.feature_map_,
                 probe.shape[1],
@@ -526,7 +437,7 @@ class KernelRegressor(
             )
         with self._unchanged_on_failure(), limit_blas_threads(self.n_threads):
             self._check_parameters()
-            self._check_solver_for_statistics("fit_statistics")
+            self._solver().check_statistics(self.alpha, "fit_statistics")
             for name in _OF_ONE_FIT:
                 self.__dict__.pop(name, None)
             known = copy.deepcopy(statistics)
@@ -547,64 +458,39 @@ class KernelRegressor(
         weights: str = "float32",
         uncertainty: bool | str = "auto",
     ) -> None:
-        """Write the fitted regressor to a file, for `load_learner`.
-
-        The file is a safetensors file with the parameters, the seed and the fitted attributes. It
-        has no code, no coefficients of the map and no statistics of the rows. It is written
-        atomically.
+        """Write the fitted regressor to a file, for `load_learner`; see `KernelMachine.save`.
 
         Parameters
         ----------
         path : str or path
         weights : {"float32", "float16", "float64"}, default="float32"
-            The precision of the weights in the file. With "float64" predictions are the same,
-            bit for bit.
+            The precision of the weights in the file.
         uncertainty : bool or "auto", default="auto"
             Whether the file has what ``predict(X, return_std=True)`` needs, which takes 2 D² bytes
-            (4 D² with float64 weights). "auto" is True up to 4096 features, if available.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> import numpy as np
-        >>> from kernelmill import Fastfood, KernelRegressor
-        >>> from kernelmill.learners import load_learner
-        >>> X = np.linspace(-3, 3, 200)[:, None]
-        >>> model = KernelRegressor(Fastfood(n_components=64), random_state=0)
-        >>> model = model.fit(X, np.sin(X[:, 0]))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder, "sine.kmill")
-        ...     model.save(path, weights="float64")
-        ...     again = load_learner(path)
-        >>> bool((again.predict(X) == model.predict(X)).all())
-        True
+            (4 D² with float64 weights). "auto" is True up to 4096 features, if available. The
+            statistics of the rows are never in the file.
         """
         record, tensors = learner_record(self, weights, uncertainty)
         write_model_file(path, kind="learner", record=record, tensors=tensors)
 
+    def _solver(self) -> RidgeSolver:
+        return RidgeSolver.from_parameters(self.get_params(deep=False))
+
+    def _posterior(self) -> Posterior:
+        return Posterior(
+            fit=getattr(self, "_fit", None),
+            statistics=getattr(self, "statistics_", None),
+            noise=np.atleast_1d(np.asarray(self.noise_, dtype=np.float64)),
+            on_landmarks=isinstance(self.feature_map_, Nystroem),
+            is_loaded=hasattr(self, "_is_loaded"),
+        )
+
     def _check_parameters(self) -> None:
-        check_choice("solver", self.solver, ("auto", "exact", "cg"))
-        check_choice("scoring", self.scoring, ("gcv", "loo"))
+        self._solver().check()
         check_integer("tune_budget", self.tune_budget, 1)
         if isinstance(self.tune, str):
             check_choice("tune", self.tune, ("columns",))
-        check_integer("max_iter", self.max_iter, 1)
-        check_positive("tol", self.tol)
         check_penalties(self.alpha, self.noise)
-
-    def _check_solver_for_statistics(self, method: str) -> None:
-        self._check_scoring_of_stream()
-        if self.solver == "cg":
-            raise ArgumentError(f"must be 'exact' for {method}, got 'cg'", parameter="solver")
-
-    def _check_scoring_of_stream(self) -> None:
-        if self.scoring == "loo" and np.ndim(self.alpha) > 0:
-            raise ArgumentError(
-                "must be 'gcv' for rows that come one after the other, got 'loo', which takes a "
-                "second pass over them",
-                "give all rows to fit",
-                parameter="scoring",
-            )
 
     def _start(self, source: BlockSource, run: Run) -> NDArray[Any]:
         """Fit the map, and tune it, on the first block; return the features of one row.
@@ -642,54 +528,35 @@ class KernelRegressor(
             penalty=self._penalty(tuned),
             fit_intercept=bool(self.fit_intercept),
         )
-        if self._choose_solver(probe.shape[1], adding=adding) == "cg":
-            source.require_passes("solver='cg'", Remedy("take each block once", solver="exact"))
-            found = solve_cg(
-                objective, source, run, stream=self.stream_, tol=self.tol, max_iter=self.max_iter
-            )
-            self._set_weights(found.coef, found.intercept)
-            self.alpha_ = float(objective.penalty)
-            self._set_noise(found.noise())
-            self.n_iter_ = max(1, found.n_iter)
-            return
-        again = source.first if self.scoring == "loo" and source.is_whole else None
-        fit, statistics = solve_exact(objective, source, run, again=again)
+        solver = self._solver().resolve(probe.shape[1], adding=adding)
+        fit, statistics = solver.solve(objective, source, run, stream=self.stream_)
         self._take_fit(fit, statistics, objective.penalty)
 
     def _penalty(self, tuned: float | _Array | None) -> float | _Array:
         return check_penalties(self.alpha, self.noise) if tuned is None else tuned
-
-    def _choose_solver(self, n_features: int, *, adding: bool) -> str:
-        """Return the solver that "auto" stands for; to add rows takes the exact one."""
-        fits = n_features <= MOST_EXACT_FEATURES
-        if self.solver == "auto" and not fits and adding:
-            raise ArgumentError(
-                f"partial_fit and statistics take at most {MOST_EXACT_FEATURES} features, got "
-                f"{n_features}, to stay within 1 GiB",
-                "use fewer components",
-                Remedy("use more memory", solver="exact"),
-            )
-        if self.solver != "auto":
-            return self.solver
-        return "exact" if fits else "cg"
 
     def _solve_statistics(self, statistics: RidgeStatistics, penalty: float | _Array) -> None:
         fit = solve_statistics(statistics, penalty, fit_intercept=bool(self.fit_intercept))
         self._take_fit(fit, statistics, penalty)
 
     def _take_fit(
-        self, fit: RidgeFit, statistics: RidgeStatistics, penalty: float | _Array
+        self,
+        fit: RidgeFit | CgFit,
+        statistics: RidgeStatistics | None,
+        penalty: float | _Array,
     ) -> None:
         for name in ("alphas_", "scores_"):
             self.__dict__.pop(name, None)
-        if isinstance(penalty, np.ndarray):
-            self.alphas_, self.scores_ = penalty, fit.scores
-        self._fit = fit
         self._set_weights(fit.coef, fit.intercept)
-        self.alpha_ = fit.alpha
-        self._set_noise(fit.evidence.noise())
-        self.statistics_ = statistics
-        self.n_iter_ = 1
+        self.alpha_, self.n_iter_ = fit.alpha, max(1, fit.n_iter)
+        noise = fit.noise() if self.noise is None else np.full(len(fit.coef), float(self.noise))
+        self.noise_ = noise if self._targets.ndim == 2 else float(noise[0])
+        if statistics is not None:
+            self.statistics_ = statistics
+        if isinstance(fit, RidgeFit):
+            self._fit = fit
+            if isinstance(penalty, np.ndarray):
+                self.alphas_, self.scores_ = penalty, fit.scores
 
     def _tune(self, block: Block, run: Run) -> float | _Array:
         if isinstance(self.tune, str):
@@ -712,20 +579,6 @@ class KernelRegressor(
         self.feature_map_ = tuned.feature_map.fit(block.X)
         self.tuning_ = tuned.table
         return tuned.alpha
-
-    def _missing_variances(self, Z: _Array) -> _Array | float:
-        """Return what features leave out of the prior variance k(x, x) = 1, relative to the noise.
-
-        Landmarks do not reach rows far from them; other maps have all of it, up to their error.
-        """
-        if not isinstance(self.feature_map_, Nystroem):
-            return 0.0
-        missing: _Array = np.maximum(1 - np.einsum("ij,ij->i", Z, Z), 0.0) / self.alpha_
-        return missing
-
-    def _set_noise(self, estimate: _Array) -> None:
-        noise = estimate if self.noise is None else np.full_like(estimate, self.noise)
-        self.noise_ = noise if self._targets.ndim == 2 else float(noise[0])
 
     def _check_block(self, X: Any, y: Any, sample_weight: Any) -> Block:
         """Return checked rows, with targets like those of the first rows."""

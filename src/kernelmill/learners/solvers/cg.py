@@ -43,6 +43,7 @@ class CgFit:
 
     Attributes
     ----------
+    alpha : float
     coef : ndarray of shape (T, D)
     intercept : ndarray of shape (T,)
     n_iter : int
@@ -55,6 +56,7 @@ class CgFit:
         Rows of positive weight, less one with an intercept.
     """
 
+    alpha: float
     coef: _Array
     intercept: _Array
     n_iter: int
@@ -160,12 +162,13 @@ def solve_cg(
             f"Conjugate gradients stopped after {iteration.n_iter} iterations at a residual of "
             f"{residual:.1e}, above tol={tol:g}; increase max_iter, alpha or tol.",
             ConvergenceWarning,
-            stacklevel=4,  # the caller of `fit`
+            stacklevel=5,  # the caller of `fit`
         )
     means, cross, coef = iteration.means, iteration.cross, iteration.solution
     least = alpha * np.einsum("dt,dt->t", coef, coef)
     explained = np.einsum("dt,dt->t", cross, coef)
     return CgFit(
+        alpha=alpha,
         coef=np.ascontiguousarray(coef.T),
         intercept=means.targets - means.features @ coef,
         n_iter=iteration.n_iter,

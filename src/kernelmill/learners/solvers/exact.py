@@ -41,16 +41,13 @@ from kernelmill.learners.run import Run, SavedState
 from kernelmill.learners.statistics import RidgeStatistics, check_some_weight, rows_per_update
 
 __all__ = [
-    "MOST_EXACT_FEATURES",
     "RidgeFit",
+    "add_rows",
     "collect_statistics",
     "solve_exact",
     "solve_signs",
     "solve_statistics",
 ]
-
-MOST_EXACT_FEATURES = 8192
-"""For which solver="auto" stands for the exact solver: two D x D matrices take 1 GiB."""
 
 _Array = NDArray[np.float64]
 _SIGN_ROWS = 2048
@@ -73,6 +70,8 @@ class RidgeFit:
         None without an intercept.
     weight : float
         Σ w.
+    n_iter : int
+        1, as one pass over the rows is enough.
     """
 
     alpha: float
@@ -83,6 +82,11 @@ class RidgeFit:
     inverse: Inverse
     feature_mean: _Array | None
     weight: float
+    n_iter: int = 1
+
+    def noise(self) -> _Array:
+        """Return the variance of the noise with the largest evidence for this penalty."""
+        return self.evidence.noise()
 
     def relative_variances(self, Z: _Array) -> _Array:
         """Return variances of the function at rows of features, relative to the noise.
@@ -200,6 +204,14 @@ def _add_rows(
         if run.is_due():
             run.save(_statistics_to_arrays(statistics, n_passed, digest))
     return statistics
+
+
+def add_rows(statistics: RidgeStatistics, features: Features, block: Block) -> RidgeStatistics:
+    """Return the statistics of the given rows and of a block; the given ones do not change."""
+    both = RidgeStatistics(statistics.n_features, statistics.n_targets)
+    for mapped in compute_feature_blocks(features, block, rows_per_update(both.n_features)):
+        both.update(*mapped)
+    return both.merge(statistics)
 
 
 def solve_statistics(

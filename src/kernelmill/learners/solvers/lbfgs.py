@@ -95,7 +95,7 @@ def solve_lbfgs(
             f"L-BFGS stopped after {len(curve)} iterations, before the gradient was below "
             f"tol={tol}: {result.message}; increase epochs or alpha.",
             ConvergenceWarning,
-            stacklevel=4,  # the caller of `fit`
+            stacklevel=5,  # the caller of `fit`
         )
     return ClassifierFit(
         np.ascontiguousarray(weights[:-1].T, dtype=objective.dtype),

@@ -1,0 +1,239 @@
+"""Solvers by name: what each of them needs, which one "auto" stands for, and how it is called.
+
+The estimators describe their solver by one of these objects, made from their parameters.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+
+from kernelmill.arguments import check_choice, check_integer, check_positive
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.learners.blocks import Block, BlockSource
+from kernelmill.learners.losses import LOSSES, ClassifierFit, Objective
+from kernelmill.learners.ridge import RidgeObjective
+from kernelmill.learners.run import Run
+from kernelmill.learners.solvers.cg import CgFit, solve_cg
+from kernelmill.learners.solvers.exact import RidgeFit, solve_exact, solve_signs
+from kernelmill.learners.solvers.lbfgs import LBFGS_ITERATIONS, solve_lbfgs
+from kernelmill.learners.solvers.sgd import (
+    PLAIN_EPOCHS,
+    PLAIN_LEARNING_RATE,
+    SgdSettings,
+    SgdState,
+    default_epochs,
+    solve_sgd,
+)
+from kernelmill.learners.statistics import RidgeStatistics
+from kernelmill.random import Stream
+
+__all__ = ["MOST_EXACT_FEATURES", "ClassifierSolver", "RidgeSolver"]
+
+MOST_EXACT_FEATURES = 8192
+"""For which solver="auto" stands for the exact solver: two D x D matrices take 1 GiB."""
+
+
+@dataclass(frozen=True)
+class _Solver:
+    """The parameters of an estimator that concern its solver."""
+
+    solver: str
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
+        """Return the solver that the parameters of an estimator describe; others are ignored."""
+        return cls(**{field.name: parameters[field.name] for field in fields(cls)})
+
+
+@dataclass(frozen=True)
+class ClassifierSolver(_Solver):
+    """The solver of a `KernelClassifier`; attributes are the parameters of that class."""
+
+    loss: str
+    epochs: int | None
+    batch_size: int | None
+    learning_rate: float | None
+    validation_fraction: float | None
+    patience: int
+    tol: float
+
+    def check(self) -> None:
+        """Raise if a parameter is out of range, or if the solver does not support the others."""
+        check_choice("loss", self.loss, tuple(LOSSES))
+        check_choice("solver", self.solver, ("auto", "sgd", "lbfgs", "exact", "plain_sgd"))
+        for name in ("epochs", "batch_size"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), 1)
+        check_integer("patience", self.patience, 1)
+        check_positive("tol", self.tol)
+        if self.validation_fraction is not None and not (
+            isinstance(self.validation_fraction, Real) and 0 <= float(self.validation_fraction) < 1
+        ):
+            raise ArgumentError(
+                f"must be None or a number from 0 to below 1, got {self.validation_fraction!r}",
+                parameter="validation_fraction",
+            )
+        if self.learning_rate is not None:
+            check_positive("learning_rate", self.learning_rate)
+            if self.solver != "plain_sgd":
+                raise ArgumentError(
+                    f"is for the solver 'plain_sgd', got {self.learning_rate!r} for "
+                    f"{self.solver!r}, which needs none",
+                    Remedy("leave it out", learning_rate=None),
+                    Remedy("use fixed steps", solver="plain_sgd"),
+                    parameter="learning_rate",
+                )
+        if self.solver == "exact" and self.loss != "squared":
+            raise ArgumentError(
+                f"is 'exact', which needs loss='squared', got loss={self.loss!r}",
+                Remedy("let the loss decide", solver="auto"),
+                parameter="solver",
+            )
+        if self.solver == "lbfgs" and not LOSSES[self.loss].smooth:
+            raise ArgumentError(
+                f"is 'lbfgs', which needs a smooth loss, got loss={self.loss!r}",
+                Remedy("use a smooth loss", loss="squared_hinge"),
+                Remedy("use descent", solver="sgd"),
+                parameter="solver",
+            )
+
+    def check_source(self, source: BlockSource, run: Run) -> None:
+        """Raise if the blocks cannot be passed over as often as the run and the epochs need."""
+        if self.epochs is not None and self.epochs > 1:
+            source.require_passes(f"epochs={self.epochs}", Remedy("do one pass", epochs=None))
+        if run.path is None:
+            return
+        if self.solver in ("lbfgs", "exact"):
+            raise ArgumentError(
+                f"needs solver='sgd', got solver={self.solver!r}",
+                Remedy("do without a checkpoint", checkpoint=None),
+                parameter="checkpoint",
+            )
+        source.require_passes("a checkpoint")
+
+    def resolve(self, n_features: int) -> Self:
+        """Return the solver that "auto" stands for."""
+        if self.solver != "auto":
+            return self
+        exact = self.loss == "squared" and n_features <= MOST_EXACT_FEATURES
+        return replace(self, solver="exact" if exact else "sgd")
+
+    def solve(
+        self,
+        objective: Objective,
+        source: BlockSource,
+        run: Run,
+        *,
+        stream: Stream,
+        n_rows: int | None,
+    ) -> ClassifierFit:
+        """Minimize the objective over the rows of the source; `n_rows` is their number if known."""
+        if self.solver == "exact":
+            run.begin(n_rows)
+            return solve_signs(objective, source, run)
+        if self.solver == "lbfgs":
+            source.require_passes("solver='lbfgs'")
+            run.begin()
+            max_iter = self.epochs or LBFGS_ITERATIONS
+            return solve_lbfgs(
+                objective, source, run, stream=stream, max_iter=max_iter, tol=float(self.tol)
+            )
+        if self.validation_fraction:
+            source.require_passes("validation_fraction")
+        settings = self._settings(self._n_epochs(source, n_rows), one_block=source.is_whole)
+        run.begin(None if n_rows is None else settings.n_epochs * n_rows)
+        fit = solve_sgd(objective, source, run, settings, SgdState(stream))
+        return fit._replace(state=fit.state.without_spectrum())
+
+    def add_rows(
+        self, objective: Objective, block: Block, run: Run, *, stream: Stream, state: Any
+    ) -> ClassifierFit:
+        """Learn from more rows in one pass; `state` is that of the fit of earlier rows, or None."""
+        run.begin(len(block.y))
+        if self.solver == "exact":
+            return solve_signs(objective, [block], run, copy.deepcopy(state))
+        state = SgdState(stream) if state is None else state.for_more_rows()
+        return solve_sgd(objective, [block], run, self._settings(1), state)
+
+    def _n_epochs(self, source: BlockSource, n_rows: int | None) -> int:
+        if self.epochs is not None:
+            return int(self.epochs)
+        if not source.repeatable:
+            return 1
+        return PLAIN_EPOCHS if self.solver == "plain_sgd" else default_epochs(n_rows)
+
+    def _settings(self, n_epochs: int, *, one_block: bool = False) -> SgdSettings:
+        return SgdSettings(
+            n_epochs,
+            batch_size=self.batch_size,
+            plain=self.solver == "plain_sgd",
+            learning_rate=self.learning_rate or PLAIN_LEARNING_RATE,
+            one_block=one_block,
+            validation_fraction=self.validation_fraction or 0.0,
+            patience=self.patience,
+        )
+
+
+@dataclass(frozen=True)
+class RidgeSolver(_Solver):
+    """The solver of a `KernelRegressor`; attributes are the parameters of that class."""
+
+    scoring: str
+    max_iter: int
+    tol: float
+
+    def check(self) -> None:
+        """Raise if a parameter is out of range."""
+        check_choice("solver", self.solver, ("auto", "exact", "cg"))
+        check_choice("scoring", self.scoring, ("gcv", "loo"))
+        check_integer("max_iter", self.max_iter, 1)
+        check_positive("tol", self.tol)
+
+    def check_one_pass(self, alpha: Any) -> None:
+        """Raise if penalties are compared in a second pass over rows that come only once."""
+        if self.scoring == "loo" and np.ndim(alpha) > 0:
+            raise ArgumentError(
+                "must be 'gcv' for rows that come one after the other, got 'loo', which takes a "
+                "second pass over them",
+                "give all rows to fit",
+                parameter="scoring",
+            )
+
+    def check_statistics(self, alpha: Any, method: str) -> None:
+        """Raise if the solver does not solve from statistics of the rows alone."""
+        self.check_one_pass(alpha)
+        if self.solver == "cg":
+            raise ArgumentError(f"must be 'exact' for {method}, got 'cg'", parameter="solver")
+
+    def resolve(self, n_features: int, *, adding: bool = False) -> Self:
+        """Return the solver that "auto" stands for; to add rows takes the exact one."""
+        if self.solver != "auto":
+            return self
+        fits = n_features <= MOST_EXACT_FEATURES
+        if adding and not fits:
+            raise ArgumentError(
+                f"partial_fit and statistics take at most {MOST_EXACT_FEATURES} features, got "
+                f"{n_features}, to stay within 1 GiB",
+                "use fewer components",
+                Remedy("use more memory", solver="exact"),
+            )
+        return replace(self, solver="exact" if fits else "cg")
+
+    def solve(
+        self, objective: RidgeObjective, source: BlockSource, run: Run, *, stream: Stream
+    ) -> tuple[RidgeFit | CgFit, RidgeStatistics | None]:
+        """Minimize the objective; return the fit, and the statistics that the exact solver has."""
+        if self.solver == "cg":
+            source.require_passes("solver='cg'", Remedy("take each block once", solver="exact"))
+            fit = solve_cg(
+                objective, source, run, stream=stream, tol=self.tol, max_iter=self.max_iter
+            )
+            return fit, None
+        again = source.first if self.scoring == "loo" and source.is_whole else None
+        return solve_exact(objective, source, run, again=again)
