@@ -47,7 +47,7 @@ def one_blas_thread():
 @pytest.fixture
 def few_epochs(monkeypatch):
     """Train for 20 epochs, not up to 500 as is default for few rows: accuracy does not matter."""
-    for module in ("kernelmill.learners.classifier", "kernelmill.workflows.training"):
+    for module in ("kernelmill.learners.solvers.choice", "kernelmill.workflows.training"):
         monkeypatch.setattr(f"{module}.default_epochs", lambda n_rows: 20)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelmill.errors import ArgumentError
-from kernelmill.io import Column, TableError, open_table
+from kernelmill.io import TableColumn, TableError, open_table
 
 
 @pytest.fixture
@@ -40,10 +40,10 @@ def test_kinds_and_missing_values(write):
         write("a,b,c,d\n1, x ,2024-05-01, ?\n?,,NA,2.5\n-1e3 ,None,2024-05-02,NaN\n")
     )
     assert table.columns == (
-        Column("a", "numeric"),
-        Column("b", "category"),
-        Column("c", "date"),
-        Column("d", "numeric"),
+        TableColumn("a", "numeric"),
+        TableColumn("b", "category"),
+        TableColumn("c", "date"),
+        TableColumn("d", "numeric"),
     )
     assert rows(table) == {
         "a": [1.0, None, -1000.0],

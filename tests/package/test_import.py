@@ -43,6 +43,16 @@ def test_modules_import_only_the_native_module_from_the_package_itself():
                 assert "kernelmill" not in [alias.name for alias in node.names], path
 
 
+def test_every_class_has_a_name_of_its_own():
+    package = Path(kernelmill.__file__).parent
+    homes = {}
+    for path in package.rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path.relative_to(package)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
 def test_public_names_exist():
     for module in (kernelmill, kernelmill.random, kernelmill.runtime, kernelmill.transforms):
         for name in module.__all__:

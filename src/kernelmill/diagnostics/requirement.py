@@ -193,7 +193,7 @@ def required_features(
         )
         return Measured(*(each / unit for each in found.quantile(probability)))
 
-    search = _Search(measure, tolerance, least, most)
+    search = _FeatureSearch(measure, tolerance, least, most)
     search.run()
     measured, low, high, is_extrapolated = search.result()
     size = None if measured is None else round_up(measured)
@@ -348,7 +348,7 @@ def _bisect(suffices: Callable[[int], bool], least: int = 1) -> int | None:
     return high
 
 
-class _Search:
+class _FeatureSearch:
     """Measures errors at some numbers of features, until the tolerance is between two of them."""
 
     def __init__(

@@ -19,7 +19,7 @@ from kernelmill.experiments.declaration import (
     Cell,
     Check,
     Claim,
-    Interval,
+    ConfidenceInterval,
     Key,
     Results,
 )
@@ -137,7 +137,7 @@ def claim_value(
 
 def mean_ratio(
     results: Results, above: str, below: str, rows: Sequence[Key] | None = None
-) -> Interval:
+) -> ConfidenceInterval:
     """The geometric mean over rows of the ratio of two columns, with its interval."""
     cells: list[Cell] = []
     signs: list[float] = []
@@ -147,12 +147,12 @@ def mean_ratio(
             cells += [first, second]
             signs += [1.0, -1.0]
     if not cells or min(np.mean(cell.runs) for cell in cells) <= 0:
-        return Interval(math.nan, math.nan, math.nan)
+        return ConfidenceInterval(math.nan, math.nan, math.nan)
     logs = _combine(cells, 2 * np.array(signs) / len(signs))
-    return Interval(math.exp(logs.mean), math.exp(logs.low), math.exp(logs.high))
+    return ConfidenceInterval(math.exp(logs.mean), math.exp(logs.low), math.exp(logs.high))
 
 
-def _combine(cells: Sequence[Cell], weights: NDArray[np.float64]) -> Interval:
+def _combine(cells: Sequence[Cell], weights: NDArray[np.float64]) -> ConfidenceInterval:
     """A weighted sum of the logarithms of the means of cells.
 
     Runs share their seeds and often their data. So the interval is that of the jackknife, which
@@ -172,11 +172,11 @@ def _combine(cells: Sequence[Cell], weights: NDArray[np.float64]) -> Interval:
     else:
         errors = np.array([_standard_error(cell) for cell in cells])
         if not errors.any():
-            return Interval(value, math.nan, math.nan)
+            return ConfidenceInterval(value, math.nan, math.nan)
         error = float(np.linalg.norm(weights * errors / means))
         degrees = sum(sizes) - len(sizes) or math.inf
     half = float(student.ppf((1 + CONFIDENCE) / 2, degrees)) * error
-    return Interval(value, value - half, value + half)
+    return ConfidenceInterval(value, value - half, value + half)
 
 
 def _standard_error(cell: Cell) -> float:
@@ -186,14 +186,14 @@ def _standard_error(cell: Cell) -> float:
     return (cell.half_width or 0.0) / float(norm.ppf((1 + CONFIDENCE) / 2))
 
 
-def _compare(value: Interval, at_least: float, at_most: float) -> str:
+def _compare(value: ConfidenceInterval, at_least: float, at_most: float) -> str:
     low, high = (value.low, value.high) if value.known else (value.mean, value.mean)
     if at_least <= low and high <= at_most:
         return "confirmed"
     return "within chance" if low <= at_most and high >= at_least else "not confirmed"
 
 
-def _show(value: Interval) -> str:
+def _show(value: ConfidenceInterval) -> str:
     text = plain.number(value.mean, 3)
     if not value.known:
         return text

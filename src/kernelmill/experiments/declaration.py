@@ -23,8 +23,8 @@ __all__ = [
     "Check",
     "Claim",
     "Column",
+    "ConfidenceInterval",
     "Experiment",
-    "Interval",
     "Paper",
     "Points",
     "Published",
@@ -69,7 +69,7 @@ class Paper:
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """A mean and the interval for it; both ends are NaN if it is not known."""
 
     mean: float
@@ -110,7 +110,7 @@ class Cell:
     deviation: str = ""
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> ConfidenceInterval:
         """The mean over the runs and its interval, by Student's t."""
         mean = float(np.mean(self.runs))
         half = self.half_width
@@ -118,8 +118,8 @@ class Cell:
             error = float(np.std(self.runs, ddof=1)) / math.sqrt(len(self.runs))
             half = float(student.ppf((1 + CONFIDENCE) / 2, len(self.runs) - 1)) * error
         if half is None:
-            return Interval(mean, math.nan, math.nan)
-        return Interval(mean, mean - half, mean + half)
+            return ConfidenceInterval(mean, math.nan, math.nan)
+        return ConfidenceInterval(mean, mean - half, mean + half)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Contents
 --------
 open_table
     Open a file, a list of files or a glob pattern as a `Table`.
-Table, TableBlock, Column
+Table, TableBlock, TableColumn
     Rows in blocks, in order or shuffled; one block; the name and the kind of a column.
 open_writer
     Write columns to a CSV, Parquet, Arrow or NPY file, atomically.
@@ -19,13 +19,13 @@ The folders hold the formats: `text`, `columnar`, `matrix`, `svmlight`, and `wri
 from kernelmill.io.errors import TableError
 from kernelmill.io.svmlight.svmlight_file import read_svmlight
 from kernelmill.io.table import Table, TableBlock, open_table
-from kernelmill.io.table_file import Column
+from kernelmill.io.table_file import TableColumn
 from kernelmill.io.writing.table_writer import open_writer
 
 __all__ = [
-    "Column",
     "Table",
     "TableBlock",
+    "TableColumn",
     "TableError",
     "open_table",
     "open_writer",

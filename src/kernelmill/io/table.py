@@ -16,7 +16,7 @@ from kernelmill.io.errors import TableError
 from kernelmill.io.sources import detect_format, find_files, is_data, load_file_class
 from kernelmill.io.table_file import (
     SAME_COLUMNS,
-    Column,
+    TableColumn,
     TableFile,
     TableOptions,
     compare_columns,
@@ -313,7 +313,7 @@ class Table:
         "memory".
     files : tuple of Path
         The files, in the order of their rows.
-    columns : tuple of Column or None
+    columns : tuple of TableColumn or None
         Names and kinds; None for a matrix.
     ordered : frozenset of str
         Categories that have an order in the file: in the first pass, the dictionaries of blocks
@@ -340,7 +340,7 @@ class Table:
     >>> _ = path.write_text("age,town\n31, Rome\n?,Oslo\n")
     >>> table = open_table(path)
     >>> table.columns
-    (Column(name='age', kind='numeric'), Column(name='town', kind='category'))
+    (TableColumn(name='age', kind='numeric'), TableColumn(name='town', kind='category'))
     >>> [block.data["town"].to_pylist() for block in table.blocks()]
     [['Rome', 'Oslo']]
     >>> table.n_rows
@@ -353,7 +353,7 @@ class Table:
         self._files = tuple(files)
         first = self._files[0]
         self.files = tuple(file.path for file in files)
-        self.columns: tuple[Column, ...] | None = first.columns
+        self.columns: tuple[TableColumn, ...] | None = first.columns
         self.ordered = frozenset.intersection(*(file.ordered for file in files))
         self._positions = (
             None
@@ -436,7 +436,7 @@ class Table:
         ...     _ = path.write_text("age,zip\n31,00184\n40,10115\n")
         ...     table = open_table(path)
         >>> table.with_kinds(categorical=["zip"]).columns
-        (Column(name='age', kind='numeric'), Column(name='zip', kind='category'))
+        (TableColumn(name='age', kind='numeric'), TableColumn(name='zip', kind='category'))
         """
         options = self._files[0].options
         return self._derive(

@@ -19,7 +19,7 @@ from kernelmill.io.errors import TableError
 from kernelmill.io.parts import Part
 
 __all__ = [
-    "Column",
+    "TableColumn",
     "TableFile",
     "TableOptions",
     "compare_columns",
@@ -36,14 +36,14 @@ SAME_COLUMNS = "give files with the same columns"
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """The name of a column and its kind: "numeric", "category", "date" or "other".
 
     Examples
     --------
-    >>> from kernelmill.io import Column
-    >>> Column("age", "numeric")
-    Column(name='age', kind='numeric')
+    >>> from kernelmill.io import TableColumn
+    >>> TableColumn("age", "numeric")
+    TableColumn(name='age', kind='numeric')
     """
 
     name: str
@@ -94,7 +94,7 @@ class TableFile(ABC):
     # What a copy in another process does without: temporary files, and what `configure` needs.
     not_copied: ClassVar[tuple[str, ...]] = ()
 
-    columns: tuple[Column, ...] | None = None
+    columns: tuple[TableColumn, ...] | None = None
     ordered: frozenset[str] = frozenset()
     n_features: int | None = None
     carries_labels: bool = False
@@ -260,9 +260,9 @@ def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> d
     return {names[position]: kind for kind, each in positions.items() for position in each}
 
 
-def set_kinds(kinds: Mapping[str, str], given: Mapping[str, str]) -> tuple[Column, ...]:
+def set_kinds(kinds: Mapping[str, str], given: Mapping[str, str]) -> tuple[TableColumn, ...]:
     """The columns with their kinds, those in `given` before the detected ones."""
-    return tuple(Column(name, given.get(name, kind)) for name, kind in kinds.items())
+    return tuple(TableColumn(name, given.get(name, kind)) for name, kind in kinds.items())
 
 
 def compare_columns(

@@ -164,7 +164,7 @@ def diagnose_table(
         if survey.n_classes is not None:  # the most frequent class against the others
             numbers = (numbers == np.bincount(numbers).argmax()).astype(np.float64)
         notes = [str(note) for note in survey.notes]
-        sample = _Sample(survey.sample[:size], numbers[:size], survey.n_rows, notes)
+        sample = _SampledRows(survey.sample[:size], numbers[:size], survey.n_rows, notes)
     if sample.X.shape[0] < 2:
         raise TableError(f"{table.files[0]} has fewer than two rows", "give a file that has more")
     if isinstance(resolved, DotProductKernel):
@@ -246,7 +246,7 @@ def _fit_settings(
     return settings
 
 
-class _Sample(NamedTuple):
+class _SampledRows(NamedTuple):
     """Encoded rows in random order, with their targets if there are any."""
 
     X: Any
@@ -254,7 +254,7 @@ class _Sample(NamedTuple):
     n_rows: int  # of the table
     notes: list[str]
 
-    def scale_rows(self) -> _Sample:
+    def scale_rows(self) -> _SampledRows:
         """The sample as polynomial kernels need it."""
         scaling = RowScaling.of_rows(self.X)
         note = (
@@ -274,7 +274,7 @@ def _sample_inputs(
     missing: str,
     transform: str,
     day_first: bool | None,
-) -> _Sample:
+) -> _SampledRows:
     """Encode a sample of the rows of a table without a target, in one pass."""
     inputs = choose_inputs(table, None, drop)
     learner = make_input_learner(table, inputs, missing, transform, day_first)
@@ -293,11 +293,16 @@ def _sample_inputs(
     notes = [*table.notes, *column_notes]
     for note in notes:
         progress.note(note)
-    return _Sample(encoder.encode(data), None, n_rows, [str(note) for note in notes])
+    return _SampledRows(encoder.encode(data), None, n_rows, [str(note) for note in notes])
 
 
 def _examine(
-    feature_map: Any, requirement: FeatureRequirement, sample: _Sample, *, alpha: float, seed: int
+    feature_map: Any,
+    requirement: FeatureRequirement,
+    sample: _SampledRows,
+    *,
+    alpha: float,
+    seed: int,
 ) -> dict[str, Any]:
     """The errors of a map with as many features as it needs, or as can be measured."""
     assert requirement.n_components is not None
@@ -335,7 +340,7 @@ def _examine(
     }
 
 
-def _check_gram(feature_map: Any, sample: _Sample, alpha: float, seed: int) -> GramCheck:
+def _check_gram(feature_map: Any, sample: _SampledRows, alpha: float, seed: int) -> GramCheck:
     """The errors of the Gram matrix of some rows, at a penalty `alpha` for all rows."""
     X = sample.X[:_GRAM_ROWS]
     target = None if sample.target is None else sample.target[:_GRAM_ROWS]

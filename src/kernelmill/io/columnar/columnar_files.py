@@ -25,7 +25,7 @@ from kernelmill.io.compression import TemporaryCopy, copy_errors, read_head
 from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.parts import Part, cut_evenly
 from kernelmill.io.table_file import (
-    Column,
+    TableColumn,
     TableFile,
     TableOptions,
     enumerate_names,
@@ -95,7 +95,7 @@ class ColumnarFile(TableFile):
         with arrow_errors(self.path):
             batch.validate(full=True)
 
-    def _check_kind(self, column: Column, kind: str) -> None:
+    def _check_kind(self, column: TableColumn, kind: str) -> None:
         possible = {
             *(("numeric", "category"), ("date", "category")),
             *(("category", "numeric"), ("category", "date")),
@@ -143,7 +143,7 @@ class ColumnarFile(TableFile):
                 arrays.append(array)
         return pa.record_batch(arrays, names=[column.name for column in self.columns])
 
-    def _numbers(self, column: Column, array: Any, first_row: int) -> Any:
+    def _numbers(self, column: TableColumn, array: Any, first_row: int) -> Any:
         large = find_inexact_integer(array)
         if large is not None:
             raise TableError(

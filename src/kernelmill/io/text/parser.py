@@ -19,7 +19,7 @@ from kernelmill.io.columnar.arrow_values import (
     to_categories,
 )
 from kernelmill.io.errors import NotANumberError, TableError
-from kernelmill.io.table_file import Column
+from kernelmill.io.table_file import TableColumn
 from kernelmill.io.text.amounts import NumberStyle
 from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
@@ -62,7 +62,7 @@ class TextParser:
         The file, for error messages.
     dialect : Dialect
         Of this file; its columns may be in another order than those of the table.
-    columns : sequence of Column
+    columns : sequence of TableColumn
         Of the table.
     first_line : int
         The first line of the file's rows.
@@ -72,7 +72,7 @@ class TextParser:
         self,
         path: Path,
         dialect: Dialect,
-        columns: Sequence[Column],
+        columns: Sequence[TableColumn],
         first_line: int = 1,
         missing_codes: Sequence[str] = (),
         styles: Mapping[str, NumberStyle] | None = None,

@@ -24,7 +24,7 @@ from kernelmill.io.errors import TableError
 from kernelmill.io.parts import Part, cut_evenly, line_start
 from kernelmill.io.table_file import (
     SAME_COLUMNS,
-    Column,
+    TableColumn,
     TableFile,
     TableOptions,
     compare_columns,
@@ -209,14 +209,14 @@ class TextFile(TableFile):
         if not complete:
             end = last_record_end(head, dialect.separator.encode(), quotes=dialect.quotes)
             head = head[:end]
-        as_strings = [Column(name, "category") for name in dialect.names]
+        as_strings = [TableColumn(name, "category") for name in dialect.names]
         codes = self.options.missing_codes
         parser = TextParser(self.path, dialect, as_strings, self._first_line, codes)
         rows = parser.parse(head, self._first_line)
         detected = self.options.decimal is None and dialect.delimiter != ","
         return inspect_columns(rows, len(head), None if detected else dialect.decimal)
 
-    def _decide_columns(self) -> tuple[tuple[Column, ...], int]:
+    def _decide_columns(self) -> tuple[tuple[TableColumn, ...], int]:
         """The columns, and the bytes of text that fill a block."""
         dialect, sample = self._dialect, self._sample
         assert sample is not None

@@ -13,6 +13,8 @@ exact
     Normal equations, for least squares.
 cg
     Conjugate gradients, for least squares with many features.
+choice
+    The solvers by name, with the parameters of the estimators that concern them.
 spectrum
     The leading eigenvectors of the features, which precondition `sgd` and `lbfgs`.
 """
