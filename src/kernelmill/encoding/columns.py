@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated, Any
@@ -39,6 +40,7 @@ _OUTLYING = 1000.0  # times the range of 95 % of the values, before one is calle
 MOST_DISTINCT = 100_000  # strings that are counted before a column is called an identifier
 MOST_CATEGORIES = 256  # that get a column each
 MOST_RARE = 1000  # pooled ones that a model file lists
+_MOST_ORDERS = 1000  # dictionaries of a column in order that are compared
 
 
 class ColumnEncoding(Stored, ABC):
@@ -271,11 +273,14 @@ class NumericMoments:
         )
         self.least, self.most = math.inf, -math.inf
         self.only_zero_one = True
-        self._counts_up, self._previous = True, math.nan
+        self._counts_up, self._first, self._previous = True, math.nan, math.nan
+        self._has_values = False
         self._middle: Any = None  # quantiles of a sample
 
     def update(self, values: NDArray[np.float64]) -> None:
         """Add float64 values, of which NaN is missing; the others are finite."""
+        if len(values) and not self._has_values:
+            self._has_values, self._first = True, float(values[0])
         if self._counts_up and len(values):
             steps = np.diff(values)
             follows = math.isnan(self._previous) or values[0] == self._previous + 1
@@ -289,20 +294,46 @@ class NumericMoments:
         self.most = max(self.most, float(present.max()))
         if self.only_zero_one:
             self.only_zero_one = bool(((present == 0) | (present == 1)).all())
-        unit = max(abs(self.least), abs(self.most)) or 1.0
+        self._change_unit(max(abs(self.least), abs(self.most)) or 1.0)
+        scaled = present / self._unit
+        mean = float(scaled.mean())
+        self._add(mean, float(((scaled - mean) ** 2).sum()), len(scaled))
+
+    def _change_unit(self, unit: float) -> None:
         if unit > self._unit:
             self.mean *= self._unit / unit
             self._squares *= (self._unit / unit) ** 2
             self._unit = unit
-        scaled = present / self._unit
-        mean, n = float(scaled.mean()), len(scaled)
+
+    def _add(self, mean: float, squares: float, n: int) -> None:
+        """Add n values with a mean and a sum of squared deviations, in the same unit."""
         total = self.count + n
         shift = mean - self.mean
-        self._squares += (
-            float(((scaled - mean) ** 2).sum()) + shift * shift * self.count * n / total
-        )
+        self._squares += squares + shift * shift * self.count * n / total
         self.mean += shift * n / total
         self.count = total
+
+    def merge(self, later: NumericMoments) -> None:
+        """Add what another one learned from the rows that follow, which is changed.
+
+        The mean and the deviation are those of one pass to rounding, all else is the same.
+        """
+        if later._has_values and self._has_values:
+            follows = math.isnan(self._previous) or later._first == self._previous + 1
+            self._counts_up = self._counts_up and later._counts_up and follows
+        elif later._has_values:
+            self._has_values, self._first = True, later._first
+            self._counts_up = later._counts_up
+        if later._has_values:
+            self._previous = later._previous
+        self.missing += later.missing
+        self.least, self.most = min(self.least, later.least), max(self.most, later.most)
+        self.only_zero_one = self.only_zero_one and later.only_zero_one
+        if later.count:
+            unit = max(self._unit, later._unit)
+            self._change_unit(unit)
+            later._change_unit(unit)
+            self._add(later.mean, later._squares, later.count)
 
     def encoding(
         self,
@@ -396,7 +427,8 @@ class CategoryCounts:
 
     def __init__(self, name: str, *, ordered: bool = False) -> None:
         self.name = name
-        self._order: list[str] | None = [] if ordered else None
+        # The different dictionaries, if they are in order.
+        self._orders: set[tuple[str, ...]] | None = set() if ordered else None
         self.count = 0
         self.missing = 0
         self.counts: Counter[str] = Counter()
@@ -413,8 +445,19 @@ class CategoryCounts:
                 self.counts[string] += times
         if len(self.counts) > MOST_DISTINCT:
             raise self._identifier_error()
-        if self._order is not None:
-            self._order = _merge_orders(self._order, values.dictionary.to_pylist())
+        if self._orders is not None and len(self._orders) < _MOST_ORDERS:
+            levels = values.dictionary.to_pylist()
+            self._orders.add(tuple(level for level in levels if level is not None))
+
+    def merge(self, later: CategoryCounts) -> None:
+        """Add the counts of the rows that follow."""
+        self.missing += later.missing
+        self.count += later.count
+        self.counts.update(later.counts)
+        if len(self.counts) > MOST_DISTINCT:
+            raise self._identifier_error()
+        if self._orders is not None:
+            self._orders |= later._orders or set()
 
     def _identifier_error(self) -> TableError:
         some = ", ".join(repr(string) for string, _ in self.counts.most_common(3))
@@ -448,7 +491,7 @@ class CategoryCounts:
 
     def _ordinal(self, marks: bool) -> OrdinalEncoding | None:
         """The encoding of levels that have an order: that of the file, or that of numbers."""
-        levels: tuple[str, ...] = tuple(self._order or ())
+        levels = _find_order(self._orders or set())
         starts = None
         if not levels:
             levels, starts = sort_levels(self.counts) or ((), None)
@@ -488,16 +531,15 @@ class CategoryCounts:
         return text + (f", {pooled} rare pooled" if pooled else "")
 
 
-def _merge_orders(one: list[str], other: list[str | None]) -> list[str] | None:
-    """The longer of two lists of levels if it has those of the other in the same order."""
-    second = [each for each in other if each is not None]
-    longer, shorter = (one, second) if len(one) >= len(second) else (second, one)
-    places = {level: place for place, level in enumerate(longer)}
-    if any(each not in places for each in shorter):
-        return None
-    if any(places[b] <= places[a] for a, b in pairwise(shorter)):
-        return None
-    return longer
+def _find_order(orders: Collection[tuple[str, ...]]) -> tuple[str, ...]:
+    """The longest of some lists of levels, if it has those of all others in the same order."""
+    longest = max(sorted(orders), key=len, default=())
+    places = {level: place for place, level in enumerate(longest)}
+    for order in orders:
+        found = [places.get(level, -1) for level in order]
+        if any(b <= a for a, b in pairwise([-1, *found])):
+            return ()
+    return longest
 
 
 def fewest_rows(n_rows: int) -> int:

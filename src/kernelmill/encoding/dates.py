@@ -271,11 +271,33 @@ class DateFormats:
                 f"{file}: column {self.name!r} has {words[row].as_py()!r} in row "
                 f"{first_row + row + 1}, which is not a date of the same form as others, such as "
                 f"{self._example!r}",
-                "write all dates alike, best as 2024-05-31",
-                Remedy("leave the column out", drop=[self.name]),
-                Remedy("read it as categories", categorical=[self.name]),
+                *self._remedies(),
             )
         self._formats = possible
+
+    def merge(self, later: DateFormats) -> None:
+        """Add what another one found in the rows that follow."""
+        self.missing += later.missing
+        self.count += later.count
+        if self._formats is not None and later._formats is not None:
+            possible = [each for each in self._formats if each in later._formats]
+            if not possible:
+                raise TableError(
+                    f"column {self.name!r} has dates of different forms, such as "
+                    f"{self._example!r} and {later._example!r}",
+                    *self._remedies(),
+                )
+            self._formats = possible
+        self._formats = self._formats or later._formats
+        self._example = self._example or later._example
+
+    def _remedies(self) -> tuple[Remedy | str, ...]:
+        """What to do about dates of different forms."""
+        return (
+            "write all dates alike, best as 2024-05-31",
+            Remedy("leave the column out", drop=[self.name]),
+            Remedy("read it as categories", categorical=[self.name]),
+        )
 
     def encoding(self, sample: Any, *, marks: bool, day_first: bool | None) -> DateEncoding:
         """Return the fitted encoding; parts that do not vary in `sample` are left out."""

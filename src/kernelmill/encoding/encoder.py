@@ -294,6 +294,11 @@ class ColumnLearner:
             else:
                 learner.update(category_values(column))
 
+    def merge(self, later: ColumnLearner) -> None:
+        """Add what another one learned from the rows that follow, which is changed."""
+        for mine, other in zip(self._learners, later._learners, strict=True):
+            mine.merge(other)  # type: ignore[arg-type] # of the same kind
+
     def finish(
         self, sample: Any = None, target: NDArray[np.float64] | None = None
     ) -> tuple[ColumnEncoder, list[EncodedColumn], list[Message | str]]:

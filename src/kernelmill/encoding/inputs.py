@@ -22,6 +22,7 @@ __all__ = [
     "Inputs",
     "choose_inputs",
     "column_values",
+    "count_inputs",
     "find_target",
     "find_weights",
     "open_like_training",
@@ -89,6 +90,14 @@ class Inputs(Stored):
         if data.shape[1] < self.n_columns:  # without its target; nothing was dropped
             left_out = []
         return np.delete(data, left_out, axis=1) if left_out else data
+
+
+def count_inputs(table: Table, inputs: Inputs) -> int:
+    """The number of columns that `Inputs.data` selects."""
+    if inputs.columns is not None:
+        return len(inputs.columns)
+    width = table.n_features or 0
+    return width - len(inputs.dropped) - isinstance(inputs.target, int)
 
 
 def find_target(table: Table, target: str | int | None) -> str | int:

@@ -186,7 +186,6 @@ class MatrixLearner:
                 _IMPUTE,
             )
         self.n_missing += int(absent.sum())
-        assert self._count is not None
         n = (~absent).sum(axis=0)
         if len(rows):
             self._least = np.fmin(self._least, np.fmin.reduce(rows))
@@ -194,11 +193,36 @@ class MatrixLearner:
         rows[absent] = 0.0
         mean = rows.sum(axis=0) / np.maximum(n, 1)
         deviations = np.where(absent, 0.0, rows - mean)
+        self._add(mean, (deviations**2).sum(axis=0), n)
+
+    def _add(self, mean: NDArray[Any], squares: NDArray[Any], n: NDArray[Any]) -> None:
+        """Add n values of each column with their means and sums of squared deviations."""
+        assert self._count is not None
         total = np.maximum(self._count + n, 1)
         shift = mean - self._mean
-        self._squares += (deviations**2).sum(axis=0) + shift**2 * self._count * n / total
+        self._squares += squares + shift**2 * self._count * n / total
         self._mean += shift * n / total
         self._count += n
+
+    def merge(self, later: MatrixLearner) -> None:
+        """Add what another one learned from the rows that follow.
+
+        Means and deviations are those of one pass to rounding, all else is the same.
+        """
+        if self._kind == "":
+            self.__dict__.update(later.__dict__)
+            return
+        if later._kind == "":
+            return
+        self.n_missing += later.n_missing
+        width = max(len(self._largest), len(later._largest))
+        mine, other = (np.pad(v, (0, width - len(v))) for v in (self._largest, later._largest))
+        self._largest = np.maximum(mine, other)
+        if self._kind == "dense":
+            assert later._count is not None
+            self._least = np.fmin(self._least, later._least)
+            self._most = np.fmax(self._most, later._most)
+            self._add(later._mean, later._squares, later._count)
 
     def finish(
         self, sample: Any = None, target: NDArray[np.float64] | None = None

@@ -203,13 +203,28 @@ class TargetLearner:
             if draws is not None:
                 there = values.is_valid().to_numpy(zero_copy_only=False)
                 self._raise_highest(strings, indices, draws[there])
+        self._check_distinct(f"{block.file}: ")
+
+    def merge(self, later: TargetLearner) -> None:
+        """Add what another one learned from the rows that follow."""
+        self.first_missing = self.first_missing or later.first_missing
+        self.missing += later.missing
+        self.n_rows += later.n_rows
+        self._integers = self._integers and later._integers
+        if not self._n_distinct_exceeded:
+            self.counts.update(later.counts)
+            for label, draw in later.highest.items():
+                self.highest[label] = max(draw, self.highest.get(label, 0.0))
+        self._check_distinct("")
+
+    def _check_distinct(self, where: str) -> None:
         if len(self.counts) > _MOST_CLASSES:
             # Too many for classes; regression needs no counts.
             self._n_distinct_exceeded = True
             self.highest.clear()
             if self.task == "classification" or any(isinstance(k, str) for k in self.counts):
                 raise TableError(
-                    f"{block.file}: the target {self.target!r} has more than {_MOST_CLASSES} "
+                    f"{where}the target {self.target!r} has more than {_MOST_CLASSES} "
                     "different values",
                     Remedy("give another target", target=...),
                     Remedy("if they are numbers, fit a regressor", task="regression"),

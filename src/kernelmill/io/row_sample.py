@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kernelmill.io.table import TableBlock
 from kernelmill.random import Stream
 
-__all__ = ["RowSample", "stack_rows", "take_rows"]
+__all__ = ["RowSample", "find_limit", "stack_rows", "take_rows"]
 
 
 class RowSample:
@@ -27,16 +27,18 @@ class RowSample:
         The number of rows to keep.
     stream : Stream
         The source of the random numbers.
+    limit : float, default=inf
+        Rows whose random numbers are not below it are not in the sample; see `find_limit`.
     """
 
-    def __init__(self, size: int, stream: Stream) -> None:
+    def __init__(self, size: int, stream: Stream, limit: float = np.inf) -> None:
         self.size = size
         self._stream = stream
         self._parts: list[TableBlock] = []
         self._rows: list[NDArray[np.int64]] = []
         self._ranks: list[NDArray[np.float64]] = []
         self._held = 0
-        self._worst = np.inf
+        self._worst = limit
 
     def update(self, block: TableBlock) -> None:
         """Add the rows of a block to those that are sampled from."""
@@ -48,6 +50,15 @@ class RowSample:
         self._rows.append(chosen + block.first_row)
         self._ranks.append(ranks[chosen])
         self._held += len(chosen)
+        if self._held > 2 * self.size:
+            self._prune()
+
+    def merge(self, later: RowSample) -> None:
+        """Add the rows that another one sampled from rows of higher positions."""
+        self._parts += later._parts
+        self._rows += later._rows
+        self._ranks += later._ranks
+        self._held += later._held
         if self._held > 2 * self.size:
             self._prune()
 
@@ -66,6 +77,24 @@ class RowSample:
         self._prune()
         order = np.argsort(self._ranks[0], kind="stable")
         return _take(self._parts[0], order), self._rows[0][order]
+
+
+def find_limit(size: int, stream: Stream, n_rows: int) -> float:
+    """The limit below which a `RowSample` of a table with `n_rows` has exactly `size` rows.
+
+    With it, samples of parts of the table hold no row that is not in the sample of all.
+    """
+    if n_rows <= size:
+        return np.inf
+    # Few random numbers are below this one, but hardly ever less than `size`.
+    enough = (size + 10 * np.sqrt(size) + 100) / n_rows
+    kept = np.empty(0)
+    for start in range(0, n_rows, 1 << 20):
+        draws = stream.uniforms(min(1 << 20, n_rows - start), start=start)
+        kept = np.concatenate([kept, draws[draws < enough]])
+    if len(kept) <= size:
+        return np.inf
+    return float(np.partition(kept, size)[size])
 
 
 def _take(block: TableBlock, rows: NDArray[Any]) -> TableBlock:

@@ -39,15 +39,32 @@ _NOMINAL = (0.5, 0.6827, 0.8, 0.9, 0.95, 0.99)
 
 
 class Scores(ABC):
-    """Scores of the predictions for rows whose targets are known."""
+    """Scores of the predictions for rows whose targets are known.
 
-    def __init__(self) -> None:
+    Scores of consecutive rows merge: those of the whole are the same to rounding, but plots may
+    show other rows of a regressor.
+
+    Parameters
+    ----------
+    learner : KernelClassifier or KernelRegressor
+    """
+
+    def __init__(self, learner: Any) -> None:
         self.n_rows = 0
+        self._learner = learner
         self._begin = time.perf_counter()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The scores without the learner, which is large: nothing can be added but others."""
+        return {**self.__dict__, "_learner": None}
 
     @abstractmethod
     def update(self, X: Any, target: NDArray[Any]) -> None:
         """Predict encoded rows and compare with their targets: numbers of classes, or values."""
+
+    @abstractmethod
+    def merge(self, later: Any) -> None:
+        """Add the scores of rows that follow."""
 
     @abstractmethod
     def finish(self, source: str, notes: list[str]) -> Evaluation:
@@ -57,10 +74,13 @@ class Scores(ABC):
         return time.perf_counter() - self._begin
 
 
-def make_scores(learner: Any, classes: NDArray[Any] | None) -> Scores:
-    """The scores of a learner; `classes` are its labels, None for regression."""
+def make_scores(learner: Any, classes: NDArray[Any] | None, first_row: int = 0) -> Scores:
+    """The scores of a learner; `classes` are its labels, None for regression.
+
+    `first_row` is the number of rows before, in scores that are merged with others.
+    """
     if classes is None:
-        return RegressorScores(learner)
+        return RegressorScores(learner, first_row)
     return ClassifierScores(learner, classes)
 
 
@@ -68,8 +88,7 @@ class ClassifierScores(Scores):
     """Errors and confusion matrix; log loss, calibration and AUC of probabilities."""
 
     def __init__(self, learner: KernelClassifier, classes: NDArray[Any]) -> None:
-        super().__init__()
-        self._learner = learner
+        super().__init__(learner)
         self._classes = classes
         n = len(classes)
         self._confusion = np.zeros((n, n), np.int64)
@@ -108,6 +127,15 @@ class ClassifierScores(Scores):
             place = ((odds + 35) / 70 * (_AUC_BINS - 1)).astype(int).clip(0, _AUC_BINS - 1)
             for label in (0, 1):
                 self._ranks[label] += np.bincount(place[target == label], minlength=_AUC_BINS)
+
+    def merge(self, later: ClassifierScores) -> None:
+        """Add the scores of rows that follow."""
+        self.n_rows += later.n_rows
+        self._confusion += later._confusion
+        self._log_loss += later._log_loss
+        self._bins += later._bins
+        if self._ranks is not None and later._ranks is not None:
+            self._ranks += later._ranks
 
     def finish(self, source: str, notes: list[str]) -> Evaluation:
         """The evaluation of all rows."""
@@ -168,11 +196,11 @@ class ClassifierScores(Scores):
 
 
 class RegressorScores(Scores):
-    """Squared and absolute errors, and the coverage of intervals."""
+    """Squared and absolute errors, and the coverage of intervals by the first 10,000 rows."""
 
-    def __init__(self, learner: KernelRegressor) -> None:
-        super().__init__()
-        self._learner = learner
+    def __init__(self, learner: KernelRegressor, first_row: int = 0) -> None:
+        super().__init__(learner)
+        self._first_row = first_row
         self._squares = self._absolute = 0.0
         self._mean = self._spread = 0.0
         self._inside = np.zeros(len(_NOMINAL))
@@ -187,7 +215,7 @@ class RegressorScores(Scores):
             return
         if self.n_rows == 0:
             self._with_std = has_std(self._learner, X[:1])
-        room = _COVERAGE_ROWS - self._n_covered if self._with_std else 0
+        room = _COVERAGE_ROWS - self._first_row - self._n_covered if self._with_std else 0
         if room > 0:
             predicted, std = self._learner.predict(X[:room], return_std=True, include_noise=True)
             distance = np.abs(target[:room] - predicted) / np.maximum(std, 1e-300)
@@ -204,17 +232,30 @@ class RegressorScores(Scores):
         error = predicted - target
         self._squares += float(error @ error)
         self._absolute += float(np.abs(error).sum())
-        total = self.n_rows + len(target)
-        mean = float(target.mean())
-        shift = mean - self._mean
-        self._spread += float(((target - mean) ** 2).sum())
-        self._spread += shift**2 * self.n_rows * len(target) / total
-        self._mean += shift * len(target) / total
-        ranks = self._stream.uniforms(len(target), start=self.n_rows)
+        ranks = self._stream.uniforms(len(target), start=self._first_row + self.n_rows)
         self._shown.append(np.column_stack([ranks, target, predicted]))
+        mean = float(target.mean())
+        self._add(len(target), mean, float(((target - mean) ** 2).sum()))
+
+    def _add(self, n_rows: int, mean: float, spread: float) -> None:
+        """Add the mean of targets and the sum of their squared deviations from it."""
+        total = self.n_rows + n_rows
+        shift = mean - self._mean
+        self._spread += spread + shift**2 * self.n_rows * n_rows / total
+        self._mean += shift * n_rows / total
+        self.n_rows = total
         if sum(map(len, self._shown)) > 2 * _SHOWN_ROWS:
             self._prune()
-        self.n_rows = total
+
+    def merge(self, later: RegressorScores) -> None:
+        """Add the scores of rows that follow."""
+        self._squares += later._squares
+        self._absolute += later._absolute
+        self._inside += later._inside
+        self._n_covered += later._n_covered
+        self._shown += later._shown
+        if later.n_rows:
+            self._add(later.n_rows, later._mean, later._spread)
 
     def _prune(self) -> None:
         rows = np.concatenate(self._shown)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from inspect import signature
@@ -12,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.encoding.encoder import ColumnLearner, Encoder, RowScaling
-from kernelmill.encoding.inputs import Inputs, find_target
+from kernelmill.encoding.inputs import Inputs, count_inputs, find_target
 from kernelmill.encoding.matrix import MatrixLearner
 from kernelmill.encoding.targets import TargetLearner, TargetReader, format_label
 from kernelmill.errors import ArgumentTypeError, Message, Remedy
 from kernelmill.formatting import plain
-from kernelmill.io import Table, TableError, open_table
-from kernelmill.io.row_sample import RowSample, take_rows
+from kernelmill.io import Table, TableBlock, TableError, open_table
+from kernelmill.io.row_sample import RowSample, find_limit, take_rows
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import InputColumn
@@ -26,6 +27,8 @@ from kernelmill.workflows.records import InputColumn
 __all__ = [
     "HeldOut",
     "Survey",
+    "SurveyPass",
+    "SurveyPlan",
     "make_input_learner",
     "open_source",
     "scale_survey_rows",
@@ -111,6 +114,88 @@ class Survey:
         return None if self.reader.classes is None else len(self.reader.classes)
 
 
+@dataclass(frozen=True)
+class SurveyPlan:
+    """What a pass needs to know before it begins.
+
+    Attributes
+    ----------
+    inputs : Inputs
+    learner, target
+        Of the inputs and the target, before the first row.
+    missing : {"error", "impute"}
+    stream : Stream
+    sample_size : int
+    sample_limit : float
+        As `limit` of `RowSample`.
+    """
+
+    inputs: Inputs
+    learner: MatrixLearner | ColumnLearner
+    target: TargetLearner
+    missing: str
+    stream: Stream
+    sample_size: int
+    sample_limit: float = np.inf
+
+    @property
+    def held_out_stream(self) -> Stream:
+        """The random numbers that decide which rows are held out."""
+        return self.stream.substream("held out")
+
+    @property
+    def sample_stream(self) -> Stream:
+        """The random numbers that decide which rows are in the sample."""
+        return self.stream.substream("sample")
+
+    def limit_sample(self, n_rows: int) -> SurveyPlan:
+        """The same for a table of `n_rows`, of which no pass samples a row in vain."""
+        limit = find_limit(self.sample_size, self.sample_stream, n_rows)
+        return replace(self, sample_limit=limit)
+
+    def begin(self) -> SurveyPass:
+        """A pass that has seen no rows."""
+        return SurveyPass(self)
+
+
+class SurveyPass:
+    """What a pass over consecutive rows has found so far.
+
+    Passes over the pieces of a table, merged in the order of their rows, find what one pass over
+    the table does: means and deviations to rounding, everything else exactly.
+    """
+
+    def __init__(self, plan: SurveyPlan) -> None:
+        self._inputs = plan.inputs
+        self._missing = plan.missing
+        self._held_out = HeldOut(plan.held_out_stream, 0.0)
+        self.learner: Any = deepcopy(plan.learner)
+        self.target = deepcopy(plan.target)
+        self.sample = RowSample(plan.sample_size, plan.sample_stream, plan.sample_limit)
+        self.n_rows = 0
+
+    def update(self, block: TableBlock) -> None:
+        """Add the rows of a block."""
+        data = self._inputs.data(block.data)
+        self.learner.update(data, file=block.file, first_row=block.first_row)
+        self.target.update(block, self._held_out.draws(block.first_row, block.n_rows))
+        if self._missing == "error" and self.target.missing:
+            raise TableError(
+                f"{self.target.first_missing} has no value of the target {self._inputs.target!r}",
+                "fill it in",
+                Remedy("leave such rows out", missing="impute"),
+            )
+        self.sample.update(block)
+        self.n_rows += block.n_rows
+
+    def merge(self, later: SurveyPass) -> None:
+        """Add a pass over the rows that follow, which is changed."""
+        self.learner.merge(later.learner)
+        self.target.merge(later.target)
+        self.sample.merge(later.sample)
+        self.n_rows += later.n_rows
+
+
 def survey_table(
     table: Table,
     inputs: Inputs,
@@ -125,6 +210,7 @@ def survey_table(
     default_holdout: float = 0.1,
     weights: str | int | None = None,
     day_first: bool | None = None,
+    fold: Callable[[SurveyPlan], SurveyPass] | None = None,
 ) -> Survey:
     """Pass over the table once, and report the notes about it.
 
@@ -145,38 +231,37 @@ def survey_table(
         The column with the weights of rows, as the table names it.
     day_first : bool, optional
         As in `fit_table`.
+    fold : callable, optional
+        Makes the pass in another way, such as on a cluster: the result is that of passes over
+        pieces of the table, merged in order.
     """
-    learner = make_input_learner(table, inputs, missing, transform, day_first)
-    target = TargetLearner(inputs.target, task)
-    held_out = HeldOut(stream.substream("held out"), 0.0)
-    sample: RowSample | None = None
-    n_rows = 0
+    row_bytes = 4 * max(1, count_inputs(table, inputs))
+    plan = SurveyPlan(
+        inputs,
+        make_input_learner(table, inputs, missing, transform, day_first),
+        TargetLearner(inputs.target, task),
+        missing,
+        stream,
+        int(np.clip(_SAMPLE_BYTES // row_bytes, 1000, sample_rows)),
+    )
     progress.start("Reading", table.n_rows)
-    for block in table.blocks():
-        data = inputs.data(block.data)
-        learner.update(data, file=block.file, first_row=block.first_row)
-        target.update(block, held_out.draws(block.first_row, block.n_rows))
-        if missing == "error" and target.missing:
-            raise TableError(
-                f"{target.first_missing} has no value of the target {inputs.target!r}",
-                "fill it in",
-                Remedy("leave such rows out", missing="impute"),
-            )
-        if sample is None:
-            row_bytes = 4 * max(1, data.shape[1])
-            size = int(np.clip(_SAMPLE_BYTES // row_bytes, 1000, sample_rows))
-            sample = RowSample(size, stream.substream("sample"))
-        sample.update(block)
-        n_rows += block.n_rows
-        progress.advance(block.n_rows)
-    if sample is None:
+    if fold is None:
+        found = plan.begin()
+        for block in table.blocks():
+            found.update(block)
+            progress.advance(block.n_rows)
+    else:
+        found = fold(plan)
+    if found.n_rows == 0:
         raise TableError(f"{table.files[0]} has no rows", "use a table with rows")
-    n_rows -= target.missing
+    learner, target = found.learner, found.target
+    n_rows = found.n_rows - target.missing
+    held_out = HeldOut(plan.held_out_stream, 0.0)
     reader, target_notes = target.finish()
     share = _held_out_share(holdout, default_holdout, n_rows)
     kept, kept_notes = _keep_rare_classes(target, reader, share)
     held_out = replace(held_out, share=share, kept=kept)
-    sampled, positions = sample.rows()
+    sampled, positions = found.sample.rows()
     data = inputs.data(sampled.data)
     numbers, present = reader.numbers(sampled)
     out = np.array(
