@@ -74,6 +74,34 @@ class TestKernel:
         np.testing.assert_allclose(at_landmarks @ Z.T, between, atol=1e-7)
         np.testing.assert_array_equal(fitted.exact_kernel(NEW, U), k)
 
+    @pytest.mark.parametrize("length_scale", [1.3, SCALES], ids=["one", "columns"])
+    @pytest.mark.parametrize("kernel", [Gaussian(), Laplacian()], ids=repr)
+    def test_a_linear_kernel_is_added(self, kernel, length_scale):
+        fitted = all_rows(kernel, length_scale=length_scale, linear=3.0).fit(X)
+        Z = fitted.transform(X)
+        points = (X - X.mean(axis=0)) / length_scale
+        line = points @ points.T
+        exact = kernel(X, length_scale=length_scale) + 3.0 * line / np.diag(line).mean()
+        np.testing.assert_allclose(fitted.exact_kernel(X), exact, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(fitted._variances(X), np.diag(exact), rtol=1e-12)
+        np.testing.assert_allclose(Z @ Z.T, exact, atol=1.05 * JITTER * np.diag(exact).max())
+
+    def test_linear_functions_are_learned_beyond_the_landmarks(self):
+        """The kernel alone returns to the mean there; with a linear one, lines go on."""
+        slopes = np.array([2.0, -1.0, 0.5, 0.0])
+        far = 10 * NEW
+        errors = {}
+        for linear in (0.0, 100.0):
+            model = KernelRegressor(all_rows("gaussian", length_scale=2.0, linear=linear))
+            predicted = model.set_params(alpha=1e-4).fit(X, X @ slopes).predict(far)
+            errors[linear] = np.abs(predicted - far @ slopes).max()
+        assert errors[100.0] < 0.1 < 10 < errors[0.0]
+
+    @pytest.mark.parametrize("linear", [-1.0, np.nan, np.inf, "much", 1e7])
+    def test_bad_weights_of_a_linear_kernel(self, linear):
+        with pytest.raises(ArgumentError, match="linear"):
+            all_rows(linear=linear).fit(X)
+
     def test_landmarks_are_different_rows(self):
         chosen = Nystroem(n_components=20, random_state=0).fit(X).landmarks_
         positions = [np.flatnonzero((row == X).all(axis=1)).item() for row in chosen]

@@ -29,9 +29,6 @@ class Posterior:
         None after conjugate gradients, and in every regressor from a file.
     noise : ndarray of shape (T,)
         The variances of the noise.
-    on_landmarks : bool
-        Whether features leave out a part of the prior variance k(x, x) = 1, as those of landmarks
-        do for rows far from them. Those of other maps have all of it, up to their error.
     is_loaded : bool
         Whether the regressor is from a file.
     """
@@ -39,7 +36,6 @@ class Posterior:
     fit: RidgeFit | None
     statistics: RidgeStatistics | None
     noise: _Array
-    on_landmarks: bool
     is_loaded: bool
 
     def require_fit(self) -> RidgeFit:
@@ -65,15 +61,22 @@ class Posterior:
             )
         return self.fit
 
-    def relative_variances(self, Z: _Array) -> _Array:
+    def relative_variances(self, Z: _Array, prior: _Array | None) -> _Array:
         """Return the variances of the function at rows of features, relative to the noise.
 
-        Z is overwritten.
+        Parameters
+        ----------
+        Z : ndarray of shape (n, D)
+            Is overwritten.
+        prior : ndarray of shape (n,) or None
+            The prior variances k(x, x), where features may leave out a part of them: those of
+            landmarks do for rows far from them. None for other maps, which have all of it, up to
+            their error.
         """
         fit = self.require_fit()
-        if not self.on_landmarks:
+        if prior is None:
             return fit.relative_variances(Z)
-        missing = np.maximum(1 - np.einsum("ij,ij->i", Z, Z), 0.0) / fit.alpha
+        missing = np.maximum(prior - np.einsum("ij,ij->i", Z, Z), 0.0) / fit.alpha
         return np.asarray(fit.relative_variances(Z) + missing)
 
     def log_marginal_likelihood(self, alpha: float | None, noise: float | None) -> float:

@@ -330,7 +330,10 @@ class KernelRegressor(
         for block, mapped in self._feature_blocks(X, rows_per_update(len(weights))):
             Z = mapped.astype(np.float64)  # a copy, which the variances overwrite
             np.matmul(Z, weights, out=mean[block])
-            variances[block, 0] = posterior.relative_variances(Z)
+            prior = None
+            if isinstance(self.feature_map_, Nystroem):
+                prior = self.feature_map_._variances(take_rows(X, block))
+            variances[block, 0] = posterior.relative_variances(Z, prior)
         mean += self.intercept_
         std = np.sqrt((variances + (1.0 if include_noise else 0.0)) * self.noise_)
         return self._targets.restore(mean), self._targets.restore(std)
@@ -481,7 +484,6 @@ class KernelRegressor(
             fit=getattr(self, "_fit", None),
             statistics=getattr(self, "statistics_", None),
             noise=np.atleast_1d(np.asarray(self.noise_, dtype=np.float64)),
-            on_landmarks=isinstance(self.feature_map_, Nystroem),
             is_loaded=hasattr(self, "_is_loaded"),
         )
 

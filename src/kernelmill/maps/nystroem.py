@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from kernelmill.maps.scales import check_length_scales, resolve_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import split_length_scale, weigh_columns
 from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import Array
+from kernelmill.storage.kinds import Array, Float
 
 __all__ = ["Nystroem"]
 
@@ -27,6 +28,7 @@ _MOST_JITTER = 0.1
 _MOST_LANDMARKS = 1 << 15  # the triangular matrix takes 4 GiB in float32
 _MOST_ENTRIES = 1 << 28  # of the landmarks, which are dense
 _BLOCK_ENTRIES = 1 << 21  # of kernel values in float64 at a time
+_MOST_LINEAR = 1e6
 _FARTHEST = 1e30  # squared distance that no kernel tells from longer ones; float32 has it, too
 
 
@@ -60,6 +62,10 @@ class Nystroem(FeatureMap):
         The length scale of the kernel, or one for each column.
     gamma : float or "scale", optional
         scikit-learn's parameter instead of `length_scale`.
+    linear : float, default=0.0
+        The weight of a linear kernel that is added: :math:`\langle x - m, y - m \rangle`, of columns
+        divided by their length scales, with the mean m of the landmarks, and divided by its mean
+        value at a landmark. With 1, half of the variance is that of linear functions.
     random_state : int, RandomState, Generator or None, default=None
         Decides which rows are landmarks.
     n_threads : int, optional
@@ -94,6 +100,7 @@ class Nystroem(FeatureMap):
         "length_scale": LENGTH_SCALE,
         "gamma": GAMMA,
     }
+    _stored_parameters |= Fields(linear=Float(low=0), added={"linear": 0.0})
     _stored_attributes = Fields(
         length_scale_=FITTED_LENGTH_SCALE,
         landmarks_=Array(("float32", "float64"), ("landmarks", "n_features_in")),
@@ -111,6 +118,7 @@ class Nystroem(FeatureMap):
         n_components: int = 100,
         length_scale: float | str | ArrayLike | None = None,
         gamma: float | str | None = None,
+        linear: float = 0.0,
         random_state: Any = None,
         n_threads: int | None = None,
     ) -> None:
@@ -118,11 +126,17 @@ class Nystroem(FeatureMap):
         self.n_components = n_components
         self.length_scale = length_scale
         self.gamma = gamma
+        self.linear = linear
         self.random_state = random_state
         self.n_threads = n_threads
 
     def _check_parameters(self) -> None:
         resolve(self.kernel)
+        if not (isinstance(self.linear, Real) and 0 <= float(self.linear) <= _MOST_LINEAR):
+            raise ArgumentError(
+                f"must be a number from 0 to {_MOST_LINEAR:g}, got {self.linear!r}",
+                parameter="linear",
+            )
         if self.n_components > _MOST_LANDMARKS:
             raise ArgumentError(
                 f"must be at most {_MOST_LANDMARKS}, since it takes a matrix of that size, got "
@@ -172,6 +186,8 @@ class Nystroem(FeatureMap):
                 Remedy("use a larger one", length_scale=...),
                 parameter="length_scale",
             )
+        mean_square = float(self._squares.mean())
+        self._slope = float(self.linear) / mean_square if mean_square > 0 else 0.0
 
     def _in_length_scales(self, rows: Any) -> NDArray[np.float64]:
         """Return rows less the mean of the landmarks: less is lost in differences of squares."""
@@ -191,7 +207,9 @@ class Nystroem(FeatureMap):
         if dtype.char not in self._factors:
             values = self._kernel_rows(self.landmarks_, np.dtype(np.float64))
             values = (values + values.T) / 2
-            self._factors[dtype.char] = np.asfortranarray(_whitening(values), dtype=dtype)
+            diagonal = 1 + self._slope * self._squares
+            factor = _whitening(values, diagonal)
+            self._factors[dtype.char] = np.asfortranarray(factor, dtype=dtype)
         return self._factors[dtype.char]
 
     def _kernel_rows(self, X: Any, dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
@@ -213,18 +231,23 @@ class Nystroem(FeatureMap):
         Squared distances are in float64: in float32, nearly equal rows would be 1e-3 apart.
         """
         points = self._in_length_scales(rows)
-        if not isinstance(self.kernel_, RadialKernel):
+        if not isinstance(self.kernel_, RadialKernel) and not self._slope:
             return self.kernel_._values(points, self._points, 1.0)
         norms = _squared_norms(points)
         if not norms.max(initial=0.0) < _FARTHEST:
             points[norms >= _FARTHEST] = 0  # products would overflow
             np.minimum(norms, _FARTHEST, out=norms)
-        squares = points @ self._points.T
-        squares *= -2
-        squares += norms[:, np.newaxis]
-        squares += self._squares
-        distances = np.clip(squares, 0, _FARTHEST, out=squares).astype(dtype, copy=False)
-        return self.kernel_.value(np.sqrt(distances, out=distances), points.shape[1])
+        products = points @ self._points.T
+        line = (self._slope * products).astype(dtype) if self._slope else None
+        if isinstance(self.kernel_, RadialKernel):
+            products *= -2
+            products += norms[:, np.newaxis]
+            products += self._squares
+            distances = np.clip(products, 0, _FARTHEST, out=products).astype(dtype, copy=False)
+            values = self.kernel_.value(np.sqrt(distances, out=distances), points.shape[1])
+        else:
+            values = self.kernel_._values(points, self._points, 1.0)
+        return values if line is None else values + line
 
     def _features(self, X: Any) -> NDArray[Any]:
         factor = self._factor(X.dtype)
@@ -248,18 +271,31 @@ class Nystroem(FeatureMap):
         return np.ascontiguousarray(dual.T)
 
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        return self.kernel_(X, Y, length_scale=self.length_scale_)
+        values: NDArray[np.float64] = self.kernel_(X, Y, length_scale=self.length_scale_)
+        if self._slope:
+            points = self._in_length_scales(X)
+            others = points if Y is None else self._in_length_scales(Y)
+            values = values + self._slope * (points @ others.T)
+        return values
+
+    def _variances(self, X: Any) -> NDArray[np.float64]:
+        """Return k(x, x) of checked rows."""
+        if not self._slope:
+            return np.ones(X.shape[0])
+        return np.asarray(1 + self._slope * _squared_norms(self._in_length_scales(X)))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {**state, "_factors": {}} if "_factors" in state else state
 
 
-def _whitening(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _whitening(
+    values: NDArray[np.float64], diagonal: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the Cholesky factor of a kernel matrix, with as little jitter as it takes."""
     jitter = _JITTER
     while jitter <= _MOST_JITTER:
-        values[np.diag_indices(len(values))] = 1 + jitter
+        values[np.diag_indices(len(values))] = diagonal * (1 + jitter)
         try:
             return np.asarray(cholesky(values, lower=True, check_finite=False))
         except LinAlgError:

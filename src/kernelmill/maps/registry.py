@@ -64,6 +64,8 @@ def describe_construction(feature_map: Any) -> str:
         return ""
     if getattr(feature_map, "factors", None) is not None:
         return "Fastfood with custom factors"
+    if name == "nystroem" and feature_map.linear:
+        return "kernel values at landmarks (Nyström), with a linear kernel"
     variant = {"fastfood": "structure", "random_fourier": "sampling"}.get(name, "")
     return _CONSTRUCTIONS[name, getattr(feature_map, variant, "")]
 

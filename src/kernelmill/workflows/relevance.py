@@ -49,7 +49,8 @@ _LEAST_RELEVANCE = 0.01  # of a column whose partial dependence is not flat
 _MOST_VALUES = 20
 _MOST_CLASSES = 5
 _MOST_ROWS, _FEWEST_ROWS = 500, 100
-_FEATURES = 2_000_000  # rows times features that are computed for one value
+_FEATURES = 2_000_000  # rows times features that are computed for one value,
+_KERNEL_VALUES = 400_000  # or rows times landmarks
 
 
 def measure_relevance(length_scale: ArrayLike, X: Any, groups: ArrayLike | None = None) -> _Array:
@@ -135,7 +136,8 @@ def learn_scales_again(
     size = min(_SEARCHED_ROWS, max(2, (3 * n) // 4))
     kernel = resolve(tuned.choice.kernel_name)
     groups = survey.encoder.groups()
-    begin = LearnedScales(tuned.length_scale, np.nan, _best_ridge(tuned), np.nan, np.nan, 0)
+    typical = float(np.exp(np.log(tuned.length_scale).mean()))
+    begin = LearnedScales(tuned.length_scale, typical, _best_ridge(tuned), np.nan)
     progress.start("Relevance of columns", _SEARCHES, "searches")
 
     def learn(number: int) -> _Array:
@@ -250,7 +252,9 @@ def measure_partial_dependence(
     """
     if survey.encoder.rows is not None:  # then the value of one column changes the others
         return []
-    n_rows = int(np.clip(_FEATURES // learner.coef_.shape[-1], _FEWEST_ROWS, _MOST_ROWS))
+    is_costly = getattr(learner.feature_map_, "_is_costly", False)
+    most = (_KERNEL_VALUES if is_costly else _FEATURES) // learner.coef_.shape[-1]
+    n_rows = int(np.clip(most, _FEWEST_ROWS, _MOST_ROWS))
     X = survey.sample[:n_rows]
     X = X.toarray() if scipy.sparse.issparse(X) else np.array(X)
     outputs = _Outputs(learner, survey)
