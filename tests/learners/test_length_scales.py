@@ -75,9 +75,7 @@ def test_value_is_the_evidence_of_the_dense_process():
 def test_columns_that_matter_get_short_length_scales(kernel):
     """The isotropic optimum explains the line only: the search must not stay there."""
     X, y = make_rows()
-    learned = learn_length_scales(
-        kernel, X, y, stream=Stream.from_seed(0), n_frequencies=64
-    )
+    learned = learn_length_scales(kernel, X, y, stream=Stream.from_seed(0), n_frequencies=64)
     assert learned.length_scale[0] < learned.length_scale[1] < learned.length_scale[2:].min()
     assert learned.length_scale[2:].min() > 8 * learned.length_scale[0]
     together = learn_length_scales(

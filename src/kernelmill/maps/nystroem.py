@@ -63,9 +63,9 @@ class Nystroem(FeatureMap):
     gamma : float or "scale", optional
         scikit-learn's parameter instead of `length_scale`.
     linear : float, default=0.0
-        The weight of a linear kernel that is added: :math:`\langle x - m, y - m \rangle`, of columns
-        divided by their length scales, with the mean m of the landmarks, and divided by its mean
-        value at a landmark. With 1, half of the variance is that of linear functions.
+        The weight of a linear kernel that is added: :math:`\langle x - m, y - m \rangle` of columns
+        divided by their length scales, with the mean m of the landmarks, divided by its mean value
+        at a landmark. With 1, half of the variance is that of linear functions.
     random_state : int, RandomState, Generator or None, default=None
         Decides which rows are landmarks.
     n_threads : int, optional
@@ -289,9 +289,7 @@ class Nystroem(FeatureMap):
         return {**state, "_factors": {}} if "_factors" in state else state
 
 
-def _whitening(
-    values: NDArray[np.float64], diagonal: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _whitening(values: NDArray[np.float64], diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the Cholesky factor of a kernel matrix, with as little jitter as it takes."""
     jitter = _JITTER
     while jitter <= _MOST_JITTER:

@@ -303,9 +303,7 @@ class _Search:
             best = self._better_scales(best, self.measure(shared), notes)
         return self._with_line(best, notes)
 
-    def _better_scales(
-        self, best: _Candidate, shared: _Candidate, notes: list[str]
-    ) -> _Candidate:
+    def _better_scales(self, best: _Candidate, shared: _Candidate, notes: list[str]) -> _Candidate:
         """Length scales of columns if they lower the error, otherwise the shared one."""
         if best.error < shared.error:
             gain = 100 * (1 - best.error / shared.error)
