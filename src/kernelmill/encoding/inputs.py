@@ -75,6 +75,48 @@ class Inputs(Stored):
                     )
         object.__setattr__(self, "dropped", tuple(self.dropped))
         object.__setattr__(self, "missing_codes", tuple(self.missing_codes))
+        if self.columns is None:
+            self._check_matrix()
+        else:
+            self._check_columns([name for name, _ in self.columns])
+
+    def _check_matrix(self) -> None:
+        """Raise ValueError if target and dropped columns are not those of one matrix."""
+        has_column = isinstance(self.target, int)
+        left_out = [*self.dropped, *([self.target] if has_column else [])]
+        if list(self.dropped) != sorted(set(self.dropped)) or len(set(left_out)) < len(left_out):
+            raise ValueError(
+                "dropped must be ascending positions without the target, got "
+                f"{list(self.dropped)!s:.80} and the target {self.target!r:.80}"
+            )
+        if not all(0 <= int(place) < self.n_columns for place in left_out):
+            raise ValueError(
+                f"the target and dropped columns must be positions below {self.n_columns}, the "
+                f"number of columns, got {left_out!s:.80}"
+            )
+        if not has_column and self.target not in ("", LABELS):
+            raise ValueError(
+                f"the target of a matrix must be a position or {LABELS!r}, got {self.target!r:.80}"
+            )
+        if not self.numbered or self.missing_codes:
+            raise ValueError("the columns of a matrix have no names and no codes of missing values")
+
+    def _check_columns(self, names: list[str]) -> None:
+        """Raise ValueError if names, numbers and target are not those of one table."""
+        if not names or len(set(names)) < len(names) or self.target in names:
+            raise ValueError("columns must have different names, without that of the target")
+        if isinstance(self.target, int) or self.dropped or self.zero_based is not None:
+            raise ValueError(
+                "columns with names have a target with a name, neither dropped nor zero_based"
+            )
+        known = names if self.target == "" else [*names, self.target]
+        if len(known) > self.n_columns:
+            raise ValueError(
+                f"n_columns must count {len(known)} columns with the target, got {self.n_columns}"
+            )
+        positions = set(map(str, range(self.n_columns))) if self.numbered else set(known)
+        if not positions.issuperset(known):
+            raise ValueError(f"columns without names must be numbered below {self.n_columns}")
 
     def data(self, data: Any, names: Mapping[str, str] | None = None) -> Any:
         """Select the inputs among the columns of a block; `names` are those in the file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
+import io
 import os
 import re
 import tempfile
@@ -31,6 +32,7 @@ __all__ = [
     "read_beginning",
     "read_fully",
     "read_head",
+    "read_to_end",
     "transcode",
 ]
 
@@ -102,12 +104,53 @@ def _open(path: Path) -> IO[bytes]:
     if compression == ".gz":
         return cast("IO[bytes]", gzip.open(path, "rb"))
     if compression == ".bz2":
-        return cast("IO[bytes]", bz2.open(path, "rb"))
+        return cast("IO[bytes]", io.BufferedReader(_Bz2Reader(path), _PIECE))
     if compression == ".zst":
         import pyarrow as pa  # noqa: PLC0415  (heavy)
 
         return cast("IO[bytes]", pa.input_stream(str(path), compression="zstd"))
     return path.open("rb", buffering=0)
+
+
+class _Bz2Reader(io.RawIOBase):
+    """The bytes of a bzip2 file; `bz2.open` ignores what follows the first damaged stream."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._decompressor = bz2.BZ2Decompressor()
+        self._begun = False  # whether the stream has any bytes
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            piece = b""
+            if self._decompressor.eof:
+                piece = self._decompressor.unused_data
+                self._decompressor, self._begun = bz2.BZ2Decompressor(), False
+            if not piece and self._decompressor.needs_input:
+                piece = self._file.read(_PIECE)
+                if not piece and not self._begun:
+                    return 0
+                if not piece:
+                    raise EOFError
+            self._begun = self._begun or bool(piece)
+            data = self._decompressor.decompress(piece, len(buffer))
+            if data:
+                buffer[: len(data)] = data
+                return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def read_to_end(stream: Any, path: Path) -> None:
+    """Read the end of a compressed stream, which verifies its checksum; more data is an error."""
+    surplus = stream.read(_PIECE)
+    if surplus:
+        raise TableError(f"{path} is damaged: it has more data than its header declares", GET_AGAIN)
 
 
 def read_head(path: Path, count: int) -> bytes:

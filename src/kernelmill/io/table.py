@@ -505,6 +505,9 @@ class Table:
                 rows.append(count_rows(data))
                 first_row += rows[-1]
             file.check_unchanged()
+            expected = self._count_file_rows(number)
+            if expected is not None and sum(rows) != expected:
+                raise file.damage_error(f"{sum(rows)} rows", expected)
             self._block_rows[number] = rows
 
     def _read_shuffled(self, seed: int) -> Iterator[TableBlock]:
@@ -513,14 +516,16 @@ class Table:
         if any(rows is None for rows in self._block_rows):
             for _ in self._read_in_order():
                 pass
-        blocks: list[tuple[TableFile, int, int]] = []
+        blocks: list[tuple[TableFile, int, int, int]] = []
         first_row = 0
         for file, rows in zip(self._files, self._block_rows, strict=True):
             for number, count in enumerate(rows or ()):
-                blocks.append((file, number, first_row))
+                blocks.append((file, number, first_row, count))
                 first_row += count
         for position in Stream.from_seed(seed).substream("blocks").permutation(len(blocks)):
-            file, number, first_row = blocks[position]
+            file, number, first_row, count = blocks[position]
             file.check_unchanged()
             data, labels = file.block(number)
+            if count_rows(data) != count:
+                raise file.changed_error()
             yield TableBlock(data, labels, file.path, first_row)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 from numpy.typing import NDArray
 
 from kernelmill.errors import Message, Remedy
+from kernelmill.io.compression import GET_AGAIN
 from kernelmill.io.errors import TableError
 from kernelmill.io.parts import Part
 
@@ -157,6 +158,13 @@ class TableFile(ABC):
         compared = slice(1 if self._is_copy else None)  # other machines may date files otherwise
         if self.read_state()[compared] != self._state[compared]:
             raise self.changed_error()
+
+    def damage_error(self, found: str, expected: int) -> TableError:
+        """The error for a file whose content is not what its metadata declares."""
+        return TableError(
+            f"{self.path} is damaged: it has {found}, but its metadata declare {expected}",
+            GET_AGAIN,
+        )
 
     def changed_error(self) -> TableError:
         """The error for a file that was modified after it was opened."""

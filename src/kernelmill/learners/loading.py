@@ -137,11 +137,17 @@ def _weights(values: Mapping[str, Any]) -> NDArray[Any]:
             f"coef must be a matrix of {values['weights']} that is not empty, got one of "
             f"{coef.dtype.name} of shape {coef.shape}"
         )
-    if coef.dtype != np.float16:
-        return np.array(coef, dtype)
-    if scale is None:
-        raise ModelFileError("coef_scale must be an array of float32, got nothing")
-    return np.asarray(coef.astype(np.float64) * scale[:, np.newaxis], dtype)
+    if coef.dtype == np.float16:
+        if scale is None:
+            raise ModelFileError("coef_scale must be an array of float32, got nothing")
+        coef = coef.astype(np.float64) * scale[:, np.newaxis]
+    with np.errstate(over="ignore"):
+        weights = np.array(coef, dtype)
+    if not np.isfinite(weights).all():
+        raise ModelFileError(
+            f"coef must be finite as {dtype}, got {np.abs(coef).max():.3g}",
+        )
+    return weights
 
 
 def _set_classification(model: KernelClassifier, values: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ __all__ = ["MOST_HEADER_BYTES", "NAME", "TensorPlace", "header_of", "places_in",
 
 MOST_HEADER_BYTES = 1 << 24
 MOST_DIMENSIONS = 8
+_MOST_ELEMENTS = 1 << 48
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,199}")
 
 _CODES = {
@@ -128,7 +129,12 @@ def _place(name: str, entry: Any) -> TensorPlace:
     code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if type(code) is not str or code not in _CODES:
         raise ModelFileError(f"tensor {name!r} has the dtype {code!r:.80}, which is not allowed")
-    if not (_are_sizes(shape) and len(shape) <= MOST_DIMENSIONS):
+    # NumPy limits the product of all dimensions, also where one of them is zero.
+    if not (
+        _are_sizes(shape)
+        and len(shape) <= MOST_DIMENSIONS
+        and math.prod(size or 1 for size in shape) < _MOST_ELEMENTS
+    ):
         raise ModelFileError(f"tensor {name!r} has an invalid shape")
     if not (_are_sizes(offsets) and len(offsets) == 2 and offsets[0] <= offsets[1]):
         raise ModelFileError(f"tensor {name!r} has invalid data_offsets")

@@ -565,3 +565,14 @@ def _check_parts(model: TableModel) -> None:
             raise ValueError("the encoding and the inputs have different columns")
     elif inputs.columns is not None:
         raise ValueError("the encoding is of a matrix and the inputs are columns")
+    elif inputs.n_columns:
+        left = inputs.n_columns - len(inputs.dropped) - isinstance(inputs.target, int)
+        if left != encoder.n_inputs:
+            raise ValueError("the encoding and the inputs have different numbers of columns")
+    summary = model.summary
+    if (summary.task, summary.target) != (reader.task, str(reader.target)):
+        raise ValueError("the summary and the target have different targets or tasks")
+    if (summary.n_inputs, summary.n_components) != (encoder.n_inputs, learner.coef_.shape[-1]):
+        raise ValueError("the summary and the learner have different numbers of columns")
+    if summary.classes != class_names(reader.classes):
+        raise ValueError("the summary and the target have different classes")

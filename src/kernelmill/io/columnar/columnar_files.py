@@ -203,9 +203,26 @@ class ParquetFile(ColumnarFile):
         with self._open() as file, arrow_errors(self.path):
             metadata = file.metadata
             self.n_rows = metadata.num_rows
-            groups = range(metadata.num_row_groups)
-            self._group_rows = [metadata.row_group(group).num_rows for group in groups]
+            groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+            self._group_rows = [group.num_rows for group in groups]
+            self._check_groups(groups, file.schema)
             return file.schema_arrow
+
+    def _check_groups(self, groups: list[Any], schema: Any) -> None:
+        """Raise an error if the numbers of rows in the metadata do not agree."""
+        total = sum(self._group_rows)
+        if total != self.n_rows or min(self._group_rows, default=0) < 0:
+            raise self.damage_error(f"{total} rows in its row groups", self.n_rows or 0)
+        flat = [
+            place
+            for place in range(len(schema.names))
+            if schema.column(place).max_repetition_level == 0
+        ]
+        for group in groups:
+            for place in flat:
+                values = group.column(place).num_values
+                if values != group.num_rows:
+                    raise self.damage_error(f"{values} values in a column", group.num_rows)
 
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds and the rows per block, and forget what depends on them."""
@@ -215,7 +232,9 @@ class ParquetFile(ColumnarFile):
 
     def _open(self) -> Any:
         with arrow_errors(self.path):
-            return pa.parquet.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False)
+            return pa.parquet.ParquetFile(
+                self.path, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+            )
 
     def blocks(self) -> Iterator[tuple[Any, None]]:
         """Yield record batches in order, and store their positions."""
@@ -259,9 +278,15 @@ class ParquetFile(ColumnarFile):
                     first_row += batch.num_rows
 
     def _read_group(self, file: Any, group: int) -> Iterator[Any]:
+        """The batches of a row group, which have as many rows as its metadata declares."""
+        n_rows = 0
         with arrow_errors(self.path):
-            batches = file.iter_batches(self._block_rows, row_groups=[group], use_threads=False)
-            yield from (batch for batch in batches if batch.num_rows)
+            for batch in file.iter_batches(self._block_rows, row_groups=[group], use_threads=False):
+                n_rows += batch.num_rows
+                if batch.num_rows:
+                    yield batch
+        if n_rows != self._group_rows[group]:
+            raise self.damage_error(f"{n_rows} rows in row group {group}", self._group_rows[group])
 
     def prepare_random_access(self) -> None:
         """Copy the blocks to a temporary file if a row group has several."""
@@ -275,7 +300,8 @@ class ParquetFile(ColumnarFile):
                 if writer is None:
                     writer = pa.ipc.new_file(pa.PythonFile(self._copy.stream, "w"), plain.schema)
                 writer.write_batch(plain)
-        assert writer is not None
+        if writer is None:
+            raise self.damage_error("no rows", self.n_rows or 0)
         with copy_errors(self.path):
             writer.close()
             self._copy.stream.flush()
@@ -288,8 +314,10 @@ class ParquetFile(ColumnarFile):
             return self.convert(self._batches_copy.get_batch(number), 0, copied=True), None
         group, first_row = self._places[number]
         with self._open() as file:
-            (batch,) = self._read_group(file, group)
-        return self.convert(batch, first_row), None
+            batches = list(self._read_group(file, group))
+        if len(batches) != 1:
+            raise self.changed_error()
+        return self.convert(batches[0], first_row), None
 
 
 class ArrowFile(ColumnarFile):
@@ -311,8 +339,12 @@ class ArrowFile(ColumnarFile):
 
     def read_schema(self) -> Any:
         """Read the schema, and the number of rows."""
-        with self._open() as file, arrow_errors(self.path):
+        with self._map() as source, arrow_errors(self.path):
+            file = pa.ipc.open_file(source)
             self.n_rows = _count_rows(file)
+            found = _count_batches(source, file.num_record_batches)
+            if found != file.num_record_batches:
+                raise self.damage_error(f"{found} record batches", file.num_record_batches)
             return file.schema
 
     def configure(self, first: ColumnarFile | None) -> None:
@@ -320,11 +352,13 @@ class ArrowFile(ColumnarFile):
         super().configure(first)
         self._places: list[tuple[int, int, int, int]] = []  # batch, rows before it, start, rows
 
+    def _map(self) -> Any:
+        with arrow_errors(self.path):
+            return pa.memory_map(str(self.path))
+
     @contextmanager
     def _open(self) -> Iterator[Any]:
-        with arrow_errors(self.path):
-            source = pa.memory_map(str(self.path))
-        with source:
+        with self._map() as source:
             with arrow_errors(self.path):
                 file = pa.ipc.open_file(source)
             yield file
@@ -384,3 +418,23 @@ def _count_rows(file: Any) -> int:
     if with_rows is not None:
         return int(with_rows())
     return sum(int(file.get_batch(number).num_rows) for number in range(file.num_record_batches))
+
+
+def _count_batches(source: Any, listed: int) -> int:
+    """The number of record batches of a file; at most one more than its footer lists.
+
+    If the footer of a damaged file lists fewer, the others would be lost silently.
+    """
+    source.seek(8)  # after the magic bytes
+    messages = pa.ipc.MessageReader.open_stream(source)
+    found = 0
+    while found <= listed:
+        try:
+            found += messages.read_next_message().type == "record batch"
+        except StopIteration:
+            break
+        except (pa.ArrowException, OSError):
+            if found < listed:
+                raise
+            break  # some writers put no mark between the batches and the footer
+    return found

@@ -64,8 +64,8 @@ def _read_header(path: Path, n_bytes: int) -> RawArray:
     dtype = np.dtype(_TYPES[magic[2]])
     offset = 4 + len(sizes)
     _check_size(path, shape, offset + math.prod(shape) * dtype.itemsize, n_bytes)
-    seekable = detect_compression(path) is None
-    return RawArray(path, partial(open_stream, path), seekable, offset, shape, dtype)
+    file_offset = offset if detect_compression(path) is None else None
+    return RawArray(path, partial(open_stream, path), offset, shape, dtype, file_offset=file_offset)
 
 
 def _check_size(path: Path, shape: tuple[int, ...], needed: int, n_bytes: int) -> None:

@@ -13,7 +13,15 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.io.compression import GET_AGAIN, TemporaryCopy, copy_errors, read_at, read_fully
+from kernelmill.io.compression import (
+    GET_AGAIN,
+    TemporaryCopy,
+    copy_errors,
+    open_stream,
+    read_at,
+    read_fully,
+    read_to_end,
+)
 from kernelmill.io.errors import TableError
 from kernelmill.io.parts import Part, cut_evenly
 from kernelmill.io.table_file import (
@@ -145,12 +153,13 @@ class RawArray:
     """The position of an array in a file, whose shape was checked against the size of the file."""
 
     path: Path
-    open: Callable[[], AbstractContextManager[IO[bytes]]]
-    seekable: bool  # otherwise bytes can only be read from the beginning
-    offset: int
+    open: Callable[[], AbstractContextManager[IO[bytes]]]  # a checksum is verified at the end
+    offset: int  # of the first row in that stream
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     fortran_order: bool = False
+    file_offset: int | None = None  # of the first row in the file; None if it is compressed
+    has_checksum: bool = False
 
     @property
     def row_bytes(self) -> int:
@@ -175,6 +184,7 @@ class RawRows:
     def __init__(self, array: RawArray) -> None:
         self.array = array
         self._copy: TemporaryCopy | None = None
+        self._verified = False  # by `prepare_random_access`
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process, which has no temporary file."""
@@ -184,46 +194,49 @@ class RawRows:
         """Yield all rows, `n_rows` at a time."""
         array = self.array
         total = array.shape[0]
+        places = [(first, min(n_rows, total - first)) for first in range(0, total, n_rows)]
         if array.fortran_order:
             self.prepare_random_access()
-            for first in range(0, total, n_rows):
-                yield self.rows(first, min(n_rows, total - first))
-            return
-        if self._copy is not None or array.seekable:
-            for first in range(0, total, n_rows):
-                yield self.rows(first, min(n_rows, total - first))
+        if array.fortran_order or self._copy is not None:
+            for first, count in places:
+                yield self.rows(first, count)
             return
         with array.open() as stream:
             read_fully(stream, array.offset)
-            for first in range(0, total, n_rows):
-                count = min(n_rows, total - first)
+            for _, count in places:
                 yield self._convert(read_fully(stream, count * array.row_bytes), count)
+            read_to_end(stream, array.path)
 
     def prepare_random_access(self) -> None:
-        """Copy the bytes to a temporary file if they are compressed."""
-        if self.array.seekable or self._copy is not None:
+        """Copy the bytes to a temporary file if they are compressed; verify their checksum."""
+        array = self.array
+        copy = TemporaryCopy() if array.file_offset is None else None
+        if self._verified or (copy is None and not array.has_checksum):
             return
-        copy = TemporaryCopy()
-        with self.array.open() as stream:
-            read_fully(stream, self.array.offset)
-            left = self.array.n_bytes
+        with array.open() as stream:
+            read_fully(stream, array.offset)
+            left = array.n_bytes
             while left and (piece := read_fully(stream, min(_PIECE, left))):
-                with copy_errors(self.array.path):
-                    copy.stream.write(piece)
+                if copy is not None:
+                    with copy_errors(array.path):
+                        copy.stream.write(piece)
                 left -= len(piece)
-        with copy_errors(self.array.path):
-            copy.stream.flush()
-        if left:
-            raise self._truncation_error()
-        self._copy = copy
+            if left:
+                raise self._truncation_error()
+            read_to_end(stream, array.path)
+        if copy is not None:
+            with copy_errors(array.path):
+                copy.stream.flush()
+        self._copy, self._verified = copy, True
 
     def rows(self, first: int, count: int) -> NDArray[Any]:
         """Read some rows; `prepare_random_access` has been called."""
         array = self.array
         if self._copy is not None:
             return self._read(self._copy.stream, 0, first, count)
-        with array.open() as stream:
-            return self._read(stream, array.offset, first, count)
+        assert array.file_offset is not None
+        with open_stream(array.path) as stream:
+            return self._read(stream, array.file_offset, first, count)
 
     def _read(self, stream: IO[bytes], offset: int, first: int, count: int) -> NDArray[Any]:
         array = self.array

@@ -35,7 +35,8 @@ class NpyFile(MatrixFile):
         check_matrix(self.path, "the array", shape, dtype)
         check_size(self.path, shape, dtype, self.n_bytes - offset)
         path = self.path
-        return RawArray(path, partial(open_stream, path), True, offset, shape, dtype, fortran), None
+        array = RawArray(path, partial(open_stream, path), offset, shape, dtype, fortran, offset)
+        return array, None
 
 
 def read_npy_header(
@@ -69,8 +70,15 @@ def read_npy_header(
 
 
 def check_size(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], available: int) -> None:
-    """Raise an error if the file is too short for its header, before memory is allocated."""
+    """Raise an error if an array does not fill its part of a file, before memory is allocated."""
     needed = math.prod(shape) * dtype.itemsize
+    if needed < available:
+        raise TableError(
+            f"{path} is damaged, or has more than one array: shape {shape} of {dtype} needs "
+            f"{needed} bytes after the header, but there are {available}",
+            "save one array",
+            GET_AGAIN,
+        )
     if needed > available:
         raise TableError(
             f"{path} is truncated: shape {shape} of {dtype} needs {needed} bytes after the header, "
@@ -160,18 +168,15 @@ class NpzFile(MatrixFile):
             raise TableError(f"{path}: {name} is encrypted", "save it without a password")
         with archive.open(info) as stream:
             shape, fortran, dtype, offset = read_npy_header(stream, path)
-        if dtype.hasobject:  # the caller rejects it; its size in the file is not known
-            return RawArray(path, partial(open_stream, path), False, offset, shape, dtype, fortran)
-        check_size(path, shape, dtype, info.file_size - offset)
-        self._check_ratio(info)
-        if info.compress_type == zipfile.ZIP_STORED:
-            begin = self._find_begin(info)
-            check_size(path, shape, dtype, min(info.file_size, self.n_bytes - begin) - offset)
-            return RawArray(
-                path, partial(open_stream, path), True, begin + offset, shape, dtype, fortran
-            )
+        begin: int | None = None
+        if not dtype.hasobject:  # which the caller rejects; their size in the file is not known
+            check_size(path, shape, dtype, info.file_size - offset)
+            self._check_ratio(info)
+            if info.compress_type == zipfile.ZIP_STORED:
+                begin = self._find_begin(info) + offset
+                check_size(path, shape, dtype, min(info.file_size - offset, self.n_bytes - begin))
         return RawArray(
-            path, partial(_open_member, path, name), False, offset, shape, dtype, fortran
+            path, partial(_open_member, path, name), offset, shape, dtype, fortran, begin, True
         )
 
     def _check_ratio(self, info: zipfile.ZipInfo) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ from kernelmill.io.text.sniffing import Dialect, squeeze_spaces
 
 __all__ = ["TextParser", "decode"]
 
+_MARK = codecs.BOM_UTF8.decode()
 _SLOW_BYTES = 16 << 10  # at most this much is parsed by the slow parser at once
 _LINES_OF_TITLES = 20
 _EMPTY_LINES = re.compile(rb"[\r\n]*\Z")
@@ -118,6 +120,7 @@ class TextParser:
         """Parse complete records, which begin at `first_line`, into a record batch."""
         if not self.dialect.quotes:
             data = squeeze_spaces(data)
+        self._check_marks(data, first_line)
         batches = list(self._parse_parts(data, first_line))
         if len(batches) == 1:
             return batches[0]
@@ -142,6 +145,26 @@ class TextParser:
             return int(self._read(squeezed, one_column).num_rows)
         except pa.ArrowInvalid:
             return int(self.parse(data, first_line).num_rows)
+
+    def _check_marks(self, data: bytes, first_line: int) -> None:
+        """Raise an error for a byte order mark at the beginning of a record.
+
+        pyarrow drops one at the beginning of what it parses, so that values would depend on where
+        blocks are cut. Marks inside quoted values are left alone.
+        """
+        at_start = data.startswith(codecs.BOM_UTF8)
+        if not at_start and all(end + codecs.BOM_UTF8 not in data for end in (b"\n", b"\r")):
+            return
+        text = decode(data, self.path, first_line)
+        separator, quotes = self.dialect.separator, self.dialect.quotes
+        for line, values in split_records(text, separator, first_line, quotes=quotes):
+            if values[0].startswith(_MARK):
+                raise TableError(
+                    f"{self.path}, line {line} begins with a byte order mark, as where two files "
+                    "were joined",
+                    "remove it",
+                    "give the files as a list",
+                )
 
     def _parse_parts(self, data: bytes, first_line: int) -> Iterator[Any]:
         """Yield batches of all records: one, or several if pyarrow rejects a value.
