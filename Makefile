@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 CHECKED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1"
 NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELMILL_EMULATED_512=ON
 
-.PHONY: demo check test lint format bench native-test sanitize cross clean
+.PHONY: demo check test lint format bench native-test sanitize cross fuzz clean
 
 demo: $(VENV)/installed
 	$(BIN)/kernelmill demo --out build/demo
@@ -56,6 +56,12 @@ sanitize: $(VENV)/installed
 		-DCMAKE_CXX_FLAGS="-fsanitize=thread"
 	$(CMAKE) --build build/tsan
 	TSAN_OPTIONS="halt_on_error=1 die_after_fork=0" build/tsan/native/tests/native_tests threads
+
+# Mutated tables, model files and checkpoints: N of each kind, from SEED.
+N ?= 1000
+SEED ?= 0
+fuzz: $(VENV)/installed
+	$(BIN)/python -m fuzzing --count $(N) --seed $(SEED)
 
 # The C++ core for AArch64, and its tests in an emulator if there is one.
 cross: $(VENV)/installed

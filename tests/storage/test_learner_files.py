@@ -465,3 +465,17 @@ def test_functions_as_series_are_refused(tmp_path):
     model = KernelRegressor(RandomMaclaurin(Maclaurin(lambda n: 1e-3**n), n_components=20))
     with pytest.raises(ModelFileError, match="kernel"):
         model.fit(X, Y).save(tmp_path / "model")
+
+
+def test_weights_that_overflow_when_they_are_loaded(tmp_path):
+    path = tmp_path / "model.kmill"
+    X = np.random.default_rng(0).normal(size=(30, 2)).astype(np.float32)
+    KernelRegressor(Fastfood(n_components=8, random_state=0)).fit(X, X[:, 0]).save(
+        path, weights="float64"
+    )
+    file = read_model_file(path)
+    record = file.record | {"coef_dtype": "float32"}
+    file.tensors["coef"][0, 3] = 1e300
+    write_model_file(path, kind=file.kind, record=record, tensors=file.tensors)
+    with pytest.raises(ModelFileError, match="coef must be finite as float32, got 1e\\+300"):
+        load_learner(path)

@@ -456,3 +456,14 @@ class TestHostileRecords:
     def test_kinds(self, path):
         with_record(path, "{}", kind="../../a b")
         refused(path, "kind")
+
+
+@pytest.mark.parametrize("shape", [[0, 2**61], [2**61, 0, 2**61], [0, 2**47, 4]])
+def test_empty_tensors_of_absurd_shapes(path, shape):
+    """NumPy limits the product of dimensions even where one of them is zero."""
+    write_model_file(path, kind="example", record={}, tensors={"t": np.zeros((0, 1))})
+    header, rest = header_and_rest(path.read_bytes())
+    header["t"]["shape"] = shape
+    path.write_bytes(with_header(header, rest))
+    with pytest.raises(ModelFileError, match="invalid shape"):
+        read_model_file(path)

@@ -337,12 +337,52 @@ def edited(folder, model, change):
         lambda r: r["summary"].update(n_rows="many"),
         lambda r: r.pop("learner"),
         lambda r: r["learner"].update(n_features_in=7),
+        lambda r: r["inputs"].update(numbered=True),
+        lambda r: r["inputs"].update(n_columns=2),
+        lambda r: r["inputs"].update(dropped=[0]),
+        lambda r: r["inputs"].update(zero_based=True),
+        lambda r: r["inputs"].update(target=1),
+        lambda r: r["summary"].update(target="a"),
+        lambda r: r["summary"].update(n_components=7),
+        lambda r: r["summary"]["classes"].reverse(),
     ],
-    ids=[f"change {number}" for number in range(11)],
+    ids=[f"change {number}" for number in range(19)],
 )
 def test_parts_that_do_not_fit_are_rejected(folder, classifier, change):
     with pytest.raises(ModelFileError, match=r"edited\.kmill"):
         kernelmill.load(edited(folder, classifier, change))
+
+
+@pytest.fixture(scope="module")
+def matrix_model(folder):
+    """A model of the column 3 of a matrix, of which the column 1 is dropped."""
+    X = np.random.default_rng(0).normal(size=(120, 5))
+    np.save(folder / "matrix.npy", X)
+    return fit_table(folder / "matrix.npy", 3, drop=[1], n_components=16, tune=False)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dropped": [99]},
+        {"dropped": [-1]},
+        {"dropped": [1, 1]},
+        {"dropped": [3]},
+        {"dropped": []},
+        {"dropped": [0, 1]},
+        {"target": 0},
+        {"target": 5},
+        {"target": "3"},
+        {"n_columns": 4},
+        {"n_columns": 0},
+        {"numbered": False},
+        {"missing_codes": ["-9"]},
+    ],
+    ids=str,
+)
+def test_columns_of_a_matrix_that_do_not_fit_are_rejected(folder, matrix_model, change):
+    with pytest.raises(ModelFileError, match=r"edited\.kmill"):
+        kernelmill.load(edited(folder, matrix_model, lambda r: r["inputs"].update(change)))
 
 
 def test_a_file_of_an_unknown_kind(folder):

@@ -205,24 +205,10 @@ class ParquetFile(ColumnarFile):
             self.n_rows = metadata.num_rows
             groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
             self._group_rows = [group.num_rows for group in groups]
-            self._check_groups(groups, file.schema)
+            total = sum(self._group_rows)
+            if total != self.n_rows or min(self._group_rows, default=0) < 0:
+                raise self.damage_error(f"{total} rows in its row groups", self.n_rows)
             return file.schema_arrow
-
-    def _check_groups(self, groups: list[Any], schema: Any) -> None:
-        """Raise an error if the numbers of rows in the metadata do not agree."""
-        total = sum(self._group_rows)
-        if total != self.n_rows or min(self._group_rows, default=0) < 0:
-            raise self.damage_error(f"{total} rows in its row groups", self.n_rows or 0)
-        flat = [
-            place
-            for place in range(len(schema.names))
-            if schema.column(place).max_repetition_level == 0
-        ]
-        for group in groups:
-            for place in flat:
-                values = group.column(place).num_values
-                if values != group.num_rows:
-                    raise self.damage_error(f"{values} values in a column", group.num_rows)
 
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds and the rows per block, and forget what depends on them."""
@@ -398,6 +384,8 @@ class ArrowFile(ColumnarFile):
         with self._open() as file:
             for number in range(file.num_record_batches):
                 batch = self._read_batch(file, number)
+                if batch.num_rows > self._block_rows:
+                    self.check_batch(batch)  # slices have no count of nulls that could be wrong
                 for start in range(0, batch.num_rows, self._block_rows):
                     part = batch.slice(start, self._block_rows)
                     places.append((number, before, start, part.num_rows))

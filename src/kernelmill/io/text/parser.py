@@ -92,11 +92,15 @@ class TextParser:
             if self._kinds.get(name) == "numeric"
         }
         types = {"numeric": pa.float64(), "category": CATEGORY_TYPE, "date": pa.string()}
-        self._parse_options = pa.csv.ParseOptions(
-            delimiter=dialect.separator,
-            quote_char='"' if dialect.quotes else False,
-            newlines_in_values=dialect.quotes,
-            invalid_row_handler=_handle_invalid_row,
+        # A handler gets rows as strings, so that it needs text that is known to be UTF-8.
+        self._strict_options, self._lenient_options = (
+            pa.csv.ParseOptions(
+                delimiter=dialect.separator,
+                quote_char='"' if dialect.quotes else False,
+                newlines_in_values=dialect.quotes,
+                invalid_row_handler=handler,
+            )
+            for handler in (None, _handle_invalid_row)
         )
         self._convert_options = pa.csv.ConvertOptions(
             column_types={
@@ -142,7 +146,7 @@ class TextParser:
             column_types={name: pa.binary()}, include_columns=[name], null_values=[]
         )
         try:
-            return int(self._read(squeezed, one_column).num_rows)
+            return int(self._read(squeezed, one_column, self._strict_options).num_rows)
         except pa.ArrowInvalid:
             return int(self.parse(data, first_line).num_rows)
 
@@ -178,11 +182,10 @@ class TextParser:
             return
         try:
             try:
-                yield self._parse_quickly(data, self._convert_options)
+                yield self._parse_quickly(data, self._convert_options, self._strict_options)
             except pa.ArrowInvalid:
-                if self.dialect.decimal == ".":
-                    raise
-                yield self._parse_quickly(data, self._grouped_options)
+                decode(data, self.path, first_line)
+                yield self._parse_leniently(data)
         except pa.ArrowInvalid:
             separator, cut = self.dialect.separator.encode(), 0
             if len(data) > _SLOW_BYTES:
@@ -194,11 +197,20 @@ class TextParser:
             yield from self._parse_parts(data[:cut], first_line)
             yield from self._parse_parts(data[cut:], first_line + count_lines(data[:cut]))
 
-    def _parse_quickly(self, data: bytes, convert_options: Any) -> Any:
-        table = self._read(data, convert_options)
+    def _parse_leniently(self, data: bytes) -> Any:
+        """Parse text with lines of spaces, or with points between groups of digits."""
+        try:
+            return self._parse_quickly(data, self._convert_options, self._lenient_options)
+        except pa.ArrowInvalid:
+            if self.dialect.decimal == ".":
+                raise
+            return self._parse_quickly(data, self._grouped_options, self._lenient_options)
+
+    def _parse_quickly(self, data: bytes, convert_options: Any, parse_options: Any) -> Any:
+        table = self._read(data, convert_options, parse_options)
         return self._batch([column.combine_chunks() for column in table.columns])
 
-    def _read(self, data: bytes, convert_options: Any) -> Any:
+    def _read(self, data: bytes, convert_options: Any, parse_options: Any) -> Any:
         return pa.csv.read_csv(
             pa.BufferReader(data),
             read_options=pa.csv.ReadOptions(
@@ -206,7 +218,7 @@ class TextParser:
                 block_size=len(data) + 1,
                 column_names=list(self.dialect.names),
             ),
-            parse_options=self._parse_options,
+            parse_options=parse_options,
             convert_options=convert_options,
         )
 
