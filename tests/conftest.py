@@ -13,6 +13,11 @@ from kernelmill import runtime
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile("fixed")
 
+# Threads of OpenMP, which boosted trees use, sleep while they wait for each other. By default they
+# spin: beside a second test process, comparisons then take three times the CPU time. It is read
+# when the library is loaded, here and in child processes.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 
 def pytest_ignore_collect(collection_path, config):
     """Skip files without representative tests in `make check`: importing them takes longer."""
