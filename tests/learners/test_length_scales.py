@@ -23,18 +23,25 @@ def make_rows(n=600, d=5, seed=0):
     return X, np.sin(3 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.normal(size=n)
 
 
-def make_problem(kernel=None, n=120, d=3, n_outputs=2, h=7):
+def make_problem(kernel=None, n=120, d=3, n_outputs=2, h=7, *, weighted=False):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(n, d)).astype(np.float32)
     Y = np.sin(2 * X[:, :n_outputs]).astype(np.float64) + 0.2 * rng.normal(size=(n, n_outputs))
     frequencies = (kernel or Gaussian()).frequencies(Stream.from_seed(3), h, d)
-    return EvidenceProblem(X, Y, frequencies)
+    return EvidenceProblem(X, Y, frequencies, make_weights(len(X)) if weighted else None)
+
+
+def make_weights(n):
+    """With mean 1; some rows do not count."""
+    weights = np.random.default_rng(7).integers(0, 4, n).astype(float)
+    return weights / weights.mean()
 
 
 @pytest.mark.representative
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kernel", [Gaussian(), Matern(nu=1.5)], ids=str)
-def test_gradient_is_that_of_finite_differences(kernel):
-    problem = make_problem(kernel)
+def test_gradient_is_that_of_finite_differences(kernel, weighted):
+    problem = make_problem(kernel, weighted=weighted)
     logs, log_alpha, step = np.array([0.3, -0.2, -0.7]), -2.0, 3e-3
     _, of_weights, of_alpha = problem.value(logs, log_alpha)
     # Products are in float32: a value is exact to some 1e-6, a difference quotient to 1e-6 / step.
@@ -51,15 +58,17 @@ def test_gradient_is_that_of_finite_differences(kernel):
     assert of_alpha == pytest.approx(quotient, abs=tolerance)
 
 
-def test_value_is_the_evidence_of_the_dense_process():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_value_is_the_evidence_of_the_dense_process(weighted):
     """Differences of the value are those of the log density, at the best variance."""
-    problem = make_problem(n=40)
+    problem = make_problem(n=40, weighted=weighted)
+    weights = make_weights(40) if weighted else np.ones(40)
     n, n_outputs = problem.Y.shape
 
     def dense(logs, alpha):
         P = problem.X @ (problem.frequencies * np.exp(logs)).T
         Z = np.hstack([np.cos(P), np.sin(P)]) / np.sqrt(len(problem.frequencies))
-        Z = Z - Z.mean(axis=0)
+        Z = (Z - weights @ Z / weights.sum()) * np.sqrt(weights)[:, None]
         K = Z @ Z.T + alpha * np.eye(n)
         variance = np.vdot(problem.Y, np.linalg.solve(K, problem.Y)) / (n * n_outputs)
         density = multivariate_normal(np.zeros(n), variance * K)
@@ -149,20 +158,26 @@ def test_too_many_columns():
         learn_length_scales(Gaussian(), X, np.zeros(10), stream=Stream.from_seed(0))
 
 
-def test_leave_one_out_errors_are_those_of_leaving_out_each_row():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leave_one_out_errors_are_those_of_leaving_out_each_row(weighted):
     X, y = make_rows(60)
+    weights = make_weights(60) if weighted else np.ones(60)
+    given = weights if weighted else None
     fitted = RandomFourier(n_components=20, length_scale=2.0, random_state=0).fit(X)
     Z = fitted.transform(X)
     for ridge in (1e-3, 1.0):
-        errors = leave_one_out_errors(fitted, X, y[:, None], 40, start=ridge)
+        errors = leave_one_out_errors(fitted, X, y[:, None], 40, start=ridge, sample_weight=given)
         squares = []
         for row in range(40, 60):
             kept = np.arange(60) != row
-            mean, center = Z[kept].mean(axis=0), y[kept].mean()
-            A = (Z[kept] - mean).T @ (Z[kept] - mean) + ridge * np.eye(20)
-            w = np.linalg.solve(A, (Z[kept] - mean).T @ (y[kept] - center))
+            shares = weights[kept] / weights[kept].sum()
+            mean, center = shares @ Z[kept], shares @ y[kept]
+            weighed = ((Z[kept] - mean) * weights[kept][:, None]).T
+            A = weighed @ (Z[kept] - mean) + ridge * np.eye(20)
+            w = np.linalg.solve(A, weighed @ (y[kept] - center))
             squares.append((y[row] - center - (Z[row] - mean) @ w) ** 2)
-        assert errors[ridge] == pytest.approx(np.mean(squares), rel=1e-6)
+        expected = np.average(squares, weights=weights[40:])
+        assert errors[ridge] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.representative

@@ -284,7 +284,7 @@ def test_missing_values(folder):
 def test_dates_and_identifiers_get_advice(folder):
     path = folder / "dates.csv"
     path.write_text(
-        "when,x,y\n" + "\n".join(f"2024-05-{i % 28 + 1:02d},{i},{i % 2}" for i in range(200))
+        "when,x,y\n" + "\n".join(f"2024-05-{i % 28 + 1:02d},{i**2},{i % 2}" for i in range(200))
     )
     notes = fit_table(path, "y", n_components=16, tune=False).summary.notes
     assert any(note.startswith("Column 'when' has dates (year first)") for note in notes)

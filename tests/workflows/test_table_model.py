@@ -265,7 +265,9 @@ def test_kept_columns_are_unchanged(folder):
     """Large numbers, dates and names that predictions would have."""
     rng = np.random.default_rng(0)
     path, out = folder / "whole.csv", folder / "whole_out.csv"
-    rows = [f"{2**53 + i},00{i},2024-01-{i % 28 + 1:02d},{rng.normal():.3f}" for i in range(200)]
+    rows = [
+        f"{2**53 + i},00{i % 10},2024-01-{i % 28 + 1:02d},{rng.normal():.3f}" for i in range(200)
+    ]
     path.write_text("id,prediction,when,y\n" + "\n".join(rows))
     model = fit_table(path, "y", drop=["id", "when"], n_components=16, tune=False)
     model.predict_table(path, out=out, keep_columns=True)

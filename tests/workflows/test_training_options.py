@@ -1,13 +1,17 @@
 """Weights of rows and classes, other ways to measure the error, fits to all rows."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from sklearn import metrics
 
 import kernelmill
 from kernelmill import fit_table
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
 from kernelmill.random import Stream
+from kernelmill.workflows.fit import _tuning_weights
 from kernelmill.workflows.validation import _assign_folds
 
 QUICK = {"tune": False, "length_scale": 1.0, "alpha": 1e-4, "n_components": 64}
@@ -36,7 +40,7 @@ def test_weights_are_those_of_the_learner(columns, memory):
     (block,) = kernelmill.io.open_table(columns).blocks()
     X = model.encoder.encode(model.inputs.data(block.data))
     learner = kernelmill.KernelRegressor(model.learner.feature_map, alpha=1e-4, random_state=0).fit(
-        X, columns["radius"], columns["w"]
+        X, columns["radius"], columns["w"] / columns["w"].mean()
     )
     np.testing.assert_allclose(model.learner.predict(X), learner.predict(X), rtol=1e-4, atol=1e-4)
     plain = fit_table(columns, "radius", drop=["place", "w"], holdout=0, **QUICK)
@@ -50,6 +54,98 @@ def test_a_row_of_weight_zero_does_not_count(columns):
     changed["radius"][:100] = 1e6
     model = fit_table(changed, "radius", weights="w", drop=["place"], holdout=0, **QUICK)
     assert np.abs(model.predict(columns)).max() < 20
+
+
+@pytest.mark.parametrize("memory", [0, 1 << 24])
+def test_only_ratios_of_weights_count(columns, memory):
+    options = {"weights": "w", "drop": ["place"], "memory": memory, **QUICK}
+    model = fit_table(columns, "radius", **options)
+    scaled = fit_table(dict(columns, w=2.0**10 * columns["w"]), "radius", **options)
+    np.testing.assert_array_equal(model.learner.coef_, scaled.learner.coef_)
+    assert model.summary.held_out.metrics == scaled.summary.held_out.metrics
+    with pytest.raises(TableError, match="all weights in column 'w' are 0"):
+        fit_table(dict(columns, w=np.zeros(500)), "radius", **options)
+
+
+def test_tuning_does_not_see_rows_of_weight_zero():
+    """Labels of such rows are random: with other random labels, the same settings are chosen."""
+    columns = make_columns(240)
+    rng = np.random.default_rng(5)
+    ignored = rng.random(240) < 0.5
+    settings = {"weights": "w", "drop": ["radius"], "kernel": "gaussian", "n_components": 32}
+    found = []
+    for _ in range(2):
+        labels = np.where(ignored, rng.choice(["near", "far"], 240), columns["place"])
+        table = dict(columns, w=np.where(ignored, 0.0, columns["w"]), place=labels)
+        fit = fit_table(table, "place", epochs=2, **settings).summary
+        found.append((fit.alpha, fit.length_scale, fit.tuning, fit.held_out.metrics))
+    assert found[0] == found[1]
+
+
+def test_class_weights_count_in_tuning():
+    reader = SimpleNamespace(classes=np.array(["far", "near"]))
+    codes, weights = np.array([0, 0, 0, 1]), np.array([1.0, 1.0, 2.0, 4.0])
+    for given, sampled, expected in (
+        (None, None, None),
+        (None, weights, weights),
+        ("balanced", None, [4 / 6, 4 / 6, 4 / 6, 2]),
+        ("balanced", weights, weights),  # the classes have the same total weight
+        ({"near": 3}, weights, [1, 1, 2, 12]),
+    ):
+        survey = SimpleNamespace(reader=reader, sample_target=codes, sample_weight=sampled)
+        found = _tuning_weights(survey, given)
+        assert (found is None) == (expected is None)
+        if expected is not None:
+            np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("target", ["place", "radius"])
+def test_errors_are_weighted_as_in_scikit_learn(columns, target, tmp_path):
+    drop = ["radius" if target == "place" else "place"]
+    model = fit_table(columns, target, weights="w", drop=drop, **QUICK)
+    new = make_columns(300, seed=1)
+    new["w"][:30] = 0
+    found = model.evaluate_table(new)
+    assert found.notes == ["Rows are weighted by column 'w', as in training."]
+    predicted, y, w = (
+        model.predict_table(new, probabilities=target == "place"),
+        new[target],
+        new["w"],
+    )
+    expected = {}
+    if target == "radius":
+        values = predicted["prediction"]
+        expected["rmse"] = metrics.root_mean_squared_error(y, values, sample_weight=w)
+        expected["mae"] = metrics.mean_absolute_error(y, values, sample_weight=w)
+        expected["r2"] = metrics.r2_score(y, values, sample_weight=w)
+    else:
+        labels, p = predicted["prediction"], predicted["probability of near"]
+        expected["error"] = 1 - metrics.accuracy_score(y, labels, sample_weight=w)
+        expected["balanced_error"] = 1 - metrics.balanced_accuracy_score(y, labels, sample_weight=w)
+        expected["log_loss"] = metrics.log_loss(y, p, labels=["far", "near"], sample_weight=w)
+        expected["auc"] = metrics.roc_auc_score(y == "near", p, sample_weight=w)
+        ranked = metrics.average_precision_score(y == "near", p, sample_weight=w)
+        expected["average_precision"] = ranked
+        assert np.sum(found.confusion) == 300  # of rows
+    for name, value in expected.items():
+        assert found.metrics[name] == pytest.approx(value, rel=2e-4), name
+    plain = model.evaluate_table(new, weights=False)
+    assert plain.metrics != found.metrics
+    assert plain.metrics == model.evaluate_table({**new, "w": np.ones(300)}).metrics
+    other = model.evaluate_table({**new, "v": w}, weights="v").metrics
+    assert other == found.metrics
+    without = {name: each for name, each in new.items() if name != "w"}
+    assert model.evaluate_table(without).notes[0].startswith("All rows count alike: the table has")
+    # As if rows of integer weights were repeated; the interval is then narrower.
+    repeats = np.arange(300) % 3
+    again = {name: np.repeat(each, repeats) for name, each in without.items()}
+    weighed = model.evaluate_table({**without, "w": repeats.astype(float)}).metrics
+    for name, value in model.evaluate_table(again).metrics.items():
+        if name not in ("error_low", "error_high"):
+            assert weighed[name] == pytest.approx(value, rel=1e-6)
+    validated = fit_table(columns, target, weights="w", drop=drop, validation=new, **QUICK)
+    assert validated.summary.held_out.notes == []
+    assert validated.summary.held_out.n_rows == 300
 
 
 def test_weights_in_a_matrix(columns):

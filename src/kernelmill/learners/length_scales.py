@@ -93,11 +93,21 @@ class EvidenceProblem:
         Targets; their means are subtracted.
     frequencies : ndarray of shape (h, d)
         Of the kernel at length scale 1.
+    sample_weight : ndarray of shape (n,), optional
+        The noise of row i has variance σ²/wᵢ: features and targets of the row are multiplied by
+        √wᵢ, once the weighted means are subtracted.
     """
 
-    def __init__(self, X: NDArray[np.float32], Y: _Array, frequencies: _Array) -> None:
+    def __init__(
+        self,
+        X: NDArray[np.float32],
+        Y: _Array,
+        frequencies: _Array,
+        sample_weight: _Array | None = None,
+    ) -> None:
         self.X = X
-        self.Y = Y - Y.mean(axis=0)
+        self._targets, self._weights = Y, sample_weight
+        self.Y = _center(Y, sample_weight)
         self.frequencies = frequencies
         self._total = max(float(np.vdot(self.Y, self.Y)), 1e-300)  # constant targets have none
 
@@ -105,7 +115,12 @@ class EvidenceProblem:
         """Return the problem of the first rows and frequencies: a tenth of the time."""
         if len(self.Y) <= n_rows and len(self.frequencies) <= n_frequencies:
             return self
-        return EvidenceProblem(self.X[:n_rows], self.Y[:n_rows], self.frequencies[:n_frequencies])
+        weights = None if self._weights is None else self._weights[:n_rows]
+        if weights is not None and not weights.any():
+            return self
+        return EvidenceProblem(
+            self.X[:n_rows], self._targets[:n_rows], self.frequencies[:n_frequencies], weights
+        )
 
     def value(self, log_weights: _Array, log_alpha: float) -> tuple[float, _Array, float]:
         """Return the negative log evidence and its derivatives.
@@ -131,7 +146,7 @@ class EvidenceProblem:
         sine, cosine = sincos(phases, n_threads=1)
         Z = np.concatenate([cosine, sine], axis=1)
         Z *= np.float32(h**-0.5)
-        Z -= Z.mean(axis=0)
+        Z = _center(Z, self._weights, out=Z)
         # Products in float32, the factorization in float64: rounding of the products is some 1e-5
         # of the smallest alpha that is searched.
         moments = (Z.T @ Z).astype(np.float64)
@@ -151,12 +166,26 @@ class EvidenceProblem:
         # With respect to Z: T Z M⁻¹ - (n T / misfit) R Uᵀ, for weights U and residuals R.
         gradient = Z @ (inverse / n).astype(np.float32)
         gradient -= residuals.astype(np.float32) @ (coef.T / misfit).astype(np.float32)
+        if self._weights is not None:  # the sums over rows vanish, as they do without weights
+            gradient *= np.sqrt(self._weights, dtype=np.float32)[:, np.newaxis]
         of_phases = cosine * gradient[:, h:] - sine * gradient[:, :h]
         products = (of_phases.T @ self.X).astype(np.float64)
         d_log_weights = (products * scaled).sum(axis=0) * h**-0.5
         d_alpha = 0.5 * float(np.vdot(coef, coef)) / misfit
         d_alpha += 0.5 * (float(np.trace(inverse)) - 2 * h / alpha) / n
         return float(value), d_log_weights, d_alpha * alpha
+
+
+def _center(
+    Z: NDArray[Any], sample_weight: _Array | None, out: NDArray[Any] | None = None
+) -> NDArray[Any]:
+    """Subtract the weighted mean, and multiply rows by the roots of their weights."""
+    shares = None if sample_weight is None else sample_weight / sample_weight.sum()
+    mean = Z.mean(axis=0) if shares is None else shares.astype(Z.dtype) @ Z
+    centered: NDArray[Any] = np.subtract(Z, mean, out=out)
+    if sample_weight is not None:
+        centered *= np.sqrt(sample_weight).astype(Z.dtype)[:, np.newaxis]
+    return centered
 
 
 class _Found(NamedTuple):
@@ -176,6 +205,7 @@ def learn_length_scales(
     start: LearnedScales | None = None,
     n_rows: int = _ROWS,
     n_frequencies: int = _FREQUENCIES,
+    sample_weight: _Array | None = None,
 ) -> LearnedScales:
     """Maximize the evidence over a length scale for each column, or for each group of columns.
 
@@ -201,6 +231,8 @@ def learn_length_scales(
         Start from these length scales, such as those of another kernel, times a common factor.
     n_rows, n_frequencies : int
         The time is proportional to ``n_rows * n_frequencies**2``.
+    sample_weight : ndarray of shape (n,), optional
+        Weights of the rows, with mean 1.
 
     Returns
     -------
@@ -220,7 +252,9 @@ def learn_length_scales(
     >>> bool(learned.length_scale[1:].min() > 5 * learned.length_scale[0])
     True
     """
-    problem, group_of_column = _make_problem(kernel, X, Y, groups, stream, n_rows, n_frequencies)
+    problem, group_of_column = _make_problem(
+        kernel, X, Y, groups, stream, n_rows, n_frequencies, sample_weight
+    )
     small = problem.first(_FIRST_ROWS, _FIRST_FREQUENCIES)
 
     def search(
@@ -268,6 +302,7 @@ def _make_problem(
     stream: Stream,
     n_rows: int,
     n_frequencies: int,
+    weights: _Array | None,
 ) -> tuple[EvidenceProblem, NDArray[np.int64]]:
     n, dim = X.shape
     targets = np.asarray(Y, np.float64).reshape(n, -1)
@@ -280,6 +315,7 @@ def _make_problem(
     if n > check_integer("n_rows", n_rows, 2):
         rows = np.unique(stream.substream("rows").integers(n_rows, n))
         X, targets = X[rows], targets[rows]
+        weights = None if weights is None else weights[rows]
     dense = X if isinstance(X, np.ndarray) else X.toarray()
     h = check_integer("n_frequencies", n_frequencies, 1)
     frequencies = kernel.frequencies(stream.substream("frequencies"), h, dim)
@@ -291,7 +327,8 @@ def _make_problem(
             parameter="groups",
         )
     group_of_column = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-    return EvidenceProblem(dense.astype(np.float32), targets, frequencies), group_of_column
+    problem = EvidenceProblem(dense.astype(np.float32), targets, frequencies, weights)
+    return problem, group_of_column
 
 
 def _median_distance(kernel: Kernel, X: NDArray[np.float32]) -> float:
@@ -469,16 +506,20 @@ def leave_one_out_errors(
     *,
     start: float = 0.1,
     least: float = _LEAST_RIDGE,
+    sample_weight: _Array | None = None,
 ) -> dict[float, float]:
     """Mean squared leave-one-out errors of the rows from `first` on, for some ridges.
 
     The residual of row i without that row is rᵢ / (1 - hᵢ), for its leverage hᵢ. Ridges are
     `start` times powers of √10, on both sides of the best one, and at least about `least`.
+    With weights, whose mean is 1, it is the weighted mean.
     """
     Z = np.asarray(fitted.transform(X), np.float64)
     n = len(Z)
-    Z -= Z.mean(axis=0)
-    centered = Y - Y.mean(axis=0)
+    Z = _center(Z, sample_weight, out=Z)
+    centered = _center(Y, sample_weight)
+    judged_weights = np.ones(n - first) if sample_weight is None else sample_weight[first:]
+    total = Y.shape[1] * max(float(judged_weights.sum()), 1e-300)
     moments = Z.T @ Z
     products = Z.T @ centered
     judged, residuals = np.asfortranarray(Z[first:].T), centered[first:]
@@ -492,11 +533,11 @@ def leave_one_out_errors(
         with np.errstate(all="ignore"):
             halves = solve_triangular(factor, judged, lower=True, check_finite=False)
             weights = solve_triangular(factor, products, lower=True, check_finite=False)
-            leverages = np.einsum("ij,ij->j", halves, halves) + 1 / n
+            leverages = np.einsum("ij,ij->j", halves, halves) + judged_weights / n
             left_out = (residuals - halves.T @ weights) / (1 - np.minimum(leverages, 1 - 1e-9))[
                 :, np.newaxis
             ]
-            error = float(np.mean(left_out**2))
+            error = float(np.sum(left_out**2)) / total
         return error if math.isfinite(error) else math.inf
 
     errors = {start: measure(start)}

@@ -29,6 +29,8 @@ __all__ = [
     "wilson_interval",
 ]
 
+_Array = NDArray[np.float64]
+
 _SHOWN_ROWS = 2000
 _COVERAGE_ROWS = 10_000  # a standard deviation costs as much as D predictions
 _KERNEL_CHECK_ROWS = 45  # 990 pairs, enough for a plot
@@ -59,8 +61,11 @@ class Scores(ABC):
         return {**self.__dict__, "_learner": None}
 
     @abstractmethod
-    def update(self, X: Any, target: NDArray[Any]) -> None:
-        """Predict encoded rows and compare with their targets: numbers of classes, or values."""
+    def update(self, X: Any, target: NDArray[Any], weight: _Array | None = None) -> None:
+        """Predict encoded rows and compare with their targets: numbers of classes, or values.
+
+        Rows count with their weights in all metrics; counts of rows remain counts.
+        """
 
     @abstractmethod
     def merge(self, later: Any) -> None:
@@ -92,46 +97,61 @@ class ClassifierScores(Scores):
         self._classes = classes
         n = len(classes)
         self._confusion = np.zeros((n, n), np.int64)
+        self._weighted = np.zeros((n, n))  # sums of weights
+        self._squared_weights = 0.0
         self._has_probabilities = learner.loss == "log_loss"
         self._log_loss = 0.0
-        self._bins = np.zeros((3, _CALIBRATION_BINS))  # rows, probability, right
-        self._ranks = np.zeros((2, _AUC_BINS), np.int64) if n == 2 else None
+        # Sums over bins: of rows, of weights, of probabilities and of correct predictions.
+        self._bins = np.zeros((4, _CALIBRATION_BINS))
+        self._ranks = np.zeros((2, _AUC_BINS)) if n == 2 else None
 
-    def update(self, X: Any, target: NDArray[Any]) -> None:
+    def update(self, X: Any, target: NDArray[Any], weight: _Array | None = None) -> None:
         """Predict rows and compare with the numbers of their classes."""
         if len(target) == 0:
             return
+        weight = np.ones(len(target)) if weight is None else weight
         n = len(self._classes)
         if self._has_probabilities:
             probabilities = np.asarray(self._learner.predict_proba(X), np.float64)
             predicted = probabilities.argmax(axis=1)
-            self._update_probabilities(probabilities, predicted, target)
+            self._update_probabilities(probabilities, predicted, target, weight)
         else:
             scores = self._learner.decision_function(X)
             predicted = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        self._confusion += np.bincount(target * n + predicted, minlength=n * n).reshape(n, n)
+        places = target * n + predicted
+        self._confusion += np.bincount(places, minlength=n * n).reshape(n, n)
+        self._weighted += np.bincount(places, weight, minlength=n * n).reshape(n, n)
+        self._squared_weights += float(weight @ weight)
         self.n_rows += len(target)
 
     def _update_probabilities(
-        self, probabilities: NDArray[Any], predicted: NDArray[Any], target: NDArray[Any]
+        self,
+        probabilities: NDArray[Any],
+        predicted: NDArray[Any],
+        target: NDArray[Any],
+        weight: _Array,
     ) -> None:
         rows = np.arange(len(target))
-        self._log_loss -= float(np.log(probabilities[rows, target].clip(1e-15)).sum())
+        self._log_loss -= float(weight @ np.log(probabilities[rows, target].clip(1e-15)))
         sure = probabilities[rows, predicted]
         bins = np.minimum((sure * _CALIBRATION_BINS).astype(int), _CALIBRATION_BINS - 1)
-        for row, weights in enumerate((None, sure, predicted == target)):
+        summed = (None, weight, weight * sure, weight * (predicted == target))
+        for row, weights in enumerate(summed):
             self._bins[row] += np.bincount(bins, weights, _CALIBRATION_BINS)
         if self._ranks is not None:
             # Log odds: probabilities near 0 and 1 are ranked as finely as the others.
             odds = np.log(probabilities[:, 1].clip(1e-15)) - np.log(probabilities[:, 0].clip(1e-15))
             place = ((odds + 35) / 70 * (_AUC_BINS - 1)).astype(int).clip(0, _AUC_BINS - 1)
             for label in (0, 1):
-                self._ranks[label] += np.bincount(place[target == label], minlength=_AUC_BINS)
+                own = target == label
+                self._ranks[label] += np.bincount(place[own], weight[own], minlength=_AUC_BINS)
 
     def merge(self, later: ClassifierScores) -> None:
         """Add the scores of rows that follow."""
         self.n_rows += later.n_rows
         self._confusion += later._confusion
+        self._weighted += later._weighted
+        self._squared_weights += later._squared_weights
         self._log_loss += later._log_loss
         self._bins += later._bins
         if self._ranks is not None and later._ranks is not None:
@@ -140,25 +160,27 @@ class ClassifierScores(Scores):
     def finish(self, source: str, notes: list[str]) -> Evaluation:
         """The evaluation of all rows."""
         seconds = self._seconds()
-        right = int(np.trace(self._confusion))
-        low, high = wilson_interval(self.n_rows - right, self.n_rows)
-        of_class = self._confusion.sum(axis=1)
+        total, right = float(self._weighted.sum()), float(np.trace(self._weighted))
+        # The number of rows of equal weights that would have the same variance (Kish 1965).
+        n_effective = total**2 / self._squared_weights if total else 0.0
+        error = 1 - right / total if total else math.nan
+        low, high = wilson_interval(error * n_effective, n_effective)
+        of_class = self._weighted.sum(axis=1)
         there = of_class > 0
-        recall = np.diag(self._confusion)[there] / of_class[there]
+        recall = np.diag(self._weighted)[there] / of_class[there]
         metrics: dict[str, float | None] = {
-            "error": 1 - right / self.n_rows if self.n_rows else math.nan,
+            "error": error,
             "error_low": low,
             "error_high": high,
-            "baseline_error": float(1 - of_class.max() / self.n_rows) if self.n_rows else math.nan,
+            "baseline_error": float(1 - of_class.max() / total) if total else math.nan,
             "balanced_error": float(1 - recall.mean()) if there.any() else math.nan,
         }
         calibration = None
-        if self._has_probabilities and self.n_rows:
-            metrics["log_loss"] = self._log_loss / self.n_rows
-            filled = self._bins[0] > 0
-            counts, sure, correct = self._bins[:, filled]
+        if self._has_probabilities and total:
+            metrics["log_loss"] = self._log_loss / total
+            counts, sums, sure, correct = self._bins[:, self._bins[1] > 0]
             calibration = Calibration(
-                (sure / counts).tolist(), (correct / counts).tolist(), counts.astype(int).tolist()
+                (sure / sums).tolist(), (correct / sums).tolist(), counts.astype(int).tolist()
             )
         if self._ranks is not None and self._has_probabilities:
             metrics["auc"] = _area_under_curve(self._ranks)
@@ -203,16 +225,18 @@ class RegressorScores(Scores):
         self._first_row = first_row
         self._squares = self._absolute = 0.0
         self._mean = self._spread = 0.0
+        self._total = 0.0  # of the weights
         self._inside = np.zeros(len(_NOMINAL))
-        self._n_covered = 0
+        self._n_covered, self._covered_weight = 0, 0.0
         self._with_std = True
         self._stream = Stream.from_seed(0).substream("rows to show")
         self._shown: list[NDArray[np.float64]] = []
 
-    def update(self, X: Any, target: NDArray[Any]) -> None:
+    def update(self, X: Any, target: NDArray[Any], weight: _Array | None = None) -> None:
         """Predict rows and compare with their targets."""
         if len(target) == 0:
             return
+        weight = np.ones(len(target)) if weight is None else weight
         if self.n_rows == 0:
             self._with_std = has_std(self._learner, X[:1])
         room = _COVERAGE_ROWS - self._first_row - self._n_covered if self._with_std else 0
@@ -220,30 +244,34 @@ class RegressorScores(Scores):
             predicted, std = self._learner.predict(X[:room], return_std=True, include_noise=True)
             distance = np.abs(target[:room] - predicted) / np.maximum(std, 1e-300)
             limits = ndtri((1 + np.array(_NOMINAL)) / 2)
-            self._inside += (distance[:, None] <= limits).sum(axis=0)
+            self._inside += weight[:room] @ (distance[:, None] <= limits)
             self._n_covered += len(predicted)
+            self._covered_weight += float(weight[:room].sum())
             if len(target) > room:
                 predicted = np.concatenate([predicted, self._learner.predict(X[room:])])
         else:
             predicted = self._learner.predict(X)
-        self._update_errors(predicted, target)
+        self._update_errors(predicted, target, weight)
 
-    def _update_errors(self, predicted: NDArray[Any], target: NDArray[Any]) -> None:
+    def _update_errors(self, predicted: NDArray[Any], target: NDArray[Any], weight: _Array) -> None:
         error = predicted - target
-        self._squares += float(error @ error)
-        self._absolute += float(np.abs(error).sum())
+        self._squares += float(weight @ error**2)
+        self._absolute += float(weight @ np.abs(error))
         ranks = self._stream.uniforms(len(target), start=self._first_row + self.n_rows)
         self._shown.append(np.column_stack([ranks, target, predicted]))
-        mean = float(target.mean())
-        self._add(len(target), mean, float(((target - mean) ** 2).sum()))
+        total = float(weight.sum())
+        mean = float(weight @ target) / total if total else 0.0
+        self._add(len(target), total, mean, float(weight @ (target - mean) ** 2))
 
-    def _add(self, n_rows: int, mean: float, spread: float) -> None:
-        """Add the mean of targets and the sum of their squared deviations from it."""
-        total = self.n_rows + n_rows
-        shift = mean - self._mean
-        self._spread += spread + shift**2 * self.n_rows * n_rows / total
-        self._mean += shift * n_rows / total
-        self.n_rows = total
+    def _add(self, n_rows: int, weight: float, mean: float, spread: float) -> None:
+        """Add the weighted mean of targets and the sum of their squared deviations from it."""
+        total = self._total + weight
+        if weight > 0:
+            shift = mean - self._mean
+            self._spread += spread + shift**2 * self._total * weight / total
+            self._mean += shift * weight / total
+        self._total = total
+        self.n_rows += n_rows
         if sum(map(len, self._shown)) > 2 * _SHOWN_ROWS:
             self._prune()
 
@@ -253,9 +281,10 @@ class RegressorScores(Scores):
         self._absolute += later._absolute
         self._inside += later._inside
         self._n_covered += later._n_covered
+        self._covered_weight += later._covered_weight
         self._shown += later._shown
         if later.n_rows:
-            self._add(later.n_rows, later._mean, later._spread)
+            self._add(later.n_rows, later._total, later._mean, later._spread)
 
     def _prune(self) -> None:
         rows = np.concatenate(self._shown)
@@ -264,22 +293,22 @@ class RegressorScores(Scores):
     def finish(self, source: str, notes: list[str]) -> Evaluation:
         """The evaluation of all rows."""
         seconds = self._seconds()
-        n = max(self.n_rows, 1)
+        total = self._total or 1.0
         if self._shown:
             self._prune()
         shown = self._shown[0] if self._shown else np.empty((0, 3))
         coverage = None
-        if self._n_covered:
-            coverage = Coverage(list(_NOMINAL), (self._inside / self._n_covered).tolist())
+        if self._covered_weight:
+            coverage = Coverage(list(_NOMINAL), (self._inside / self._covered_weight).tolist())
         return Evaluation(
             task="regression",
             source=source,
             n_rows=self.n_rows,
             metrics={
-                "rmse": math.sqrt(self._squares / n),
-                "mae": self._absolute / n,
+                "rmse": math.sqrt(self._squares / total),
+                "mae": self._absolute / total,
                 "r2": 1 - self._squares / self._spread if self._spread > 0 else math.nan,
-                "target_std": math.sqrt(self._spread / n),
+                "target_std": math.sqrt(self._spread / total),
             },
             seconds=seconds,
             coverage=coverage,
@@ -303,7 +332,7 @@ def has_std(learner: KernelRegressor, row: Any) -> bool:
     return True
 
 
-def wilson_interval(n_wrong: int, n_rows: int) -> tuple[float, float]:
+def wilson_interval(n_wrong: float, n_rows: float) -> tuple[float, float]:
     """The 95 % confidence interval of an error rate (Wilson 1927)."""
     if n_rows == 0:
         return math.nan, math.nan
@@ -315,16 +344,16 @@ def wilson_interval(n_wrong: int, n_rows: int) -> tuple[float, float]:
     return max(0.0, center - half), min(1.0, center + half)
 
 
-def _area_under_curve(ranks: NDArray[np.int64]) -> float:
+def _area_under_curve(ranks: _Array) -> float:
     """The fraction of pairs of the two classes that are in order; ties count half."""
-    first, second = ranks[0].astype(np.float64), ranks[1].astype(np.float64)
+    first, second = ranks
     if not (first.any() and second.any()):
         return math.nan
     below = np.cumsum(first) - first
     return float((second * (below + first / 2)).sum() / (first.sum() * second.sum()))
 
 
-def _count_above(ranks: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _count_above(ranks: _Array) -> tuple[NDArray[Any], NDArray[Any]]:
     """The share of the rows, and of the second class, above each threshold, most probable first."""
     rows = ranks.sum(axis=0)[::-1]
     filled = rows > 0
@@ -333,7 +362,7 @@ def _count_above(ranks: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
     return share, recall
 
 
-def _average_precision(ranks: NDArray[np.int64]) -> float:
+def _average_precision(ranks: _Array) -> float:
     """The mean precision over the recall, as a sum of steps, as in scikit-learn."""
     if not ranks.any(axis=1).all():
         return math.nan

@@ -26,6 +26,7 @@ from kernelmill.formatting import plain
 from kernelmill.learners import KernelRegressor, Run, default_alpha
 from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.stored import MOST_UNCERTAIN_FEATURES
+from kernelmill.learners.targets import compute_class_factors
 from kernelmill.maps.registry import describe_construction
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
@@ -181,11 +182,11 @@ def fit_table(
         Whether to fit the model again to all rows once the error is measured. The reported error
         is that of the model without them. The second fit has no checkpoint.
     weights : str or int, optional
-        The column with the weights of rows in training, which is not an input. Settings are tuned,
-        and errors are measured, without weights.
+        The column with the weights of rows, which is not an input. They count in tuning, in
+        training and in the errors that are measured. Only their ratios matter.
     class_weight : "balanced" or dict, optional
-        Factors of the weights by class, as in `KernelClassifier`; "balanced" gives all classes the
-        same total weight.
+        Factors of the weights by class in tuning and training, as in `KernelClassifier`;
+        "balanced" gives all classes the same total weight.
     epochs : int, optional
         Passes over the rows for a classifier. By default enough to see 100,000 rows, at least 4.
     solver : str, default="auto"
@@ -464,7 +465,7 @@ def _tune(
     """The settings to train with, and length scales of other rows; steps are in the checkpoint."""
     steps = TuningMemory(run)
     if given.tune:
-        rows = survey.n_rows, survey.sample, survey.sample_target, in_memory
+        rows = survey.n_rows, survey.sample, survey.sample_target, survey.sample_weight, in_memory
         searched = given, replace(settings, n_threads=None)
         steps.open({"the digest of the data": rows, "the digest of the settings": searched})
     with steps.saved():
@@ -518,8 +519,21 @@ def _choose_settings(
         groups=survey.encoder.groups(),
         column_scales=given.column_scales,
         budget=given.budget,
+        sample_weight=_tuning_weights(survey, settings.class_weight),
         memory=steps,
     )
     for note in tuned.notes:
         progress.note(note)
     return tuned
+
+
+def _tuning_weights(survey: Survey, class_weight: Any) -> NDArray[np.float64] | None:
+    """The weights of the rows of the sample, times those of their classes."""
+    classes, codes = survey.reader.classes, survey.sample_target
+    if class_weight is None or classes is None:
+        return survey.sample_weight
+    weights = np.ones(len(codes)) if survey.sample_weight is None else survey.sample_weight
+    totals = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
+    by_number = number_class_weights(class_weight, classes)
+    factors = compute_class_factors(by_number, np.arange(len(classes)), totals)
+    return weights if factors is None else weights * factors[codes]

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from kernelmill.encoding.columns import NumericEncoding
 from kernelmill.encoding.dates import DateEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, Encoder
-from kernelmill.encoding.inputs import Inputs, column_values, open_like_training
+from kernelmill.encoding.inputs import (
+    Inputs,
+    column_values,
+    find_weights,
+    open_like_training,
+    read_weights,
+)
 from kernelmill.encoding.matrix import ENCODERS
 from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, Message, Remedy
@@ -292,13 +298,21 @@ class TableModel:
         return make_like(source, results.columns(), keep=keep_columns and keeps_data)
 
     def evaluate_table(
-        self, source: Any, *, progress: Progress | None = None, **table_options: Any
+        self,
+        source: Any,
+        *,
+        weights: str | int | bool = True,
+        progress: Progress | None = None,
+        **table_options: Any,
     ) -> Evaluation:
         """Evaluate the predictions for a table that has the target.
 
         Parameters
         ----------
         source : path, list of paths, glob pattern, or data in memory
+        weights : str, int or bool, default=True
+            The column with the weights of rows. True stands for the one that the model was fitted
+            with, if the table has it, and False for none.
         progress : Progress, optional
         **table_options
             As for `kernelmill.io.open_table`.
@@ -315,6 +329,7 @@ class TableModel:
                 "give a table that has it",
                 "predict instead",
             )
+        column, weight_notes = self._find_weights(table, weights)
         scores = make_scores(self.learner, self.reader.classes)
         missing = 0
         progress.start("Evaluating", table.n_rows)
@@ -322,9 +337,11 @@ class TableModel:
         for X, block, target in self._blocks(table, names, with_target=True, unseen=unseen):
             numbers, present = self.reader.numbers(target)
             missing += int((~present).sum())
-            scores.update(X[present] if not present.all() else X, numbers[present])
+            weight = None if column is None else read_weights(block, column)[present]
+            scores.update(X[present] if not present.all() else X, numbers[present], weight)
             progress.advance(block.n_rows)
-        found: list[Message | str] = [*table.notes, *unseen.notes(scores.n_rows + missing)]
+        found: list[Message | str] = [*table.notes, *weight_notes]
+        found += unseen.notes(scores.n_rows + missing)
         if missing:
             found.append(f"Left out {plain.count(missing, 'row')} without a target.")
         for note in found:
@@ -377,6 +394,24 @@ class TableModel:
         rows = results.matrix(len(columns))
         is_frame = is_data(source) and describe_data(source).endswith("Frame")
         return make_like(source, dict(zip(columns, rows.T, strict=True))) if is_frame else rows
+
+    def _find_weights(
+        self, table: Table, given: str | int | bool
+    ) -> tuple[str | int | None, list[str]]:
+        """The column with the weights, and a note on those of the model."""
+        if not isinstance(given, bool):
+            return find_weights(table, given, self.inputs.target), []
+        name = self.summary.weights if given else ""
+        if not name:
+            return None, []
+        try:
+            found = find_weights(table, name, self.inputs.target)
+        except TableError:
+            return None, [
+                f"All rows count alike: the table has no column {name!r}, which had the weights in "
+                "training."
+            ]
+        return found, [f"Rows are weighted by column {name!r}, as in training."]
 
     def _open(
         self, source: Any, options: Mapping[str, Any]

@@ -131,7 +131,7 @@ def learn_scales_again(
     """
     if not isinstance(tuned.length_scale, np.ndarray):
         return []
-    sample = Sample.of(survey.sample, survey.sample_target, survey.n_classes)
+    sample = Sample.of(survey.sample, survey.sample_target, survey.n_classes, survey.sample_weight)
     n = len(sample.Y)
     size = min(_SEARCHED_ROWS, max(2, (3 * n) // 4))
     kernel = resolve(tuned.choice.kernel_name)
@@ -154,6 +154,7 @@ def learn_scales_again(
                 start=begin,
                 max_evaluations=_EVALUATIONS,
                 n_frequencies=_SEARCHED_FREQUENCIES,
+                sample_weight=sample.weights_of(rows),
             ),
         )
         progress.advance(1)

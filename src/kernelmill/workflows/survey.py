@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.encoding.encoder import ColumnLearner, Encoder, RowScaling
-from kernelmill.encoding.inputs import Inputs, count_inputs, find_target
+from kernelmill.encoding.inputs import Inputs, count_inputs, find_target, read_weights
 from kernelmill.encoding.matrix import MatrixLearner
 from kernelmill.encoding.targets import TargetLearner, TargetReader, format_label
 from kernelmill.errors import ArgumentTypeError, Message, Remedy
@@ -107,6 +107,8 @@ class Survey:
     notes: list[Message | str]
     unencoded: Any = None  # the first rows of the sample, as they were read
     weights: str | int | None = None  # the column with the weights of rows
+    mean_weight: float = 1.0  # of all rows
+    sample_weight: NDArray[np.float64] | None = None  # divided by that
 
     @property
     def n_classes(self) -> int | None:
@@ -128,6 +130,8 @@ class SurveyPlan:
     sample_size : int
     sample_limit : float
         As `limit` of `RowSample`.
+    weights : str, int or None
+        The column with the weights of rows.
     """
 
     inputs: Inputs
@@ -137,6 +141,7 @@ class SurveyPlan:
     stream: Stream
     sample_size: int
     sample_limit: float = np.inf
+    weights: str | int | None = None
 
     @property
     def held_out_stream(self) -> Stream:
@@ -167,12 +172,12 @@ class SurveyPass:
 
     def __init__(self, plan: SurveyPlan) -> None:
         self._inputs = plan.inputs
-        self._missing = plan.missing
+        self._missing, self._weights = plan.missing, plan.weights
         self._held_out = HeldOut(plan.held_out_stream, 0.0)
         self.learner: Any = deepcopy(plan.learner)
         self.target = deepcopy(plan.target)
         self.sample = RowSample(plan.sample_size, plan.sample_stream, plan.sample_limit)
-        self.n_rows = 0
+        self.n_rows, self.total_weight = 0, 0.0
 
     def update(self, block: TableBlock) -> None:
         """Add the rows of a block."""
@@ -185,6 +190,8 @@ class SurveyPass:
                 "fill it in",
                 Remedy("leave such rows out", missing="impute"),
             )
+        if self._weights is not None:
+            self.total_weight += float(read_weights(block, self._weights).sum())
         self.sample.update(block)
         self.n_rows += block.n_rows
 
@@ -194,6 +201,7 @@ class SurveyPass:
         self.target.merge(later.target)
         self.sample.merge(later.sample)
         self.n_rows += later.n_rows
+        self.total_weight += later.total_weight
 
 
 def survey_table(
@@ -243,6 +251,7 @@ def survey_table(
         missing,
         stream,
         int(np.clip(_SAMPLE_BYTES // row_bytes, 1000, sample_rows)),
+        weights=weights,
     )
     progress.start("Reading", table.n_rows)
     if fold is None:
@@ -256,6 +265,9 @@ def survey_table(
         raise TableError(f"{table.files[0]} has no rows", "use a table with rows")
     learner, target = found.learner, found.target
     n_rows = found.n_rows - target.missing
+    mean_weight = found.total_weight / found.n_rows if weights is not None else 1.0
+    if mean_weight == 0:
+        raise TableError(f"all weights in column {weights!r} are 0", "correct them")
     held_out = HeldOut(plan.held_out_stream, 0.0)
     reader, target_notes = target.finish()
     share = _held_out_share(holdout, default_holdout, n_rows)
@@ -294,6 +306,8 @@ def survey_table(
         notes,
         take_rows(data, chosen[:_UNENCODED_ROWS]),
         weights,
+        mean_weight,
+        None if weights is None else read_weights(sampled, weights)[chosen] / mean_weight,
     )
 
 

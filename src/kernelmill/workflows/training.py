@@ -169,7 +169,9 @@ def encode_blocks(
         X = survey.encoder.encode(
             survey.inputs.data(block.data), file=block.file, first_row=block.first_row
         )
-        weight = None if survey.weights is None else read_weights(block, survey.weights)
+        weight = None
+        if survey.weights is not None:
+            weight = read_weights(block, survey.weights) / survey.mean_weight
         rows = EncodedRows(X, target, weight)
         yield (rows, out) if present.all() else (rows.select(present), out[present])
 

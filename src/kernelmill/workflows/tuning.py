@@ -95,25 +95,26 @@ class Sample:
     Y: _Array  # signs of classes, or values
     codes: NDArray[Any] | None  # of classes
     n_train: int
+    weight: _Array | None = None  # of the rows
 
     @classmethod
-    def of(cls, X: Any, target: NDArray[Any], n_classes: int | None) -> Sample:
+    def of(
+        cls, X: Any, target: NDArray[Any], n_classes: int | None, weight: _Array | None = None
+    ) -> Sample:
         """A sample of which the last quarter validates."""
         n_train = max(1, (3 * len(target)) // 4)
         if n_classes is None:
-            return cls(X, np.asarray(target, np.float64)[:, None], None, n_train)
+            return cls(X, np.asarray(target, np.float64)[:, None], None, n_train, weight)
         signs = np.where(target[:, None] == np.arange(n_classes), 1.0, -1.0)
-        return cls(X, signs[:, 1:] if n_classes == 2 else signs, target, n_train)
+        return cls(X, signs[:, 1:] if n_classes == 2 else signs, target, n_train, weight)
 
-    def first(self, n_rows: int) -> Sample:
-        """The first training rows and the first validation rows, `n_rows` in all."""
-        total = len(self.Y)
-        if n_rows >= total:
-            return self
-        kept = np.r_[: (3 * n_rows) // 4, self.n_train : self.n_train + n_rows // 4]
-        kept = kept[kept < total]
-        codes = None if self.codes is None else self.codes[kept]
-        return Sample(self.X[kept], self.Y[kept], codes, (3 * n_rows) // 4)
+    def weights_of(self, rows: Any) -> _Array | None:
+        """The weights of some rows, with mean 1."""
+        if self.weight is None:
+            return None
+        found = self.weight[rows]
+        mean = float(found.mean()) if len(found) else 1.0
+        return found / mean if mean > 0 else np.ones(len(found))
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,7 @@ def tune_settings(
     groups: NDArray[Any] | None = None,
     column_scales: bool = True,
     budget: float = 60.0,
+    sample_weight: _Array | None = None,
     memory: TuningMemory | None = None,
 ) -> TunedSettings:
     """Choose what is not given: kernel, map, length scales, penalty, number of features.
@@ -174,11 +176,13 @@ def tune_settings(
         Whether to learn a length scale for each column.
     budget : float
         As in `fit_table`.
+    sample_weight : ndarray, optional
+        The weights of the rows of the sample, in training and in validation.
     memory : TuningMemory, optional
         The results of steps, some of which an earlier run may have computed.
     """
     memory = TuningMemory() if memory is None else memory
-    sample = Sample.of(X, target, n_classes)
+    sample = Sample.of(X, target, n_classes, sample_weight)
     points: list[TuningPoint] = []
     notes: list[str] = []
     is_free = length_scale is None and choice.has_length_scale
@@ -357,6 +361,7 @@ class _Search:
                     stream=stream,
                     n_frequencies=int(np.clip(n // 8, 32, 256)),
                     start=start if learns else None,
+                    sample_weight=sample.weights_of(slice(n)),
                     max_evaluations=(40 if start is None else _WARM_EVALUATIONS) if learns else 1,
                 ),
             )
@@ -416,7 +421,10 @@ class _Search:
         fitted = candidate.choice.make(candidate.length_scale, size, self._seed, 1).fit(X)
         least = _LEAST_RIDGE.get(candidate.choice.name, 1e-8)
         start = max(candidate.ridge, least)
-        return leave_one_out_errors(fitted, X, Y, first, start=start, least=least)
+        weights = self._sample.weights_of(kept)
+        return leave_one_out_errors(
+            fitted, X, Y, first, start=start, least=least, sample_weight=weights
+        )
 
     def best_bandwidth(self, best: _Candidate) -> _Candidate:
         """All length scales times a common factor: more rows and features need shorter ones."""
@@ -539,6 +547,8 @@ class _Refinement:
         self._X, self._codes = sample.X[:n_used], sample.codes[:n_used]
         known = np.flatnonzero(np.isin(sample.codes[n:], self._codes))
         self._validation_X, self._validation_codes = sample.X[n:][known], sample.codes[n:][known]
+        self._weights = sample.weights_of(slice(n_used))
+        self._validation_weights = sample.weights_of(n + known)
         self._losses: dict[tuple[float, float], float] = {}
         self._features: tuple[float, Any, Any] | None = None
 
@@ -606,8 +616,9 @@ class _Refinement:
             random_state=self._seed,
             n_threads=self._n_threads,
         )
-        learner.fit(X, self._codes)
-        return _held_out_loss(learner, validation_X, self._validation_codes)
+        learner.fit(X, self._codes, sample_weight=self._weights)
+        codes, weights = self._validation_codes, self._validation_weights
+        return _held_out_loss(learner, validation_X, codes, weights)
 
     def _mapped(self, length_scale: Any, factor: float) -> tuple[Any, Any, Any]:
         """A map, and the rows to train on and to validate with.
@@ -624,9 +635,11 @@ class _Refinement:
         return FunctionTransformer(), *self._features[1:]
 
 
-def _held_out_loss(learner: KernelClassifier, X: Any, codes: NDArray[Any]) -> float:
+def _held_out_loss(
+    learner: KernelClassifier, X: Any, codes: NDArray[Any], weights: _Array | None
+) -> float:
     if learner.loss == "log_loss":
         places = np.searchsorted(learner.classes_, codes)
         logarithms = learner.predict_log_proba(X)
-        return float(-logarithms[np.arange(len(codes)), places].mean())
-    return float(np.mean(learner.predict(X) != codes))
+        return float(-np.average(logarithms[np.arange(len(codes)), places], weights=weights))
+    return float(np.average(learner.predict(X) != codes, weights=weights))

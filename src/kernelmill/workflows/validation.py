@@ -63,7 +63,7 @@ class TrainingPlan:
         in_memory = None if self.encoded is None else [self.encoded.held_out]
         for block in in_memory or encode_held_out(self.table, self.survey):
             for rows in block.slices():
-                scores.update(rows.X, rows.target)
+                scores.update(*rows)
             self.progress.advance(len(block.target))
         return scores.finish(f"{source}: held-out rows", []) if scores.n_rows else None
 
@@ -76,7 +76,8 @@ class TrainingPlan:
         survey = self.survey
         # An evaluation needs no summary of the fit, which is not known yet.
         model = TableModel(learner, survey.encoder, survey.inputs, survey.reader, None)  # type: ignore[arg-type]
-        return model.evaluate_table(source, progress=self.progress, **options)
+        weights = False if survey.weights is None else survey.weights
+        return model.evaluate_table(source, weights=weights, progress=self.progress, **options)
 
     def cross_validate(self, n_folds: int) -> CrossValidation:
         """Fit to all folds but one, and test on that one, for each fold.

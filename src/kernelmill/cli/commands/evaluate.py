@@ -10,6 +10,7 @@ import click
 from kernelmill.cli.program.files import check_output, load_table_model
 from kernelmill.cli.program.options import (
     Command,
+    Option,
     data_argument,
     general_options,
     new_table_options,
@@ -37,6 +38,13 @@ __all__ = ["command"]
 )
 @click.argument("model")
 @data_argument
+@click.option(
+    "--weights",
+    cls=Option,
+    section="Evaluation",
+    metavar="COL",
+    help="Column with the weights of rows. Default: that of the training, if DATA has it.",
+)
 @new_table_options
 @report_option
 @general_options
@@ -45,6 +53,7 @@ def command(
     context: click.Context,
     model: str,
     source: str | list[str],
+    weights: str | None,
     report: str | None,
     table: dict[str, Any],
 ) -> None:
@@ -58,7 +67,9 @@ def command(
     page = None if report is None else check_output("report", report, model, source)
     loaded = load_table_model(model)
     with ProgressBars(terminal) as progress:
-        evaluation = loaded.evaluate_table(source, progress=progress, **table)
+        evaluation = loaded.evaluate_table(
+            source, weights=True if weights is None else weights, progress=progress, **table
+        )
     if page is not None:
         from kernelmill.report import write_report
 

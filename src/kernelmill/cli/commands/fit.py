@@ -312,7 +312,7 @@ def _parse_class_weight(
     cls=Option,
     section=_TRAINING,
     metavar="COL",
-    help="Column with the weights of rows in training; it is not an input.",
+    help="Column with the weights of rows in tuning, training and errors; it is not an input.",
 )
 @click.option(
     "--class-weight",
