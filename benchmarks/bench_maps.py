@@ -77,7 +77,8 @@ def crossover() -> None:
     ratios = {}
     for d in CROSSOVER_DIMENSIONS:
         X = draw_rows(4096, d)
-        maps = {"fourier": random_fourier(X, 4096), "fastfood": fastfood(X, 4096)}
+        fitted: list[Fastfood | RandomFourier] = [random_fourier(X, 4096), fastfood(X, 4096)]
+        maps = dict(zip(("fourier", "fastfood"), fitted, strict=True))
         for features in maps.values():
             check_features(features, X)
         t = best_times({name: partial(maps[name].transform, X) for name in maps})

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kernelmill.learners.stored import LEARNERS
 from kernelmill.maps.fields import KERNELS
-from kernelmill.maps.registry import MAPS
 from kernelmill.maps.stored import fitted_map_fields
+from kernelmill.maps.transformers import MAPS
 from kernelmill.storage.fields import RecordOf
 from kernelmill.storage.kinds import Array, Either, Kind
 

@@ -2,7 +2,7 @@
 
 Contents
 --------
-fit_table, compare_table, load, TableModel
+fit_table, compare_table, load, load_predictor, TableModel
     From a data file to a model, and from a model file to predictions.
 diagnose_table
     How many features the maps need on a data file, and what they cost.
@@ -35,22 +35,12 @@ get_num_threads, set_num_threads, runtime
     Threads and instruction sets.
 """
 
-import sys
 from contextlib import nullcontext
 from importlib import import_module
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from kernelmill.cli.program.signals import exit_on_interrupt as _exit_on_interrupt
-
-
-def _runs_as_program() -> bool:
-    """Whether the process is the command `kernelmill`, or ``python -m kernelmill.cli``."""
-    first = sys.argv[0] if getattr(sys, "argv", None) else ""
-    return PurePath(first).name == "kernelmill" or (first == "-m" and _NAME in sys.orig_argv)
-
-
-_NAME = "kernelmill.cli"
+from kernelmill.cli.program.signals import runs_as_program as _runs_as_program
 
 with _exit_on_interrupt() if _runs_as_program() else nullcontext():  # numpy takes a while
     from kernelmill import kernels, random, runtime, transforms
@@ -74,7 +64,14 @@ if TYPE_CHECKING:
         TensorSketch,
     )
     from kernelmill.stats import two_sample_test
-    from kernelmill.workflows import TableModel, compare_table, diagnose_table, fit_table, load
+    from kernelmill.workflows import (
+        TableModel,
+        compare_table,
+        diagnose_table,
+        fit_table,
+        load,
+        load_predictor,
+    )
 
 __version__ = "0.1.0.dev0"
 
@@ -103,6 +100,7 @@ __all__ = [
     "kernels",
     "learners",
     "load",
+    "load_predictor",
     "maps",
     "random",
     "report",
@@ -122,6 +120,7 @@ _PACKAGE_OF = {
     "diagnose_table": "workflows",
     "fit_table": "workflows",
     "load": "workflows",
+    "load_predictor": "workflows",
     "two_sample_test": "stats",
 }
 _LAZY_PACKAGES = ("diagnostics", "io", "learners", "maps", "report", "stats", "workflows")

@@ -134,7 +134,7 @@ def test_choices_are_those_of_the_library():
     from kernelmill.encoding.encoder import MISSING as KNOWN_POLICIES
     from kernelmill.encoding.monotone import TRANSFORMS as KNOWN_TRANSFORMS
     from kernelmill.learners.losses import LOSSES as KNOWN_LOSSES
-    from kernelmill.maps.registry import MAPS as KNOWN_MAPS
+    from kernelmill.maps.transformers import MAPS as KNOWN_MAPS
     from kernelmill.workflows.training import SOLVERS as KNOWN_SOLVERS
 
     assert list(KNOWN_MAPS) == MAPS

@@ -410,7 +410,7 @@ def test_models_saved_in_python_are_told_apart(run, rings, tmp_path):
     assert json.loads(run("inspect", path, "--json")[1])["summary"] is None
     code, _, err = run("predict", path, rings, "-o", tmp_path / "p.csv")
     assert code == 1
-    assert "holds a KernelRegressor that was saved in Python" in err
+    assert "holds a learner that was saved in Python" in err
 
 
 def test_transform_writes_features_whose_products_are_kernel_values(run, fitted, tmp_path):

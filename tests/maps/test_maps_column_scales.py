@@ -22,7 +22,7 @@ from kernelmill import (
     runtime,
 )
 from kernelmill.kernels import BallConvolution, Gaussian, Laplacian, Matern, Spectrum
-from kernelmill.maps.stored import map_from_record, map_record
+from kernelmill.maps.transformers import map_from_record, map_record
 from kernelmill.storage import ModelFileError
 
 DTYPES = [np.float64, np.float32]

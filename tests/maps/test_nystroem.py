@@ -25,9 +25,9 @@ from kernelmill.kernels import (
     Spectrum,
 )
 from kernelmill.learners.loading import learner_from_record, load_learner
-from kernelmill.learners.stored import learner_record
+from kernelmill.learners.saving import learner_record
 from kernelmill.maps import nystroem
-from kernelmill.maps.stored import map_from_record, map_record
+from kernelmill.maps.transformers import map_from_record, map_record
 from kernelmill.storage import ModelFileError
 
 JITTER = 1e-6

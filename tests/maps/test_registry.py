@@ -5,7 +5,8 @@ import pytest
 import kernelmill
 from kernelmill import maps
 from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.registry import MAPS, describe_construction, map_name, map_parameters
+from kernelmill.maps.registry import describe_construction, map_name, map_parameters
+from kernelmill.maps.transformers import MAPS
 
 CHOICES = ("fastfood", "random_fourier")  # they have several constructions
 

@@ -20,7 +20,7 @@ from kernelmill import Fastfood, KernelClassifier, KernelRegressor, RandomFourie
 from kernelmill.kernels import Maclaurin, Matern, Radial
 from kernelmill.learners import load_learner
 from kernelmill.learners.loading import learner_from_record
-from kernelmill.learners.stored import learner_record
+from kernelmill.learners.saving import learner_record
 from kernelmill.storage import ModelFileError, read_model_file, write_model_file
 
 RNG = np.random.default_rng(0)
@@ -286,7 +286,7 @@ class TestSizes:
             path.unlink()
 
     def test_largest_weight_that_rounds_up(self):
-        from kernelmill.learners.stored import scale_weights
+        from kernelmill.learners.saving import scale_weights
 
         first, scale = scale_weights(np.array([[1 - 2.0**-20, 2.0**-28], [0.0, 0.0]]), "float16")
         second, scale_again = scale_weights(first.astype(float) * scale[:, np.newaxis], "float16")

@@ -12,7 +12,7 @@ import pytest
 
 import kernelmill
 from kernelmill.learners import load_learner
-from kernelmill.maps.registry import MAPS
+from kernelmill.maps.transformers import MAPS
 from kernelmill.storage import read_model_file
 
 FOLDER = Path(__file__).with_name("golden")

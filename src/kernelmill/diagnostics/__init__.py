@@ -16,13 +16,18 @@ Measured, mean_of_seeds
     Means over seeds with their intervals.
 """
 
-from kernelmill.diagnostics import bounds
-from kernelmill.diagnostics.gram import GramErrors, effective_dimension, gram_errors
-from kernelmill.diagnostics.kernel_error import KernelErrors, RangeErrors, kernel_errors
-from kernelmill.diagnostics.measured import Measured, mean_of_seeds
-from kernelmill.diagnostics.recommendation import list_maps, recommend_map
-from kernelmill.diagnostics.requirement import FeatureRequirement, required_features
-from kernelmill.diagnostics.variance import Variance, estimate_variance
+from typing import TYPE_CHECKING
+
+from kernelmill.deferred import defer_imports
+
+if TYPE_CHECKING:
+    from kernelmill.diagnostics import bounds
+    from kernelmill.diagnostics.gram import GramErrors, effective_dimension, gram_errors
+    from kernelmill.diagnostics.kernel_error import KernelErrors, RangeErrors, kernel_errors
+    from kernelmill.diagnostics.measured import Measured, mean_of_seeds
+    from kernelmill.diagnostics.recommendation import list_maps, recommend_map
+    from kernelmill.diagnostics.requirement import FeatureRequirement, required_features
+    from kernelmill.diagnostics.variance import Variance, estimate_variance
 
 __all__ = [
     "FeatureRequirement",
@@ -41,3 +46,24 @@ __all__ = [
     "recommend_map",
     "required_features",
 ]
+
+__getattr__ = defer_imports(
+    __name__,
+    {
+        "bounds": "",
+        "GramErrors": "gram",
+        "effective_dimension": "gram",
+        "gram_errors": "gram",
+        "KernelErrors": "kernel_error",
+        "RangeErrors": "kernel_error",
+        "kernel_errors": "kernel_error",
+        "Measured": "measured",
+        "mean_of_seeds": "measured",
+        "list_maps": "recommendation",
+        "recommend_map": "recommendation",
+        "FeatureRequirement": "requirement",
+        "required_features": "requirement",
+        "Variance": "variance",
+        "estimate_variance": "variance",
+    },
+)

@@ -17,7 +17,7 @@ from kernelmill.diagnostics.measured import (
     mean_of_seeds,
 )
 from kernelmill.errors import ArgumentError
-from kernelmill.maps.base import check_data
+from kernelmill.maps.transformers import check_data
 from kernelmill.random import Stream
 
 __all__ = ["KernelErrors", "RangeErrors", "kernel_errors"]

@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +27,7 @@ __all__ = [
     "describe_data",
     "detect_format",
     "find_files",
+    "ignore_pandas",
     "is_data",
     "load_file_class",
     "reject_unsupported",
@@ -53,6 +55,30 @@ def find_files(source: Any) -> list[Path]:
     if not files:
         raise TableError("must name at least one file, got an empty list", parameter="source")
     return _check_distinct(files)
+
+
+def ignore_pandas() -> None:
+    """Keep pyarrow from importing pandas, for programs that have no data frames.
+
+    With its first array pyarrow imports pandas, if it is installed, which takes longer than a small
+    table. Afterwards Arrow tables cannot become pandas frames in this process.
+    """
+    if "pandas" in sys.modules:
+        return
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        import_module("pyarrow").array([])
+    finally:
+        sys.meta_path.remove(_NoPandas)
+
+
+class _NoPandas(MetaPathFinder):
+    """Finds no pandas, as if it were not installed."""
+
+    @classmethod
+    def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(f"{fullname} is not imported here", name=fullname)
 
 
 def is_data(source: Any) -> bool:

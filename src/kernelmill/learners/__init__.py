@@ -20,14 +20,19 @@ DEFAULT_C, default_alpha, default_epochs
     The penalty and the number of passes of a classifier that is given none.
 """
 
-from kernelmill.learners.classifier import KernelClassifier
-from kernelmill.learners.loading import load_learner
-from kernelmill.learners.losses import DEFAULT_C, default_alpha
-from kernelmill.learners.mapped_statistics import MappedStatistics
-from kernelmill.learners.regressor import KernelRegressor
-from kernelmill.learners.run import CheckpointError, Run
-from kernelmill.learners.solvers.sgd import default_epochs
-from kernelmill.learners.statistics import RidgeStatistics
+from typing import TYPE_CHECKING
+
+from kernelmill.deferred import defer_imports
+
+if TYPE_CHECKING:
+    from kernelmill.learners.classifier import KernelClassifier
+    from kernelmill.learners.loading import load_learner
+    from kernelmill.learners.losses import DEFAULT_C, default_alpha
+    from kernelmill.learners.mapped_statistics import MappedStatistics
+    from kernelmill.learners.regressor import KernelRegressor
+    from kernelmill.learners.run import CheckpointError, Run
+    from kernelmill.learners.solvers.sgd import default_epochs
+    from kernelmill.learners.statistics import RidgeStatistics
 
 __all__ = [
     "DEFAULT_C",
@@ -41,3 +46,19 @@ __all__ = [
     "default_epochs",
     "load_learner",
 ]
+
+__getattr__ = defer_imports(
+    __name__,
+    {
+        "KernelClassifier": "classifier",
+        "load_learner": "loading",
+        "DEFAULT_C": "losses",
+        "default_alpha": "losses",
+        "KernelRegressor": "regressor",
+        "CheckpointError": "run",
+        "Run": "run",
+        "default_epochs": "solvers.sgd",
+        "MappedStatistics": "mapped_statistics",
+        "RidgeStatistics": "statistics",
+    },
+)

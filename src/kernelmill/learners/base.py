@@ -17,19 +17,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from kernelmill.errors import ArgumentError
-from kernelmill.learners.blocks import Block, count_rows, digest_block, slice_rows, take_rows
+from kernelmill.learners.blocks import Block, count_rows, digest_block
 from kernelmill.learners.feature_map import (
     Features,
     compute_features,
-    make_feature_map,
-    rows_per_block,
 )
 from kernelmill.learners.length_scales import LearnedScales, TunedColumns, tune_columns
+from kernelmill.learners.prediction import LinearModel
 from kernelmill.learners.run import Run
-from kernelmill.learners.stored import learner_record
-from kernelmill.maps.base import FeatureMap, check_data
-from kernelmill.maps.nystroem import Nystroem
-from kernelmill.maps.registry import MAPS
+from kernelmill.learners.saving import learner_record
+from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.nystroem import NystroemMap
+from kernelmill.maps.transformers import MAPS, MapTransformer, check_data, make_feature_map
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, StderrProgress
 from kernelmill.runtime.threads import resolve_threads
@@ -122,7 +121,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         feature_map = make_feature_map(self.feature_map, stream, self.n_threads)
         self.stream_ = Stream.from_random_state(None) if stream is None else stream
         X = self._check_rows(X, reset=True, feature_map=feature_map)
-        if isinstance(feature_map, FeatureMap):
+        if isinstance(feature_map, MapTransformer):
             self.feature_map_ = feature_map.fit(X)
         else:
             self.feature_map_ = feature_map.fit(X, y)  # some learn from targets
@@ -162,34 +161,20 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         """Return the function from checked rows to features."""
         return partial(compute_features, self.feature_map_)
 
-    def _feature_blocks(
-        self, X: Any, rows: int | None = None, *, features: Features | None = None
-    ) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Yield slices of the checked rows with their features, in order.
-
-        Without `rows`, blocks are as large as the cache allows. Nothing is as large as n x D.
-        """
-        features = self._features() if features is None else features
-        if rows is None:
-            rows = rows_per_block(self.coef_.shape[-1], np.dtype(np.float64).itemsize)
-        for block in slice_rows(count_rows(X), rows):
-            yield block, features(take_rows(X, block))
-
     def _set_weights(self, coef: NDArray[Any], intercept: NDArray[Any]) -> None:
         self.coef_, self.intercept_ = coef, intercept
-        self._weighed_features()  # dual weights are computed here, since predictions keep nothing
+        self._linear_model()  # dual weights are computed here, since predictions keep nothing
 
-    def _weighed_features(self) -> tuple[Features, NDArray[Any]]:
-        """Return features that are cheap to compute, and weights of them that give the scores.
-
-        For Nyström features these are kernel values at the landmarks and their dual weights.
-        """
-        if not isinstance(self.feature_map_, Nystroem):
-            return self._features(), self.coef_
-        # Kept with the weights that they belong to, which more rows may replace.
-        if "_dual" not in self.__dict__ or self._dual[0] is not self.coef_:
-            self._dual = (self.coef_, self.feature_map_._dual_weights(np.atleast_2d(self.coef_)))
-        return self.feature_map_._kernel_rows, self._dual[1]
+    def _linear_model(self) -> LinearModel:
+        """Return what predictions are computed from."""
+        dual = None
+        if isinstance(self.feature_map_, NystroemMap):
+            # Kept with the weights that they belong to, which more rows may replace.
+            if "_dual" not in self.__dict__ or self._dual[0] is not self.coef_:
+                weights = self.feature_map_._dual_weights(np.atleast_2d(self.coef_))
+                self._dual = (self.coef_, weights)
+            dual = self._dual[1]
+        return LinearModel(self.feature_map_, self.coef_, self.intercept_, dual)
 
     def _scores(self, X: Any, dtype: Any = None) -> NDArray[Any]:
         """Return z(x)ᵀ W + b for each row of X, of shape (n_samples, n_outputs).
@@ -197,19 +182,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         Without a `dtype` it is that of the features.
         """
         check_is_fitted(self)
-        X = self._check_rows(X, reset=False)
-        features, coef = self._weighed_features()
-        coef = np.atleast_2d(coef)
-        scores: NDArray[Any] | None = None
-        weights = coef.T
-        for block, Z in self._feature_blocks(X, features=features):
-            if scores is None:
-                weights = np.asfortranarray(coef.T, dtype=dtype or Z.dtype)
-                scores = np.empty((count_rows(X), coef.shape[0]), weights.dtype)
-            np.matmul(Z.astype(weights.dtype, copy=False), weights, out=scores[block])
-        assert scores is not None  # scikit-learn's checks reject an empty X
-        scores += np.atleast_1d(self.intercept_).astype(scores.dtype)
-        return scores
+        return self._linear_model().scores(self._check_rows(X, reset=False), dtype)
 
     def save(self, path: str | os.PathLike[str], *, weights: str = "float32") -> None:
         """Write the fitted model to a file, for `load_learner`.

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
 from kernelmill.learners.run import CheckpointError, Run
@@ -354,6 +353,8 @@ def take_rows(X: Any, rows: slice | NDArray[np.intp]) -> Any:
     """Return some rows of a matrix, frame or list."""
     if isinstance(X, np.ndarray) or scipy.sparse.issparse(X):
         return X[rows]
+    from sklearn.utils import _safe_indexing  # noqa: PLC0415 # frames and lists come from fits
+
     return _safe_indexing(X, rows)
 
 

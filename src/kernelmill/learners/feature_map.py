@@ -1,4 +1,4 @@
-"""The feature map of a learner: prepared for fitting, then applied to blocks of rows."""
+"""The features of blocks of rows, as learners take them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from kernelmill.errors import ArgumentError, ArgumentTypeError
+from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
 from kernelmill.maps.base import REAL, FeatureMap
-from kernelmill.maps.registry import MAPS
-from kernelmill.random import Stream
 
 __all__ = [
     "FeatureBlock",
@@ -22,7 +19,6 @@ __all__ = [
     "compute_feature_blocks",
     "compute_features",
     "gather_blocks",
-    "make_feature_map",
     "rows_per_block",
 ]
 
@@ -35,54 +31,6 @@ FeatureBlock = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64] | No
 _BLOCK_BYTES = 1 << 22  # features of a block stay in the last level of cache
 _FEWEST_ROWS = 64  # so that products with the weights are worth reading them
 _MOST_ROWS = 8192
-
-
-_COMPONENTS = 2048
-
-
-def make_feature_map(feature_map: Any, stream: Stream | None, n_threads: int | None) -> Any:
-    """Return an unfitted copy of the map; a name stands for that map with 2048 components.
-
-    Seeds that the map leaves open are drawn from the stream of the learner, if there is one, so
-    that one seed makes the whole learner repeatable. `n_threads` is filled in the same way.
-    """
-    if isinstance(feature_map, str):
-        if feature_map not in MAPS:
-            known = ", ".join(map(repr, MAPS))
-            raise ArgumentError(
-                f"must be one of {known}, or a transformer such as Fastfood(n_components=4096), "
-                f"got {feature_map!r}",
-                parameter="feature_map",
-            )
-        copy: Any = MAPS[feature_map](n_components=_COMPONENTS)
-    elif isinstance(feature_map, type) or not (
-        hasattr(feature_map, "fit") and hasattr(feature_map, "transform")
-    ):
-        raise ArgumentTypeError(
-            "must be a name such as 'fastfood', or a transformer with fit and transform such as "
-            f"Fastfood(n_components=4096), got {feature_map!r}",
-            parameter="feature_map",
-        )
-    else:
-        copy = clone(feature_map)
-    _fill(copy, "n_threads", n_threads)
-    if stream is not None:
-        _fill(copy, "random_state", int(stream.substream("feature map").integers(1, 2**31)[0]))
-    return copy
-
-
-def _fill(transformer: Any, name: str, value: Any) -> None:
-    """Set each parameter of this name that is None, also in nested transformers."""
-    if value is None or not hasattr(transformer, "get_params"):
-        return
-    parameters = transformer.get_params(deep=True)
-    open_ones = {
-        key: value
-        for key, current in parameters.items()
-        if (key == name or key.endswith(f"__{name}")) and current is None
-    }
-    if open_ones:
-        transformer.set_params(**open_ones)
 
 
 def compute_features(feature_map: Any, X: Any) -> NDArray[Any]:

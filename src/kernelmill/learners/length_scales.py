@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Kernel, resolve
-from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.transformers import MapTransformer
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import one_blas_thread
 from kernelmill.transforms import sincos
@@ -433,7 +433,7 @@ class TunedColumns:
 
     Attributes
     ----------
-    feature_map : FeatureMap
+    feature_map : MapTransformer
         Unfitted.
     alpha : float
         The best penalty for it.
@@ -442,7 +442,7 @@ class TunedColumns:
         Mean squared leave-one-out errors, with one length scale and with one for each column.
     """
 
-    feature_map: FeatureMap
+    feature_map: MapTransformer
     alpha: float
     learned: LearnedScales
     errors: _Array
@@ -455,14 +455,17 @@ def tune_columns(
 
     Parameters
     ----------
-    feature_map : FeatureMap
+    feature_map : MapTransformer
         Unfitted, with a parameter `length_scale`.
     X, Y
         Rows and targets. Length scales are learned from three quarters of them at most.
     groups, stream
         As in `learn_length_scales`.
     """
-    if not isinstance(feature_map, FeatureMap) or "length_scale" not in feature_map.get_params():
+    if (
+        not isinstance(feature_map, MapTransformer)
+        or "length_scale" not in feature_map.get_params()
+    ):
         raise ArgumentError(
             "must be a map of kernelmill with a length scale for tune='columns', got "
             f"{feature_map!r}",

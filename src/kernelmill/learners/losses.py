@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # scipy.special is loaded when it is first used
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
 from kernelmill.learners.blocks import Block
 from kernelmill.learners.feature_map import Features
@@ -104,7 +104,7 @@ class LogLoss(Loss):
         if scores.shape[1] == 1:
             signs = signs_of_classes(codes, 1, scores.dtype)
             margins = signs * scores
-            return np.logaddexp(0, -margins)[:, 0], -signs * expit(-margins)
+            return np.logaddexp(0, -margins)[:, 0], -signs * scipy.special.expit(-margins)
         rows = np.arange(len(codes))
         scores -= scores.max(axis=1, keepdims=True)
         own = scores[rows, codes].copy()
@@ -229,8 +229,8 @@ def classes_of_scores(scores: NDArray[Any]) -> NDArray[np.intp]:
 def probabilities_of_scores(scores: NDArray[Any]) -> NDArray[Any]:
     """Return the probability of each class: the logistic function or softmax of the scores."""
     if scores.shape[1] == 1:
-        return np.hstack([expit(-scores), expit(scores)])
-    return np.asarray(softmax(scores, axis=1))
+        return np.hstack([scipy.special.expit(-scores), scipy.special.expit(scores)])
+    return np.asarray(scipy.special.softmax(scores, axis=1))
 
 
 def log_probabilities_of_scores(scores: NDArray[Any]) -> NDArray[Any]:

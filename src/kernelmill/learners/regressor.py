@@ -17,11 +17,12 @@ from kernelmill.arguments import check_choice, check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, count_rows, take_rows
-from kernelmill.learners.feature_map import compute_features, make_feature_map
+from kernelmill.learners.feature_map import compute_features
 from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.posterior import Posterior
 from kernelmill.learners.ridge import RidgeObjective, check_alpha, check_penalties
 from kernelmill.learners.run import Run
+from kernelmill.learners.saving import learner_record
 from kernelmill.learners.solvers.cg import CgFit
 from kernelmill.learners.solvers.choice import RidgeSolver
 from kernelmill.learners.solvers.exact import (
@@ -30,11 +31,10 @@ from kernelmill.learners.solvers.exact import (
     collect_statistics,
     solve_statistics,
 )
-from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
-from kernelmill.learners.stored import learner_record
+from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.learners.targets import TargetShape, check_optional_weights, check_targets
 from kernelmill.learners.tuning import tune_map
-from kernelmill.maps.nystroem import Nystroem
+from kernelmill.maps.transformers import make_feature_map
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import limit_blas_threads
 from kernelmill.storage import write_model_file
@@ -323,18 +323,7 @@ class KernelRegressor(
         posterior = self._posterior()
         posterior.require_fit()
         X = self._check_rows(X, reset=False)
-        mean = np.empty((count_rows(X), len(self.coef_)))
-        variances = np.empty((count_rows(X), 1))
-        weights = np.asfortranarray(self.coef_.T)
-        # Variances take a solve with a D x D matrix, which few rows are not worth.
-        for block, mapped in self._feature_blocks(X, rows_per_update(len(weights))):
-            Z = mapped.astype(np.float64)  # a copy, which the variances overwrite
-            np.matmul(Z, weights, out=mean[block])
-            prior = None
-            if isinstance(self.feature_map_, Nystroem):
-                prior = self.feature_map_._variances(take_rows(X, block))
-            variances[block, 0] = posterior.relative_variances(Z, prior)
-        mean += self.intercept_
+        mean, variances = self._linear_model().means_and_variances(X, posterior)
         std = np.sqrt((variances + (1.0 if include_noise else 0.0)) * self.noise_)
         return self._targets.restore(mean), self._targets.restore(std)
 

@@ -24,16 +24,23 @@ PermutationEncoder
     Not a map itself: vectors of permutations, for kernels of the inner product.
 """
 
-from kernelmill.maps.count_sketch import CountSketch
-from kernelmill.maps.dot_product_fastfood import DotProductFastfood
-from kernelmill.maps.fastfood import Fastfood
-from kernelmill.maps.gaussian_templates import GaussianTemplates
-from kernelmill.maps.nystroem import Nystroem
-from kernelmill.maps.permutation_encoder import PermutationEncoder
-from kernelmill.maps.random_fourier import RandomFourier
-from kernelmill.maps.random_maclaurin import RandomMaclaurin
-from kernelmill.maps.taylor_sketch import TaylorSketch
-from kernelmill.maps.tensor_sketch import TensorSketch
+from typing import TYPE_CHECKING
+
+from kernelmill.deferred import defer_imports
+
+if TYPE_CHECKING:
+    from kernelmill.maps.permutation_encoder import PermutationEncoder
+    from kernelmill.maps.transformers import (
+        CountSketch,
+        DotProductFastfood,
+        Fastfood,
+        GaussianTemplates,
+        Nystroem,
+        RandomFourier,
+        RandomMaclaurin,
+        TaylorSketch,
+        TensorSketch,
+    )
 
 __all__ = [
     "CountSketch",
@@ -47,3 +54,12 @@ __all__ = [
     "TaylorSketch",
     "TensorSketch",
 ]
+
+# Transformers import scikit-learn, which maps from model files do without.
+__getattr__ = defer_imports(
+    __name__,
+    {
+        name: "permutation_encoder" if name == "PermutationEncoder" else "transformers"
+        for name in __all__
+    },
+)

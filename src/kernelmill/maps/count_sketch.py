@@ -13,10 +13,10 @@ from kernelmill.maps.base import FeatureMap
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 from kernelmill.storage.kinds import Choice
 
-__all__ = ["CountSketch"]
+__all__ = ["CountSketchMap"]
 
 
-class CountSketch(FeatureMap):
+class CountSketchMap(FeatureMap):
     r"""Random projection that adds every column, with a random sign, to one random output column.
 
     .. math:: z(x)_j = \sum_{i : h(i) = j} s(i) \, x_i

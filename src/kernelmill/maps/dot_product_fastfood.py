@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
@@ -41,7 +40,7 @@ from kernelmill.runtime.arrays import blocks_of_rows, row_products, rows_in_cach
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Choice, Float, Integer, Null
 
-__all__ = ["DotProductFastfood"]
+__all__ = ["DotProductFastfoodMap"]
 
 _BLOCKS = ("stratified", "independent")
 _DEGREE_OF_ZONAL = 128
@@ -50,7 +49,7 @@ _MOST_EXACT_DIMENSIONS = 1024
 _REACH = 2.0  # radii: up to here, infinite series are complete
 
 
-class DotProductFastfood(FeatureMap):
+class DotProductFastfoodMap(FeatureMap):
     r"""Dot-product kernels and kernels of angles: O(log d + n) operations per feature of degree n.
 
     A kernel of norms and the angle is a sum of terms
@@ -222,12 +221,6 @@ class DotProductFastfood(FeatureMap):
     def _substream(self) -> Stream:
         return self.stream_.substream("dot product fastfood")
 
-    @property
-    def degrees_(self) -> NDArray[np.int64]:
-        """The degree of the polynomial of each column."""
-        check_is_fitted(self)
-        return self._zonal_columns().degrees
-
     def _zonal_columns(self) -> ZonalColumns:
         columns = self._columns
         if columns is None:
@@ -321,7 +314,7 @@ class DotProductFastfood(FeatureMap):
         return Maclaurin(kernel.coefficients(cut + 1))(X, Y)
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+        state: Any = super().__getstate__()
         return {**state, "_columns": None} if "_columns" in state else state
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelmill.arguments import LengthScale, check_choice, check_integer
+from kernelmill.arguments import LengthScale, check_choice
 from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.kernels import Kernel, RadialKernel
 from kernelmill.maps.fields import FactorsKind
@@ -17,13 +17,13 @@ from kernelmill.projections.given import GivenFactors, GivenProjection
 from kernelmill.random import Stream
 from kernelmill.storage.kinds import Choice
 
-__all__ = ["Fastfood"]
+__all__ = ["FastfoodMap"]
 
 _STRUCTURES = ("hadamard", "sorf", "dct", "fft")
 _BLOCKS = ("stratified", "independent")
 
 
-class Fastfood(ShiftInvariantMap):
+class FastfoodMap(ShiftInvariantMap):
     r"""Random Fourier features of a radial kernel at O(log d) operations each.
 
     The matrix of frequencies is replaced by a product
@@ -156,68 +156,6 @@ class Fastfood(ShiftInvariantMap):
         self.factors = factors
         self.random_state = random_state
         self.n_threads = n_threads
-
-    @classmethod
-    def from_factors(
-        cls,
-        B: ArrayLike,
-        permutation: ArrayLike,
-        G: ArrayLike,
-        S: ArrayLike,
-        *,
-        length_scale: float | ArrayLike = 1.0,
-        n_features: int | None = None,
-        n_components: int | None = None,
-        features: str = "cos_sin",
-        n_threads: int | None = None,
-    ) -> Self:
-        r"""A fitted map with given coefficients: :math:`V = S H G \Pi H B / (\ell \sqrt{p})`.
-
-        Parameters
-        ----------
-        B, G, S : array_like of shape (n_blocks, p)
-            The diagonals, p a power of two. One block may be given as an array of shape (p,).
-        permutation : array_like of int of shape (n_blocks, p)
-            Element i of :math:`\Pi w` is ``w[permutation[i]]``.
-        length_scale : float or array_like of shape (n_features,), default=1.0
-        n_features : int, default=None
-            The number of columns of the data, at most p; by default p.
-        n_components : int, default=None
-            The number of output columns; by default all that the blocks give.
-        features : {"cos_sin", "complex", "cos_phase", "projection"}, default="cos_sin"
-            The phases of "cos_phase" are those of ``random_state=0``.
-        n_threads : int, default=None
-
-        Returns
-        -------
-        Fastfood
-            Its copies by :func:`sklearn.base.clone` keep the coefficients.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from kernelmill import Fastfood
-        >>> rng = np.random.default_rng(0)
-        >>> G = rng.standard_normal((8, 16))
-        >>> S = np.sqrt(rng.chisquare(16, (8, 16))) / np.linalg.norm(G, axis=1, keepdims=True)
-        >>> B = rng.choice([-1, 1], (8, 16))
-        >>> permutation = [rng.permutation(16) for _ in range(8)]
-        >>> Fastfood.from_factors(B, permutation, G, S).transform(np.ones((2, 16))).shape
-        (2, 256)
-        """
-        given = GivenFactors.from_arrays(B, permutation, G, S)
-        if n_components is None:
-            n_components = given.n_frequencies * (2 if features == "cos_sin" else 1)
-        made = cls(
-            n_components=n_components,
-            length_scale=length_scale,
-            features=features,
-            factors=given,
-            random_state=0,
-            n_threads=n_threads,
-        )
-        dim = given.block_size if n_features is None else n_features
-        return made.fit(np.zeros((1, check_integer("n_features", dim, 1))))
 
     def _check_kernel(self, kernel: Kernel) -> None:
         check_choice("structure", self.structure, _STRUCTURES)

@@ -36,7 +36,7 @@ from kernelmill.runtime.threads import resolve_threads
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Choice, Flag, Null, Number
 
-__all__ = ["GaussianTemplates"]
+__all__ = ["GaussianTemplatesMap"]
 
 _WEIGHTINGS = ("gaussian", "student")
 _SHORTEST = 1e-100  # length scale: squares and their inverses are finite
@@ -56,7 +56,7 @@ def student_lengths(stream: Stream, n: int, dim: int, *, df: float) -> NDArray[n
         return np.minimum(stream.substream("normal").chis(n, dim) / mixing, 1e12)
 
 
-class GaussianTemplates(FeatureMap):
+class GaussianTemplatesMap(FeatureMap):
     r"""Gaussian bumps around random centres: positive, local features.
 
     A feature is :math:`\phi_z(x) \propto \exp(-\frac a2 \|x - z\|^2)`, z a random centre (Le,
@@ -354,5 +354,5 @@ class GaussianTemplates(FeatureMap):
         return k
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+        state: Any = super().__getstate__()
         return {**state, "_columns": {}} if "_columns" in state else state

@@ -7,8 +7,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.linalg is loaded when it is first used
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, cholesky, get_blas_funcs, solve_triangular
 
 from kernelmill.arguments import LengthScale
 from kernelmill.errors import ArgumentError, Remedy
@@ -21,7 +21,7 @@ from kernelmill.runtime.arrays import split_length_scale, weigh_columns
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Array, Float
 
-__all__ = ["Nystroem"]
+__all__ = ["NystroemMap"]
 
 _JITTER = 1e-6  # of k(x, x) = 1: rounding of float32 kernel values is some 1e-7
 _MOST_JITTER = 0.1
@@ -32,7 +32,7 @@ _MOST_LINEAR = 1e6
 _FARTHEST = 1e30  # squared distance that no kernel tells from longer ones; float32 has it, too
 
 
-class Nystroem(FeatureMap):
+class NystroemMap(FeatureMap):
     r"""Features that reproduce a kernel exactly at some rows of the data, the landmarks.
 
     With landmarks :math:`u_1, \dots, u_D`, drawn from the rows that the map is fitted on, and the
@@ -251,7 +251,7 @@ class Nystroem(FeatureMap):
 
     def _features(self, X: Any) -> NDArray[Any]:
         factor = self._factor(X.dtype)
-        solve = get_blas_funcs("trsm", (factor,))
+        solve = scipy.linalg.get_blas_funcs("trsm", (factor,))
         out = np.empty((X.shape[0], len(factor)), X.dtype)
         for rows in self._blocks(X.shape[0]):
             out[rows] = self._values(X[rows], out.dtype)
@@ -262,7 +262,7 @@ class Nystroem(FeatureMap):
         """Return weights of kernel values with the same scores: L⁻ᵀ times those of features."""
         known = [np.dtype(char) for char in self._factors]
         factor = self._factor(known[0] if known else np.dtype(coef.dtype))
-        dual = solve_triangular(
+        dual = scipy.linalg.solve_triangular(
             factor.astype(np.float64, copy=False),
             coef.T.astype(np.float64),
             lower=True,
@@ -285,7 +285,7 @@ class Nystroem(FeatureMap):
         return np.asarray(1 + self._slope * _squared_norms(self._in_length_scales(X)))
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+        state: Any = super().__getstate__()
         return {**state, "_factors": {}} if "_factors" in state else state
 
 
@@ -295,8 +295,8 @@ def _whitening(values: NDArray[np.float64], diagonal: NDArray[np.float64]) -> ND
     while jitter <= _MOST_JITTER:
         values[np.diag_indices(len(values))] = diagonal * (1 + jitter)
         try:
-            return np.asarray(cholesky(values, lower=True, check_finite=False))
-        except LinAlgError:
+            return np.asarray(scipy.linalg.cholesky(values, lower=True, check_finite=False))
+        except scipy.linalg.LinAlgError:
             jitter *= 10
     raise ArgumentError(
         "the kernel matrix of the landmarks is not positive definite, by far",

@@ -14,10 +14,10 @@ from kernelmill.projections.dense import SAMPLINGS
 from kernelmill.random import Stream
 from kernelmill.storage.kinds import Choice, Flag
 
-__all__ = ["RandomFourier"]
+__all__ = ["RandomFourierMap"]
 
 
-class RandomFourier(ShiftInvariantMap):
+class RandomFourierMap(ShiftInvariantMap):
     r"""Random Fourier features ("Random Kitchen Sinks") of any shift-invariant kernel.
 
     Frequencies :math:`\omega_j` are drawn from the kernel's spectral measure, and with

@@ -18,10 +18,10 @@ from kernelmill.sketches.maclaurin import MaclaurinSketch
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Choice, Flag, Integer
 
-__all__ = ["RandomMaclaurin"]
+__all__ = ["RandomMaclaurinMap"]
 
 
-class RandomMaclaurin(FeatureMap):
+class RandomMaclaurinMap(FeatureMap):
     r"""Random features of any dot-product kernel :math:`\sum_n a_n \langle x, y \rangle^n`.
 
     A feature of degree n is a product of n projections to vectors of independent random signs,

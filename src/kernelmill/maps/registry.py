@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.count_sketch import CountSketch
-from kernelmill.maps.dot_product_fastfood import DotProductFastfood
-from kernelmill.maps.fastfood import Fastfood
-from kernelmill.maps.gaussian_templates import GaussianTemplates
-from kernelmill.maps.nystroem import Nystroem
-from kernelmill.maps.random_fourier import RandomFourier
-from kernelmill.maps.random_maclaurin import RandomMaclaurin
-from kernelmill.maps.taylor_sketch import TaylorSketch
-from kernelmill.maps.tensor_sketch import TensorSketch
+from kernelmill.maps.count_sketch import CountSketchMap
+from kernelmill.maps.dot_product_fastfood import DotProductFastfoodMap
+from kernelmill.maps.fastfood import FastfoodMap
+from kernelmill.maps.gaussian_templates import GaussianTemplatesMap
+from kernelmill.maps.nystroem import NystroemMap
+from kernelmill.maps.random_fourier import RandomFourierMap
+from kernelmill.maps.random_maclaurin import RandomMaclaurinMap
+from kernelmill.maps.taylor_sketch import TaylorSketchMap
+from kernelmill.maps.tensor_sketch import TensorSketchMap
 
-__all__ = ["MAPS", "describe_construction", "map_name", "map_parameters"]
+__all__ = ["FAMILIES", "describe_construction", "map_name", "map_parameters"]
 
-MAPS: dict[str, type[FeatureMap]] = {
-    "fastfood": Fastfood,
-    "random_fourier": RandomFourier,
-    "nystroem": Nystroem,
-    "taylor_sketch": TaylorSketch,
-    "gaussian_templates": GaussianTemplates,
-    "tensor_sketch": TensorSketch,
-    "dot_product_fastfood": DotProductFastfood,
-    "random_maclaurin": RandomMaclaurin,
-    "count_sketch": CountSketch,
+FAMILIES: dict[str, type[FeatureMap]] = {
+    "fastfood": FastfoodMap,
+    "random_fourier": RandomFourierMap,
+    "nystroem": NystroemMap,
+    "taylor_sketch": TaylorSketchMap,
+    "gaussian_templates": GaussianTemplatesMap,
+    "tensor_sketch": TensorSketchMap,
+    "dot_product_fastfood": DotProductFastfoodMap,
+    "random_maclaurin": RandomMaclaurinMap,
+    "count_sketch": CountSketchMap,
 }
 
 _CONSTRUCTIONS = {  # by the name of the map, and by its parameter of constructions if it has one
@@ -80,7 +80,11 @@ def map_name(feature_map: Any) -> str | None:
     >>> map_name(Fastfood(n_components=10))
     'fastfood'
     """
-    return next((name for name, family in MAPS.items() if type(feature_map) is family), None)
+    if not type(feature_map).__module__.startswith("kernelmill.maps."):
+        return None  # the code of subclasses is not ours
+    return next(
+        (name for name, family in FAMILIES.items() if isinstance(feature_map, family)), None
+    )
 
 
 def map_parameters(name: str) -> tuple[str, ...]:
@@ -92,4 +96,4 @@ def map_parameters(name: str) -> tuple[str, ...]:
     >>> map_parameters("count_sketch")
     ('hashing', 'n_components', 'n_threads', 'random_state')
     """
-    return tuple(MAPS[name]._get_param_names())
+    return tuple(FAMILIES[name]._parameter_names())

@@ -117,11 +117,5 @@ class ShiftInvariantMap(FeatureMap):
         return self.kernel_(X, Y, length_scale=self.length_scale_)
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+        state: Any = super().__getstate__()
         return {**state, "_phases": {}} if "_phases" in state else state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if self.features == "complex":
-            tags.transformer_tags.preserves_dtype = []
-        return tags

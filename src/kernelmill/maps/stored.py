@@ -13,25 +13,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.kernels import Kernel, RotationInvariantKernel, resolve_dot_product
 from kernelmill.maps.base import MOST_COMPONENTS, FeatureMap
 from kernelmill.maps.fields import StreamKind, stored_random_state
-from kernelmill.maps.registry import MAPS, map_name
+from kernelmill.maps.registry import FAMILIES, map_name
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.storage import ModelFileError
 from kernelmill.storage.fields import Fields, RecordOf
-from kernelmill.storage.kinds import Choice, Integer, Kind, Mismatch, Place, Tensors
+from kernelmill.storage.kinds import Choice, Integer, Kind, Mismatch, Place
 
 __all__ = [
     "FittedMapKind",
     "NamesKind",
     "UnfittedMapKind",
     "fitted_map_fields",
-    "map_from_record",
-    "map_record",
 ]
 
 
@@ -64,7 +61,7 @@ class UnfittedMapKind(Kind):
     def write(self, value: Any, place: Place) -> Any:
         feature_map, stream = value
         name = _storable_name(feature_map)
-        parameters = feature_map.get_params(deep=False)
+        parameters = feature_map._parameters()
         kernel = parameters.get("kernel")
         if not isinstance(kernel, (str, Kernel, RotationInvariantKernel, NoneType)):
             kernel = resolve_dot_product(kernel)
@@ -88,9 +85,8 @@ class FittedMapKind(Kind):
 
     def write(self, value: Any, place: Place) -> Any:
         name = _storable_name(value)
-        check_is_fitted(value)
         resolve_threads(value.n_threads)  # it may have been set after `fit`
-        parameters = {**value.get_params(deep=False), **value._fitted_parameters}
+        parameters = {**value._parameters(), **value._fitted_parameters}
         kernel = getattr(value, "kernel_", None)
         values = {
             "map": name,
@@ -123,7 +119,9 @@ class FittedMapKind(Kind):
 
 
 def _unfitted_fields(family: type[FeatureMap]) -> Fields:
-    return Fields(map=Choice(*MAPS), parameters=RecordOf(family._stored_parameters, prefixed=False))
+    return Fields(
+        map=Choice(*FAMILIES), parameters=RecordOf(family._stored_parameters, prefixed=False)
+    )
 
 
 def fitted_map_fields(family: type[FeatureMap]) -> Fields:
@@ -141,18 +139,18 @@ def _family(stored: Any, place: Place) -> type[FeatureMap]:
     if type(stored) is not dict:
         raise Mismatch
     name = stored.get("map")
-    if type(name) is not str or name not in MAPS:
+    if type(name) is not str or name not in FAMILIES:
         raise ModelFileError(
-            f"{place.path}.map must be {Choice(*MAPS).description}, got {name!r:.80}"
+            f"{place.path}.map must be {Choice(*FAMILIES).description}, got {name!r:.80}"
         )
-    return MAPS[name]
+    return FAMILIES[name]
 
 
 def _storable_name(feature_map: Any) -> str:
     """The name of a map; an error about maps that are not in the registry."""
     name = map_name(feature_map)
     if name is None:
-        known = ", ".join(family.__name__ for family in MAPS.values())
+        known = ", ".join(family.__name__.removesuffix("Map") for family in FAMILIES.values())
         raise ModelFileError(
             f"must be one of kernelmill's maps to be saved ({known}), got "
             f"{type(feature_map).__name__}, whose code no model file holds",
@@ -187,64 +185,3 @@ def _consistent(path: str) -> Iterator[None]:
         raise
     except (TypeError, ValueError, ArithmeticError, MemoryError) as error:
         raise ModelFileError(f"{path} is inconsistent: {error}") from error
-
-
-def map_record(fitted_map: Any) -> tuple[dict[str, Any], Tensors]:
-    """Return what a model file holds of a fitted map.
-
-    Parameters
-    ----------
-    fitted_map : FeatureMap
-        One of kernelmill's maps. Functions given by the user raise a ModelFileError.
-
-    Returns
-    -------
-    dict, dict of ndarray
-        The record and its tensors, for `map_from_record`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelmill import Fastfood
-    >>> from kernelmill.maps.stored import map_from_record, map_record
-    >>> X = np.random.default_rng(0).normal(size=(5, 3))
-    >>> features = Fastfood(n_components=100_000, length_scale=2.0, random_state=0).fit(X)
-    >>> record, tensors = map_record(features)
-    >>> record["learnt"], tensors
-    ({'length_scale_': 2.0}, {})
-    >>> again = map_from_record(record, tensors)
-    >>> bool((again.transform(X) == features.transform(X)).all())
-    True
-    """
-    tensors: Tensors = {}
-    return FittedMapKind().write(fitted_map, Place(tensors)), tensors
-
-
-def map_from_record(record: Any, tensors: Mapping[str, NDArray[Any]]) -> FeatureMap:
-    """Return the fitted map of a record, with bit-identical features.
-
-    Only maps of the registry, known kernels and declared parameters are accepted; everything else
-    raises a ModelFileError.
-
-    Parameters
-    ----------
-    record : dict
-    tensors : mapping of str to ndarray
-
-    Returns
-    -------
-    FeatureMap
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelmill import TensorSketch
-    >>> from kernelmill.maps.stored import map_from_record, map_record
-    >>> stored = map_record(TensorSketch(degree=3).fit(np.eye(4)))
-    >>> map_from_record(*stored).transform(np.eye(4)).shape
-    (4, 100)
-    """
-    try:
-        return FittedMapKind().read(record, Place(dict(tensors), path="map"))
-    except Mismatch:
-        raise ModelFileError(f"a map must be an object, got {record!r:.80}") from None

@@ -35,12 +35,12 @@ from kernelmill.sketches.taylor import columns_of_degrees
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Choice, Flag, Integer, ListOf, Null
 
-__all__ = ["TaylorSketch"]
+__all__ = ["TaylorSketchMap"]
 
 _BLOCK_ELEMENTS = 1 << 20
 
 
-class TaylorSketch(FeatureMap):
+class TaylorSketchMap(FeatureMap):
     r"""Features of the Gaussian kernel, for data that are not far from their mean.
 
     With u = (x - mean) / :math:`\ell`,

@@ -17,10 +17,10 @@ from kernelmill.sketches import HASHINGS, PolynomialSketch
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Choice, Integer, Number
 
-__all__ = ["TensorSketch"]
+__all__ = ["TensorSketchMap"]
 
 
-class TensorSketch(FeatureMap):
+class TensorSketchMap(FeatureMap):
     r"""Features of the polynomial kernel :math:`(\gamma \langle x, y \rangle + c)^p`.
 
     The kernel is an inner product of tensor powers of the inputs, with d\ :sup:`p` entries. Their

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.fft
+import scipy  # scipy.fft is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill import _native

@@ -20,10 +20,11 @@ from kernelmill.learners.blocks import (
     slice_rows,
     take_rows,
 )
-from kernelmill.learners.feature_map import compute_features, make_feature_map, rows_per_block
-from kernelmill.maps.base import REAL, check_data
+from kernelmill.learners.feature_map import compute_features, rows_per_block
+from kernelmill.maps.base import REAL
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
+from kernelmill.maps.transformers import check_data, make_feature_map
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.stats.permutations import BinnedSamples, most_bins_for, permute_norms

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 import numpy as np
-import scipy.fft
+import scipy  # scipy.fft is loaded when it is first used
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native

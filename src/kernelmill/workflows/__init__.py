@@ -6,17 +6,34 @@ fit_table
     A table becomes a `TableModel`.
 TableModel
     Predicts, evaluates and transforms tables; `save` writes it to a file.
-load
-    The model in a file.
+load, load_predictor
+    The model in a file; the latter for prediction alone, without scikit-learn.
 compare_table
     A linear model, random features and the exact kernel side by side.
 diagnose_table
     How many features each map needs, what they cost, and how good they are.
 """
 
-from kernelmill.workflows.comparison import compare_table
-from kernelmill.workflows.diagnosis import diagnose_table
-from kernelmill.workflows.fit import fit_table
-from kernelmill.workflows.model import TableModel, load
+from typing import TYPE_CHECKING
 
-__all__ = ["TableModel", "compare_table", "diagnose_table", "fit_table", "load"]
+from kernelmill.deferred import defer_imports
+
+if TYPE_CHECKING:
+    from kernelmill.workflows.comparison import compare_table
+    from kernelmill.workflows.diagnosis import diagnose_table
+    from kernelmill.workflows.fit import fit_table
+    from kernelmill.workflows.model import TableModel, load, load_predictor
+
+__all__ = ["TableModel", "compare_table", "diagnose_table", "fit_table", "load", "load_predictor"]
+
+__getattr__ = defer_imports(
+    __name__,
+    {
+        "compare_table": "comparison",
+        "diagnose_table": "diagnosis",
+        "fit_table": "fit",
+        "TableModel": "model",
+        "load": "model",
+        "load_predictor": "model",
+    },
+)

@@ -8,13 +8,11 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.special is loaded when it is first used
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from kernelmill.diagnostics import kernel_errors
 from kernelmill.encoding.targets import format_label
 from kernelmill.errors import ArgumentError
-from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
 from kernelmill.workflows.records import Calibration, Coverage, Evaluation, KernelCheck, Ranking
 
@@ -92,7 +90,7 @@ def make_scores(learner: Any, classes: NDArray[Any] | None, first_row: int = 0) 
 class ClassifierScores(Scores):
     """Errors and confusion matrix; log loss, calibration and AUC of probabilities."""
 
-    def __init__(self, learner: KernelClassifier, classes: NDArray[Any]) -> None:
+    def __init__(self, learner: Any, classes: NDArray[Any]) -> None:
         super().__init__(learner)
         self._classes = classes
         n = len(classes)
@@ -220,7 +218,7 @@ class ClassifierScores(Scores):
 class RegressorScores(Scores):
     """Squared and absolute errors, and the coverage of intervals by the first 10,000 rows."""
 
-    def __init__(self, learner: KernelRegressor, first_row: int = 0) -> None:
+    def __init__(self, learner: Any, first_row: int = 0) -> None:
         super().__init__(learner)
         self._first_row = first_row
         self._squares = self._absolute = 0.0
@@ -243,7 +241,7 @@ class RegressorScores(Scores):
         if room > 0:
             predicted, std = self._learner.predict(X[:room], return_std=True, include_noise=True)
             distance = np.abs(target[:room] - predicted) / np.maximum(std, 1e-300)
-            limits = ndtri((1 + np.array(_NOMINAL)) / 2)
+            limits = scipy.special.ndtri((1 + np.array(_NOMINAL)) / 2)
             self._inside += weight[:room] @ (distance[:, None] <= limits)
             self._n_covered += len(predicted)
             self._covered_weight += float(weight[:room].sum())
@@ -323,7 +321,7 @@ def class_names(classes: NDArray[Any] | None) -> list[str] | None:
     return None if classes is None else [format_label(label) for label in classes.tolist()]
 
 
-def has_std(learner: KernelRegressor, row: Any) -> bool:
+def has_std(learner: Any, row: Any) -> bool:
     """Whether the regressor predicts standard deviations: some solvers and files have none."""
     try:
         learner.predict(row, return_std=True)
@@ -373,6 +371,8 @@ def _average_precision(ranks: _Array) -> float:
 
 def measure_kernel_error(fitted_map: Any, X: Any) -> KernelCheck | None:
     """Compare estimated with exact kernel values, for all pairs of the first rows of X."""
+    from kernelmill.diagnostics import kernel_errors  # noqa: PLC0415 # predictions do without
+
     X = X[:_KERNEL_CHECK_ROWS]
     if X.shape[0] < 2 or not hasattr(fitted_map, "exact_kernel"):
         return None

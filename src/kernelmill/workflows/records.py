@@ -10,14 +10,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kernelmill.diagnostics import FeatureRequirement, Measured
 from kernelmill.formatting import plain
 from kernelmill.io.sources import describe_data, is_data
 from kernelmill.storage.fields import ADDED, Stored
 
+if TYPE_CHECKING:
+    from kernelmill.diagnostics import FeatureRequirement, Measured
+
 __all__ = [
+    "TABLE_MODEL",
     "Calibration",
     "ColumnRelevance",
     "ComparedModel",
@@ -38,6 +41,8 @@ __all__ = [
     "TuningPoint",
     "describe_source",
 ]
+
+TABLE_MODEL = "table-model"  # the kind of a file that has a `FitSummary`
 
 _SHOWN = 6  # elements of lists
 _LISTED = 40  # rows of tables in notebooks

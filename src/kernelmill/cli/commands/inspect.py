@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernelmill.cli.program.files import explain_wrong_file, load_table_model
+from kernelmill.cli.program.files import explain_wrong_file
 from kernelmill.cli.program.options import Command, general_options
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.messages import translate_note
@@ -26,6 +26,7 @@ from kernelmill.cli.render.results import (
 from kernelmill.formatting import plain
 
 if TYPE_CHECKING:
+    from kernelmill.storage.model_file import ModelFile
     from kernelmill.workflows.records import FitSummary
 
 __all__ = ["command"]
@@ -67,7 +68,7 @@ def command(context: click.Context, model: str) -> None:
         "file": f"{model} ({plain.size(about['bytes'])})",
         "kind": f"{content.kind}, format {content.format_version}",
     }
-    summary, construction = _read_summary(content.kind, model)
+    summary, construction = _read_summary(content, model)
     if summary is None:
         settings = _list_settings(content.record) | construction
         record = {**about, "summary": None, "settings": settings, "arrays": arrays}
@@ -88,22 +89,31 @@ def command(context: click.Context, model: str) -> None:
     )
 
 
-def _read_summary(kind: str, path: str) -> tuple[FitSummary | None, dict[str, str]]:
+def _read_summary(content: ModelFile, path: str) -> tuple[FitSummary | None, dict[str, str]]:
     """Return the record of the fit (models saved in Python have none) and the construction.
 
     The construction is that of the map: older files do not record it.
     """
     from dataclasses import replace
 
-    from kernelmill.learners import load_learner
+    from kernelmill.learners.prediction import read_learner
     from kernelmill.maps.registry import describe_construction
-    from kernelmill.workflows.model import TABLE_MODEL
+    from kernelmill.storage import ModelFileError, errors_of_file, without_prefix
+    from kernelmill.storage.fields import Fields, Nested
+    from kernelmill.workflows.records import TABLE_MODEL, FitSummary
 
-    if kind != TABLE_MODEL:
-        return None, {"construction": describe_construction(load_learner(path).feature_map_)}
-    model = load_table_model(path)
-    found = describe_construction(model.learner.feature_map_)
-    return replace(model.summary, construction=found), {"construction": found}
+    record, tensors = content.record, content.tensors
+    with errors_of_file(path, "save the model again, or upgrade kernelmill"):
+        if content.kind != TABLE_MODEL:
+            found = describe_construction(read_learner(record, tensors)[2].feature_map)
+            return None, {"construction": found}
+        for part in ("learner", "summary"):
+            if part not in record:
+                raise ModelFileError(f"it has no {part}")
+        learner = read_learner(record["learner"], without_prefix("learner", tensors))
+        found = describe_construction(learner[2].feature_map)
+        parts = Fields(summary=Nested(FitSummary)).read({"summary": record["summary"]}, tensors)
+    return replace(parts["summary"], construction=found), {"construction": found}
 
 
 def _list_settings(record: dict[str, Any]) -> dict[str, str]:

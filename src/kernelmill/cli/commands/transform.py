@@ -59,7 +59,7 @@ def command(
     to_stdout = out == STDOUT
     if to_stdout and terminal.json:
         raise UsageError("must be a file with --json, got stdout", parameter="out")
-    loaded = load_table_model(model)
+    loaded = load_table_model(model, with_estimator=True)
     begin = time.perf_counter()
     try:
         with ProgressBars(terminal) as progress:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelmill.cli.program.errors import CommandError
-from kernelmill.cli.program.signals import exit_on_interrupt
+from kernelmill.cli.program.signals import exit_on_interrupt, runs_as_program
 from kernelmill.errors import Remedy
 
 if TYPE_CHECKING:
@@ -108,17 +108,24 @@ def default_model_name(data: str) -> str:
     return f"{stem or 'model'}.kmill"
 
 
-def load_table_model(path: str) -> TableModel:
-    """Return the model in a file that `kernelmill fit` wrote; other models cannot read tables."""
+def load_table_model(path: str, *, with_estimator: bool = False) -> TableModel:
+    """Return the model in a file that `kernelmill fit` wrote; other models cannot read tables.
+
+    Predictions need no estimator, and scikit-learn takes longer to import than they take.
+    """
     with exit_on_interrupt():
-        from kernelmill.workflows import TableModel, load
+        from kernelmill.io.sources import ignore_pandas
+
+        if runs_as_program():
+            ignore_pandas()  # tables come from files
+        from kernelmill.workflows.model import TableModel, load, load_predictor
 
     with explain_wrong_file(path):
-        model = load(path)
+        model = load(path) if with_estimator else load_predictor(path)
     if not isinstance(model, TableModel):
         raise CommandError(
-            f"{path} holds a {type(model).__name__} that was saved in Python and does not know the "
-            "columns of tables",
+            f"{path} holds a learner that was saved in Python and does not know the columns of "
+            "tables",
             f'use kernelmill.load("{path}").predict(X) in Python',
             "train a model with kernelmill fit",
         )

@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import PurePath
 from types import FrameType
 
-__all__ = ["exit_on_interrupt", "unwind_on_termination"]
+__all__ = ["exit_on_interrupt", "runs_as_program", "unwind_on_termination"]
 
 _STDERR = 2
+_NAME = "kernelmill.cli"
+
+
+def runs_as_program() -> bool:
+    """Whether the process is the command `kernelmill`, or ``python -m kernelmill.cli``."""
+    first = sys.argv[0] if getattr(sys, "argv", None) else ""
+    return PurePath(first).name == "kernelmill" or (first == "-m" and _NAME in sys.orig_argv)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ The statistics of rows can be collected by several machines and merged before th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,6 +32,7 @@ from kernelmill.learners.feature_map import (
 )
 from kernelmill.learners.losses import ClassifierFit, Objective, signs_of_classes
 from kernelmill.learners.ridge import (
+    CholeskyInverse,
     Inverse,
     RidgeObjective,
     gcv_scores,
@@ -39,6 +40,7 @@ from kernelmill.learners.ridge import (
 )
 from kernelmill.learners.run import Run, SavedState
 from kernelmill.learners.statistics import RidgeStatistics, check_some_weight, rows_per_update
+from kernelmill.storage import ModelFileError
 
 __all__ = [
     "RidgeFit",
@@ -337,3 +339,39 @@ def _statistics_from_arrays(
     )
     digest = saved.array("digest", (DIGEST_BYTES,), np.uint8)
     return statistics, n_passed, digest.tobytes()
+
+
+def restore_fit(weights: Any, alpha: float, values: Mapping[str, Any]) -> RidgeFit:
+    """Return the fit of a regressor from a file, from its weights and the packed factor.
+
+    `weights` have `coef` and `intercept`; values that do not fit raise a ModelFileError.
+    """
+    n_outputs, n = weights.coef.shape
+    packed, objective = values["factor"], values["objective"]
+    if packed.shape != (n * (n + 1) // 2,):
+        raise ModelFileError(
+            f"factor must have {n * (n + 1) // 2} elements for {n} weights, got {packed.size}"
+        )
+    if len(objective) != n_outputs:
+        raise ModelFileError(
+            f"uncertainty.objective must have an element for each of {n_outputs} outputs, got "
+            f"{len(objective)}"
+        )
+    factor = np.zeros((n, n), order="F")
+    end = 0
+    for j in range(n):
+        begin, end = end, end + n - j
+        factor[j:, j] = packed[begin:end]
+    if not (np.diagonal(factor) > 0).all():
+        raise ModelFileError("factor must have a positive diagonal, got other elements")
+    log_volume, log_weight = values["log_volume"], values["log_weight"]
+    return RidgeFit(
+        alpha=alpha,
+        coef=weights.coef,
+        intercept=weights.intercept,
+        evidence=Evidence(alpha, objective, log_volume, values["n_degrees"], log_weight),
+        scores=None,
+        inverse=CholeskyInverse(factor, alpha),
+        feature_mean=values["feature_mean"],
+        weight=values["weight"],
+    )

@@ -1,0 +1,314 @@
+"""Predictions of fitted learners: what estimators compute, and learners from files without them.
+
+Nothing here imports scikit-learn, which takes longer than the predictions for some thousand rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.errors import ArgumentError
+from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
+from kernelmill.learners.feature_map import Features, compute_features, rows_per_block
+from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
+from kernelmill.learners.stored import LEARNERS
+from kernelmill.maps.nystroem import NystroemMap
+from kernelmill.storage import ModelFileError
+from kernelmill.storage.kinds import Choice
+
+if TYPE_CHECKING:
+    from kernelmill.learners.posterior import Posterior
+
+__all__ = [
+    "ClassPredictor",
+    "LinearModel",
+    "ValuePredictor",
+    "predictor_from_record",
+    "read_learner",
+]
+
+_Array = NDArray[np.float64]
+
+
+class LinearModel(NamedTuple):
+    """Weights on the features of a fitted map: scores of rows, in blocks.
+
+    Attributes
+    ----------
+    feature_map : FeatureMap or transformer
+        Fitted.
+    coef : ndarray of shape (n_outputs, D)
+    intercept : ndarray of shape (n_outputs,)
+    dual : ndarray of shape (n_outputs, D) or None
+        For Nyström features: weights of the kernel values at the landmarks with the same scores.
+    """
+
+    feature_map: Any
+    coef: NDArray[Any]
+    intercept: NDArray[Any]
+    dual: NDArray[np.float64] | None = None
+
+    def weighed_features(self) -> tuple[Features, NDArray[Any]]:
+        """Return features that are cheap to compute, and weights of them that give the scores."""
+        if self.dual is not None:
+            return self.feature_map._kernel_rows, self.dual
+        return partial(compute_features, self.feature_map), np.atleast_2d(self.coef)
+
+    def scores(self, X: Any, dtype: Any = None) -> NDArray[Any]:
+        """Return z(x)ᵀ W + b for checked rows, of shape (n_samples, n_outputs).
+
+        Without a `dtype` it is that of the features.
+        """
+        features, coef = self.weighed_features()
+        scores: NDArray[Any] | None = None
+        weights = coef.T
+        for block, Z in feature_blocks(features, X, coef.shape[1]):
+            if scores is None:
+                weights = np.asfortranarray(coef.T, dtype=dtype or Z.dtype)
+                scores = np.empty((count_rows(X), coef.shape[0]), weights.dtype)
+            np.matmul(Z.astype(weights.dtype, copy=False), weights, out=scores[block])
+        assert scores is not None  # checks reject an empty X
+        scores += np.atleast_1d(self.intercept).astype(scores.dtype)
+        return scores
+
+    def means_and_variances(self, X: Any, posterior: Posterior) -> tuple[_Array, _Array]:
+        """Return scores in float64, and variances relative to the noise, of shape (n_samples, 1).
+
+        Variances take a solve with a D x D matrix, which few rows are not worth.
+        """
+        from kernelmill.learners.statistics import rows_per_update  # noqa: PLC0415 # scipy.linalg
+
+        n_outputs, n_features = self.coef.shape
+        weights = np.asfortranarray(self.coef.T)
+        mean, variances = np.empty((count_rows(X), n_outputs)), np.empty((count_rows(X), 1))
+        features = partial(compute_features, self.feature_map)
+        for block, mapped in feature_blocks(features, X, n_features, rows_per_update(n_features)):
+            Z = mapped.astype(np.float64)  # a copy, which the variances overwrite
+            np.matmul(Z, weights, out=mean[block])
+            prior = None
+            if isinstance(self.feature_map, NystroemMap):
+                prior = self.feature_map._variances(take_rows(X, block))
+            variances[block, 0] = posterior.relative_variances(Z, prior)
+        mean += self.intercept
+        return mean, variances
+
+
+def feature_blocks(
+    features: Features, X: Any, n_features: int, rows: int | None = None
+) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Yield slices of checked rows with their features, in order.
+
+    Without `rows`, blocks are as large as the cache allows. Nothing is as large as n x D.
+    """
+    if rows is None:
+        rows = rows_per_block(n_features, np.dtype(np.float64).itemsize)
+    for block in slice_rows(count_rows(X), rows):
+        yield block, features(take_rows(X, block))
+
+
+@dataclass
+class ClassPredictor:
+    """A classifier from a file, for prediction alone.
+
+    Attributes
+    ----------
+    model : LinearModel
+    n_features_in_ : int
+    classes_ : ndarray of shape (n_classes,)
+    loss : str
+    """
+
+    model: LinearModel
+    n_features_in_: int
+    classes_: NDArray[Any]
+    loss: str
+
+    @property
+    def feature_map_(self) -> Any:
+        """The fitted map."""
+        return self.model.feature_map
+
+    @property
+    def coef_(self) -> NDArray[Any]:
+        """The weights."""
+        return self.model.coef
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return the scores, of shape (n_samples,) for two classes, else (n_samples, n_classes)."""
+        scores = self.model.scores(_check_matrix(X, self.n_features_in_))
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row."""
+        scores = self.model.scores(_check_matrix(X, self.n_features_in_))
+        labels: NDArray[Any] = self.classes_[classes_of_scores(scores)]
+        return labels
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return the probability of each class; for the loss "log_loss" alone."""
+        return probabilities_of_scores(self.model.scores(_check_matrix(X, self.n_features_in_)))
+
+
+@dataclass
+class ValuePredictor:
+    """A regressor from a file, for prediction alone.
+
+    Attributes
+    ----------
+    model : LinearModel
+    n_features_in_ : int
+    ndim : int
+        1 if the targets of the fit were a vector, 2 if they were a matrix.
+    noise_ : ndarray of shape (n_outputs,)
+    values : mapping
+        What the file holds, for standard deviations.
+    """
+
+    model: LinearModel
+    n_features_in_: int
+    ndim: int
+    noise_: _Array
+    values: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def feature_map_(self) -> Any:
+        """The fitted map."""
+        return self.model.feature_map
+
+    @property
+    def coef_(self) -> NDArray[Any]:
+        """The weights."""
+        return self.model.coef
+
+    @cached_property
+    def _posterior(self) -> Posterior:
+        from kernelmill.learners.posterior import Posterior  # noqa: PLC0415 # few need it
+        from kernelmill.learners.solvers.exact import restore_fit  # noqa: PLC0415
+
+        fit, stored = None, self.values["uncertainty"]
+        if stored is not None:
+            fit = restore_fit(self.model, self.values["alpha"], stored)
+        return Posterior(fit, None, self.noise_, is_loaded=True)
+
+    def predict(self, X: Any, return_std: bool = False, include_noise: bool = False) -> Any:
+        """Return the means and, with `return_std`, the standard deviations of rows."""
+        X = _check_matrix(X, self.n_features_in_)
+        if not return_std:
+            return self._restore(self.model.scores(X, np.float64))
+        self._posterior.require_fit()
+        mean, variances = self.model.means_and_variances(X, self._posterior)
+        std = np.sqrt((variances + (1.0 if include_noise else 0.0)) * self.noise_)
+        return self._restore(mean), self._restore(std)
+
+    def _restore(self, values: _Array) -> _Array:
+        return values[:, 0] if self.ndim == 1 else values
+
+
+def _check_matrix(X: Any, n_columns: int) -> Any:
+    """Return rows of numbers, dense or CSR: estimators check data of any other kind."""
+    if not hasattr(X, "shape") or not hasattr(X, "dtype"):
+        X = np.asarray(X, dtype=np.float64)
+    if len(X.shape) != 2 or X.shape[1] != n_columns:
+        raise ArgumentError(f"must have {n_columns} columns, got shape {X.shape}", parameter="X")
+    if X.shape[0] == 0:
+        raise ArgumentError("must have at least one row, got none", parameter="X")
+    if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
+        raise ArgumentError("must be finite, got NaN or infinity", parameter="X")
+    return X
+
+
+def read_learner(
+    record: Any, tensors: Mapping[str, NDArray[Any]]
+) -> tuple[str, dict[str, Any], LinearModel]:
+    """Return the class, the values and the weights of a record that `learner_record` returned.
+
+    Only known learners, maps and kernels with their declared parameters are accepted; everything
+    else raises a ModelFileError.
+    """
+    name = record.get("learner") if type(record) is dict else None
+    if type(name) is not str or name not in LEARNERS:
+        raise ModelFileError(f"learner must be {Choice(*LEARNERS).description}, got {name!r:.80}")
+    values = LEARNERS[name].read(record, tensors)
+    if values["n_features_in"] != values["map"].n_features_in_:
+        raise ModelFileError(
+            f"n_features_in must be that of the map, {values['map'].n_features_in_}, got "
+            f"{values['n_features_in']}"
+        )
+    coef = _weights(values)
+    _check_classes(values, len(coef)) if name == "KernelClassifier" else _check_noise(values, coef)
+    return name, values, LinearModel(values["map"], coef, values["intercept"], values["dual"])
+
+
+def predictor_from_record(
+    record: Any, tensors: Mapping[str, NDArray[Any]]
+) -> ClassPredictor | ValuePredictor:
+    """Return the predictor of a record that `learner_record` returned.
+
+    It predicts what the learner of `learner_from_record` does, bit for bit, and is not a
+    scikit-learn estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import KernelClassifier
+    >>> from kernelmill.learners.prediction import predictor_from_record
+    >>> from kernelmill.learners.saving import learner_record
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> classifier = KernelClassifier(random_state=0).fit(X, X[:, 0] > X[:, 1])
+    >>> predictor = predictor_from_record(*learner_record(classifier, weights="float64"))
+    >>> bool((predictor.predict_proba(X) == classifier.predict_proba(X)).all())
+    True
+    """
+    name, values, model = read_learner(record, tensors)
+    if isinstance(model.feature_map, NystroemMap) and model.dual is None:
+        model = model._replace(dual=model.feature_map._dual_weights(np.atleast_2d(model.coef)))
+    n_columns = values["n_features_in"]
+    if name == "KernelClassifier":
+        return ClassPredictor(model, n_columns, values["classes"], values["parameters"]["loss"])
+    return ValuePredictor(model, n_columns, values["targets_ndim"], values["noise"], values)
+
+
+def _weights(values: Mapping[str, Any]) -> NDArray[Any]:
+    """The weights in the dtype that they had in the model."""
+    coef, scale, dtype = values["coef"], values["coef_scale"], values["coef_dtype"]
+    if coef.dtype != values["weights"] or coef.size == 0:
+        raise ModelFileError(
+            f"coef must be a matrix of {values['weights']} that is not empty, got one of "
+            f"{coef.dtype.name} of shape {coef.shape}"
+        )
+    if coef.dtype == np.float16:
+        if scale is None:
+            raise ModelFileError("coef_scale must be an array of float32, got nothing")
+        coef = coef.astype(np.float64) * scale[:, np.newaxis]
+    with np.errstate(over="ignore"):
+        weights = np.array(coef, dtype)
+    if not np.isfinite(weights).all():
+        raise ModelFileError(
+            f"coef must be finite as {dtype}, got {np.abs(coef).max():.3g}",
+        )
+    return weights
+
+
+def _check_classes(values: Mapping[str, Any], n_weights: int) -> None:
+    n_classes = len(values["classes"])
+    n_outputs = 1 if n_classes == 2 else n_classes
+    if n_weights != n_outputs:
+        raise ModelFileError(
+            f"coef must have {n_outputs} rows for {n_classes} classes, got {n_weights}"
+        )
+
+
+def _check_noise(values: Mapping[str, Any], coef: NDArray[Any]) -> None:
+    ndim, n_outputs, noise = values["targets_ndim"], len(coef), values["noise"]
+    if ndim == 1 and n_outputs != 1:
+        raise ModelFileError(f"coef must have one row if targets_ndim is 1, got {n_outputs}")
+    if len(noise) != n_outputs or (noise < 0).any():
+        raise ModelFileError(
+            f"noise must be a variance for each of {n_outputs} outputs, got {noise.tolist()!s:.80}"
+        )
