@@ -137,7 +137,7 @@ def choose_transform(
     if kind == "auto" and target is not None:
         known = ~np.isnan(target)
         own, ranked, known_target = values[known], transform.apply(values[known]), target[known]
-        gain = _explained(own, known_target) - _explained(ranked, known_target)
+        gain = _squared_correlation(own, known_target) - _squared_correlation(ranked, known_target)
         if gain > _MORE_EXPLAINED:
             return _clip(distinct, counts)
     return transform
@@ -174,7 +174,7 @@ def _standardize(
     return (values - mean) / deviation, mean, deviation
 
 
-def _explained(values: NDArray[np.float64], target: NDArray[np.float64]) -> float:
+def _squared_correlation(values: NDArray[np.float64], target: NDArray[np.float64]) -> float:
     """The squared correlation of two columns; 0 if one of them is constant."""
     if len(values) < 3 or np.ptp(values / 2) == 0 or np.ptp(target / 2) == 0:
         return 0.0

@@ -261,9 +261,9 @@ class _CheckedFold:
         self.check = check
 
     def __call__(self, total: Any, blocks: Iterable[Any], number: int) -> Any:
-        return self.fold(total, self._checked(blocks), number)
+        return self.fold(total, self._check_blocks(blocks), number)
 
-    def _checked(self, blocks: Iterable[Any]) -> Iterator[Block]:
+    def _check_blocks(self, blocks: Iterable[Any]) -> Iterator[Block]:
         for index, block in enumerate(blocks):
             X, y, weight, _ = _unpack(block, index)
             if count_rows(X):  # a piece may have no rows, which checks would reject

@@ -37,7 +37,7 @@ def kernel_error_by_features_plot(diagnosis: Diagnosis) -> Figure:
 
     A horizontal line is the tolerance; the line of a map is dotted where it is extrapolated.
     """
-    shown = _measured(diagnosis)
+    shown = _maps_with_errors(diagnosis)
     if not shown:
         problem = "must hold a map with measured errors, got none"
         raise ArgumentError(problem, parameter="diagnosis")
@@ -144,7 +144,7 @@ def _divide(interval: Interval, number: float) -> Interval:
     return Interval(*(None if each is None else each / number for each in ends))
 
 
-def _measured(
+def _maps_with_errors(
     diagnosis: Diagnosis,
 ) -> list[tuple[FeatureRequirement, list[tuple[int, float]]]]:
     """The maps with positive, finite errors, and these."""
@@ -175,7 +175,7 @@ def diagnosis_panels(diagnosis: Diagnosis) -> list[Panel]:
 
 
 def _by_features(diagnosis: Diagnosis) -> Panel | None:
-    shown = _measured(diagnosis)
+    shown = _maps_with_errors(diagnosis)
     if not shown:
         return None
     ends = [

@@ -263,7 +263,7 @@ def _fold_piece(work: _Work, total: Any, source: Any, place: str, number: int) -
     try:
         with share_cores():
             n_rows = _Count()
-            total = work.fold(total, n_rows.counted(work.read(source)), number)
+            total = work.fold(total, n_rows.count(work.read(source)), number)
     except Exception as error:
         raise PieceError.of(place, error) from error
     report_rows(work.topic, n_rows.value)
@@ -281,7 +281,7 @@ class _Count:
 
     value = 0
 
-    def counted(self, blocks: Iterable[Any]) -> Iterator[Any]:
+    def count(self, blocks: Iterable[Any]) -> Iterator[Any]:
         for block in blocks:
             self.value += count_rows(block[0])
             yield block

@@ -607,7 +607,7 @@ class _Refinement:
 
     def _measure(self, length_scale: Any, factor: float, C: float) -> float:
         n = len(self._codes)
-        feature_map, X, validation_X = self._mapped(length_scale, factor)
+        feature_map, X, validation_X = self._map_rows(length_scale, factor)
         learner = KernelClassifier(
             feature_map,
             loss=self._loss,
@@ -620,7 +620,7 @@ class _Refinement:
         codes, weights = self._validation_codes, self._validation_weights
         return _held_out_loss(learner, validation_X, codes, weights)
 
-    def _mapped(self, length_scale: Any, factor: float) -> tuple[Any, Any, Any]:
+    def _map_rows(self, length_scale: Any, factor: float) -> tuple[Any, Any, Any]:
         """A map, and the rows to train on and to validate with.
 
         Nyström features are computed once for all penalties, since they take long.

@@ -45,7 +45,7 @@ class NumberStyle:
                 raise pa.ArrowInvalid(f"not with {self.sign}")
             bare = strip_sign(bare)
         if self.separator:
-            if not pc.all(pc.match_substring_regex(bare, self._grouped())).as_py():
+            if not pc.all(pc.match_substring_regex(bare, self._group_pattern())).as_py():
                 raise pa.ArrowInvalid("not in groups of three digits")
             bare = pc.replace_substring(bare, self.separator, "")
         if not pc.all(pc.match_substring_regex(bare, _PLAIN[self.decimal])).as_py():
@@ -54,7 +54,7 @@ class NumberStyle:
             bare = pc.replace_substring(pc.replace_substring(bare, ".", ""), ",", ".")
         return bare.cast(pa.float64())
 
-    def _grouped(self) -> str:
+    def _group_pattern(self) -> str:
         groups = rf"[0-9]{{1,3}}({re.escape(self.separator)}[0-9]{{3}})+|[0-9]{{1,3}}"
         return rf"^[+-]?({groups})({re.escape(self.decimal)}[0-9]+)?$"
 
