@@ -18,7 +18,7 @@ from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.errors import ArgumentError, Message, Remedy
 from kernelmill.installation import checks
 from kernelmill.io import open_table
-from kernelmill.workflows import TableModel, compare_table, fit_table
+from kernelmill.workflows import TableModel, compare_table, diagnose_table, fit_table
 
 
 @pytest.fixture
@@ -260,6 +260,23 @@ def test_options_have_the_names_of_the_librarys_parameters(function, name):
     # `precision` (its `weights`) and `uncertainty` are for `TableModel.save`.
     of_save = {"precision", "uncertainty"}
     assert names - known - of_save <= {"model", "out", "report", "resume", "help"}
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(fit_table, "fit"), (compare_table, "compare"), (diagnose_table, "diagnose")],
+)
+def test_options_have_the_defaults_of_the_librarys_parameters(function, name):
+    """They are written twice: `--help` must not import the library."""
+    given = inspect.signature(function).parameters
+    command = import_module(f"kernelmill.cli.commands.{name}").command
+    defaults = {
+        option.name: option.default
+        for option in command.params
+        if option.name in given and isinstance(option.default, (bool, int, float, str))
+    }
+    assert len(defaults) >= 3
+    assert defaults == {key: given[key].default for key in defaults}
 
 
 def test_every_command_has_a_module():
