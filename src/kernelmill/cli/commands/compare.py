@@ -78,7 +78,7 @@ _COMPARISON = "Comparison"
     cls=Option,
     section=_COMPARISON,
     metavar="NAME",
-    help="Shift-invariant kernel: gaussian (the default), matern, cauchy, ...",
+    help="Shift-invariant kernel: gaussian, matern, cauchy, ... Default: chosen as by fit.",
 )
 @click.option(
     "--rows",
