@@ -66,9 +66,12 @@ class SpreadBlocks(Protocol):
     ----------
     first : tuple
         A block of rows that are here: a sample of all rows, on which the map is fitted.
+    n_rows : int or None
+        The number of all rows, if it is known.
     """
 
     first: Any
+    n_rows: int | None
 
     def fold(
         self,
@@ -76,8 +79,13 @@ class SpreadBlocks(Protocol):
         merge: Callable[[_Total, _Total], _Total],
         *,
         progress: Progress | None = None,
+        **shape: int,
     ) -> _Total:
-        """Return what `fold_blocks` returns, for unchecked blocks."""
+        """Return what `fold_blocks` returns, for unchecked blocks.
+
+        `shape` may give `rows_per_group`, the number of rows that are at least folded one after the
+        other if there are many, and `fewest_groups`, the least number of such groups otherwise.
+        """
 
 
 class BlockSource:
@@ -157,6 +165,14 @@ class BlockSource:
         assert self._first is not None
         return self._first
 
+    @property
+    def n_rows(self) -> int | None:
+        """The number of all rows, if it is known."""
+        if self.is_whole:
+            return count_rows(self.first.X)
+        n_rows: int | None = self._blocks.n_rows if self.is_spread else None
+        return n_rows
+
     def require_passes(self, reason: str, *remedies: Remedy | str) -> None:
         """Raise if there is one pass only; `reason` begins with what needs several passes."""
         if not self.repeatable:
@@ -197,12 +213,13 @@ class BlockSource:
         merge: Callable[[_Total, _Total], _Total],
         *,
         progress: Progress | None = None,
+        **shape: int,
     ) -> _Total:
-        """Return what `fold_blocks` returns."""
+        """Return what `fold_blocks` returns; for `shape` see `SpreadBlocks.fold`."""
         if not self.is_spread:
             return fold(None, self, 0)
         checked = _CheckedFold(fold, self._check)
-        total: _Total = self._blocks.fold(checked, merge, progress=progress)
+        total: _Total = self._blocks.fold(checked, merge, progress=progress, **shape)
         return total
 
     def take_first(self) -> Block:

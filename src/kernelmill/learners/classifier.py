@@ -288,7 +288,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             self._check_parameters()
             source = BlockSource(blocks)
             probe = self._probe(self._start(source, current))
-            n_rows, totals = None, None
+            n_rows, totals = source.n_rows, None
             if classes is None or isinstance(self.class_weight, str):
                 source.require_passes(
                     "collecting the classes and their weights",

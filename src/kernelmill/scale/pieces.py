@@ -182,6 +182,7 @@ class Pieces:
         *,
         progress: Progress | None = None,
         rows_per_group: int = _ROWS_PER_GROUP,
+        fewest_groups: int = _FEWEST_GROUPS,
     ) -> Any:
         """Return one value computed from the blocks of all pieces, on the workers.
 
@@ -194,6 +195,8 @@ class Pieces:
             Receives the rows that are done, from a cluster.
         rows_per_group : int
             The number of rows that are at least folded one after the other, if there are many.
+        fewest_groups : int
+            The least number of groups otherwise, if there are as many pieces.
         """
         fold_piece, merge_totals = dask.delayed(_fold_piece), dask.delayed(_merge_totals)
         on_rows = _ignore_rows if progress is None else progress.advance
@@ -201,7 +204,8 @@ class Pieces:
             work = _Work(fold, merge, self.read, installed_version(), topic)
             shared = dask.delayed(work, traverse=False)
             partials: list[Any] = []
-            for group in group_pieces([piece.n_rows for piece in self.pieces], rows_per_group):
+            counts = [piece.n_rows for piece in self.pieces]
+            for group in group_pieces(counts, rows_per_group, fewest_groups):
                 total = None
                 for number in group:
                     piece = self.pieces[number]
@@ -215,8 +219,10 @@ class Pieces:
             return self.cluster.compute(partials[0])
 
 
-def group_pieces(n_rows: Sequence[int | None], rows_per_group: int) -> list[range]:
-    """Return groups of consecutive pieces: of about so many rows, but from 16 to 1024 groups.
+def group_pieces(
+    n_rows: Sequence[int | None], rows_per_group: int, fewest: int = _FEWEST_GROUPS
+) -> list[range]:
+    """Return groups of consecutive pieces: of about so many rows, from `fewest` to 1024 groups.
 
     If a number of rows is not known, all pieces count alike and groups are as many as possible.
 
@@ -232,7 +238,7 @@ def group_pieces(n_rows: Sequence[int | None], rows_per_group: int) -> list[rang
     if None in n_rows:
         known, rows_per_group = [1] * len(known), 1
     total = sum(known)
-    wanted = np.clip(total // max(1, rows_per_group), _FEWEST_GROUPS, _MOST_GROUPS)
+    wanted = np.clip(total // max(1, rows_per_group), fewest, _MOST_GROUPS)
     least = max(1, -(-total // int(wanted)))
     groups, begin, rows = [], 0, 0
     for number, count in enumerate(known):

@@ -7,6 +7,8 @@ Contents
 --------
 sgd
     Mini-batch stochastic gradient descent, preconditioned and averaged, for any loss.
+averaging
+    The same on several machines at once, averaged after each epoch.
 lbfgs
     L-BFGS, for smooth losses.
 exact

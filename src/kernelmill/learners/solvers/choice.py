@@ -19,6 +19,7 @@ from kernelmill.learners.blocks import Block, BlockSource
 from kernelmill.learners.losses import LOSSES, ClassifierFit, Objective
 from kernelmill.learners.ridge import RidgeObjective
 from kernelmill.learners.run import Run
+from kernelmill.learners.solvers.averaging import solve_averaged_sgd
 from kernelmill.learners.solvers.cg import CgFit, solve_cg
 from kernelmill.learners.solvers.exact import RidgeFit, solve_exact, solve_signs
 from kernelmill.learners.solvers.lbfgs import LBFGS_ITERATIONS, solve_lbfgs
@@ -148,7 +149,8 @@ class ClassifierSolver(_Solver):
             source.require_passes("validation_fraction")
         settings = self._settings(self._n_epochs(source, n_rows), one_block=source.is_whole)
         run.begin(None if n_rows is None else settings.n_epochs * n_rows)
-        fit = solve_sgd(objective, source, run, settings, SgdState(stream))
+        solve = solve_averaged_sgd if source.is_spread else solve_sgd
+        fit = solve(objective, source, run, settings, SgdState(stream))
         return fit._replace(state=fit.state.without_spectrum())
 
     def add_rows(

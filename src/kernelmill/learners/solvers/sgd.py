@@ -5,8 +5,8 @@ A run can stop after any batch and resume there with the same result, bit for bi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -28,10 +28,13 @@ __all__ = [
     "Descent",
     "SgdSettings",
     "SgdState",
+    "Training",
     "Weights",
     "default_epochs",
     "held_out_rows",
     "solve_sgd",
+    "state_from_arrays",
+    "state_to_arrays",
     "visiting_order",
 ]
 
@@ -335,8 +338,8 @@ class SgdState:
         return replace(self, spectrum=None, sample=None, best=None)
 
 
-def _state_to_arrays(state: SgdState) -> dict[str, NDArray[Any]]:
-    """Return arrays from which `_state_from_arrays` restores the state, bit for bit."""
+def state_to_arrays(state: SgdState) -> dict[str, NDArray[Any]]:
+    """Return arrays from which `state_from_arrays` restores the state, bit for bit."""
     assert state.weights is not None
     assert state.spectrum is not None
     weights, spectrum = state.weights, state.spectrum
@@ -360,7 +363,7 @@ def _state_to_arrays(state: SgdState) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _state_from_arrays(saved: SavedState, stream: Stream, objective: Objective) -> SgdState:
+def state_from_arrays(saved: SavedState, stream: Stream, objective: Objective) -> SgdState:
     """Return the state that was saved."""
     n_features, dtype = objective.n_features, objective.dtype
     shape = (n_features + 1, objective.n_outputs)
@@ -420,25 +423,25 @@ def solve_sgd(
     """
     saved = run.take_saved()
     if saved is not None:
-        state = _state_from_arrays(saved, state.stream, objective)
-    product = (settings.batch_size or _LARGEST_BATCH) * objective.n_features * objective.n_outputs
-    with one_blas_thread() if product < _WORTH_SHARING else nullcontext():
-        _Training(objective, settings, run, state).pass_over(blocks)
-    assert state.weights is not None
-    assert state.spectrum is not None
-    weights = state.weights.average if state.best is None else state.best
-    return ClassifierFit(
-        np.ascontiguousarray(weights[:-1].T),
-        state.spectrum.constant * weights[-1],
-        state.loss_curve,
-        state.validation_curve,
-        state,
-    )
+        state = state_from_arrays(saved, state.stream, objective)
+    training = Training(objective, settings, run, state)
+    with training.sharing_threads():
+        training.pass_over(blocks)
+    return training.finish()
 
 
 @dataclass(frozen=True)
-class _Training:
-    """The passes of one call of `solve_sgd`."""
+class Training:
+    """The passes of one call of `solve_sgd`, or the part of them that one machine has.
+
+    Parameters
+    ----------
+    objective : Objective
+    settings : SgdSettings
+    run : Run
+    state : SgdState
+        It is changed.
+    """
 
     objective: Objective
     settings: SgdSettings
@@ -451,33 +454,80 @@ class _Training:
         if self.run.watch is not None:
             self.run.watch.begin(state.epoch * state.weight_rows + state.loss_rows)
         while state.epoch < n_epochs:
-            for index, block in enumerate(blocks):
-                if index < state.block:
-                    continue
-                for n_rows in self._steps(block, index):
-                    mean = state.loss_sum / state.loss_rows
-                    status = f"pass {state.epoch + 1}/{n_epochs}  loss {mean:.4g}"
-                    self.run.progress.advance(n_rows, status)
-                    watch = self.run.watch
-                    if watch is not None and watch.advance(n_rows, state.loss_sum, state.loss_rows):
-                        self._measure(watch)
-                    if self.run.is_due():
-                        self.run.save(_state_to_arrays(state))
-                state.block, state.batch = index + 1, 0
-            if state.loss_rows == 0:
-                raise ArgumentError("are all zero: no rows to train on", parameter="sample_weight")
-            state.loss_curve.append(state.loss_sum / state.loss_rows)
-            state.loss_sum, state.loss_rows = 0.0, 0
-            text = f"pass {state.epoch + 1}/{n_epochs}  loss {state.loss_curve[-1]:.5g}"
-            if self.settings.validation_fraction:
-                self._validate(blocks)
-                text += f"  held-out accuracy {state.validation_curve[-1]:.5g}"
-            self.run.progress.end_pass(text)
-            state.epoch, state.block = state.epoch + 1, 0
-            if self.settings.validation_fraction and state.n_stale >= self.settings.patience:
+            self.visit(blocks)
+            if self.end_epoch(lambda: self.count_correct(blocks)):
                 break
         if self.run.watch is not None:
             self._measure(self.run.watch)
+
+    def visit(self, blocks: Iterable[Block]) -> None:
+        """Take the steps of one epoch, or of the rest of it."""
+        state = self.state
+        for index, block in enumerate(blocks):
+            if index < state.block:
+                continue
+            for n_rows in self._steps(block, index):
+                mean = state.loss_sum / state.loss_rows
+                status = f"pass {state.epoch + 1}/{self.settings.n_epochs}  loss {mean:.4g}"
+                self.run.progress.advance(n_rows, status)
+                watch = self.run.watch
+                if watch is not None and watch.advance(n_rows, state.loss_sum, state.loss_rows):
+                    self._measure(watch)
+                if self.run.is_due():
+                    self.run.save(state_to_arrays(state))
+            state.block, state.batch = index + 1, 0
+
+    def end_epoch(self, count_correct: Callable[[], tuple[float, float]]) -> bool:
+        """Record the loss of the epoch and the held-out score; return whether it is the last one.
+
+        `count_correct` returns the weights of correctly classified and of all held-out rows.
+        """
+        state, fraction = self.state, self.settings.validation_fraction
+        if state.loss_rows == 0:
+            raise ArgumentError("are all zero: no rows to train on", parameter="sample_weight")
+        state.loss_curve.append(state.loss_sum / state.loss_rows)
+        state.loss_sum, state.loss_rows = 0.0, 0
+        text = f"pass {state.epoch + 1}/{self.settings.n_epochs}  loss {state.loss_curve[-1]:.5g}"
+        if fraction:
+            self._keep_best(*count_correct())
+            text += f"  held-out accuracy {state.validation_curve[-1]:.5g}"
+        self.run.progress.end_pass(text)
+        state.epoch, state.block = state.epoch + 1, 0
+        return bool(fraction) and state.n_stale >= self.settings.patience
+
+    def sharing_threads(self) -> AbstractContextManager[None]:
+        """Return a context with one BLAS thread, if products are too small for several."""
+        objective, batch = self.objective, self.settings.batch_size or _LARGEST_BATCH
+        product = batch * objective.n_features * objective.n_outputs
+        return one_blas_thread() if product < _WORTH_SHARING else nullcontext()
+
+    def begin(self, block: Block) -> None:
+        """Estimate the spectrum and the first weights from these rows, which are not visited."""
+        state = self.state
+        state.weight_sum = len(block.y) if block.weight is None else float(block.weight.sum())
+        state.weight_rows = len(block.y)
+        mean_weight = state.weight_sum / state.weight_rows
+        if mean_weight <= 0:
+            raise ArgumentError("are all zero: no rows to train on", parameter="sample_weight")
+        stream = state.stream.substream("first rows")
+        self._sample_spectrum(
+            block, visiting_order(len(block.y), block.weight, mean_weight, stream)
+        )
+        state.sample = None
+
+    def finish(self) -> ClassifierFit:
+        """Return the fit: the averaged weights, or those with the best held-out score."""
+        state = self.state
+        assert state.weights is not None
+        assert state.spectrum is not None
+        weights = state.weights.average if state.best is None else state.best
+        return ClassifierFit(
+            np.ascontiguousarray(weights[:-1].T),
+            state.spectrum.constant * weights[-1],
+            state.loss_curve,
+            state.validation_curve,
+            state,
+        )
 
     def _measure(self, watch: Watch) -> None:
         """Measure the averaged weights on the watched rows."""
@@ -586,13 +636,13 @@ class _Training:
                 sample.shape[1], scores, state.spectrum.constant, sample.dtype
             )
 
-    def _validate(self, blocks: Iterable[Block]) -> None:
-        """Score the averaged weights on the held-out rows; keep them if they are the best yet."""
+    def count_correct(self, blocks: Iterable[Block]) -> tuple[float, float]:
+        """Return the weights of correctly classified and of all held-out rows."""
         state = self.state
         assert state.weights is not None
         assert state.spectrum is not None
         average, constant = state.weights.average, state.spectrum.constant
-        right = total = 0.0
+        correct = total = 0.0
         for index, block in enumerate(blocks):
             out = held_out_rows(block.y, self.settings.validation_fraction, state.stream, index)
             chosen = np.flatnonzero(out)
@@ -601,8 +651,14 @@ class _Training:
                 scores = self.objective.features(take_rows(block.X, some)) @ average[:-1]
                 scores += constant * average[-1]
                 weights = np.ones(len(some)) if block.weight is None else block.weight[some]
-                right += float(weights[classes_of_scores(scores) == block.y[some]].sum())
+                correct += float(weights[classes_of_scores(scores) == block.y[some]].sum())
                 total += float(weights.sum())
+        return correct, total
+
+    def _keep_best(self, correct: float, total: float) -> None:
+        """Record the score on the held-out rows; keep the weights if it is the best yet."""
+        state = self.state
+        assert state.weights is not None
         if total == 0:
             fraction = self.settings.validation_fraction
             raise ArgumentError(
@@ -611,9 +667,9 @@ class _Training:
                 Remedy("hold out none", validation_fraction=None),
                 parameter="validation_fraction",
             )
-        score = right / total
+        score = correct / total
         if not state.validation_curve or score > max(state.validation_curve):
-            state.best, state.n_stale = average.copy(), 0
+            state.best, state.n_stale = state.weights.average.copy(), 0
         else:
             state.n_stale += 1
         state.validation_curve.append(score)
