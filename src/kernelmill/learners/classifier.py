@@ -81,9 +81,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         probabilities. The others separate each class from the rest: "hinge" as SVC does,
         "squared_hinge" as LinearSVC does, "squared" by least squares.
     alpha : float, default=None
-        Weight of the penalty. SVC and LogisticRegression have ``C = 1 / (alpha * n_samples)``, and
-        the default is the alpha that stands for C = 10; if the number of rows is not known, in
-        `partial_fit` and for generators, it is 1e-6.
+        Weight of the penalty. SVC and LogisticRegression have ``C = 1 / (alpha * n_samples)``. The
+        default is the alpha that stands for C = 10; for "log_loss" and more than 1000 rows, for
+        C = n_samples / 100, at most 1000. If the number of rows is not known, in `partial_fit` and
+        for generators, it is 1e-6.
     solver : {"auto", "sgd", "lbfgs", "exact", "plain_sgd"}, default="auto"
         "sgd" is mini-batch gradient descent, preconditioned by the leading eigenvectors of the
         features and averaged, with step sizes estimated from the data. "lbfgs" converges to the
@@ -483,7 +484,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         self._state = None
         solver = self._solver().resolve(n_features)
         self.solver_ = solver.solver
-        self.alpha_ = default_alpha(n_rows) if self.alpha is None else float(self.alpha)
+        self.alpha_ = default_alpha(n_rows, self.loss) if self.alpha is None else float(self.alpha)
         return solver
 
     def _objective(self, probe: NDArray[Any]) -> Objective:

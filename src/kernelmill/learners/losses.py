@@ -31,22 +31,31 @@ __all__ = [
     "signs_of_classes",
 ]
 
-DEFAULT_C = 10.0
-"""C = 1 / (alpha n) of a classifier that is given no alpha."""
+DEFAULT_C, _MOST_C = 10.0, 1000.0
+"""The least C = 1 / (alpha n) of a classifier that is given no alpha, and the most."""
 
+_ROWS_PER_C = 100
 _ALPHA_OF_UNKNOWN_ROWS = 1e-6
 
 
-def default_alpha(n_rows: int | None) -> float:
-    """Return the penalty that stands for C = 10, or 1e-6 for an unknown number of rows.
+def default_alpha(n_rows: int | None, loss: str = "log_loss") -> float:
+    """Return the penalty of a classifier that is given none.
+
+    It stands for C = 10. With the log loss, C is n / 100 from 1000 rows on and 1000 from 100,000:
+    many rows, each seen a few times, do not overfit. For an unknown number of rows it is 1e-6.
 
     Examples
     --------
     >>> from kernelmill.learners import default_alpha
-    >>> default_alpha(1000), default_alpha(None)
-    (0.0001, 1e-06)
+    >>> default_alpha(1000), default_alpha(100_000), default_alpha(None)
+    (0.0001, 1e-08, 1e-06)
     """
-    return _ALPHA_OF_UNKNOWN_ROWS if n_rows is None else 1 / (DEFAULT_C * n_rows)
+    if n_rows is None:
+        return _ALPHA_OF_UNKNOWN_ROWS
+    C = DEFAULT_C
+    if loss == "log_loss":
+        C = float(np.clip(n_rows / _ROWS_PER_C, DEFAULT_C, _MOST_C))
+    return 1 / (C * n_rows)
 
 
 class Loss(ABC):

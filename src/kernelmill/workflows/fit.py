@@ -495,7 +495,7 @@ def _choose_settings(
     target = survey.sample_target
     if not given.tune or len(target) < 20 or len(np.unique(target)) < 2:
         if alpha is None:
-            alpha = 1.0 if survey.n_classes is None else default_alpha(survey.n_rows)
+            alpha = 1.0 if survey.n_classes is None else default_alpha(survey.n_rows, settings.loss)
         if length_scale is None and has_length_scale:
             # From the sample: the first rows may be unlike the others.
             fitted = settings.make_map(None, 16).fit(survey.sample)

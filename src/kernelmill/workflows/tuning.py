@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from kernelmill.learners.length_scales import (
     learn_length_scales,
     leave_one_out_errors,
 )
+from kernelmill.maps.registry import map_name
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
@@ -55,6 +57,7 @@ _SCALING_COMPONENTS = 1536
 _REFINING_COMPONENTS = 2048
 _REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each
 _ROWS_TO_SEE = 40_000
+_MOST_FOLDED_ROWS = 1500  # up to which a classifier is refined by cross-validation
 _WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a percent
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
 # Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
@@ -514,11 +517,46 @@ def _typical(length_scale: Any) -> float:
     return float(np.exp(np.log(scales[np.isfinite(scales)]).mean()))
 
 
+class _Fold:
+    """Rows to train on, and others to validate with."""
+
+    def __init__(self, sample: Sample, out: slice, most_rows: int) -> None:
+        assert sample.codes is not None
+        is_out = np.zeros(len(sample.codes), bool)
+        is_out[out] = True
+        training = np.flatnonzero(~is_out)[:most_rows]
+        self.X, self.codes = sample.X[training], sample.codes[training]
+        self.weights = sample.weights_of(training)
+        known = np.flatnonzero(is_out & np.isin(sample.codes, self.codes))
+        self.validation_X, self.validation_codes = sample.X[known], sample.codes[known]
+        self.validation_weights = sample.weights_of(known)
+        self._features: tuple[Any, Any, Any] | None = None
+
+    @property
+    def is_useful(self) -> bool:
+        return len(np.unique(self.codes)) > 1 and len(self.validation_codes) > 0
+
+    def map_rows(self, feature_map: Any) -> tuple[Any, Any, Any]:
+        """A map, and the rows to train on and to validate with.
+
+        Nyström features are computed once for all penalties, since they take long.
+        """
+        if map_name(feature_map) != "nystroem":
+            return feature_map, self.X, self.validation_X
+        scale = feature_map.length_scale
+        if self._features is None or not np.array_equal(self._features[0], scale):
+            feature_map.fit(self.X)
+            features = feature_map.transform(self.X), feature_map.transform(self.validation_X)
+            self._features = (scale, *features)
+        return FunctionTransformer(), *self._features[1:]
+
+
 class _Refinement:
     """Search around a bandwidth with the loss and the solver of the model.
 
     Ridge regression on few rows finds length scales that suit few rows: more rows, and other
-    penalties, need shorter ones.
+    penalties, need shorter ones. Of few rows each quarter validates in turn: the last one alone
+    would leave the choice to chance.
     """
 
     def __init__(
@@ -541,22 +579,21 @@ class _Refinement:
         self._n_components = min(n_components, _REFINING_COMPONENTS)
         self._loss, self._seed, self._n_threads = loss, seed, n_threads
         self._points, self._progress = points, progress
-        assert sample.codes is not None
-        n = sample.n_train
-        n_used = min(n, _REFINING_ROWS) if choice.name == "nystroem" else n
-        self._X, self._codes = sample.X[:n_used], sample.codes[:n_used]
-        known = np.flatnonzero(np.isin(sample.codes[n:], self._codes))
-        self._validation_X, self._validation_codes = sample.X[n:][known], sample.codes[n:][known]
-        self._weights = sample.weights_of(slice(n_used))
-        self._validation_weights = sample.weights_of(n + known)
+        total = len(sample.Y)
+        begins = [(total * quarter) // 4 for quarter in range(4)]
+        outs = [slice(begin, end) for begin, end in pairwise([*begins, total])]
+        if total > _MOST_FOLDED_ROWS:
+            outs = [slice(sample.n_train, total)]
+        most = _REFINING_ROWS if choice.name == "nystroem" else total
+        folds = [_Fold(sample, out, most) for out in outs]
+        self._folds = [fold for fold in folds if fold.is_useful]
         self._losses: dict[tuple[float, float], float] = {}
-        self._features: tuple[float, Any, Any] | None = None
 
     def best(
         self, length_scale: Any, fixed_C: float | None, *, search_length_scale: bool
     ) -> tuple[Any, float]:
         """The length scale and C = 1 / (alpha n) with the smallest loss on the validation rows."""
-        if len(np.unique(self._codes)) < 2 or len(self._validation_codes) == 0:
+        if not self._folds:
             return length_scale, fixed_C or DEFAULT_C
         self._length_scale = length_scale
         C = fixed_C or self._better_C(1.0, DEFAULT_C, steps=(10.0, 0.1))
@@ -587,7 +624,7 @@ class _Refinement:
         if (factor, C) not in self._losses:
             scaled = None if self._length_scale is None else self._length_scale * factor
             step = ("loss", self._choice, scaled, C, self._n_components)
-            loss = self._memory.recall(step, lambda: self._measure(scaled, factor, C))
+            loss = self._memory.recall(step, lambda: self._measure(scaled, C))
             criterion = "log loss" if self._loss == "log_loss" else "error"
             # As the penalty of the final model: C is the same, and alpha depends on the rows.
             self._points.append(
@@ -605,9 +642,15 @@ class _Refinement:
             self._losses[factor, C] = loss
         return self._losses[factor, C]
 
-    def _measure(self, length_scale: Any, factor: float, C: float) -> float:
-        n = len(self._codes)
-        feature_map, X, validation_X = self._map_rows(length_scale, factor)
+    def _measure(self, length_scale: Any, C: float) -> float:
+        losses = [self._measure_fold(fold, length_scale, C) for fold in self._folds]
+        return float(np.mean(losses))
+
+    def _measure_fold(self, fold: _Fold, length_scale: Any, C: float) -> float:
+        n = len(fold.codes)
+        feature_map, X, validation_X = fold.map_rows(
+            self._choice.make(length_scale, self._n_components, self._seed, self._n_threads)
+        )
         learner = KernelClassifier(
             feature_map,
             loss=self._loss,
@@ -616,23 +659,9 @@ class _Refinement:
             random_state=self._seed,
             n_threads=self._n_threads,
         )
-        learner.fit(X, self._codes, sample_weight=self._weights)
-        codes, weights = self._validation_codes, self._validation_weights
+        learner.fit(X, fold.codes, sample_weight=fold.weights)
+        codes, weights = fold.validation_codes, fold.validation_weights
         return _held_out_loss(learner, validation_X, codes, weights)
-
-    def _map_rows(self, length_scale: Any, factor: float) -> tuple[Any, Any, Any]:
-        """A map, and the rows to train on and to validate with.
-
-        Nyström features are computed once for all penalties, since they take long.
-        """
-        made = self._choice.make(length_scale, self._n_components, self._seed, self._n_threads)
-        if self._choice.name != "nystroem":
-            return made, self._X, self._validation_X
-        if self._features is None or self._features[0] != factor:
-            made.fit(self._X)
-            mapped = made.transform(self._X), made.transform(self._validation_X)
-            self._features = (factor, *mapped)
-        return FunctionTransformer(), *self._features[1:]
 
 
 def _held_out_loss(
