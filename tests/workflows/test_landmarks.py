@@ -62,13 +62,64 @@ def test_what_auto_stands_for():
     """By the number of rows, and of columns: landmarks are dense."""
     X = np.zeros((10, 3))
 
-    def name(X, n_rows, feature_map="auto", **options):
+    def name(X, n_rows, feature_map="auto", n_classes=2, budget=60.0, **options):
         choice = MapChoice(feature_map, None, options)
-        return tuning._map_of_auto(choice, X, n_rows).feature_map
+        return tuning._map_of_auto(choice, X, n_rows, n_classes, budget).feature_map
 
     assert name(X, 20_000) == "nystroem"
     assert name(X, 20_001) == "auto"
+    assert name(X, 20_001, n_classes=None) == "nystroem"
+    assert name(X, 78_000, n_classes=None) == "nystroem"
+    assert name(X, 79_000, n_classes=None) == "auto"
+    assert name(X, 79_000, n_classes=None, budget=120.0) == "nystroem"
+    assert name(X, 40_000, n_classes=None, budget=10.0) == "auto"
     assert name(X, 100, feature_map="random_fourier") == "random_fourier"
     assert name(X, 100, structure="dct") == "auto"
     assert name(np.zeros((10, 2000)), 100) == "auto"
     assert name(sp.csr_array(X), 100) == "auto"
+
+
+def test_a_linear_table_gets_a_linear_kernel():
+    """With noise; the errors of a model that has to learn the line as a curve are larger."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 6))
+    y = X @ rng.standard_normal(6) + 0.5 * rng.standard_normal(200)
+    model = fit_table((X, y), kernel="exponential", random_state=0, holdout=0.0)
+    assert model.learner.feature_map_.linear >= 1
+    assert any("linear kernel" in note for note in model.summary.notes)
+    assert "linear" in model.summary.construction
+
+
+def test_a_wave_gets_none():
+    X = np.random.default_rng(0).uniform(-3, 3, size=(200, 1))
+    y = np.cos(3 * X[:, 0])
+    model = fit_table((X, y), kernel="gaussian", random_state=0, holdout=0.0)
+    assert model.learner.feature_map_.linear == 0
+
+
+def test_each_quarter_of_few_rows_validates(monkeypatch):
+    """Every row once; the last quarter alone where there are more rows."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 101)
+    sample = tuning.Sample.of(rng.standard_normal((101, 2)), codes, 2)
+
+    def validated():
+        refinement = tuning._Refinement(
+            MapChoice("nystroem"),
+            sample,
+            n_components=16,
+            loss="log_loss",
+            seed=0,
+            n_threads=1,
+            n_rows=101,
+            budget=60.0,
+            points=[],
+            progress=None,
+            memory=None,
+        )
+        return [fold.validation_X for fold in refinement._folds]
+
+    np.testing.assert_array_equal(np.concatenate(validated()), sample.X)
+    monkeypatch.setattr(tuning, "_MOST_FOLDED_ROWS", 100)
+    (last,) = validated()
+    np.testing.assert_array_equal(last, sample.X[sample.n_train :])

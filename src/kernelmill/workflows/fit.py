@@ -123,10 +123,11 @@ def fit_table(
         "auto" is classification for strings and for at most 30 distinct integers.
     feature_map : str or FeatureMap, default="auto"
         A name as for `KernelClassifier`, or one of kernelmill's maps. "auto" is "nystroem" for up
-        to 20,000 rows if settings are tuned: the model then contains rows of the table. For more
-        rows, it is "fastfood", and "random_fourier" for kernels that are not radial. Names stand
-        for good defaults: "fastfood" is SORF, and polynomial kernels are (⟨x, y⟩ + 1)², of rows
-        that are scaled to similar lengths unless `map_options` has a gamma.
+        to 20,000 rows, and in regression for as many as the budget allows (about 78,000 by
+        default), if settings are tuned: the model then contains rows of the table. For more rows,
+        it is "fastfood", and "random_fourier" for kernels that are not radial. Names stand for good
+        defaults: "fastfood" is SORF, and polynomial kernels are (⟨x, y⟩ + 1)², of rows that are
+        scaled to similar lengths unless `map_options` has a gamma.
     kernel : str or Kernel, optional
         For maps with a choice of kernels: "gaussian", "matern", "rational_quadratic", ..., also
         with parameters: "matern:nu=2.5". The Laplacian kernel needs the map "auto",
@@ -136,7 +137,8 @@ def fit_table(
     n_components : int, optional
         The number of features. By default it is increased while that lowers the error on
         validation rows, within the budget: 4096 to 16384 for classification, 2048 to 8192 for
-        regression; 2048 to 6144 landmarks, or all rows if there are fewer.
+        regression; 2048 to 6144 landmarks, or all rows if there are fewer. A budget above the
+        default raises the upper limits, at most four times.
     length_scale : float or array_like of shape (n_inputs,), optional
         The length scale of the kernel, for encoded rows, or one for each encoded column. By
         default a length scale for each column is learned by evidence.

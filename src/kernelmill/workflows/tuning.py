@@ -3,9 +3,10 @@
 Length scales of columns are learned by evidence (`kernelmill.learners.length_scales`), for each
 kernel that is considered. Ridge regression then compares the kernels by leave-one-out errors of
 rows that no length scale was learned from; for classification, on the signs of the classes. This
-takes a fraction of the time of another loss. Up to 20,000 rows the features are those of
-`Nystroem`, with all rows as landmarks if that pays: the exact kernel machine. For a classifier,
-penalty and bandwidth are then refined with its own loss. docs/decisions/014, 018 and 021 have the
+takes a fraction of the time of another loss. Up to 20,000 rows, and in regression as long as the
+budget allows some thousands of landmarks, the features are those of `Nystroem`; with all rows as
+landmarks, which few rows are worth, that is the exact kernel machine. For a classifier, penalty and
+bandwidth are then refined with its own loss. docs/decisions/014, 018, 021 and 023 have the
 measurements.
 """
 
@@ -48,6 +49,7 @@ _MOST_LEARNING_ROWS = 2500
 _MOST_COMPARING_ROWS = 5000
 _MOST_JUDGED_ROWS = 2500
 _FEW_ROWS = 20_000  # up to which random features are not considered
+_MANY_LANDMARKS = 3072  # with which they beat random features for more rows
 _MOST_LANDMARK_COLUMNS = 1024
 _FACTORS = 2.0 ** np.array([0.5, -0.5])  # of the bandwidth
 _LINEAR_WEIGHTS = (1.0, 10.0, 100.0)  # of a linear kernel beside one of variance 1
@@ -55,6 +57,7 @@ _MOST_STEPS = 6
 _WARM_EVALUATIONS = 20
 _SCALING_COMPONENTS = 1536
 _REFINING_COMPONENTS = 2048
+_USUAL_BUDGET = 60.0
 _REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each
 _ROWS_TO_SEE = 40_000
 _MOST_FOLDED_ROWS = 1500  # up to which a classifier is refined by cross-validation
@@ -190,7 +193,7 @@ def tune_settings(
     notes: list[str] = []
     is_free = length_scale is None and choice.has_length_scale
     if is_free and in_memory:
-        choice = _map_of_auto(choice, X, n_rows)
+        choice = _map_of_auto(choice, X, n_rows, n_classes, budget)
     search = _Search(choice, sample, seed, n_threads, points, progress, memory)
     progress.start(
         "Tuning",
@@ -223,6 +226,7 @@ def tune_settings(
             seed=seed,
             n_threads=n_threads,
             n_rows=n_rows,
+            budget=budget,
             points=points,
             progress=progress,
             memory=memory,
@@ -250,14 +254,19 @@ def _expect_steps(n_kernels: int, *, learns: bool, chooses_size: bool, refines: 
     return steps + 2 * chooses_size + _LOSS * _USUAL_LOSSES * refines
 
 
-def _map_of_auto(choice: MapChoice, X: Any, n_rows: int) -> MapChoice:
+def _map_of_auto(
+    choice: MapChoice, X: Any, n_rows: int, n_classes: int | None, budget: float
+) -> MapChoice:
     """Return what "auto" stands for: landmarks for few rows, otherwise random features.
 
-    For more rows, the budget allows landmarks for a small share of them only.
+    For more rows, landmarks pay in regression if the budget allows some thousands of them.
     """
     is_auto = choice.feature_map == AUTO and not choice.options
     fits = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_LANDMARK_COLUMNS
-    if is_auto and fits and n_rows <= _FEW_ROWS:
+    is_few = n_rows <= _FEW_ROWS or (
+        n_classes is None and not _is_over("nystroem", _MANY_LANDMARKS, n_rows, None, budget / 2)
+    )
+    if is_auto and fits and is_few:
         return replace(choice, feature_map="nystroem")
     return choice
 
@@ -450,7 +459,7 @@ class _Search:
         """The number of features beyond which more do not pay, or do not fit in the budget."""
         task = "regression" if n_classes is None else "classification"
         name = best.choice.name
-        most = min(_MOST_COMPONENTS[name == "nystroem", task], 4 * n_rows)
+        most = min(int(_MOST_COMPONENTS[name == "nystroem", task] * _extent(budget)), 4 * n_rows)
         least = default_components(task)
         if name == "nystroem":
             most, least = min(most, n_rows), min(2048, n_rows)
@@ -478,6 +487,11 @@ _MOST_COMPONENTS = {  # by whether they are landmarks, and by the task
     (True, "classification"): 6144,
     (True, "regression"): 6144,
 }
+
+
+def _extent(budget: float) -> float:
+    """How much larger models may be than with the default budget: up to four times."""
+    return float(np.clip(budget / _USUAL_BUDGET, 1.0, 4.0))
 
 
 def default_components(task: str) -> int:
@@ -569,6 +583,7 @@ class _Refinement:
         seed: int,
         n_threads: int | None,
         n_rows: int,
+        budget: float,
         points: list[TuningPoint],
         progress: Progress,
         memory: TuningMemory,
@@ -576,7 +591,7 @@ class _Refinement:
         self._choice = choice
         self._memory = memory
         self._n_rows = n_rows
-        self._n_components = min(n_components, _REFINING_COMPONENTS)
+        self._n_components = min(n_components, int(_REFINING_COMPONENTS * _extent(budget)))
         self._loss, self._seed, self._n_threads = loss, seed, n_threads
         self._points, self._progress = points, progress
         total = len(sample.Y)
@@ -655,7 +670,7 @@ class _Refinement:
             feature_map,
             loss=self._loss,
             alpha=1 / (C * n),
-            epochs=int(np.clip(-(-_ROWS_TO_SEE // n), 2, 100)),
+            epochs=int(np.clip(-(-_ROWS_TO_SEE // n), 2, 100 if len(self._folds) == 1 else 40)),
             random_state=self._seed,
             n_threads=self._n_threads,
         )

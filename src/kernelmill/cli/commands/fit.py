@@ -198,8 +198,9 @@ def _parse_class_weight(
     type=click.IntRange(min=1),
     metavar="N",
     help="Number of features: more are slower and more accurate. Default: increased while "
-    "that lowers the error, within the budget: up to 6144 landmarks; beyond 20,000 rows, 4096 to "
-    "16384 random features for classification and 2048 to 8192 for regression.",
+    "that lowers the error, within the budget: up to 6144 landmarks for few rows (see --map); "
+    "otherwise 4096 to 16384 random features for classification and 2048 to 8192 for regression. "
+    "A larger budget raises these limits, at most four times.",
 )
 @click.option(
     "--length-scale",
