@@ -154,3 +154,14 @@ def test_equal_rows():
 def test_bad_parameters_of_taylor_sketch(params, error, message):
     with pytest.raises(error, match=message):
         TaylorSketch(**params).fit(np.eye(3))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("degree", [171, 320])
+def test_degrees_whose_factorial_overflows(degree, dtype):
+    X = np.random.default_rng(0).normal(size=(20, 3)).astype(dtype)
+    X[0] *= 8
+    features = TaylorSketch(n_components=1500, degree=degree, length_scale=1.0, random_state=0)
+    Z = features.fit_transform(X)
+    assert np.isfinite(Z).all()
+    assert np.abs(np.linalg.norm(Z[1:], axis=1) - 1).max() < 0.3

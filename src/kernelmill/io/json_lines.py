@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ __all__ = ["JsonLinesFile"]
 _WHOLE = Part(0, None)
 _PIECE_BYTES = 4 << 20
 _LONGEST_LINE = 64 << 20
+# A line that does not end in }, or one that does not begin with {; pyarrow would join lines.
+_BROKEN_LINE = re.compile(rb"[^}\s][ \t\r]*\n|\n[ \t\r]*[^{\s]")
 
 
 class JsonLinesFile(ColumnarFile):
@@ -123,20 +126,35 @@ class JsonLinesFile(ColumnarFile):
                 offset += cut
 
     def _parse(self, data: bytes, schema: Any) -> Any:
-        if data.lstrip()[:1] != b"{":
+        broken = _BROKEN_LINE.search(data)
+        if data.lstrip()[:1] != b"{" or broken is not None:
+            found = data.lstrip() if broken is None else data[broken.start() :].lstrip()
+            raise self._line_error(found[:20])
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
             raise TableError(
-                f"{self.path} must have one JSON object per line, got {data.lstrip()[:20]!r}",
-                'write each row as an object such as {"age": 31, "town": "Rome"}',
-            )
+                f"{self.path} is not UTF-8: {data[error.start : error.start + 8]!r}",
+                "convert it to UTF-8",
+            ) from None
         options = pa.json.ParseOptions(
             explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "error"
         )
         reading = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
         try:
-            return pa.json.read_json(pa.BufferReader(data), reading, options)
+            rows = pa.json.read_json(pa.BufferReader(data), reading, options)
+            if rows.num_rows != sum(1 for line in data.split(b"\n") if line.strip()):
+                raise self._line_error(b"several in a line")
+            return rows
         except pa.ArrowException as error:
             first = str(error).strip().split("\n")[0].rstrip(".")
             raise TableError(f"{self.path} cannot be read as JSON lines: {first}") from None
+
+    def _line_error(self, found: bytes) -> TableError:
+        return TableError(
+            f"{self.path} must have one JSON object per line, got {found!r}",
+            'write each row as an object such as {"age": 31, "town": "Rome"}',
+        )
 
     def _read(self, data: bytes) -> Any:
         table = self._parse(data, self._schema).select(self._schema.names).combine_chunks()

@@ -152,6 +152,13 @@ def _expand(text: str | bytes) -> list[Path]:
     if path.is_dir():
         raise TableError(f"{text} is a folder", _suggest_pattern(path))
     if path.exists():  # also a file whose name has brackets
+        if not path.is_file():  # opening a pipe would wait for somebody who writes to it
+            raise TableError(
+                f"{text} must be a regular file, because it is read more than once, got a pipe or "
+                "a device",
+                f"send it to the standard input and give {STDIN!r}",
+                "copy it to a file",
+            )
         return [path]
     if glob.has_magic(text):
         found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207  (absolute patterns too)

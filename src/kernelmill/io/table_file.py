@@ -201,7 +201,7 @@ def find_column(
     if isinstance(column, str) and positions is not None and column in positions:
         return positions[column]
     is_number = isinstance(column, int) and not isinstance(column, bool)
-    if is_number or (isinstance(column, str) and re.fullmatch("-?[0-9]+", column)):
+    if is_number or (isinstance(column, str) and re.fullmatch("-?[0-9]{1,18}", column)):
         position = int(column)
         if width is None and position >= 0:
             return position

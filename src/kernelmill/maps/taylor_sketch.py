@@ -260,8 +260,11 @@ class TaylorSketchMap(FeatureMap):
         begin = 1
         for sketch in self.sketches_:
             part = out[:, begin : begin + sketch.length]
-            scales = (factors / math.sqrt(math.factorial(sketch.degree))).astype(out.dtype)
+            scales = (factors / _root_of_factorial(sketch.degree)).astype(out.dtype)
             sketch.write(X, part, row_scales=scales, shifted=dense, n_threads=self.n_threads)
+            # Powers may overflow where the factor of a high degree is below the smallest number.
+            if not scales.all():
+                part[scales == 0] = 0
             begin += sketch.length
         if far.any():
             out[far] = 0
@@ -272,3 +275,10 @@ class TaylorSketchMap(FeatureMap):
 
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         return self.kernel_(X, Y, length_scale=self.length_scale_)
+
+
+def _root_of_factorial(n: int) -> float:
+    """The square root of n!, rounded to float64; infinite from 301 on."""
+    if n <= 170:
+        return math.sqrt(math.factorial(n))
+    return float(math.isqrt(math.factorial(n))) if n <= 300 else math.inf

@@ -14,10 +14,12 @@ from kernelmill.io.text.records import DATE_PATTERN, MISSING_MARKERS, is_number
 
 __all__ = [
     "CATEGORY_TYPE",
+    "decoded_bytes",
     "detect_kind",
     "drop_codes",
     "find_inexact_integer",
     "holds_dates",
+    "is_text",
     "mark_dates",
     "nan_to_null",
     "to_categories",
@@ -39,23 +41,32 @@ def detect_kind(kind: Any) -> str:
         or pa.types.is_null(kind)
     ):
         return "numeric"
-    if (
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-        or pa.types.is_boolean(kind)  # "false" and "true", as in text files
-    ):
+    if is_text(kind) or pa.types.is_boolean(kind):  # "false" and "true", as in text files
         return "category"
     return "date" if pa.types.is_temporal(kind) else "other"
 
 
+def is_text(kind: Any) -> bool:
+    """Whether a type is one of strings."""
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def decoded_bytes(array: Any) -> int:
+    """The bytes of the strings of a dictionary array if each row had its own; 0 for others."""
+    if not pa.types.is_dictionary(array.type) or not is_text(array.type.value_type):
+        return 0
+    lengths = pc.binary_length(array.dictionary.cast(pa.large_string())).fill_null(0)
+    counts = np.bincount(
+        array.indices.drop_null().to_numpy(zero_copy_only=False), minlength=len(lengths)
+    )
+    return int(counts @ lengths.to_numpy(zero_copy_only=False))
+
+
 def holds_dates(column: Any) -> bool:
     """Whether all strings of a column, at least one, are dates or times."""
-    if not (
-        pa.types.is_string(column.type)
-        or pa.types.is_large_string(column.type)
-        or pa.types.is_string_view(column.type)
-    ):
+    if not is_text(column.type):
         return False
     words = pc.utf8_trim_whitespace(column.cast(pa.string())).drop_null()
     words = words.filter(pc.invert(pc.is_in(words, value_set=_MARKERS)))

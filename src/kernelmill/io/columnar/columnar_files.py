@@ -14,10 +14,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from kernelmill.errors import Remedy
+from kernelmill.formatting import plain
+from kernelmill.io.columnar.arrow_messages import decompressed_bytes
 from kernelmill.io.columnar.arrow_values import (
+    decoded_bytes,
     detect_kind,
     drop_codes,
     find_inexact_integer,
+    is_text,
     to_categories,
     to_numbers,
 )
@@ -133,6 +137,8 @@ class ColumnarFile(TableFile):
             array = batch.column(positions[column.name])
             if self.options.missing_codes:
                 array = drop_codes(array, self.options.missing_codes)
+            if column.kind in ("numeric", "date"):
+                self.check_expansion(column.name, array)
             if column.kind == "numeric":
                 arrays.append(self._numbers(column, array, first_row))
             elif column.kind == "category":
@@ -142,6 +148,21 @@ class ColumnarFile(TableFile):
             else:
                 arrays.append(array)
         return pa.record_batch(arrays, names=[column.name for column in self.columns])
+
+    def check_expansion(self, name: str, array: Any) -> None:
+        """Raise an error for strings of a dictionary that would fill the memory one by one."""
+        size = decoded_bytes(array)
+        if size > MOST_BLOCK_BYTES:
+            raise self.expansion_error(f"column {name!r} of {len(array)} rows", size)
+
+    def expansion_error(self, what: str, size: int) -> TableError:
+        """The error for a file of few bytes that would take much memory."""
+        return TableError(
+            f"{self.path}: {what} would take {plain.size(size)} in memory, more than the "
+            f"{plain.size(MOST_BLOCK_BYTES)} that a block may take",
+            "do not use the file if you do not trust its source",
+            "write it again in smaller row groups or batches",
+        )
 
     def _numbers(self, column: TableColumn, array: Any, first_row: int) -> Any:
         large = find_inexact_integer(array)
@@ -186,6 +207,8 @@ def _decode_dictionaries(batch: Any) -> Any:
     return pa.record_batch(arrays, names=batch.schema.names)
 
 
+MOST_BLOCK_BYTES = 1 << 29  # what the rows of a block may expand to
+_BLOCKS_OF_TEXT = 4  # a block with long strings may take this many times its usual size
 _BUFFER = 1 << 16  # read at once of each column, rather than all of it
 
 
@@ -198,6 +221,8 @@ class ParquetFile(ColumnarFile):
 
     not_copied: ClassVar[tuple[str, ...]] = ("_copy", "_batches_copy")
 
+    _stored_types: tuple[tuple[str, Any], ...] = ()  # of the columns, by the names in the file
+
     def read_schema(self) -> Any:
         """Read the schema, and the sizes of the row groups."""
         with self._open() as file, arrow_errors(self.path):
@@ -208,18 +233,31 @@ class ParquetFile(ColumnarFile):
             total = sum(self._group_rows)
             if total != self.n_rows or min(self._group_rows, default=0) < 0:
                 raise self.damage_error(f"{total} rows in its row groups", self.n_rows)
-            return file.schema_arrow
+            self._row_bytes = max(
+                (g.total_byte_size // max(1, g.num_rows) for g in groups), default=0
+            )
+            schema = file.schema_arrow
+        self._stored_types = tuple(zip(schema.names, schema.types, strict=True))
+        return schema
 
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds and the rows per block, and forget what depends on them."""
         super().configure(first)
+        if self._row_bytes > 0:  # long strings
+            most = max(1, _BLOCKS_OF_TEXT * self.options.block_bytes // self._row_bytes)
+            self._block_rows = min(self._block_rows, most)
         self._batches_copy: Any = None  # blocks in an Arrow file, converted
         self._places: list[tuple[int, int]] = []  # the group and the first row of each block
 
     def _open(self) -> Any:
         with arrow_errors(self.path):
             return pa.parquet.ParquetFile(
-                self.path, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+                self.path,
+                buffer_size=_BUFFER,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                # A string that occurs in a million rows stays one string.
+                read_dictionary=[name for name, type_ in self._stored_types if is_text(type_)],
             )
 
     def blocks(self) -> Iterator[tuple[Any, None]]:
@@ -281,11 +319,13 @@ class ParquetFile(ColumnarFile):
         self._copy = TemporaryCopy()
         writer = None
         for batch, _ in self.blocks():
-            plain = _decode_dictionaries(batch)
+            for name in batch.schema.names:
+                self.check_expansion(name, batch.column(name))
+            decoded = _decode_dictionaries(batch)
             with copy_errors(self.path):
                 if writer is None:
-                    writer = pa.ipc.new_file(pa.PythonFile(self._copy.stream, "w"), plain.schema)
-                writer.write_batch(plain)
+                    writer = pa.ipc.new_file(pa.PythonFile(self._copy.stream, "w"), decoded.schema)
+                writer.write_batch(decoded)
         if writer is None:
             raise self.damage_error("no rows", self.n_rows or 0)
         with copy_errors(self.path):
@@ -328,10 +368,34 @@ class ArrowFile(ColumnarFile):
         with self._map() as source, arrow_errors(self.path):
             file = pa.ipc.open_file(source)
             self.n_rows = _count_rows(file)
-            found = _count_batches(source, file.num_record_batches)
+            found = self._count_batches(source, file.num_record_batches)
             if found != file.num_record_batches:
                 raise self.damage_error(f"{found} record batches", file.num_record_batches)
             return file.schema
+
+    def _count_batches(self, source: Any, listed: int) -> int:
+        """The number of record batches of a file; at most one more than its footer lists.
+
+        If the footer of a damaged file lists fewer, the others would be lost silently. A batch is
+        decompressed as a whole, so that its size must be bounded.
+        """
+        source.seek(8)  # after the magic bytes
+        messages = pa.ipc.MessageReader.open_stream(source)
+        found = 0
+        while found <= listed:
+            try:
+                message = messages.read_next_message()
+            except StopIteration:
+                break
+            except (pa.ArrowException, OSError):
+                if found < listed:
+                    raise
+                break  # some writers put no mark between the batches and the footer
+            size = decompressed_bytes(message)
+            if size > MOST_BLOCK_BYTES:
+                raise self.expansion_error("a compressed batch", size)
+            found += message.type == "record batch"
+        return found
 
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds and the rows per block, and forget the positions of blocks."""
@@ -406,23 +470,3 @@ def _count_rows(file: Any) -> int:
     if with_rows is not None:
         return int(with_rows())
     return sum(int(file.get_batch(number).num_rows) for number in range(file.num_record_batches))
-
-
-def _count_batches(source: Any, listed: int) -> int:
-    """The number of record batches of a file; at most one more than its footer lists.
-
-    If the footer of a damaged file lists fewer, the others would be lost silently.
-    """
-    source.seek(8)  # after the magic bytes
-    messages = pa.ipc.MessageReader.open_stream(source)
-    found = 0
-    while found <= listed:
-        try:
-            found += messages.read_next_message().type == "record batch"
-        except StopIteration:
-            break
-        except (pa.ArrowException, OSError):
-            if found < listed:
-                raise
-            break  # some writers put no mark between the batches and the footer
-    return found

@@ -36,6 +36,7 @@ from kernelmill.io.text.sniffing import Dialect, squeeze_spaces
 __all__ = ["TextParser", "decode"]
 
 _MARK = codecs.BOM_UTF8.decode()
+_COLUMNS_AT_ONCE = 4096
 _SLOW_BYTES = 16 << 10  # at most this much is parsed by the slow parser at once
 _LINES_OF_TITLES = 20
 _EMPTY_LINES = re.compile(rb"[\r\n]*\Z")
@@ -51,7 +52,6 @@ def _pad(markers: Sequence[str]) -> list[str]:
     ]
 
 
-_NULL_VALUES = _pad(MISSING_MARKERS)
 _USUAL = set(MISSING_MARKERS)
 
 
@@ -84,14 +84,12 @@ class TextParser:
         self.columns = columns
         self._first_line = first_line
         self._missing = {*MISSING_MARKERS, *missing_codes}
-        null_values = _NULL_VALUES + _pad(missing_codes)
         self._kinds = {column.name: column.kind for column in columns}
         self._styles = {
             name: style
             for name, style in (styles or {}).items()
             if self._kinds.get(name) == "numeric"
         }
-        types = {"numeric": pa.float64(), "category": CATEGORY_TYPE, "date": pa.string()}
         # A handler gets rows as strings, so that it needs text that is known to be UTF-8.
         self._strict_options, self._lenient_options = (
             pa.csv.ParseOptions(
@@ -102,23 +100,34 @@ class TextParser:
             )
             for handler in (None, _handle_invalid_row)
         )
-        self._convert_options = pa.csv.ConvertOptions(
-            column_types={
-                column.name: pa.string() if column.name in self._styles else types[column.kind]
-                for column in columns
-            },
-            include_columns=[column.name for column in columns],
-            null_values=null_values,
-            strings_can_be_null=True,
-            decimal_point=dialect.decimal,
-        )
-        # pyarrow does not support points between groups of digits.
-        self._grouped_options = pa.csv.ConvertOptions(
-            column_types=dict.fromkeys((column.name for column in columns), pa.string()),
-            include_columns=[column.name for column in columns],
-            null_values=null_values,
-            strings_can_be_null=True,
-        )
+        self._padded = False  # whether missing values have spaces around them
+
+    def _convert_options(self, *, padded: bool, grouped: bool) -> list[Any]:
+        """The options of pyarrow's converters, for some thousand columns each.
+
+        A converter has its own copy of all spellings of missing values, so that few of them and
+        few columns at once save memory. With `grouped`, numbers are read as strings: pyarrow does
+        not support points between groups of digits.
+        """
+        markers = sorted(self._missing, key=[*MISSING_MARKERS, *self._missing].index)
+        types = {"numeric": pa.float64(), "category": CATEGORY_TYPE, "date": pa.string()}
+        as_strings = set(self._kinds) if grouped else set(self._styles)
+        names = [column.name for column in self.columns]
+        return [
+            pa.csv.ConvertOptions(
+                column_types={
+                    name: pa.string() if name in as_strings else types[self._kinds[name]]
+                    for name in some
+                },
+                include_columns=some,
+                null_values=_pad(markers) if padded else markers,
+                strings_can_be_null=True,
+                decimal_point="." if grouped else self.dialect.decimal,
+            )
+            for some in (
+                names[i : i + _COLUMNS_AT_ONCE] for i in range(0, len(names), _COLUMNS_AT_ONCE)
+            )
+        ]
 
     def parse(self, data: bytes, first_line: int) -> Any:
         """Parse complete records, which begin at `first_line`, into a record batch."""
@@ -182,10 +191,11 @@ class TextParser:
             return
         try:
             try:
-                yield self._parse_quickly(data, self._convert_options, self._strict_options)
+                yield self._parse_quickly(data, self._strict_options, padded=self._padded)
             except pa.ArrowInvalid:
                 decode(data, self.path, first_line)
                 yield self._parse_leniently(data)
+                self._padded = True
         except pa.ArrowInvalid:
             separator, cut = self.dialect.separator.encode(), 0
             if len(data) > _SLOW_BYTES:
@@ -198,17 +208,22 @@ class TextParser:
             yield from self._parse_parts(data[cut:], first_line + count_lines(data[:cut]))
 
     def _parse_leniently(self, data: bytes) -> Any:
-        """Parse text with lines of spaces, or with points between groups of digits."""
+        """Parse text with lines of spaces, spaces around missing values, or groups of digits."""
         try:
-            return self._parse_quickly(data, self._convert_options, self._lenient_options)
+            return self._parse_quickly(data, self._lenient_options, padded=True)
         except pa.ArrowInvalid:
             if self.dialect.decimal == ".":
                 raise
-            return self._parse_quickly(data, self._grouped_options, self._lenient_options)
+            return self._parse_quickly(data, self._lenient_options, padded=True, grouped=True)
 
-    def _parse_quickly(self, data: bytes, convert_options: Any, parse_options: Any) -> Any:
-        table = self._read(data, convert_options, parse_options)
-        return self._batch([column.combine_chunks() for column in table.columns])
+    def _parse_quickly(
+        self, data: bytes, parse_options: Any, *, padded: bool, grouped: bool = False
+    ) -> Any:
+        arrays: list[Any] = []
+        for options in self._convert_options(padded=padded, grouped=grouped):
+            table = self._read(data, options, parse_options)
+            arrays += [column.combine_chunks() for column in table.columns]
+        return self._batch(arrays)
 
     def _read(self, data: bytes, convert_options: Any, parse_options: Any) -> Any:
         return pa.csv.read_csv(

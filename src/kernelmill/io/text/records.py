@@ -30,9 +30,10 @@ __all__ = [
 
 MISSING_MARKERS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 
-# For Python's re and for RE2, which pyarrow uses.
+# For Python's re and for RE2, which pyarrow uses. All patterns match in linear time: no two parts
+# that follow each other can take the same characters.
 NUMBER_PATTERN = (
-    r"^[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?"
+    r"^[+-]?([0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?"
     r"|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
 )
 # With a decimal comma, and points between groups of three digits.
