@@ -16,6 +16,7 @@ from scipy.linalg import hadamard
 
 from kernelmill import Fastfood, RandomFourier, TensorSketch
 from kernelmill.diagnostics import bounds, gram_errors
+from kernelmill.diagnostics.requirement import independent_group
 from kernelmill.kernels import Gaussian
 
 FALSE_ALARM = 1e-6
@@ -72,7 +73,51 @@ class TestHoeffding:
                 stronger = bounds.fourier_tail(0.35, 8 * D, features=features)
                 assert exceeds(errors, 0.35, stronger)
 
+    @pytest.mark.parametrize("features", ["complex", "cos_phase"])
+    def test_tail_of_groups(self, features):
+        """Groups of g equal frequencies, the worst case, need the exponent of groups."""
+        g, m, distance = 8, 32, 4.0
+        rng = np.random.default_rng(3)
+        z = distance * rng.normal(size=(4000, m, 1))
+        products = np.broadcast_to(np.cos(z), (4000, m, g))
+        if features == "cos_phase":  # x = 0, and phases of their own
+            products = products + np.cos(z + rng.uniform(0, 2 * np.pi, (4000, m, g)))
+        errors = np.abs(products.mean(axis=(1, 2)) - np.exp(-(distance**2) / 2))
+        for tolerance in (0.2, 0.35, 0.5):
+            tails = [
+                bounds.fourier_tail(tolerance, m * g, features=features, group_size=size)
+                for size in (g, 1)
+            ]
+            assert not exceeds(errors, tolerance, tails[0])
+            if tolerance == 0.2:
+                assert exceeds(errors, tolerance, tails[1])
+
+    @pytest.mark.parametrize(
+        "feature_map",
+        [
+            RandomFourier(sampling="orthogonal"),
+            Fastfood(blocks="independent"),
+            Fastfood(),
+        ],
+        ids=["orthogonal", "independent", "stratified"],
+    )
+    def test_groups_of_maps(self, feature_map):
+        """Means of whole groups, of any map that has them, are independent and unbiased."""
+        X = np.array([np.zeros(4), np.full(4, 0.8)])
+        fitted = feature_map.set_params(
+            n_components=2**17, features="complex", length_scale=1.0, random_state=0
+        ).fit(X)
+        group = independent_group(fitted)
+        assert group in (4, 64, 256)
+        Z = fitted.transform(X)
+        means = (np.real(Z[1] * Z[0].conj()) * Z.shape[1]).reshape(-1, group).mean(axis=1)
+        errors = means - np.exp(-0.5 * 4 * 0.8**2)
+        n = len(errors)
+        assert abs(errors.mean()) < STANDARD_ERRORS * errors.std() / math.sqrt(n)
+        assert abs((errors[1:] * errors[:-1]).mean()) < STANDARD_ERRORS * errors.var() / n**0.5
+
     def test_number_of_features_is_the_inverse(self):
+        assert bounds.fourier_features(0.05, 0.9, group_size=64) % 128 == 0
         for features in ("cos_sin", "complex", "cos_phase"):
             D = bounds.fourier_features(0.05, 0.9, n_pairs=7, features=features)
             tails = [bounds.fourier_tail(0.05, n, features=features) for n in (D - 1, D)]

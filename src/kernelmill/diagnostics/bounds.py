@@ -40,12 +40,18 @@ __all__ = [
     "sketch_variance",
 ]
 
-# The tail is 2 exp(-c D tolerance^2) for D columns of independent frequencies.
-_EXPONENTS = {"cos_sin": 1 / 4, "complex": 1 / 2, "cos_phase": 1 / 3}
+
+def _fourier_exponent(features: str, group_size: int) -> float:
+    """The c of the tail 2 exp(-c D tolerance^2), for D columns."""
+    check_choice("features", features, ("cos_sin", "complex", "cos_phase"))
+    g = check_integer("group_size", group_size, 1)
+    return {"cos_sin": 1 / (4 * g), "complex": 1 / (2 * g), "cos_phase": 1 / (2 * g + 1)}[features]
 
 
-def fourier_tail(tolerance: float, n_components: int, *, features: str = "cos_sin") -> float:
-    r"""The probability that an estimate of independent frequencies is off by the tolerance.
+def fourier_tail(
+    tolerance: float, n_components: int, *, features: str = "cos_sin", group_size: int = 1
+) -> float:
+    r"""The probability that an estimate of random frequencies is off by the tolerance.
 
     For D columns of cosines and sines it is at most :math:`2 \exp(-D \epsilon^2 / 4)` (Sivertsen,
     2014, eq. 2.18), by Hoeffding's inequality for D / 2 numbers in [-1, 1]. For D complex columns
@@ -55,6 +61,12 @@ def fourier_tail(tolerance: float, n_components: int, *, features: str = "cos_si
     given the frequency, the second part is a cosine of a uniform phase, whose moment generating
     function is at most :math:`e^{t^2/4}`, and the sum has :math:`2 \exp(-D \epsilon^2 / 3)`.
 
+    Frequencies may depend on each other in groups of g that are independent, such as the rows of
+    an orthogonal matrix or the blocks of Fastfood, if each of them has the distribution of the
+    kernel. Then the same holds for the means of the groups: the exponents are :math:`D \epsilon^2
+    / (4 g)`, :math:`D \epsilon^2 / (2 g)` for complex columns and :math:`D \epsilon^2 / (2 g + 1)`
+    for phases. That is as if frequencies of a group were all the same: far too large.
+
     Examples
     --------
     >>> from kernelmill.diagnostics.bounds import fourier_tail
@@ -62,15 +74,20 @@ def fourier_tail(tolerance: float, n_components: int, *, features: str = "cos_si
     0.164
     """
     tolerance = check_positive("tolerance", tolerance)
-    exponent = _EXPONENTS[check_choice("features", features, tuple(_EXPONENTS))]
+    exponent = _fourier_exponent(features, group_size)
     size = check_integer("n_components", n_components, 1)
     return min(1.0, 2 * math.exp(-exponent * size * tolerance**2))
 
 
 def fourier_features(
-    tolerance: float, probability: float, *, n_pairs: int = 1, features: str = "cos_sin"
+    tolerance: float,
+    probability: float,
+    *,
+    n_pairs: int = 1,
+    features: str = "cos_sin",
+    group_size: int = 1,
 ) -> int:
-    """The number of columns that `fourier_tail` asks for.
+    """The number of columns that `fourier_tail` asks for, in whole groups.
 
     With this probability, the errors of all of `n_pairs` pairs are within the tolerance (a union
     bound). All pairs of n rows are n (n - 1) / 2.
@@ -83,8 +100,12 @@ def fourier_features(
     """
     tolerance = check_positive("tolerance", tolerance)
     failure = (1 - check_probability(probability)) / check_integer("n_pairs", n_pairs, 1)
-    exponent = _EXPONENTS[check_choice("features", features, tuple(_EXPONENTS))]
-    return math.ceil(math.log(2 / failure) / (exponent * tolerance**2))
+    exponent = _fourier_exponent(features, group_size)
+    needed = math.ceil(math.log(2 / failure) / (exponent * tolerance**2))
+    if group_size == 1:
+        return needed
+    columns = group_size * (2 if features == "cos_sin" else 1)
+    return -(-needed // columns) * columns
 
 
 def sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components: int) -> Any:
@@ -147,18 +168,20 @@ def sketch_moments(X: Any, Y: Any, *, gamma: float = 1.0, coef0: float = 0.0) ->
 
     The constant c counts as one more column, :math:`\sqrt c`.
     """
-
-    def sums(values: Any) -> NDArray[np.float64]:
-        return np.asarray(values.sum(axis=1), np.float64).ravel()
-
-    def products(first: Any, second: Any) -> Any:
-        return first * second if isinstance(first, np.ndarray) else first.multiply(second)
-
-    both = products(X, Y)
-    a = np.square(gamma * sums(both) + coef0)
-    s = gamma**2 * sums(products(both, both)) + coef0**2
-    norms = [gamma * sums(products(each, each)) + coef0 for each in (X, Y)]
+    both = _products(X, Y)
+    a = np.square(gamma * inner_products(X, Y) + coef0)
+    s = gamma**2 * inner_products(both, both) + coef0**2
+    norms = [gamma * inner_products(each, each) + coef0 for each in (X, Y)]
     return SketchMoments(a, np.maximum(norms[0] * norms[1] - s, 0.0), a - s)
+
+
+def inner_products(X: Any, Y: Any) -> NDArray[np.float64]:
+    """The inner product of each row of X and the same row of Y, dense or CSR."""
+    return np.asarray(_products(X, Y).sum(axis=1), np.float64).ravel()
+
+
+def _products(X: Any, Y: Any) -> Any:
+    return X * Y if isinstance(X, np.ndarray) else X.multiply(Y)
 
 
 def sketch_relative_tail(tolerance: float, cosine: float, degree: int, n_components: int) -> float:

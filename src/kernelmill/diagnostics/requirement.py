@@ -17,7 +17,7 @@ from kernelmill.arguments import check_integer, check_positive
 from kernelmill.diagnostics.bounds import check_probability, fastfood_deviation, fourier_features
 from kernelmill.diagnostics.kernel_error import check_rows, draw_pairs, exact_values, kernel_errors
 from kernelmill.diagnostics.measured import Measured, exact_kernel_of
-from kernelmill.diagnostics.variance import estimate_variance
+from kernelmill.diagnostics.variance import estimate_variance, taylor_moments
 from kernelmill.errors import ArgumentError
 from kernelmill.kernels import Gaussian
 from kernelmill.maps import (
@@ -29,6 +29,8 @@ from kernelmill.maps import (
     TensorSketch,
 )
 from kernelmill.maps.registry import describe_construction, map_name
+from kernelmill.projections import HadamardProjection
+from kernelmill.projections.coefficients import STRATA
 from kernelmill.storage.fields import Stored
 
 __all__ = ["FeatureRequirement", "required_features"]
@@ -38,6 +40,7 @@ _MOST_STEPS = 8
 _CLOSE_ENOUGH = 0.05  # of the tolerance: a measured error has a larger interval anyway
 _NARROW = 1.1  # ratio of two numbers of features between which the error drops
 _LARGEST_SIZE = 1 << 40
+_LARGEST_TAYLOR = 1 << 17  # columns are allocated to terms one by one
 _TIMED_ROWS = 256
 _FINEST_SINGLE = 1e-4  # below this tolerance, the rounding of float32 features would be measured
 
@@ -280,19 +283,28 @@ class _Pairs:
     def from_bound(self) -> tuple[int | None, str]:
         """The number of features by a bound, and its name."""
         fitted = self.fitted
-        if isinstance(fitted, RandomFourier) and fitted.sampling == "iid":
-            size = fourier_features(self.tolerance, self.probability, features=fitted.features)
-            return (size if size <= _LARGEST_SIZE else None), "Hoeffding"
-        if isinstance(fitted, (TensorSketch, CountSketch)):
+        if isinstance(fitted, (TensorSketch, CountSketch, RandomMaclaurin)):
             found = self._least_size(self._chebyshev, exact_only=True)
             return found, "Chebyshev" if found is not None else ""
+        if isinstance(fitted, TaylorSketch):
+            found = self._bisect(self._taylor_suffices)
+            return found, "Chebyshev" if found is not None else ""
+        group = independent_group(fitted)
+        if group is None:
+            return None, ""
+        size = fourier_features(
+            self.tolerance, self.probability, features=fitted.features, group_size=group
+        )
+        name = "Hoeffding" if group == 1 else "Hoeffding, by blocks"
         if (
             isinstance(fitted, Fastfood)
             and isinstance(fitted.kernel_, Gaussian)
-            and fitted.structure == "hadamard"
+            and fitted.blocks == "independent"
         ):
-            return self._by_theorem_11(), "Le, Sarlós & Smola, Theorem 11"
-        return None, ""
+            theorem = self._by_theorem_11()
+            if theorem is not None and theorem < size:
+                size, name = theorem, "Le, Sarlós & Smola, Theorem 11"
+        return (size if size <= _LARGEST_SIZE else None), name
 
     def from_variance(self) -> tuple[int | None, bool]:
         """The number of features by the variance, and whether that is exact."""
@@ -309,6 +321,26 @@ class _Pairs:
         with np.errstate(divide="ignore"):
             return float(erf(self.tolerance / np.sqrt(2 * variances)).mean())
 
+    def _taylor_suffices(self, size: int) -> bool:
+        """Chebyshev's inequality for the estimate and, if features are scaled, both lengths.
+
+        If these are within t of k, 1 and 1, the ratio is within t (1 + |k|) / (1 - t) of k.
+        """
+        fitted, limits = self.fitted, np.full(self.left.shape[0], self.tolerance)
+        pairs = [(self.left, self.right)]
+        if fitted.normalize:
+            k = exact_values(fitted.exact_kernel, self.left, self.right)
+            limits = self.tolerance / (1 + np.abs(k) + self.tolerance)
+            pairs += [(self.left, self.left), (self.right, self.right)]
+        failures = np.zeros(len(limits))
+        for x, y in pairs:
+            bias, variance, is_exact = taylor_moments(fitted, x, y, size)
+            if not is_exact:
+                return False
+            left = np.maximum(limits - np.abs(bias), 0.0)
+            failures += np.where(variance < left**2, variance / np.maximum(left**2, 1e-300), 1.0)
+        return 1 - float(np.minimum(failures, 1.0).mean()) >= self.probability
+
     def _least_size(
         self, share: Callable[[NDArray[np.float64]], float], *, exact_only: bool = False
     ) -> int | None:
@@ -321,7 +353,12 @@ class _Pairs:
         found = estimate_variance(self.fitted, self.left, self.right)
         if found is None or (exact_only and not found.is_exact):
             return None
-        return _bisect(suffices, least_size(self.fitted, self.left.shape[1]))
+        return self._bisect(suffices)
+
+    def _bisect(self, suffices: Callable[[int], bool]) -> int | None:
+        least = least_size(self.fitted, self.left.shape[1])
+        is_taylor = isinstance(self.fitted, TaylorSketch)
+        return _bisect(suffices, least, _LARGEST_TAYLOR if is_taylor else _LARGEST_SIZE)
 
     def _by_theorem_11(self) -> int | None:
         """For the most distant of the pairs; half as many frequencies as columns of cos_sin."""
@@ -334,12 +371,30 @@ class _Pairs:
         return None if found is None else per_frequency * found
 
 
-def _bisect(suffices: Callable[[int], bool], least: int = 1) -> int | None:
-    """The least integer from `least` on that suffices, if larger ones do."""
+def independent_group(fitted_map: Any) -> int | None:
+    """How many frequencies depend on each other, if each has the distribution of the kernel.
+
+    None for other constructions: SORF and cosine transforms are biased, quasi-Monte Carlo points
+    all depend on each other.
+    """
+    if isinstance(fitted_map, RandomFourier):
+        return {"iid": 1, "orthogonal": int(fitted_map.n_features_in_)}.get(fitted_map.sampling)
+    if isinstance(fitted_map, Fastfood) and isinstance(fitted_map.projection_, HadamardProjection):
+        if fitted_map.structure != "hadamard":
+            return None
+        blocks = STRATA if fitted_map.blocks == "stratified" else 1
+        return int(fitted_map.projection_.block_size) * blocks
+    return None
+
+
+def _bisect(
+    suffices: Callable[[int], bool], least: int = 1, most: int = _LARGEST_SIZE
+) -> int | None:
+    """The least integer from `least` to about `most` that suffices, if larger ones do."""
     high = max(1, least)
     while not suffices(high):
         high *= 2
-        if high > _LARGEST_SIZE:
+        if high > most:
             return None
     low = max(high // 2, least - 1)
     while high - low > 1:

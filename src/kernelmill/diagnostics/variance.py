@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.diagnostics.bounds import sketch_moments
+from kernelmill.diagnostics.bounds import SketchMoments, inner_products, sketch_moments
 from kernelmill.diagnostics.kernel_error import exact_values
 from kernelmill.maps import (
     CountSketch,
@@ -19,6 +18,7 @@ from kernelmill.maps import (
     GaussianTemplates,
     RandomFourier,
     RandomMaclaurin,
+    TaylorSketch,
     TensorSketch,
 )
 from kernelmill.sketches.hashing import lattice_multipliers
@@ -26,7 +26,8 @@ from kernelmill.sketches.hashing import lattice_multipliers
 __all__ = ["Variance", "estimate_variance"]
 
 _MOST_COLUMNS = 1 << 16  # beyond, collision-free buckets are taken to be as good as random ones
-_MOST_FACTORS = 5  # 3^p products of factors are summed
+_MOST_FACTORS = 12  # 3^p products of factors are summed
+_MOST_ENTRIES = 1 << 21  # of 2^p spectra
 
 
 class Variance(NamedTuple):
@@ -49,11 +50,12 @@ def estimate_variance(
     r"""The variance of a map's estimates of k(x, y) over its seeds; None where it is not known.
 
     Known exactly: `RandomFourier` with independent frequencies, for which :math:`\cos(\omega \cdot
-    v)` has the variance :math:`(1 + k(2v)) / 2 - k(v)^2`; `TensorSketch` and `CountSketch`. Those
-    of independent frequencies also stand for orthogonal ones and for `Fastfood`, whose variances
-    are 0.2 to 1.15 times as large (with ``blocks="independent"`` up to 2 times);
-    those of independent centres for `GaussianTemplates`. For `RandomMaclaurin`, the chance that
-    rounding gives to the numbers of columns of each degree is left out.
+    v)` has the variance :math:`(1 + k(2v)) / 2 - k(v)^2`; `TensorSketch`, `CountSketch`,
+    `RandomMaclaurin`, and `TaylorSketch` with ``normalize=False``, for which it is the mean square
+    of the error: the series ends. Those of independent frequencies also stand for orthogonal
+    ones and for `Fastfood`, whose variances are 0.2 to 1.15 times as large (with
+    ``blocks="independent"`` up to 2 times); those of independent centres for `GaussianTemplates`,
+    and those of features of any length for `TaylorSketch` with features of length 1.
 
     Parameters
     ----------
@@ -107,21 +109,25 @@ def _sketch_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | N
     kernel = fitted_map.kernel_
     moments = sketch_moments(X, Y, gamma=kernel.gamma, coef0=kernel.coef0)
     dim = X.shape[1] + (kernel.coef0 > 0)
-    if kernel.degree > _MOST_FACTORS and fitted_map.hashing != "independent":
-        return None
-    independent = fitted_map.hashing == "independent"
-    is_exact = independent or size <= _MOST_COLUMNS or dim**kernel.degree <= size
-    chances = _collision_chances(
-        dim, size, kernel.degree, "independent" if not is_exact else fitted_map.hashing
-    )
+    return _tensor_variance(moments, dim, size, kernel.degree, fitted_map.hashing)
+
+
+def _tensor_variance(
+    moments: SketchMoments, dim: int, length: int, degree: int, hashing: str
+) -> Variance:
+    """Of a sketch of a tensor power; that of independent hashing where sums would be too long."""
+    is_exact = hashing == "independent" or dim**degree <= length
+    if not is_exact and degree <= _MOST_FACTORS and length <= _MOST_COLUMNS:
+        is_exact = length << degree <= _MOST_ENTRIES
+    chances = _collision_chances(dim, length, degree, hashing if is_exact else "independent")
     a, b, g = moments
     total = np.zeros(len(a))
     for (straight, crossed), chance in chances.items():
-        total += chance * a ** (kernel.degree - straight - crossed) * b**straight * g**crossed
+        total += chance * a ** (degree - straight - crossed) * b**straight * g**crossed
     return Variance(np.maximum(total, 0.0), is_exact)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _collision_chances(
     dim: int, length: int, degree: int, hashing: str
 ) -> dict[tuple[int, int], float]:
@@ -145,20 +151,37 @@ def _collision_chances(
         }
     if dim**degree <= length:
         return {}
-    multipliers = lattice_multipliers(dim, length, degree)
-    spectra = [_difference_spectrum(dim, length, each) for each in multipliers]
+    laws = _laws_of_sums(dim, length, degree)
+    places = np.arange(1 << degree)
+    sizes = np.bitwise_count(places).astype(np.int64)
     chances: dict[tuple[int, int], float] = {}
-    for kinds in itertools.product("=bg", repeat=degree):
-        parts = [[spectra[k] for k in range(degree) if kinds[k] == kind] for kind in "bg"]
-        if not any(parts):
-            continue
-        laws = [np.fft.irfft(np.prod(part, axis=0), length) for part in parts if part]
-        # Sums u and v of the two kinds have u + v = u - v = 0: u = v is 0, or half the length.
-        roots = [0] if length % 2 or len(laws) == 1 else [0, length // 2]
-        chance = sum(math.prod(law[root] for law in laws) for root in roots)
-        key = (len(parts[0]), len(parts[1]))
-        chances[key] = chances.get(key, 0.0) + max(0.0, float(chance))
+    for straight in places:
+        others = places[places & straight == 0]  # subsets of the places that are left
+        found = np.bincount(sizes[others], weights=laws[others] @ laws[straight])
+        for crossed, chance in enumerate(found):
+            key = (int(sizes[straight]), crossed)
+            if any(key):
+                chances[key] = chances.get(key, 0.0) + max(0.0, float(chance))
     return chances
+
+
+def _laws_of_sums(dim: int, length: int, degree: int) -> NDArray[np.float64]:
+    """Of each subset of the places: how probable a sum of differences of 0, of length / 2 is.
+
+    Sums u and v of the two kinds have u + v = u - v = 0 if u = v is 0, or half an even length.
+    """
+    spectra = np.ones((1, length // 2 + 1), np.complex128)
+    for multiplier in lattice_multipliers(dim, length, degree):
+        spectra = np.concatenate([spectra, spectra * _difference_spectrum(dim, length, multiplier)])
+    # The inverse transform at two points; other frequencies than the ends occur twice.
+    copies = np.full(spectra.shape[1], 2.0)
+    copies[0] = 1
+    if length % 2 == 0:
+        copies[-1] = 1
+    signs = (-1.0) ** np.arange(copies.size) if length % 2 == 0 else np.zeros(copies.size)
+    laws = spectra.real @ np.column_stack([copies, copies * signs]) / length
+    laws[0] = (1, 0)  # no places, no difference
+    return np.asarray(laws)
 
 
 def _difference_spectrum(dim: int, length: int, multiplier: int) -> NDArray[np.complex128]:
@@ -178,8 +201,8 @@ def _difference_spectrum(dim: int, length: int, multiplier: int) -> NDArray[np.c
 def _maclaurin_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
     a, b, g = sketch_moments(X, Y)
     square = fitted_map.radius_**2
-    # Per factor: the second moment |x|^2 |y|^2 + 2 <x,y>^2 - 2 sum x_i^2 y_i^2, and <x,y>^2
-    second, first = (a + b + g) / square**2, a / square**2
+    # Per factor: the second moment |x|^2 |y|^2 + 2 <x,y>^2 - 2 sum x_i^2 y_i^2, and <x,y>
+    second, first = (a + b + g) / square**2, inner_products(X, Y) / square
     terms, shares = fitted_map._terms()
     exact = np.zeros(terms.size, bool)
     exact[:2] = fitted_map.h01
@@ -189,10 +212,72 @@ def _maclaurin_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance 
     if n_random < 1:
         return None
     total = np.zeros(len(a))
+    means = np.zeros((terms.size, len(a)))  # of a column of each degree
     for n in np.flatnonzero(rest):
-        weight = terms[n] ** 2 * rest.sum() / (rest[n] * n_random)
-        total += weight * (second**n - first**n)
-    return Variance(np.maximum(total, 0.0), is_exact=False)
+        weight = terms[n] * rest.sum() / (rest[n] * n_random)
+        total += weight * terms[n] * (second**n - first ** (2 * n))
+        means[n] = weight * first**n
+    return Variance(np.maximum(total, 0.0) + _variance_of_spread(means, rest, n_random), True)
+
+
+def _variance_of_spread(
+    means: NDArray[np.float64], shares: NDArray[np.float64], count: int
+) -> NDArray[np.float64]:
+    """What `spread_degrees` adds: one uniform variable rounds all numbers of columns.
+
+    These change where it passes the fractional parts of the expected numbers, added up from the
+    highest degree, so the variance is a sum over the sections between them.
+    """
+    if not shares.any():
+        return np.zeros(means.shape[1])
+    ends = np.concatenate([[0.0], np.cumsum(shares[::-1])])
+    ends *= count / ends[-1]
+    borders = np.unique(np.concatenate([[0.0, 1.0], ends % 1.0]))
+    middles = (borders[1:] + borders[:-1]) / 2
+    numbers = np.diff(np.ceil(ends[np.newaxis] - middles[:, np.newaxis]), axis=1)[:, ::-1]
+    estimates = numbers @ means
+    lengths = np.diff(borders)[:, np.newaxis]
+    expected = (lengths * estimates).sum(axis=0)
+    return np.asarray((lengths * np.square(estimates - expected)).sum(axis=0))
+
+
+class TaylorMoments(NamedTuple):
+    """The estimates of a Taylor sketch before its features are scaled to length 1.
+
+    Attributes
+    ----------
+    bias : ndarray of shape (n_pairs,)
+        What the end of the series leaves out.
+    variance : ndarray of shape (n_pairs,)
+    is_exact : bool
+    """
+
+    bias: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    is_exact: bool
+
+
+def taylor_moments(fitted_map: TaylorSketch, X: Any, Y: Any, size: int) -> TaylorMoments:
+    """Bias and variance of the estimates of pairs, for `size` columns."""
+    dense = [each if isinstance(each, np.ndarray) else each.toarray() for each in (X, Y)]
+    center = 0.0 if fitted_map.center_ is None else fitted_map.center_
+    U, V = ((each - center) / fitted_map.length_scale_ for each in dense)
+    inner, moments = inner_products(U, V), sketch_moments(U, V)
+    factors = np.exp(-(inner_products(U, U) + inner_products(V, V)) / 2)
+    columns = fitted_map.allocate(size, X.shape[1])
+    total, estimate, is_exact = np.zeros(len(inner)), factors.copy(), True
+    for n, count in enumerate(columns[1:], start=1):
+        weights = factors / math.factorial(n)
+        found = _tensor_variance(moments, X.shape[1], count, n, fitted_map.hashing)
+        total += weights**2 * found.values
+        estimate += weights * inner**n
+        is_exact &= found.is_exact
+    return TaylorMoments(estimate - factors * np.exp(inner), total, is_exact)
+
+
+def _taylor_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
+    bias, variance, is_exact = taylor_moments(fitted_map, X, Y, size)
+    return Variance(variance + bias**2, is_exact and not fitted_map.normalize)
 
 
 def _template_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
@@ -216,5 +301,6 @@ _RULES: dict[type, Callable[[Any, Any, Any, int], Variance | None]] = {
     TensorSketch: _sketch_variance,
     CountSketch: _sketch_variance,
     RandomMaclaurin: _maclaurin_variance,
+    TaylorSketch: _taylor_variance,
     GaussianTemplates: _template_variance,
 }

@@ -189,12 +189,14 @@ class TaylorSketchMap(FeatureMap):
         self.length_scale_ = resolve_length_scale(Gaussian(), self.length_scale, self.gamma, X)
         self.center_ = None if self.center is None else column_means(X)
         self.radius_ = self._resolve_radius(X)
+        self.columns_of_degrees_ = self.allocate(int(self.n_components), X.shape[1])
+
+    def allocate(self, n_components: int, dim: int) -> list[int]:
+        """The columns of degrees 0, 1, ... of a map with so many, as it is fitted otherwise."""
         # Beyond these bounds nothing changes: all is in the first terms, or every feature is 0.
         scale, _ = split_length_scale(self.length_scale_)
         ratio = min(max(self.radius_ / scale, 1e-6), 30.0)
-        self.columns_of_degrees_ = columns_of_degrees(
-            ratio**2, X.shape[1], int(self.n_components), self.degree
-        )
+        return columns_of_degrees(ratio**2, dim, n_components, self.degree)
 
     def _check_attributes(self) -> None:
         counts = self.columns_of_degrees_
