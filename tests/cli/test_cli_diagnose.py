@@ -47,7 +47,7 @@ def test_json(run, rings):
     code, out, err = run(*arguments, "--tolerance", "0.1", "--probability", "0.9", "--json")
     assert code == 0, err
     found = revived(Diagnosis, json.loads(out)["diagnosis"])
-    assert [each.map_name for each in found.requirements] == ["random_fourier"]
+    assert [each.map_name for each in found.requirements] == ["random_fourier", "nystroem"]
     assert found.requirements[0].from_bound == 1199  # 4 log(2 / 0.1) / 0.1^2
     assert found.probability == 0.9
 

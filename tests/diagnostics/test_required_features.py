@@ -11,6 +11,7 @@ from kernelmill import (
     CountSketch,
     Fastfood,
     GaussianTemplates,
+    Nystroem,
     RandomFourier,
     RandomMaclaurin,
     TaylorSketch,
@@ -119,6 +120,27 @@ def test_other_maps(feature_map):
     assert reached.quantile(0.95).value < 0.1 * found.unit
 
 
+def test_landmarks_are_measured_on_other_rows():
+    """At the landmarks themselves, Nyström features have no error at all."""
+    X = rows(200, 6)
+    needed = required_features(Nystroem(length_scale=0.5), X, 0.01, n_rows=10**5, **SMALL)
+    inside = kernel_errors(Nystroem(n_components=200, length_scale=0.5), X, n_seeds=2)
+    assert inside.quantile(0.95).value < 1e-4
+    new = kernel_errors(
+        Nystroem(n_components=100, length_scale=0.5), X[1::2], n_seeds=2, fit_on=X[::2]
+    )
+    assert new.quantile(0.95).value > 0.01
+    assert needed.is_extrapolated
+    assert needed.measured > 100
+    few = required_features(Nystroem(length_scale=0.5), X, 0.01, **SMALL)
+    assert few.measured == few.n_components == 200
+    assert not few.is_extrapolated
+    smooth = required_features(Nystroem(length_scale=3.0), X, 0.05, **SMALL)
+    assert smooth.measured < 20
+    huge = required_features(Nystroem(length_scale=0.2), X, 1e-4, n_rows=10**9, **SMALL)
+    assert huge.n_components is huge.seconds is None
+
+
 def test_sparse_rows_and_records():
     X = sparse.csr_array(rows() * (rows() > 0.5))
     found = required_features(TensorSketch(2, coef0=1.0), X, 0.1, n_rows=10**6, **SMALL)
@@ -157,9 +179,9 @@ def test_list_of_maps():
 
     assert names("gaussian", 3) == [
         *("fastfood", "fastfood (sorf)", "random_fourier", "random_fourier (orthogonal)"),
-        *("taylor_sketch", "gaussian_templates"),
+        *("taylor_sketch", "gaussian_templates", "nystroem"),
     ]
-    assert names("laplacian", 3) == ["random_fourier"]
+    assert names("laplacian", 3) == ["random_fourier", "nystroem"]
     assert names("poly:degree=2,coef0=1", 3) == [
         *("tensor_sketch", "random_maclaurin", "dot_product_fastfood")
     ]
@@ -209,6 +231,14 @@ class TestRecommendation:
     def test_exact_kernel(self):
         few_rows = requirement("fast", 1000, 2.0, n_rows=500)
         assert "exact kernel is the better choice" in recommend_map([few_rows])[1]
+
+    def test_landmarks_are_mentioned_only(self):
+        """What they leave out of the kernel is missing in every model, however small it is."""
+        both = [requirement("nystroem", 100, 1.0), requirement("fast", 1000, 2.0)]
+        at, sentence = recommend_map(both)
+        assert at == 1
+        assert "nystroem needs the fewest, 100" in sentence
+        assert recommend_map(both[:1])[0] == 0
 
     def test_none(self):
         failed = replace(requirement("bad", 1, 1.0), n_components=None)

@@ -209,6 +209,7 @@ def kernel_errors(
     n_pairs: int | None = 1000,
     n_seeds: int | None = 8,
     random_state: int = 0,
+    fit_on: Any = None,
 ) -> KernelErrors:
     """Measure the errors of a map's kernel estimates on pairs of rows.
 
@@ -231,6 +232,9 @@ def kernel_errors(
         None measures the map as it is fitted, with its own seed.
     random_state : int, default=0
         The first of the seeds, which are consecutive.
+    fit_on : array_like or CSR matrix of shape (any, n_columns), optional
+        The rows that the map is fitted to; by default X. A map with landmarks among its rows
+        (`Nystroem`) is exact there: give other rows to see its errors on new ones.
 
     Returns
     -------
@@ -257,7 +261,8 @@ def kernel_errors(
     if n_pairs is not None:
         n_pairs = check_integer("n_pairs", n_pairs, 1)
     exact, estimated = [], []
-    for seed, fitted in fit_with_seeds(feature_map, X, n_seeds, random_state):
+    training = X if fit_on is None else check_rows(fit_on, "fit_on")
+    for seed, fitted in fit_with_seeds(feature_map, training, n_seeds, random_state):
         function = exact_kernel_of(fitted, kernel)
         if others is None and n_pairs is None:
             values, n_components = _all_estimates(fitted, rows)

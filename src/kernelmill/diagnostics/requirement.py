@@ -23,11 +23,13 @@ from kernelmill.kernels import Gaussian
 from kernelmill.maps import (
     CountSketch,
     Fastfood,
+    Nystroem,
     RandomFourier,
     RandomMaclaurin,
     TaylorSketch,
     TensorSketch,
 )
+from kernelmill.maps.nystroem import MOST_LANDMARKS
 from kernelmill.maps.registry import describe_construction, map_name
 from kernelmill.projections import HadamardProjection
 from kernelmill.projections.coefficients import STRATA
@@ -40,7 +42,7 @@ _MOST_STEPS = 8
 _CLOSE_ENOUGH = 0.05  # of the tolerance: a measured error has a larger interval anyway
 _NARROW = 1.1  # ratio of two numbers of features between which the error drops
 _LARGEST_SIZE = 1 << 40
-_LARGEST_TAYLOR = 1 << 17  # columns are allocated to terms one by one
+_LARGEST_TAYLOR = 1 << 16  # collisions of all terms are counted
 _TIMED_ROWS = 256
 _FINEST_SINGLE = 1e-4  # below this tolerance, the rounding of float32 features would be measured
 
@@ -79,9 +81,9 @@ class FeatureRequirement(Stored):
         The memory that the features of all rows would take in float32. Learners of kernelmill
         compute them in blocks and never store them.
     n_rows : int
-    sizes, errors : list
-        The numbers of features that were measured, and the error that the given share of the pairs
-        did not exceed, in units of `unit`.
+    sizes, errors, lows, highs : list
+        The numbers of features that were measured, the error that the given share of the pairs
+        did not exceed, in units of `unit`, and its 95 % interval.
     settings : dict
         Parameters of the map other than the defaults.
     """
@@ -106,6 +108,8 @@ class FeatureRequirement(Stored):
     n_rows: int
     sizes: list[int] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
+    lows: list[float] = field(default_factory=list)
+    highs: list[float] = field(default_factory=list)
     settings: dict[str, bool | int | float | str] = field(default_factory=dict)
 
     @property
@@ -132,6 +136,7 @@ def required_features(
     The error of a pair of rows drawn at random, by a map with a random seed, is to be at most the
     tolerance with this probability. Three numbers answer that: a bound, which holds for any
     data and is far too large; the theoretical variance on the pairs of the data; and measurement.
+    The landmarks of `Nystroem` are drawn from one half of the rows, and pairs from the other.
 
     Parameters
     ----------
@@ -184,25 +189,43 @@ def required_features(
             "scale the data",
             parameter="X",
         )
+    sized, training = feature_map, rows
+    if isinstance(feature_map, Nystroem):  # exact at its landmarks: other rows are measured
+        sized = clone(feature_map).set_params(length_scale=fitted.length_scale_, gamma=None)
+        training, rows = rows[::2], rows[1::2] if rows.shape[0] > 2 else rows
+        most = min(most, training.shape[0])
     left, right = draw_pairs(rows, n_pairs, random_state)
     pairs = _Pairs(fitted, left, right, tolerance * unit, probability)
     from_bound, bound = pairs.from_bound()
     from_variance, is_exact = pairs.from_variance()
 
     def measure(size: int) -> Measured:
-        sized = clone(feature_map).set_params(n_components=size)
         found = kernel_errors(
-            sized, rows, n_pairs=n_pairs, n_seeds=n_seeds, random_state=random_state
+            clone(sized).set_params(n_components=size),
+            rows,
+            n_pairs=n_pairs,
+            n_seeds=n_seeds,
+            random_state=random_state,
+            fit_on=training,
         )
         return Measured(*(each / unit for each in found.quantile(probability)))
 
     search = _FeatureSearch(measure, tolerance, least, most)
     search.run()
+    found = [(size, search.found[size]) for size in sorted(search.found)]
     measured, low, high, is_extrapolated = search.result()
     size = None if measured is None else round_up(measured)
+    if isinstance(feature_map, Nystroem) and measured is not None and size is not None:
+        # With all rows as landmarks it is exact.
+        measured, low, high, size = (
+            min(each or n_rows, n_rows) for each in (measured, low, high, size)
+        )
+        is_extrapolated = is_extrapolated and measured < n_rows
+        if size > MOST_LANDMARKS:
+            size = None
     cost = _Cost(None, None, None)
     if size is not None:
-        timed = _fit(feature_map, rows, max(least, min(size, most)), random_state)
+        timed = _fit(sized, training, max(least, min(size, most)), random_state)
         cost = _measure_cost(timed, rows, size, n_rows)
     return FeatureRequirement(
         map_name=map_name(feature_map) or type(feature_map).__name__,
@@ -223,8 +246,10 @@ def required_features(
         map_bytes=cost.map_bytes,
         stored_bytes=cost.stored_bytes,
         n_rows=n_rows,
-        sizes=sorted(search.found),
-        errors=[search.found[each].value for each in sorted(search.found)],
+        sizes=[size for size, _ in found],
+        errors=[each.value for _, each in found],
+        lows=[each.low if math.isfinite(each.low) else each.value for _, each in found],
+        highs=[each.high if math.isfinite(each.high) else each.value for _, each in found],
         settings=_settings(feature_map),
     )
 
@@ -339,7 +364,9 @@ class _Pairs:
                 return False
             left = np.maximum(limits - np.abs(bias), 0.0)
             failures += np.where(variance < left**2, variance / np.maximum(left**2, 1e-300), 1.0)
-        return 1 - float(np.minimum(failures, 1.0).mean()) >= self.probability
+            if 1 - float(np.minimum(failures, 1.0).mean()) < self.probability:
+                return False
+        return True
 
     def _least_size(
         self, share: Callable[[NDArray[np.float64]], float], *, exact_only: bool = False
@@ -357,8 +384,9 @@ class _Pairs:
 
     def _bisect(self, suffices: Callable[[int], bool]) -> int | None:
         least = least_size(self.fitted, self.left.shape[1])
-        is_taylor = isinstance(self.fitted, TaylorSketch)
-        return _bisect(suffices, least, _LARGEST_TAYLOR if is_taylor else _LARGEST_SIZE)
+        if isinstance(self.fitted, TaylorSketch):
+            return _bisect(suffices, least, _LARGEST_TAYLOR, precision=0.03)
+        return _bisect(suffices, least)
 
     def _by_theorem_11(self) -> int | None:
         """For the most distant of the pairs; half as many frequencies as columns of cos_sin."""
@@ -388,7 +416,10 @@ def independent_group(fitted_map: Any) -> int | None:
 
 
 def _bisect(
-    suffices: Callable[[int], bool], least: int = 1, most: int = _LARGEST_SIZE
+    suffices: Callable[[int], bool],
+    least: int = 1,
+    most: int = _LARGEST_SIZE,
+    precision: float = 0.0,
 ) -> int | None:
     """The least integer from `least` to about `most` that suffices, if larger ones do."""
     high = max(1, least)
@@ -397,7 +428,7 @@ def _bisect(
         if high > most:
             return None
     low = max(high // 2, least - 1)
-    while high - low > 1:
+    while high - low > max(1, precision * low):
         middle = (low + high) // 2
         low, high = (low, middle) if suffices(middle) else (middle, high)
     return high
@@ -519,7 +550,8 @@ def _measure_cost(fitted: Any, rows: Any, size: int, n_rows: int) -> _Cost:
         begin = time.perf_counter()
         fitted.transform(few)
         times.append(time.perf_counter() - begin)
-    factor = size / n_features
+    # Landmarks are whitened by a triangular matrix.
+    factor = (size / n_features) ** (2 if isinstance(fitted, Nystroem) else 1)
     return _Cost(
         seconds=min(times) / few.shape[0] * factor * n_rows,
         map_bytes=round(coefficient_bytes(fitted) * factor),

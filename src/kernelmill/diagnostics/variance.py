@@ -27,7 +27,7 @@ __all__ = ["Variance", "estimate_variance"]
 
 _MOST_COLUMNS = 1 << 16  # beyond, collision-free buckets are taken to be as good as random ones
 _MOST_FACTORS = 12  # 3^p products of factors are summed
-_MOST_ENTRIES = 1 << 21  # of 2^p spectra
+_MOST_ENTRIES = 1 << 20  # of 2^p spectra
 
 
 class Variance(NamedTuple):

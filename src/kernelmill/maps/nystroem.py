@@ -21,11 +21,11 @@ from kernelmill.runtime.arrays import split_length_scale, weigh_columns
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Array, Float
 
-__all__ = ["NystroemMap"]
+__all__ = ["MOST_LANDMARKS", "NystroemMap"]
 
 _JITTER = 1e-6  # of k(x, x) = 1: rounding of float32 kernel values is some 1e-7
 _MOST_JITTER = 0.1
-_MOST_LANDMARKS = 1 << 15  # the triangular matrix takes 4 GiB in float32
+MOST_LANDMARKS = 1 << 15  # the triangular matrix takes 4 GiB in float32
 _MOST_ENTRIES = 1 << 28  # of the landmarks, which are dense
 _BLOCK_ENTRIES = 1 << 21  # of kernel values in float64 at a time
 _MOST_LINEAR = 1e6
@@ -137,9 +137,9 @@ class NystroemMap(FeatureMap):
                 f"must be a number from 0 to {_MOST_LINEAR:g}, got {self.linear!r}",
                 parameter="linear",
             )
-        if self.n_components > _MOST_LANDMARKS:
+        if self.n_components > MOST_LANDMARKS:
             raise ArgumentError(
-                f"must be at most {_MOST_LANDMARKS}, since it takes a matrix of that size, got "
+                f"must be at most {MOST_LANDMARKS}, since it takes a matrix of that size, got "
                 f"{self.n_components}",
                 "use Fastfood, which needs no such matrix",
                 parameter="n_components",

@@ -141,7 +141,7 @@ def _error_table(diagnosis: Diagnosis) -> PageTable | None:
         ["its Frobenius error", *_numbers(gram.frobenius)],
         ["its spectral distance Δ at the penalty", *_numbers(gram.distance)],
         ["spectral norm of the Gram matrix", html.number(gram.kernel_spectral), ""],
-        ["effective dimension at the penalty", html.number(gram.effective_dimension, 3), ""],
+        ["effective dimension at the penalty", *_numbers(gram.effective_dimension)],
     ]
     if gram.fit_change is not None:
         rows.append(["relative change of a ridge regression", *_numbers(gram.fit_change)])

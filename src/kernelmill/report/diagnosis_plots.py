@@ -47,10 +47,12 @@ def kernel_error_by_features_plot(diagnosis: Diagnosis) -> Figure:
     sizes: list[float] = []
     values: list[float] = [diagnosis.tolerance]
     for index, (each, points) in enumerate(shown):
-        x, y = [size for size, _ in points], [error for _, error in points]
+        x, y = [size for size, _ in points], [error.value or 0.0 for _, error in points]
         colour = series_colour(index)
         marker = MARKERS[index % len(MARKERS)]
         axes.plot(x, y, color=colour, marker=marker, label=each.label)
+        for size, error in points:
+            axes.plot([size, size], _ends(error), color=colour, linewidth=1)
         if each.is_extrapolated and each.measured is not None:
             ends = ([x[-1], each.measured], [y[-1], diagnosis.tolerance])
             axes.plot(*ends, color=colour, linestyle=":")
@@ -146,12 +148,16 @@ def _divide(interval: Interval, number: float) -> Interval:
 
 def _maps_with_errors(
     diagnosis: Diagnosis,
-) -> list[tuple[FeatureRequirement, list[tuple[int, float]]]]:
+) -> list[tuple[FeatureRequirement, list[tuple[int, Interval]]]]:
     """The maps with positive, finite errors, and these."""
     found = []
     for each in diagnosis.requirements:
-        pairs = zip(each.sizes, each.errors, strict=False)
-        points = [(size, error) for size, error in pairs if is_number(error) and error > 0]
+        measured = zip(each.sizes, each.errors, each.lows, each.highs, strict=False)
+        points = [
+            (size, Interval(error, low, high))
+            for size, error, low, high in measured
+            if is_number(error) and error > 0
+        ]
         if points:
             found.append((each, points))
     return found
@@ -179,7 +185,7 @@ def _by_features(diagnosis: Diagnosis) -> Panel | None:
     if not shown:
         return None
     ends = [
-        f"{each.label} {html.number(points[-1][1], 2)} with {html.count(points[-1][0])}"
+        f"{each.label} {html.number(points[-1][1].value, 2)} with {html.count(points[-1][0])}"
         for each, points in shown
     ]
     return Panel(
@@ -190,12 +196,17 @@ def _by_features(diagnosis: Diagnosis) -> Panel | None:
         + clean_text("; ".join(ends))
         + ".",
         f"The error that {html.percent(diagnosis.probability)} of the pairs do not exceed, in "
-        "units of the mean of k(x, x). The dashed line is the tolerance. Four times as many "
-        "features halve the error, unless a map becomes exact.",
+        "units of the mean of k(x, x), with 95 % intervals. The dashed line is the tolerance. Four "
+        "times as many features halve the error, unless a map becomes exact.",
         PageTable(
-            ["map", "features", "error"],
+            ["map", "features", "error", "95 % interval"],
             [
-                [clean_text(each.label), html.count(size), html.number(error, 3)]
+                [
+                    clean_text(each.label),
+                    html.count(size),
+                    html.number(error.value, 3),
+                    f"{html.number(error.low, 3)}{html.range_dash}{html.number(error.high, 3)}",
+                ]
                 for each, points in shown
                 for size, error in points
             ],
@@ -221,7 +232,7 @@ def _gram(diagnosis: Diagnosis) -> Panel | None:
         f"those of the matrix, for {label}, with 95 % intervals."
         + (
             f" Ridge regression: the change of its fitted values at penalty "
-            f"{html.number(gram.alpha, 3)}, where {html.number(gram.effective_dimension, 3)} "
+            f"{html.number(gram.alpha, 3)}, where {html.number(gram.effective_dimension.value, 3)} "
             "parameters are in effect."
             if "ridge regression" in lines
             else ""

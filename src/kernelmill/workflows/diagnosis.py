@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,9 +14,11 @@ from sklearn.base import clone
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.diagnostics import (
     FeatureRequirement,
+    effective_dimension,
     gram_errors,
     kernel_errors,
     list_maps,
+    mean_of_seeds,
     recommend_map,
     required_features,
 )
@@ -199,6 +202,7 @@ def diagnose_table(
         details = _examine(
             maps[recommended], requirements[recommended], sample, alpha=alpha, seed=seed
         )
+        sentence += _warn_of_dimension(details["gram"][-1], alpha)
     return Diagnosis(
         source=describe_source(source),
         target="" if target is None else str(target),
@@ -221,6 +225,17 @@ def diagnose_table(
         | _fit_settings(recommended, requirements, kernel, scale),
         in_memory=is_data(source),
         **details,
+    )
+
+
+def _warn_of_dimension(gram: GramCheck, alpha: float) -> str:
+    """A sentence for small tolerances of values that are large ones for models."""
+    dimension = gram.effective_dimension.value or 0.0
+    if dimension <= gram.n_components:
+        return ""
+    return (
+        f" A ridge regression with penalty {plain.number(alpha)} would use more: its effective "
+        f"dimension is above {plain.count(math.floor(dimension))}."
     )
 
 
@@ -310,6 +325,7 @@ def _examine(
     sized = clone(feature_map).set_params(n_components=size)
     errors = kernel_errors(sized, sample.X, n_pairs=1000, n_seeds=8, random_state=seed)
     exact, estimated = errors.sample(_SHOWN_PAIRS)
+    dimension = _measure_dimension(feature_map, sample, alpha, seed)
     least = max(16, least_size(feature_map, sample.X.shape[1]))
     return {
         "errors": {
@@ -334,13 +350,29 @@ def _examine(
             exact.tolist(), estimated.tolist(), errors.rms.value, errors.n_components
         ),
         "gram": [
-            _check_gram(clone(feature_map).set_params(n_components=each), sample, alpha, seed)
+            _check_gram(
+                clone(feature_map).set_params(n_components=each), sample, alpha, seed, dimension
+            )
             for each in sorted({max(least, size // 16), max(least, size // 4), max(least, size)})
         ],
     }
 
 
-def _check_gram(feature_map: Any, sample: _SampledRows, alpha: float, seed: int) -> GramCheck:
+def _measure_dimension(feature_map: Any, sample: _SampledRows, alpha: float, seed: int) -> Interval:
+    """The effective dimension at a penalty `alpha` for all rows, over sets of different rows."""
+    least = max(16, least_size(feature_map, sample.X.shape[1]))
+    fitted = clone(feature_map).set_params(n_components=least, random_state=seed).fit(sample.X)
+    n = min(_GRAM_ROWS, sample.X.shape[0])
+    found = [
+        effective_dimension(fitted.exact_kernel(rows, rows), alpha * n / sample.n_rows)
+        for rows in (sample.X[at : at + n] for at in range(0, sample.X.shape[0] - n + 1, n))
+    ]
+    return Interval.of(mean_of_seeds(found))
+
+
+def _check_gram(
+    feature_map: Any, sample: _SampledRows, alpha: float, seed: int, dimension: Interval
+) -> GramCheck:
     """The errors of the Gram matrix of some rows, at a penalty `alpha` for all rows."""
     X = sample.X[:_GRAM_ROWS]
     target = None if sample.target is None else sample.target[:_GRAM_ROWS]
@@ -349,7 +381,6 @@ def _check_gram(feature_map: Any, sample: _SampledRows, alpha: float, seed: int)
     # The Gram matrix of all rows is so many times as large.
     scaled = alpha * X.shape[0] / sample.n_rows
     gram = gram_errors(feature_map, X, target, alpha=scaled, n_seeds=4, random_state=seed)
-    assert gram.effective_dimension is not None
     assert gram.distance is not None
     return GramCheck(
         n_rows=gram.n_rows,
@@ -359,7 +390,7 @@ def _check_gram(feature_map: Any, sample: _SampledRows, alpha: float, seed: int)
         spectral=Interval.of(gram.spectral),
         frobenius=Interval.of(gram.frobenius),
         alpha=scaled,
-        effective_dimension=gram.effective_dimension,
+        effective_dimension=dimension,
         distance=Interval.of(gram.distance),
         fit_change=None if gram.fit_change is None else Interval.of(gram.fit_change),
     )

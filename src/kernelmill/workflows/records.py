@@ -352,7 +352,7 @@ class GramCheck(Result):
     spectral: Interval  # norms of the difference
     frobenius: Interval
     alpha: float  # for so many rows
-    effective_dimension: float
+    effective_dimension: Interval  # over sets of other rows; no ends if all are in the matrix
     distance: Interval
     fit_change: Interval | None = None  # None without a target
 

@@ -88,7 +88,7 @@ def _details(diagnosis: Diagnosis) -> dict[str, str]:
             f"{plain.count(gram.n_rows, 'row')}"
         )
         pairs["effective dim."] = (
-            f"{plain.number(gram.effective_dimension, 3)} of {plain.count(gram.n_rows, 'row')} at "
+            f"{_interval(gram.effective_dimension)} of {plain.count(gram.n_rows, 'row')} at "
             f"penalty {plain.number(gram.alpha, 3)}"
         )
         if gram.fit_change is not None:
