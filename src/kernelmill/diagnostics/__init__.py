@@ -22,11 +22,12 @@ from kernelmill.deferred import defer_imports
 
 if TYPE_CHECKING:
     from kernelmill.diagnostics import bounds
+    from kernelmill.diagnostics.feature_requirement import FeatureRequirement
     from kernelmill.diagnostics.gram import GramErrors, effective_dimension, gram_errors
     from kernelmill.diagnostics.kernel_error import KernelErrors, RangeErrors, kernel_errors
     from kernelmill.diagnostics.measured import Measured, mean_of_seeds
     from kernelmill.diagnostics.recommendation import list_maps, recommend_map
-    from kernelmill.diagnostics.requirement import FeatureRequirement, required_features
+    from kernelmill.diagnostics.requirement import required_features
     from kernelmill.diagnostics.variance import Variance, estimate_variance
 
 __all__ = [
@@ -61,7 +62,7 @@ __getattr__ = defer_imports(
         "mean_of_seeds": "measured",
         "list_maps": "recommendation",
         "recommend_map": "recommendation",
-        "FeatureRequirement": "requirement",
+        "FeatureRequirement": "feature_requirement",
         "required_features": "requirement",
         "Variance": "variance",
         "estimate_variance": "variance",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from kernelmill.arguments import check_integer, check_positive
 from kernelmill.diagnostics.bounds import check_probability, fastfood_deviation, fourier_features
+from kernelmill.diagnostics.feature_requirement import FeatureRequirement
 from kernelmill.diagnostics.kernel_error import check_rows, draw_pairs, exact_values, kernel_errors
 from kernelmill.diagnostics.measured import Measured, exact_kernel_of
 from kernelmill.diagnostics.variance import estimate_variance, taylor_moments
@@ -33,9 +34,8 @@ from kernelmill.maps.nystroem import MOST_LANDMARKS
 from kernelmill.maps.registry import describe_construction, map_name
 from kernelmill.projections import HadamardProjection
 from kernelmill.projections.coefficients import STRATA
-from kernelmill.storage.fields import Stored
 
-__all__ = ["FeatureRequirement", "required_features"]
+__all__ = ["required_features"]
 
 _FIRST_SIZE = 256
 _MOST_STEPS = 8
@@ -45,78 +45,6 @@ _LARGEST_SIZE = 1 << 40
 _LARGEST_TAYLOR = 1 << 16  # collisions of all terms are counted
 _TIMED_ROWS = 256
 _FINEST_SINGLE = 1e-4  # below this tolerance, the rounding of float32 features would be measured
-
-
-@dataclass(frozen=True)
-class FeatureRequirement(Stored):
-    """The number of features that a map needs, and what they cost.
-
-    Attributes
-    ----------
-    map_name, construction : str
-    tolerance, probability : float
-    unit : float
-        What the tolerance is a fraction of: the mean of k(x, x), which is 1 for kernels of the
-        distance.
-    from_bound : int or None
-        By a bound; None where none is known, or above 2**40. This holds for all numbers here.
-    bound : str
-        Its name.
-    from_variance : int or None
-        By the theoretical variance, as if errors were normal.
-    variance_is_exact : bool
-        Whether that is the variance of this map, or of a similar construction.
-    measured, low, high : int or None
-        By measurement, with its 95 % interval; None if errors are not finite.
-    is_extrapolated : bool
-        Whether that is beyond the largest number measured: errors are then taken to decrease with
-        the square root.
-    n_components : int or None
-        The number to use: `measured`, rounded up to a length with fast transforms.
-    seconds : float or None
-        The time to compute these features for `n_rows` rows, from a short measurement.
-    map_bytes : int or None
-        The memory of the coefficients of the map.
-    stored_bytes : int or None
-        The memory that the features of all rows would take in float32. Learners of kernelmill
-        compute them in blocks and never store them.
-    n_rows : int
-    sizes, errors, lows, highs : list
-        The numbers of features that were measured, the error that the given share of the pairs
-        did not exceed, in units of `unit`, and its 95 % interval.
-    settings : dict
-        Parameters of the map other than the defaults.
-    """
-
-    map_name: str
-    construction: str
-    tolerance: float
-    probability: float
-    unit: float
-    from_bound: int | None
-    bound: str
-    from_variance: int | None
-    variance_is_exact: bool
-    measured: int | None
-    low: int | None
-    high: int | None
-    is_extrapolated: bool
-    n_components: int | None
-    seconds: float | None
-    map_bytes: int | None
-    stored_bytes: int | None
-    n_rows: int
-    sizes: list[int] = field(default_factory=list)
-    errors: list[float] = field(default_factory=list)
-    lows: list[float] = field(default_factory=list)
-    highs: list[float] = field(default_factory=list)
-    settings: dict[str, bool | int | float | str] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """The name of the map, with its variant if that is not the default."""
-        variant = self.settings.get("structure") or self.settings.get("sampling")
-        return f"{self.map_name} ({variant})" if variant else self.map_name
 
 
 def required_features(
