@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 from kernelmill.errors import ArgumentTypeError, KernelmillError, Remedy
 
-__all__ = ["Cluster", "ClusterError", "PieceError", "share_cores"]
+__all__ = ["Cluster", "ClusterError", "PieceError", "check_task", "share_cores"]
 
 _IN_THIS_PROCESS = ("sync", "synchronous", "single-threaded", "threads", "threading")
 _PACKAGE = "kernelmill"
@@ -103,7 +103,7 @@ class Cluster:
         """Raise if a worker has another version of kernelmill, or none."""
         if self.client is None:
             return
-        with self._explaining():
+        with self.explaining():
             # A function of the standard library: a worker without kernelmill can run it, too.
             found = self.client.run(importlib.metadata.version, _PACKAGE, on_error="return")
         if not found:
@@ -122,7 +122,7 @@ class Cluster:
             return dask.compute(value)[0]
         future = None
         try:
-            with self._explaining():
+            with self.explaining():
                 future = client.compute(value)
                 return future.result()
         except BaseException:
@@ -134,7 +134,7 @@ class Cluster:
         """Return delayed values that workers keep in memory; without a cluster, the same ones."""
         if self.client is None:
             return values
-        with self._explaining():
+        with self.explaining():
             kept: list[Any] = list(self.client.persist(values))
         return kept
 
@@ -157,7 +157,7 @@ class Cluster:
         return str(getattr(scheduler, "address", "")) or "(closed)"
 
     @contextmanager
-    def _explaining(self) -> Iterator[None]:
+    def explaining(self) -> Iterator[None]:
         """Turn errors of Dask itself into errors with remedies."""
         assert self.client is not None
         address = self._address()
@@ -208,6 +208,13 @@ def other_version(worker: str, found: str) -> ClusterError:
         f"{found}",
         "install the same version everywhere",
     )
+
+
+def check_task(version: str) -> None:
+    """Raise in a task if the process that sent it has another version than this worker."""
+    worker = current_worker()
+    if version != installed_version():
+        raise other_version("" if worker is None else worker.address, installed_version())
 
 
 def current_worker() -> Any:

@@ -31,6 +31,7 @@ from kernelmill.maps.registry import describe_construction
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
+from kernelmill.workflows.clusters import connects_cluster, spread
 from kernelmill.workflows.evaluation import class_names, measure_kernel_error
 from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.model import TableModel
@@ -49,6 +50,7 @@ from kernelmill.workflows.survey import (
 )
 from kernelmill.workflows.training import (
     Settings,
+    count_encoded_bytes,
     encode_table,
     learning_curve,
     number_class_weights,
@@ -64,6 +66,7 @@ _ENCODED_BYTES = 256 << 20
 
 
 @reports_progress
+@connects_cluster
 def fit_table(
     source: Any,
     target: str | int | None = None,
@@ -98,6 +101,7 @@ def fit_table(
     n_threads: int | None = None,
     checkpoint: Any = None,
     checkpoint_seconds: float = 60.0,
+    cluster: Any = None,
     verbose: bool = False,
     progress: Progress | None = None,
     **table_options: Any,
@@ -212,6 +216,10 @@ def fit_table(
         resumes from it. `TableModel.save` deletes it.
     checkpoint_seconds : float, default=60.0
         The time between two writes of the checkpoint.
+    cluster : str, distributed.Client or Dask cluster, optional
+        Workers that read pieces of the files, which they must see by the same paths, and do all but
+        the tuning: the address of a scheduler such as "tcp://10.0.0.1:8786", or "local" or
+        "local:N" for N new processes on this machine, each with one thread.
     verbose : bool, default=False
         Whether to print notes, stages and, every five seconds, how far they are, on stderr.
         Otherwise only doubts about the data are shown, as warnings; the summary has all notes.
@@ -251,9 +259,11 @@ def fit_table(
         table, target = open_source(source, target, task, table_options)
         weights = find_weights(table, weights, target)
         inputs = choose_inputs(table, target, _join_columns(drop, weights))
+        pieces = spread(table, cluster, progress)
         survey = survey_table(
             table,
             inputs,
+            fold=None if pieces is None else pieces.survey,
             weights=weights,
             task=task,
             missing=missing,
@@ -265,10 +275,9 @@ def fit_table(
         )
         if choice.scales_rows:
             survey = scale_survey_rows(survey, progress)
-        encoded = encode_table(table, survey, memory, progress)
+        encoded = None if pieces else encode_table(table, survey, memory, progress)
         if encoded is None and "block_bytes" not in table_options:
             table = table.with_block_bytes(small_block_bytes(table))
-    is_classification = survey.reader.task == "classification"
     _check_classification(survey.reader, loss=loss, class_weight=class_weight)
     settings = Settings(
         choice=choice,
@@ -285,9 +294,10 @@ def fit_table(
     settings.check(survey.reader.task)
     given = _GivenSettings(length_scale, alpha, tune, column_scales, budget)
     with clock.stage("tune"):
-        tuned, others = _tune(given, settings, survey, run, in_memory=encoded is not None)
+        fits = count_encoded_bytes(survey) <= memory
+        tuned, others = _tune(given, settings, survey, run, in_memory=fits)
         settings = replace(settings, choice=tuned.choice, n_components=tuned.n_components)
-    plan = TrainingPlan(settings, tuned, survey, table, encoded, progress)
+    plan = TrainingPlan(settings, tuned, survey, table, encoded, progress, pieces)
     with clock.stage("train"):
         learner = plan.fit(run, watched=True)
     with clock.stage("evaluate"):
@@ -320,7 +330,7 @@ def fit_table(
         n_components=learner.coef_.shape[-1],
         length_scale=typical_length_scale(learner.feature_map_),
         alpha=float(learner.alpha_),
-        loss=settings.loss if is_classification else "squared",
+        loss="squared" if survey.n_classes is None else settings.loss,
         solver=getattr(learner, "solver_", None) or _name_solver(learner),
         construction=describe_construction(learner.feature_map_),
         seed=seed,

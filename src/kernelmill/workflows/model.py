@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,13 +13,7 @@ from numpy.typing import NDArray
 from kernelmill.encoding.columns import NumericEncoding
 from kernelmill.encoding.dates import DateEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, Encoder
-from kernelmill.encoding.inputs import (
-    Inputs,
-    column_values,
-    find_weights,
-    open_like_training,
-    read_weights,
-)
+from kernelmill.encoding.inputs import Inputs, find_weights, open_like_training
 from kernelmill.encoding.matrix import ENCODERS
 from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, Message, Remedy
@@ -41,7 +34,9 @@ from kernelmill.storage import (
     write_model_file,
 )
 from kernelmill.storage.fields import Fields, Nested
-from kernelmill.workflows.evaluation import class_names, has_std, make_scores
+from kernelmill.workflows.clusters import connects_cluster, spread
+from kernelmill.workflows.evaluation import class_names, has_std
+from kernelmill.workflows.prediction import Prediction, TableScores, UnseenCategories
 from kernelmill.workflows.records import (
     TABLE_MODEL,
     ColumnRelevance,
@@ -267,6 +262,7 @@ class TableModel:
             raise TableError(f"{describe_source(source)} has no rows")
         return np.concatenate(parts)
 
+    @connects_cluster
     def predict_table(
         self,
         source: Any,
@@ -275,6 +271,7 @@ class TableModel:
         probabilities: bool = False,
         std: bool = False,
         keep_columns: bool = False,
+        cluster: Any = None,
         progress: Progress | None = None,
         **table_options: Any,
     ) -> Any:
@@ -294,6 +291,8 @@ class TableModel:
             Write the columns of the table before the prediction: inputs as they were read, others
             as in the file, without surrounding spaces. If the table has a column of the same name,
             the predictions are called "prediction (model)".
+        cluster : str, distributed.Client or Dask cluster, optional
+            As in `fit_table`: workers read and predict, this process writes.
         progress : Progress, optional
         **table_options
             As for `kernelmill.io.open_table`.
@@ -319,18 +318,22 @@ class TableModel:
         predicted = self._prediction_columns(probabilities, std)
         names_in_file = {name: _free_name(name, kept) for name in predicted}
         columns = {**kept, **{names_in_file[name]: kind for name, kind in predicted.items()}}
-        progress.start("Predicting", table.n_rows)
         keeps_data = out is None and is_data(source)  # as they are, not as they were read
-        unseen = _UnseenCategories()
+        request = Prediction(
+            self, names, () if keeps_data else tuple(kept), names_in_file, probabilities, std
+        )
+        unseen = UnseenCategories()
+        pieces = spread(table, cluster, progress)
+        if pieces is None:
+            progress.start("Predicting", table.n_rows)
+            found = request.blocks(table, unseen)
+        else:
+            found = pieces.predict(request, unseen)
         with _collect_or_write(out, columns, table) as results:
-            for X, block, _ in self._blocks(table, names, unseen=unseen):
-                values = {}
-                if not keeps_data:
-                    values = {name: column_values(block.data, name) for name in kept}
-                for name, column in self._predictions(X, probabilities, std).items():
-                    values[names_in_file[name]] = column
+            for values in found:
+                before = results.n_rows
                 results.write(values)
-                progress.advance(block.n_rows)
+                progress.advance(results.n_rows - before)
         for note in unseen.notes(results.n_rows):
             progress.note(note)
         if out is not None:
@@ -339,11 +342,13 @@ class TableModel:
             raise TableError(f"{describe_source(source)} has no rows")
         return make_like(source, results.columns(), keep=keep_columns and keeps_data)
 
+    @connects_cluster
     def evaluate_table(
         self,
         source: Any,
         *,
         weights: str | int | bool = True,
+        cluster: Any = None,
         progress: Progress | None = None,
         **table_options: Any,
     ) -> Evaluation:
@@ -355,6 +360,8 @@ class TableModel:
         weights : str, int or bool, default=True
             The column with the weights of rows. True stands for the one that the model was fitted
             with, if the table has it, and False for none.
+        cluster : str, distributed.Client or Dask cluster, optional
+            As in `fit_table`.
         progress : Progress, optional
         **table_options
             As for `kernelmill.io.open_table`.
@@ -372,18 +379,16 @@ class TableModel:
                 "predict instead",
             )
         column, weight_notes = self._find_weights(table, weights)
-        scores = make_scores(self.learner, self.reader.classes)
-        missing = 0
-        progress.start("Evaluating", table.n_rows)
-        unseen = _UnseenCategories()
-        for X, block, target in self._blocks(table, names, with_target=True, unseen=unseen):
-            numbers, present = self.reader.numbers(target)
-            missing += int((~present).sum())
-            weight = None if column is None else read_weights(block, column)[present]
-            scores.update(X[present] if not present.all() else X, numbers[present], weight)
-            progress.advance(block.n_rows)
+        every = TableScores(self, names, column)
+        pieces = spread(table, cluster, progress)
+        if pieces is None:
+            progress.start("Evaluating", table.n_rows)
+            every.read(table, progress)
+        else:
+            every.merge(pieces.score(self, names, column))
+        scores, missing = every.scores, every.missing
         found: list[Message | str] = [*table.notes, *weight_notes]
-        found += unseen.notes(scores.n_rows + missing)
+        found += every.unseen.notes(scores.n_rows + missing)
         if missing:
             found.append(f"Left out {plain.count(missing, 'row')} without a target.")
         for note in found:
@@ -423,7 +428,7 @@ class TableModel:
         progress.start("Transforming", table.n_rows)
         feature_map = self.learner.feature_map_
         columns = dict.fromkeys(feature_map.get_feature_names_out(), np.float32)
-        unseen = _UnseenCategories()
+        unseen = UnseenCategories()
         with _collect_or_write(out, columns, table) as results:
             for X, block, _ in self._blocks(table, names, unseen=unseen):
                 for begin in range(0, block.n_rows, 1024):
@@ -472,7 +477,7 @@ class TableModel:
         names: dict[str, str] | None,
         *,
         with_target: bool = False,
-        unseen: _UnseenCategories | None = None,
+        unseen: UnseenCategories | None = None,
     ) -> Iterator[tuple[Any, TableBlock, TableBlock]]:
         """Encoded rows, their block, and the block in which the target has its name."""
         for block in _explain_numbers(table.blocks()):
@@ -545,30 +550,6 @@ class TableModel:
         for place, name in enumerate(class_names(self.learner.classes_) or []):
             columns[f"probability of {name}"] = shares[:, place]
         return columns
-
-
-class _UnseenCategories:
-    """Counts of categories that did not occur in training, by column."""
-
-    def __init__(self) -> None:
-        self._counts: dict[str, Counter[str]] = {}
-
-    def update(self, counts: Mapping[str, Counter[str]]) -> None:
-        for name, more in counts.items():
-            self._counts.setdefault(name, Counter()).update(more)
-
-    def notes(self, n_rows: int) -> list[str]:
-        """One for each column, with the most frequent of its new categories."""
-        notes = []
-        for name, counts in self._counts.items():
-            shown = ", ".join(f"{each!r} ({n})" for each, n in counts.most_common(3))
-            more = ", ..." if len(counts) > 3 else ""
-            share = f"{plain.count(counts.total())} of {plain.count(n_rows, 'row')}"
-            notes.append(
-                f"Column {name!r} has categories in {share} that did not occur in training: "
-                f"{shown}{more}."
-            )
-        return notes
 
 
 class _Collected:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,24 +13,27 @@ from numpy.typing import NDArray
 from kernelmill.encoding.inputs import read_weights
 from kernelmill.encoding.targets import format_label
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.io import Table, TableError
+from kernelmill.io import Table, TableBlock, TableError
 from kernelmill.io.row_sample import stack_rows
 from kernelmill.learners import KernelClassifier, KernelRegressor, Run, default_epochs
 from kernelmill.learners.run import Watch
+from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
 from kernelmill.learners.solvers.sgd import PLAIN_EPOCHS
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import LearningPoint
-from kernelmill.workflows.survey import Survey
+from kernelmill.workflows.survey import HeldOut, Survey
 from kernelmill.workflows.tuning import TunedSettings
 
 __all__ = [
     "SOLVERS",
+    "EncodedBlock",
     "EncodedRows",
     "EncodedTable",
     "Settings",
     "TrainingRows",
     "concatenate_rows",
+    "count_encoded_bytes",
     "encode_blocks",
     "encode_held_out",
     "encode_table",
@@ -96,6 +99,13 @@ class Settings:
         # Before rows are tuned and trained on: the learner knows its other rules.
         self.make_learner(task, "fastfood", 1.0)._check_parameters()
 
+    def needs_several_passes(self, task: str) -> bool:
+        """Whether the solver passes over the rows more than once."""
+        if task == "regression":
+            is_many = (self.n_components or 0) > MOST_EXACT_FEATURES
+            return self.solver == "cg" or (self.solver == "auto" and is_many)
+        return self.loss != "squared" or self.solver not in ("auto", "exact")
+
     def make_learner(
         self, task: str, feature_map: Any, alpha: float, epochs: int | None = None
     ) -> Any:
@@ -153,50 +163,77 @@ class EncodedTable(NamedTuple):
     held_out: EncodedRows
 
 
-def encode_blocks(
-    table: Table, survey: Survey, seed: int | None = None
-) -> Iterator[tuple[EncodedRows, NDArray[np.bool_]]]:
-    """Encode the rows that have a target, block by block.
+class EncodedBlock(NamedTuple):
+    """The rows of a block, encoded.
 
-    Yields
-    ------
-    rows, held_out
-        Encoded rows with their targets, and whether each row is held out.
+    Attributes
+    ----------
+    rows : EncodedRows
+    present : ndarray of bool
+        Whether each row has a target.
+    first_row : int
+        The position of the first row in the table.
     """
-    for block in table.blocks(seed):
+
+    rows: EncodedRows
+    present: NDArray[np.bool_]
+    first_row: int
+
+    def split(self, held_out: HeldOut) -> tuple[EncodedRows, NDArray[np.bool_]]:
+        """The rows with a target, and whether each is held out."""
+        out = held_out.rows(self.first_row, self.rows.target)
+        if self.present.all():
+            return self.rows, out
+        return self.rows.select(self.present), out[self.present]
+
+
+def encode_blocks(blocks: Iterable[TableBlock], survey: Survey) -> Iterator[EncodedBlock]:
+    """Encode the rows of blocks."""
+    for block in blocks:
         target, present = survey.reader.numbers(block)
-        out = survey.held_out.rows(block.first_row, target)
         X = survey.encoder.encode(
             survey.inputs.data(block.data), file=block.file, first_row=block.first_row
         )
         weight = None
         if survey.weights is not None:
             weight = read_weights(block, survey.weights) / survey.mean_weight
-        rows = EncodedRows(X, target, weight)
-        yield (rows, out) if present.all() else (rows.select(present), out[present])
+        yield EncodedBlock(EncodedRows(X, target, weight), present, block.first_row)
+
+
+def split_blocks(
+    table: Table, survey: Survey, seed: int | None = None
+) -> Iterator[tuple[EncodedRows, NDArray[np.bool_]]]:
+    """Encode the rows of a table that have a target, and whether each is held out, in blocks."""
+    for block in encode_blocks(table.blocks(seed), survey):
+        yield block.split(survey.held_out)
 
 
 def encode_held_out(table: Table, survey: Survey) -> Iterator[EncodedRows]:
     """Encode the held-out rows, block by block."""
-    for rows, out in encode_blocks(table, survey):
+    for rows, out in split_blocks(table, survey):
         yield rows.select(out)
+
+
+def count_encoded_bytes(survey: Survey) -> int:
+    """About how much memory the encoded rows of the table take."""
+    row_bytes = 4 * survey.encoder.n_inputs
+    if scipy.sparse.issparse(survey.sample):
+        row_bytes = _n_bytes(survey.sample) // max(1, survey.sample.shape[0]) + 8
+    return survey.n_rows * row_bytes
 
 
 def encode_table(
     table: Table, survey: Survey, most_bytes: int, progress: Progress
 ) -> EncodedTable | None:
     """Encode all rows; None if they would take more than `most_bytes` of memory."""
-    row_bytes = 4 * survey.encoder.n_inputs
-    is_sparse = scipy.sparse.issparse(survey.sample)
-    if is_sparse:
-        row_bytes = _n_bytes(survey.sample) // max(1, survey.sample.shape[0]) + 8
-    if survey.n_rows * row_bytes > most_bytes:
+    if count_encoded_bytes(survey) > most_bytes:
         return None
+    is_sparse = scipy.sparse.issparse(survey.sample)
     progress.start("Encoding", survey.n_rows)
     held_out: list[EncodedRows] = []
     if is_sparse:
         training: list[EncodedRows] = []
-        for rows, out in encode_blocks(table, survey):
+        for rows, out in split_blocks(table, survey):
             training.append(rows.select(~out))
             held_out.append(rows.select(out))
             progress.advance(len(out))
@@ -207,7 +244,7 @@ def encode_table(
     all_targets = np.empty(survey.n_rows, np.int64 if is_classification else float)
     all_weights = None if survey.weights is None else np.empty(survey.n_rows)
     end = 0
-    for rows, out in encode_blocks(table, survey):
+    for rows, out in split_blocks(table, survey):
         part = rows.select(~out)
         place = slice(end, end + len(part.target))
         all_X[place], all_targets[place] = part.X, part.target
@@ -253,7 +290,7 @@ class TrainingRows:
     def _mix_blocks(self) -> Iterator[EncodedRows]:
         parts: list[EncodedRows] = []
         n_rows = n_bytes = 0
-        for rows, out in encode_blocks(self._table, self._survey, self._seed):
+        for rows, out in split_blocks(self._table, self._survey, self._seed):
             parts.append(rows.select(~out))
             n_rows += len(out)
             n_bytes += _n_bytes(rows.X)
@@ -279,13 +316,16 @@ def train(
     settings: Settings,
     tuned: TunedSettings,
     survey: Survey,
-    table: Table,
+    training_rows: Any,
     encoded: EncodedTable | None,
     run: Run,
     *,
     watched: bool = False,
 ) -> Any:
-    """Fit a learner to the encoded rows or, if these are None, to the table in several passes.
+    """Fit a learner to the encoded rows or, if these are None, to `training_rows`.
+
+    These are blocks (X, target), in as many passes as needed: `TrainingRows`, or pieces of the
+    table on a cluster.
 
     The caller finishes the run: its checkpoint is needed until the model is saved. If `watched`,
     a classifier that descends is measured on some held-out rows now and then.
@@ -296,7 +336,6 @@ def train(
             Remedy("hold out fewer rows", holdout=...),
         )
     feature_map = settings.make_map(tuned.length_scale)
-    training_rows = TrainingRows(table, survey, settings.seed)
     n_training = int(survey.n_rows * (1 - survey.held_out.share))
     classes = survey.reader.classes
     if classes is None:

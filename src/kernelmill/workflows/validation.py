@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,15 @@ from kernelmill.workflows.survey import HeldOut, Survey
 from kernelmill.workflows.training import (
     EncodedTable,
     Settings,
+    TrainingRows,
     concatenate_rows,
     encode_held_out,
     train,
 )
 from kernelmill.workflows.tuning import TunedSettings
+
+if TYPE_CHECKING:  # it imports Dask
+    from kernelmill.workflows.spread_table import SpreadTable
 
 __all__ = ["TrainingPlan"]
 
@@ -40,6 +44,8 @@ class TrainingPlan:
     ----------
     encoded : EncodedTable or None
         The rows in memory; None if the table is read in each pass.
+    pieces : SpreadTable or None
+        The table on a cluster.
     """
 
     settings: Settings
@@ -48,16 +54,24 @@ class TrainingPlan:
     table: Table
     encoded: EncodedTable | None
     progress: Progress
+    pieces: SpreadTable | None = None
 
     def fit(self, run: Run, *, watched: bool = False) -> Any:
         """Fit a learner to the rows that are not held out; see `train`."""
-        rows = self.survey, self.table, self.encoded
-        return train(self.settings, self.tuned, *rows, run, watched=watched)
+        settings, survey, rows = self.settings, self.survey, self.encoded
+        blocks: Any = TrainingRows(self.table, survey, settings.seed)
+        if self.pieces is not None:
+            several = settings.needs_several_passes(survey.reader.task)
+            blocks = self.pieces.training_rows(survey, several_passes=several)
+        return train(settings, self.tuned, survey, blocks, rows, run, watched=watched)
 
     def evaluate(self, learner: Any, source: str) -> Evaluation | None:
         """Evaluate a learner on the held-out rows; None if there are none."""
         if self.survey.held_out.share <= 0:
             return None
+        if self.pieces is not None:
+            scores = self.pieces.evaluate(learner, self.survey)
+            return scores.finish(f"{source}: held-out rows", []) if scores.n_rows else None
         scores = make_scores(learner, self.survey.reader.classes)
         self.progress.start("Evaluating", None)
         in_memory = None if self.encoded is None else [self.encoded.held_out]
@@ -77,7 +91,9 @@ class TrainingPlan:
         # An evaluation needs no summary of the fit, which is not known yet.
         model = TableModel(learner, survey.encoder, survey.inputs, survey.reader, None)  # type: ignore[arg-type]
         weights = False if survey.weights is None else survey.weights
-        return model.evaluate_table(source, weights=weights, progress=self.progress, **options)
+        cluster = None if self.pieces is None else self.pieces.cluster
+        options = {**options, "weights": weights, "cluster": cluster}
+        return model.evaluate_table(source, progress=self.progress, **options)
 
     def cross_validate(self, n_folds: int) -> CrossValidation:
         """Fit to all folds but one, and test on that one, for each fold.

@@ -1,0 +1,177 @@
+"""What a model predicts for the blocks of a table, and how good that is; here or on workers."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kernelmill.encoding.inputs import column_values, read_weights
+from kernelmill.formatting import plain
+from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.workflows.evaluation import Scores, make_scores
+
+__all__ = ["Prediction", "ScoreFold", "TableScores", "UnseenCategories", "slim"]
+
+
+class UnseenCategories:
+    """Counts of categories that did not occur in training, by column."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[str]] = {}
+
+    def update(self, counts: Mapping[str, Counter[str]]) -> None:
+        """Add the counts of more rows."""
+        for name, more in counts.items():
+            self._counts.setdefault(name, Counter()).update(more)
+
+    def merge(self, later: UnseenCategories) -> None:
+        """Add those of other rows."""
+        self.update(later._counts)
+
+    def notes(self, n_rows: int) -> list[str]:
+        """One for each column, with the most frequent of its new categories."""
+        notes = []
+        for name, counts in self._counts.items():
+            shown = ", ".join(f"{each!r} ({n})" for each, n in counts.most_common(3))
+            more = ", ..." if len(counts) > 3 else ""
+            share = f"{plain.count(counts.total())} of {plain.count(n_rows, 'row')}"
+            notes.append(
+                f"Column {name!r} has categories in {share} that did not occur in training: "
+                f"{shown}{more}."
+            )
+        return notes
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The columns that a model predicts for each block of a table.
+
+    Attributes
+    ----------
+    model : TableModel
+    names : dict or None
+        The names of the inputs in the file.
+    kept : tuple of str
+        Columns of the table that are put before the predictions.
+    renamed : dict
+        The names of predicted columns in the result.
+    probabilities, std : bool
+        As in `TableModel.predict_table`.
+    """
+
+    model: Any
+    names: dict[str, str] | None
+    kept: tuple[str, ...]
+    renamed: Mapping[str, str]
+    probabilities: bool
+    std: bool
+
+    def blocks(self, source: Any, unseen: UnseenCategories) -> Iterator[dict[str, Any]]:
+        """Yield the columns of each block of a table, or of a piece of one."""
+        for X, block, _ in self.model._blocks(source, self.names, unseen=unseen):
+            values = {name: column_values(block.data, name) for name in self.kept}
+            for name, column in self.model._predictions(X, self.probabilities, self.std).items():
+                values[self.renamed[name]] = column
+            yield values
+
+    def slim(self) -> Prediction:
+        """The same, as small as possible, to be sent to workers."""
+        learner = slim(self.model.learner, std=self.std)
+        return replace(self, model=replace(self.model, learner=learner, summary=None))
+
+    def __call__(self, piece: Any) -> tuple[list[dict[str, Any]], UnseenCategories]:
+        """The columns of all blocks of a piece, and categories that are new in it."""
+        unseen = UnseenCategories()
+        return list(self.blocks(piece, unseen)), unseen
+
+
+def slim(learner: Any, *, std: bool) -> Any:
+    """A fitted learner that can predict, and no more; without `std`, no standard deviations."""
+    small = copy.copy(learner)
+    for name in ("statistics_",) if std else ("statistics_", "_fit"):
+        small.__dict__.pop(name, None)
+    return small
+
+
+class TableScores:
+    """Scores of a model on rows of a table that has the target; those of consecutive rows merge.
+
+    Parameters
+    ----------
+    model : TableModel
+    names : dict or None
+        The names of the inputs in the file.
+    weights : str, int or None
+        The column with the weights of rows.
+    first_row : int, default=0
+        The number of rows before.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        names: dict[str, str] | None,
+        weights: str | int | None,
+        first_row: int = 0,
+    ) -> None:
+        self._model = model
+        self._names = names
+        self._weights = weights
+        self.scores: Scores = make_scores(model.learner, model.reader.classes, first_row)
+        self.missing = 0
+        self.unseen = UnseenCategories()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The scores without the model: nothing can be added but others."""
+        return {**self.__dict__, "_model": None}
+
+    def read(self, source: Any, progress: Progress | None = None) -> None:
+        """Add the rows of a table, or of something else that has its method `blocks`."""
+        progress = SilentProgress() if progress is None else progress
+        model = self._model
+        blocks = model._blocks(source, self._names, with_target=True, unseen=self.unseen)
+        for X, block, target in blocks:
+            numbers, present = model.reader.numbers(target)
+            self.missing += int((~present).sum())
+            weight = None
+            if self._weights is not None:
+                weight = read_weights(block, self._weights)[present]
+            self.scores.update(X[present] if not present.all() else X, numbers[present], weight)
+            progress.advance(block.n_rows)
+
+    def merge(self, later: TableScores) -> None:
+        """Add the scores of rows that follow."""
+        self.scores.merge(later.scores)
+        self.missing += later.missing
+        self.unseen.merge(later.unseen)
+
+
+@dataclass(frozen=True)
+class ScoreFold:
+    """Scores the pieces of a table on workers; see `kernelmill.scale.Pieces.fold`."""
+
+    model: Any
+    names: dict[str, str] | None
+    weights: str | int | None
+    first_rows: list[int]  # of each piece
+
+    def __call__(self, total: TableScores | None, blocks: Iterable[Any], number: int) -> Any:
+        """Return the scores of the pieces before and of this one."""
+        found = TableScores(self.model, self.names, self.weights, self.first_rows[number])
+        found.read(_Blocks(block for _, block in blocks))
+        if total is None:
+            return found
+        merged = copy.deepcopy(total)
+        merged.merge(found)
+        return merged
+
+
+class _Blocks:
+    def __init__(self, blocks: Iterator[Any]) -> None:
+        self._blocks = blocks
+
+    def blocks(self) -> Iterator[Any]:
+        return self._blocks
