@@ -78,7 +78,7 @@ def test_balanced_weights_count_the_rows_of_all_pieces():
 def test_sample_is_uniform_and_without_replacement():
     pieces = make_pieces(read_targets)
     counts = np.zeros(N_ROWS)
-    n_samples, n_rows = 200, 110
+    n_samples, n_rows = 60, 110
     position = {row.tobytes(): i for i, row in enumerate(X)}
     for seed in range(n_samples):
         sample = pieces.sample(n_rows, Stream.from_seed(seed))

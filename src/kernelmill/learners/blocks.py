@@ -283,7 +283,8 @@ class _CheckedFold:
     def _check_blocks(self, blocks: Iterable[Any]) -> Iterator[Block]:
         for index, block in enumerate(blocks):
             X, y, weight, _ = _unpack(block, index)
-            if count_rows(X):  # a piece may have no rows, which checks would reject
+            # A piece may have no rows, or none that counts, which checks would reject.
+            if count_rows(X) and (weight is None or np.any(weight)):
                 yield Block(X, y, weight) if self.check is None else self.check(X, y, weight)
 
 

@@ -4,6 +4,12 @@ Needs the packages of ``pip install kernelmill[dask]``.
 
 Contents
 --------
+DaskKernelClassifier, DaskKernelRegressor
+    The learners on Dask arrays and data frames.
+transform, fit_map
+    Feature maps on them, lazily and chunk by chunk.
+sample_rows
+    Rows in memory, for diagnostics.
 Piece, Pieces
     Rows that are divided among workers, and folds over them; what learners' `fit_blocks` takes.
 Cluster
@@ -13,6 +19,19 @@ ClusterError, PieceError
 """
 
 from kernelmill.scale.cluster import Cluster, ClusterError, PieceError
+from kernelmill.scale.estimators import DaskKernelClassifier, DaskKernelRegressor
+from kernelmill.scale.maps import fit_map, sample_rows, transform
 from kernelmill.scale.pieces import Piece, Pieces
 
-__all__ = ["Cluster", "ClusterError", "Piece", "PieceError", "Pieces"]
+__all__ = [
+    "Cluster",
+    "ClusterError",
+    "DaskKernelClassifier",
+    "DaskKernelRegressor",
+    "Piece",
+    "PieceError",
+    "Pieces",
+    "fit_map",
+    "sample_rows",
+    "transform",
+]

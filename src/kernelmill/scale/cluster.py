@@ -232,6 +232,12 @@ def report_rows(topic: str | None, n_rows: int) -> None:
         worker.log_event(topic, n_rows)
 
 
+@cache
+def _loaded_libraries() -> Any:
+    """Return the controller of thread pools; to look for them takes as long as a small task."""
+    return ThreadpoolController()
+
+
 @contextmanager
 def share_cores() -> Iterator[None]:
     """Give each thread of a worker its share of the cores, for BLAS and native code, inside.
@@ -247,7 +253,7 @@ def share_cores() -> Iterator[None]:
     share = max(1, len(os.sched_getaffinity(0)) // worker.state.nthreads)
     with _lock:
         if _n_inside == 0:
-            controller = ThreadpoolController()
+            controller = _loaded_libraries()
             limits = {
                 api: min([share, *(lib.num_threads for lib in libraries.lib_controllers)])
                 for api in ("blas", "openmp", "kernelmill")

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import dask
 import numpy as np
+import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError
@@ -159,7 +160,8 @@ class Pieces:
 
     def persist(self) -> None:
         """Let the workers compute delayed sources now and keep them: several passes follow."""
-        sources = self.cluster.persist([piece.source for piece in self.pieces])
+        delayed, repack = dask.base.unpack_collections([piece.source for piece in self.pieces])
+        sources = repack(self.cluster.persist(delayed))[0]
         self.pieces = [
             replace(piece, source=source)
             for piece, source in zip(self.pieces, sources, strict=True)
@@ -313,7 +315,10 @@ class _SampleFold:
             count += n_rows
             if n_rows:
                 keys = stream.substream(index).uniforms(n_rows)
-                sample = merge(sample, _smallest(keys, rows, self.n_rows))
+                smallest = _smallest(keys, rows, self.n_rows)
+                assert smallest.rows is not None
+                _check_finite(smallest.rows)  # here, where an error has a place
+                sample = merge(sample, smallest)
         sample = sample._replace(counts={number: count})
         return sample if total is None else merge(sample, total)
 
@@ -342,6 +347,17 @@ def _smallest(keys: NDArray[np.float64], rows: Block, n_rows: int) -> RowSample:
     order = np.argsort(keys, kind="stable")[:n_rows]
     X, y, weight = (None if part is None else take_rows(part, order) for part in rows[:3])
     return RowSample(keys[order], Block(X, y, weight), {})
+
+
+def _check_finite(rows: Block) -> None:
+    """Raise if rows have numbers that all maps and learners reject."""
+    for name, part in (("X", rows.X), ("y", rows.y), ("sample_weight", rows.weight)):
+        values = part.data if scipy.sparse.issparse(part) else part
+        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+            if np.isnan(values).any():
+                raise ArgumentError("must be finite, got NaN", "impute it", parameter=name)
+            if np.isinf(values).any():
+                raise ArgumentError("must be finite, got infinity", parameter=name)
 
 
 def concatenate_parts(parts: list[Any]) -> Any:
