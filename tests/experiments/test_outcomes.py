@@ -8,6 +8,7 @@ import pytest
 from kernelmill.experiments import (
     EXPERIMENTS,
     Cell,
+    Outcome,
     Published,
     Results,
     Scale,
@@ -20,6 +21,7 @@ from kernelmill.experiments.claims import (
     claim_value,
     mean_ratio,
 )
+from kernelmill.experiments.running import PartResult, new_record
 
 
 @pytest.mark.representative
@@ -168,6 +170,22 @@ def test_exponents_and_values():
     assert claim_value("", 10, "a", at_most=1.0).check(results).word == "confirmed"
     assert claim_value("", 10, "a", at_least=2.0).check(results).word == "not confirmed"
     assert claim_value("", 11, "a").check(results).word == "not measured"
+
+
+def test_reasons_are_given_for_what_is_not_confirmed(make_experiment):
+    """A statement that holds needs none."""
+    claims = tuple(
+        replace(claim_value(text, "a", "error", at_most=limit), reason="Because.")
+        for text, limit in (("small", 0.1), ("large", 0.9))
+    )
+    experiment = make_experiment(claims=claims)
+    record = new_record(experiment.name, Scale.TEST, 0)
+    part = next(iter(experiment.parts))
+    record.parts[part] = PartResult(1.0, (Cell("a", "error", (0.5,), 0.01),))
+    found = dict(Outcome(experiment, record).checks)
+    assert [found[text].word for text in ("small", "large")] == ["not confirmed", "confirmed"]
+    assert found["small"].explained == "error at a: 0.5 (0.49 to 0.51). Because."
+    assert "Because" not in found["large"].explained
 
 
 def test_scales_choose():

@@ -201,6 +201,12 @@ class Check:
 
     word: str  # "confirmed", "within chance", "not confirmed" or "not measured"
     found: str = ""  # "1.02 times (0.99 to 1.05)"
+    reason: str = ""  # why it is not confirmed
+
+    @property
+    def explained(self) -> str:
+        """What was found, and why it is not what the paper says."""
+        return ". ".join(each for each in (self.found, self.reason) if each)
 
 
 @dataclass(frozen=True)
@@ -210,6 +216,7 @@ class Claim:
     text: str
     check: Callable[[Results], Check]
     full_only: bool = False  # about times that smaller sizes say nothing about
+    reason: str = ""  # why it does not hold here, as far as is known; shown if it does not
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -367,6 +368,12 @@ _TABLE_3 = {
 }
 _PEERS = ("Exact RBF", "Nystrom RBF", "RKS", "Exact Matern", "Exact Poly")
 
+_FFT_REASON = (
+    "The paper's Fourier features have no random lengths (S): they estimate another kernel, which "
+    "may suit some data better. With S they estimate the Gaussian kernel, and poorly in as few "
+    "dimensions as here."
+)
+
 TABLE_3 = Experiment(
     name="fastfood-table-3",
     paper=PAPER,
@@ -407,11 +414,14 @@ TABLE_3 = Experiment(
             at_least=0.95,
             at_most=1.05,
         ),
-        claim_ratio(
-            "The Fourier features work very well (here: no more RMSE than Fastfood's).",
-            "Fastfood FFT",
-            "Fastfood RBF",
-            at_most=1.0,
+        replace(
+            claim_ratio(
+                "The Fourier features work very well (here: no more RMSE than Fastfood's).",
+                "Fastfood FFT",
+                "Fastfood RBF",
+                at_most=1.0,
+            ),
+            reason=_FFT_REASON,
         ),
         claim_ratio(
             "The Matérn kernel does better than the Gaussian one.",
@@ -468,12 +478,15 @@ FIGURE_2 = Experiment(
     log_y=True,
     claims=(
         claim_slope("More basis functions improve the regression.", "Fastfood RBF", -5.0, -0.05),
-        claim_ratio(
-            "The Fourier features perform well compared with the others (here: at most 10 % more "
-            "RMSE than Fastfood).",
-            "Fastfood FFT",
-            "Fastfood RBF",
-            at_most=1.1,
+        replace(
+            claim_ratio(
+                "The Fourier features perform well compared with the others (here: at most 10 % "
+                "more RMSE than Fastfood).",
+                "Fastfood FFT",
+                "Fastfood RBF",
+                at_most=1.1,
+            ),
+            reason=_FFT_REASON,
         ),
     ),
 )

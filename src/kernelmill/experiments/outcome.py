@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -149,12 +149,16 @@ class Outcome:
     def checks(self) -> list[tuple[str, Check]]:
         """The paper's statements, and whether they hold here."""
         results, is_full = self.results, self.record.scale == "full"
-        return [
-            (claim.text, claim.check(results))
-            if is_full or not claim.full_only
-            else (claim.text, Check("not measured", "it is about the paper's sizes"))
-            for claim in self.experiment.claims
-        ]
+        checks = []
+        for claim in self.experiment.claims:
+            if claim.full_only and not is_full:
+                check = Check("not measured", "it is about the paper's sizes")
+            else:
+                check = claim.check(results)
+            if check.word == "not confirmed":
+                check = replace(check, reason=claim.reason)
+            checks.append((claim.text, check))
+        return checks
 
     @property
     def missing(self) -> dict[str, str]:

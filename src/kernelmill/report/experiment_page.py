@@ -180,7 +180,7 @@ def _verdict_table(outcome: Outcome) -> PageTable:
 def _claim_table(outcome: Outcome) -> PageTable:
     return PageTable(
         ["what the paper says", "measured", "verdict"],
-        [[text, check.found, check.word] for text, check in outcome.checks],
+        [[text, check.explained, check.word] for text, check in outcome.checks],
         "Statements about the results",
         0,
         prose=(0, 1, 2),

@@ -53,7 +53,7 @@ def render_outcome(outcome: Outcome) -> Iterator[RenderableType]:
     if len(lines) > _MOST_LINES:
         yield f"... and {plain.count(len(lines) - _MOST_LINES)} more on the page"
     for text, check in outcome.checks:
-        yield f"{check.word}: {text}{f' ({check.found})' if check.found else ''}"
+        yield f"{check.word}: {text}{f' ({check.explained})' if check.explained else ''}"
     for part, reason in outcome.missing.items():
         yield f"not run: {part}: {reason}"
     yield ""
