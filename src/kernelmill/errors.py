@@ -6,6 +6,7 @@ arguments (``drop=['id']``), the command line names options (``--drop id``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,7 +18,28 @@ __all__ = [
     "Message",
     "Remedy",
     "Rendered",
+    "escape_controls",
 ]
+
+# Control characters except the line feed, surrogates, marks and overrides of the direction of text,
+# and the separators of lines that are not line feeds.
+_CONTROLS = re.compile(
+    "[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def escape_controls(text: str) -> str:
+    r"""The text with control characters and marks of direction as escapes, such as \x1b.
+
+    Terminals obey them, so that a column's name could clear the screen. Line feeds stay.
+
+    Examples
+    --------
+    >>> from kernelmill.errors import escape_controls
+    >>> print(escape_controls("\x1b[2Jname"))
+    \x1b[2Jname
+    """
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class Remedy:
@@ -104,8 +126,8 @@ class Message:
         problem = self.problem
         if self.parameter is not None:
             problem = f"{render_parameter(self.parameter)} {problem}"
-        remedies = [remedy.render(render_setting) for remedy in self.remedies]
-        return Rendered(problem, ", or ".join(remedies) or None)
+        remedies = [escape_controls(each.render(render_setting)) for each in self.remedies]
+        return Rendered(escape_controls(problem), ", or ".join(remedies) or None)
 
     def __str__(self) -> str:
         problem, remedy = self.render(str, _python_setting)

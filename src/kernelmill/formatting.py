@@ -7,10 +7,11 @@ for HTML pages and plots.
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeGuard
+
+from kernelmill.errors import escape_controls
 
 __all__ = ["Formatter", "clean_text", "html", "is_number", "join_words", "plain", "shorten"]
 
@@ -167,7 +168,7 @@ def clean_text(text: object) -> str:
         " "
         if each in "\n\r\t"
         else "\N{REPLACEMENT CHARACTER}"
-        if unicodedata.category(each) in ("Cc", "Cs") or each in "\u202a\u202b\u202d\u202e"
+        if escape_controls(each) != each
         else each
         for each in str(text)
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from kernelmill.errors import ArgumentError
+from kernelmill.errors import ArgumentError, escape_controls
 from kernelmill.formatting import clean_text, html
 from kernelmill.report.column_plots import column_panels
 from kernelmill.report.comparison_plots import comparison_panels, comparison_table
@@ -128,7 +128,7 @@ def render_sections(
     created: str = "",
 ) -> str:
     """The text of a page with these sections below a summary."""
-    return _template().render(
+    text = _template().render(
         title=clean_text(title),
         subtitle=subtitle,
         findings=findings,
@@ -139,6 +139,8 @@ def render_sections(
         light=css_variables(dark=False),
         dark=css_variables(dark=True),
     )
+    # Whatever path it took from a file to the page, plots included: tabs are the page's own.
+    return "\t".join(map(escape_controls, text.split("\t")))
 
 
 def write_report(

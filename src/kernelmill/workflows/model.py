@@ -271,6 +271,7 @@ class TableModel:
         probabilities: bool = False,
         std: bool = False,
         keep_columns: bool = False,
+        escape_formulas: bool = False,
         cluster: Any = None,
         progress: Progress | None = None,
         **table_options: Any,
@@ -293,6 +294,9 @@ class TableModel:
             the predictions are called "prediction (model)".
         cluster : str, distributed.Client or Dask cluster, optional
             As in `fit_table`: workers read and predict, this process writes.
+        escape_formulas : bool, default=False
+            In CSV and TSV, put an apostrophe before strings that spreadsheets would run as
+            formulas: those that begin with =, +, -, @, a tab or a carriage return.
         progress : Progress, optional
         **table_options
             As for `kernelmill.io.open_table`.
@@ -329,7 +333,7 @@ class TableModel:
             found = request.blocks(table, unseen)
         else:
             found = pieces.predict(request, unseen)
-        with _collect_or_write(out, columns, table) as results:
+        with _collect_or_write(out, columns, table, escape_formulas) as results:
             for values in found:
                 before = results.n_rows
                 results.write(values)
@@ -579,12 +583,16 @@ class _Collected:
 
 
 @contextmanager
-def _collect_or_write(out: Any, columns: Mapping[str, Any], table: Table) -> Iterator[Any]:
+def _collect_or_write(
+    out: Any, columns: Mapping[str, Any], table: Table, escape_formulas: bool = False
+) -> Iterator[Any]:
     """A place for results: in memory if `out` is None, else a file."""
     if out is None:
         yield _Collected()
         return
-    with open_writer(out, columns, inputs=table.files, parameter="out") as writer:
+    with open_writer(
+        out, columns, inputs=table.files, parameter="out", escape_formulas=escape_formulas
+    ) as writer:
         yield writer
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -423,6 +424,8 @@ def command(
         from kernelmill.workflows import fit_table
 
     checkpoint = FitCheckpoint(path)
+    checkpoint.lock()
+    context.call_on_close(checkpoint.unlock)
     if (note := checkpoint.prepare(resume)) is not None:
         terminal.note(note)
     try:
@@ -458,7 +461,8 @@ def command(
         "",
         f"Model: {path} ({plain.size(n_bytes)})",
         *([] if page is None else [f"Report: {page}"]),
-        f"Next: kernelmill predict {path} {_suggest_name(first, table)} --out predictions.csv",
+        f"Next: kernelmill predict {shlex.quote(str(path))} {_suggest_name(first, table)} "
+        "--out predictions.csv",
     )
 
 

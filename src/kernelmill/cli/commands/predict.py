@@ -75,17 +75,27 @@ _RESULT = "Predictions"
     is_flag=True,
     help="Include the columns of DATA, before the predictions.",
 )
+@click.option(
+    "--escape-formulas",
+    cls=Option,
+    section=_RESULT,
+    is_flag=True,
+    help="Put ' before strings in CSV that spreadsheets would run as formulas (=, +, -, @).",
+)
 @new_table_options
 @general_options
 @click.pass_context
 def command(
     context: click.Context,
+    /,
+    *,
     model: str,
     source: str | list[str],
     out: str,
     probabilities: bool,
     std: bool,
     keep_columns: bool,
+    escape_formulas: bool,
     table: dict[str, Any],
 ) -> None:
     """Predict the target of every row of DATA with MODEL, in the order of the rows.
@@ -108,6 +118,7 @@ def command(
                 probabilities=probabilities,
                 std=std,
                 keep_columns=keep_columns,
+                escape_formulas=escape_formulas,
                 progress=progress,
                 **table,
             )

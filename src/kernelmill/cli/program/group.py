@@ -23,7 +23,7 @@ from kernelmill.cli.program.errors import (
     report_error,
 )
 from kernelmill.cli.program.options import general_options, write_examples
-from kernelmill.cli.program.signals import unwind_on_termination
+from kernelmill.cli.program.signals import ignore_interrupts, unwind_on_termination
 from kernelmill.cli.program.terminal import (
     Terminal,
     discard_stdout,
@@ -98,6 +98,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; see :func:`kernelmill.cli.main`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     terminal = Terminal()
+    try:
+        return _run(given, terminal)
+    except KeyboardInterrupt as error:  # a second one, while the first was handled
+        with ignore_interrupts():
+            return _print_error(report_error(error), error, terminal)
+
+
+def _run(given: list[str], terminal: Terminal) -> int:
     if not prepare_streams(quiet="--quiet" in given):
         return FAILED
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -114,11 +122,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # A wrong option is detected before the general options have been processed.
         terminal.json |= "--json" in given
         terminal.debug |= "--debug" in given
-        try:
-            return _print_error(report_error(error, terminal.command, given), error, terminal)
-        except BrokenPipeError:
-            discard_stdout()
-            return BROKEN_PIPE
+        with ignore_interrupts():
+            try:
+                return _print_error(report_error(error, terminal.command, given), error, terminal)
+            except BrokenPipeError:
+                discard_stdout()
+                return BROKEN_PIPE
     return code if isinstance(code, int) else 0
 
 

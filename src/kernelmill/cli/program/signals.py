@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import PurePath
 from types import FrameType
 
-__all__ = ["exit_on_interrupt", "runs_as_program", "unwind_on_termination"]
+__all__ = ["exit_on_interrupt", "ignore_interrupts", "runs_as_program", "unwind_on_termination"]
 
 _STDERR = 2
 _NAME = "kernelmill.cli"
@@ -57,6 +57,27 @@ def _exit(_: int, __: FrameType | None) -> None:
         os.write(_STDERR, b"error: interrupted: nothing was written\n")
     finally:
         os._exit(130)
+
+
+@contextmanager
+def ignore_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C, while an error is printed and until the program ends.
+
+    Examples
+    --------
+    >>> with ignore_interrupts():
+    ...     print("error: ...")
+    error: ...
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        if not runs_as_program():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import click
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment, Segments
 
-from kernelmill.errors import KernelmillError
+from kernelmill.errors import KernelmillError, escape_controls
 
 __all__ = [
     "StdoutError",
@@ -36,6 +36,14 @@ class _Console(Console):
         super().__init__(
             file=file, markup=False, emoji=False, highlight=False, no_color=None if color else True
         )
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        # Styles and movements of the cursor are not text, so that all controls in it come from
+        # data: names of columns, labels, paths, model files.
+        for part in super().render(renderable, options):
+            yield part if part.control else part._replace(text=escape_controls(part.text))
 
     def on_broken_pipe(self) -> None:
         # Rich would exit with code 1 here; `run` decides the exit code.

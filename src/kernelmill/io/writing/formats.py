@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 
 from kernelmill.io.errors import TableError
 
-__all__ = ["TABLE_FORMATS", "NpyFormat", "TableFormat"]
+__all__ = ["SPREADSHEET_FORMATS", "TABLE_FORMATS", "NpyFormat", "TableFormat"]
+
+_FORMULA = r"^([=+\-@\t\r])"  # how the formulas of spreadsheets begin
 
 Columns = Mapping[str, np.dtype[Any] | str]
 
@@ -100,9 +103,13 @@ class CsvFormat(_PyarrowFormat):
     """Comma-separated values with a header, quoted where necessary."""
 
     delimiter: ClassVar[str] = ","
+    escapes_formulas: ClassVar[bool] = False
 
     def _open(self, sink: Any) -> Any:
-        header = self.delimiter.join(_quote(name, self.delimiter) for name in self._schema.names)
+        names = self._schema.names
+        if self.escapes_formulas:
+            names = [re.sub(_FORMULA, r"'\1", name) for name in names]
+        header = self.delimiter.join(_quote(name, self.delimiter) for name in names)
         sink.write(header.encode() + b"\n")
         return sink
 
@@ -110,6 +117,8 @@ class CsvFormat(_PyarrowFormat):
         import pyarrow.csv  # noqa: PLC0415
 
         batch = self._make_batch(arrays)
+        if self.escapes_formulas:
+            batch = self._escape_formulas(batch)
         # pyarrow quotes all strings, or rejects those that need quotes.
         options = pyarrow.csv.WriteOptions(
             include_header=False,
@@ -117,6 +126,17 @@ class CsvFormat(_PyarrowFormat):
             quoting_style="needed" if self._needs_quotes(batch) else "none",
         )
         pyarrow.csv.write_csv(batch, self._writer, write_options=options)
+
+    def _escape_formulas(self, batch: Any) -> Any:
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        columns = [
+            pc.replace_substring_regex(column, _FORMULA, r"'\1")
+            if self._pa.types.is_string(column.type)
+            else column
+            for column in batch.columns
+        ]
+        return self._pa.record_batch(columns, schema=batch.schema)
 
     def _needs_quotes(self, batch: Any) -> bool:
         import pyarrow.compute as pc  # noqa: PLC0415
@@ -136,6 +156,18 @@ class TsvFormat(CsvFormat):
     """Tab-separated values with a header."""
 
     delimiter = "\t"
+
+
+class SpreadsheetCsvFormat(CsvFormat):
+    """CSV in which strings that spreadsheets would run as formulas begin with an apostrophe."""
+
+    escapes_formulas = True
+
+
+class SpreadsheetTsvFormat(TsvFormat):
+    """TSV without formulas."""
+
+    escapes_formulas = True
 
 
 def _quote(name: str, delimiter: str) -> str:
@@ -257,4 +289,11 @@ TABLE_FORMATS: dict[str, type[TableFormat]] = {
     ".arrow": ArrowFormat,
     ".jsonl": JsonLinesFormat,
     ".npy": NpyFormat,
+}
+
+# The same, for those that may be opened by a spreadsheet.
+SPREADSHEET_FORMATS: dict[str, type[TableFormat]] = {
+    **TABLE_FORMATS,
+    ".csv": SpreadsheetCsvFormat,
+    ".tsv": SpreadsheetTsvFormat,
 }

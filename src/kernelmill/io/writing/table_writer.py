@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from kernelmill.errors import KernelmillError
 from kernelmill.io.errors import TableError
-from kernelmill.io.writing.formats import TABLE_FORMATS, NpyFormat, TableFormat
+from kernelmill.io.writing.formats import SPREADSHEET_FORMATS, TABLE_FORMATS, NpyFormat, TableFormat
 from kernelmill.storage.atomic_file import atomic_file, check_target
 
 __all__ = ["STDOUT", "TableWriter", "open_writer"]
@@ -29,6 +29,7 @@ def open_writer(
     *,
     inputs: Iterable[str | os.PathLike[str]] = (),
     parameter: str = "path",
+    escape_formulas: bool = False,
 ) -> TableWriter:
     """Open a file to write columns in blocks of rows; the extension determines the format.
 
@@ -46,6 +47,9 @@ def open_writer(
         Files that are being read, which must not be replaced.
     parameter : str, default="path"
         The name of the argument in errors about `path`.
+    escape_formulas : bool, default=False
+        Of CSV and TSV: put an apostrophe before strings that begin with =, +, -, @, a tab or a
+        carriage return. Spreadsheets would run them as formulas.
 
     Returns
     -------
@@ -71,7 +75,7 @@ def open_writer(
     yes,0.9
     no,0.6
     """
-    return TableWriter(path, columns, inputs, parameter)
+    return TableWriter(path, columns, inputs, parameter, escape_formulas)
 
 
 class TableWriter:
@@ -103,6 +107,7 @@ class TableWriter:
         columns: Mapping[str, DTypeLike | str],
         inputs: Iterable[str | os.PathLike[str]] = (),
         parameter: str = "path",
+        escape_formulas: bool = False,
     ) -> None:
         self.path = Path(path)
         self.n_rows = 0
@@ -123,7 +128,7 @@ class TableWriter:
         self._columns: dict[str, np.dtype[Any] | str] = {
             name: "string" if kind == "string" else np.dtype(kind) for name, kind in columns.items()
         }
-        self._format_class = TABLE_FORMATS[extension]
+        self._format_class = (SPREADSHEET_FORMATS if escape_formulas else TABLE_FORMATS)[extension]
         self._format_class.check(self.path, self._columns)
         self._format: TableFormat | None = None
 
