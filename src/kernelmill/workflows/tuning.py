@@ -16,8 +16,9 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,8 @@ _REFINING_COMPONENTS = 2048
 _USUAL_BUDGET = 60.0
 _REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each
 _ROWS_TO_SEE = 40_000
-_MOST_FOLDED_ROWS = 1500  # up to which a classifier is refined by cross-validation
+_NEAR = 1.1  # times the smallest loss: worth a closer look
+_MOST_FOLDED_ROWS = 1000  # up to which a classifier is refined by cross-validation
 _WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a percent
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
 # Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
@@ -218,9 +220,9 @@ def tune_settings(
     ridge = best.ridge if alpha is None else alpha
     settings = TunedSettings(best.choice, best.length_scale, ridge, n_components, points)
     if n_classes is not None:
-        refinement = _Refinement(
-            best.choice,
-            sample,
+        refine = partial(
+            _Refinement,
+            sample=sample,
             n_components=n_components,
             loss=loss,
             seed=seed,
@@ -231,10 +233,17 @@ def tune_settings(
             progress=progress,
             memory=memory,
         )
+        chosen = best.choice
         fixed_C = None if alpha is None else 1 / max(alpha * n_rows, 1e-300)
-        found, C = refinement.best(best.length_scale, fixed_C, search_length_scale=is_free)
-        penalty = 1 / (C * n_rows) if alpha is None else alpha
-        settings = replace(settings, length_scale=found, alpha=penalty)
+        found = refine(chosen).best(best.length_scale, fixed_C, search_length_scale=is_free)
+        if alpha is None and search.shared_scale is not None and _takes_line(chosen):
+            linear = replace(chosen, options={"linear": _LINEAR_WEIGHTS[-1]})
+            other = refine(linear).best_line(search.shared_scale, found.loss)
+            if other.unseen_loss < found.unseen_loss:
+                chosen, found = linear, other
+                notes.append("The model is nearly linear, which lowers the loss.")
+        penalty = 1 / (found.C * n_rows) if alpha is None else alpha
+        settings = replace(settings, choice=chosen, length_scale=found.length_scale, alpha=penalty)
     return replace(settings, notes=tuple(notes))
 
 
@@ -271,6 +280,11 @@ def _map_of_auto(
     return choice
 
 
+def _takes_line(choice: MapChoice) -> bool:
+    """Whether a linear kernel may be added: to landmarks, unless the user has set options."""
+    return choice.name == "nystroem" and set(choice.options) <= {"linear"}
+
+
 class _Search:
     """Search over kernels and length scales by ridge regression."""
 
@@ -291,6 +305,7 @@ class _Search:
         self._n_threads = n_threads
         self._points = points
         self._progress = progress
+        self.shared_scale: float | None = None  # of the best kernel, once it is known
         self._n_learning = min(_MOST_LEARNING_ROWS, sample.n_train)
         # A few hundred rows do not tell more features apart.
         few = 1 << math.ceil(math.log2(max(len(sample.Y) / 2, 128)))
@@ -314,8 +329,9 @@ class _Search:
             self._points.extend(each.tried)
         place = min(range(len(measured)), key=lambda each: measured[each].error)
         best: _Candidate = measured[place]
+        self.shared_scale = learned[place].isotropic
         if learns:
-            shared = replace(best, length_scale=learned[place].isotropic)
+            shared = replace(best, length_scale=self.shared_scale)
             best = self._better_scales(best, self.measure(shared), notes)
         return self._with_line(best, notes)
 
@@ -339,7 +355,7 @@ class _Search:
 
         A table that is linear but for noise is then learned as well as by a linear model.
         """
-        if best.choice.name != "nystroem" or best.choice.options:
+        if not _takes_line(best.choice):
             return best
         for weight in _LINEAR_WEIGHTS:
             choice = replace(best.choice, options={"linear": weight})
@@ -557,12 +573,21 @@ class _Fold:
         """
         if map_name(feature_map) != "nystroem":
             return feature_map, self.X, self.validation_X
-        scale = feature_map.length_scale
+        scale = feature_map.length_scale  # a refinement has one kernel
         if self._features is None or not np.array_equal(self._features[0], scale):
             feature_map.fit(self.X)
             features = feature_map.transform(self.X), feature_map.transform(self.validation_X)
             self._features = (scale, *features)
         return FunctionTransformer(), *self._features[1:]
+
+
+class _Refined(NamedTuple):
+    """The best settings, their loss, and that of rows which no length scale was learned from."""
+
+    length_scale: Any
+    C: float
+    loss: float = math.inf
+    unseen_loss: float = math.inf
 
 
 class _Refinement:
@@ -602,14 +627,14 @@ class _Refinement:
         most = _REFINING_ROWS if choice.name == "nystroem" else total
         folds = [_Fold(sample, out, most) for out in outs]
         self._folds = [fold for fold in folds if fold.is_useful]
-        self._losses: dict[tuple[float, float], float] = {}
+        self._losses: dict[tuple[float, float], list[float]] = {}  # the last rows are unseen
 
     def best(
         self, length_scale: Any, fixed_C: float | None, *, search_length_scale: bool
-    ) -> tuple[Any, float]:
+    ) -> _Refined:
         """The length scale and C = 1 / (alpha n) with the smallest loss on the validation rows."""
         if not self._folds:
-            return length_scale, fixed_C or DEFAULT_C
+            return _Refined(length_scale, fixed_C or DEFAULT_C)
         self._length_scale = length_scale
         C = fixed_C or self._better_C(1.0, DEFAULT_C, steps=(10.0, 0.1))
         factor = 1.0
@@ -623,7 +648,21 @@ class _Refinement:
                 factor *= step
         if fixed_C is None:
             C = self._better_C(factor, C, steps=(10**0.5, 10**-0.5))
-        return (None if length_scale is None else length_scale * factor), C
+        scaled = None if length_scale is None else length_scale * factor
+        return _Refined(scaled, C, self._loss_at(factor, C), self._losses[factor, C][-1])
+
+    def best_line(self, length_scale: float, to_beat: float) -> _Refined:
+        """The best C of a kernel that is linear for the most part, if it is near the other loss.
+
+        Squared errors, by which kernels are compared, do not show that a line separates classes.
+        """
+        if not self._folds:
+            return _Refined(length_scale, DEFAULT_C)
+        self._length_scale = length_scale
+        C = self._better_C(1.0, DEFAULT_C / _LINEAR_WEIGHTS[-1], steps=(10.0, 0.1))
+        if self._loss_at(1.0, C) < _NEAR * to_beat:
+            C = self._better_C(1.0, C, steps=(10**0.5, 10**-0.5))
+        return _Refined(length_scale, C, self._loss_at(1.0, C), self._losses[1.0, C][-1])
 
     def _better_C(self, factor: float, C: float, steps: tuple[float, ...]) -> float:
         """The best value that is reached from C by these factors, one after the other."""
@@ -639,14 +678,16 @@ class _Refinement:
         if (factor, C) not in self._losses:
             scaled = None if self._length_scale is None else self._length_scale * factor
             step = ("loss", self._choice, scaled, C, self._n_components)
-            loss = self._memory.recall(step, lambda: self._measure(scaled, C))
+            losses = self._memory.recall(
+                step, lambda: [self._measure(fold, scaled, C) for fold in self._folds]
+            )
             criterion = "log loss" if self._loss == "log_loss" else "error"
             # As the penalty of the final model: C is the same, and alpha depends on the rows.
             self._points.append(
                 TuningPoint(
                     _typical(scaled),
                     1 / (C * self._n_rows),
-                    loss,
+                    float(np.mean(losses)),
                     criterion,
                     kernel=self._choice.kernel_name,
                     per_column=isinstance(scaled, np.ndarray),
@@ -654,14 +695,10 @@ class _Refinement:
                 )
             )
             self._progress.advance(_LOSS)
-            self._losses[factor, C] = loss
-        return self._losses[factor, C]
+            self._losses[factor, C] = losses
+        return float(np.mean(self._losses[factor, C]))
 
-    def _measure(self, length_scale: Any, C: float) -> float:
-        losses = [self._measure_fold(fold, length_scale, C) for fold in self._folds]
-        return float(np.mean(losses))
-
-    def _measure_fold(self, fold: _Fold, length_scale: Any, C: float) -> float:
+    def _measure(self, fold: _Fold, length_scale: Any, C: float) -> float:
         n = len(fold.codes)
         feature_map, X, validation_X = fold.map_rows(
             self._choice.make(length_scale, self._n_components, self._seed, self._n_threads)
