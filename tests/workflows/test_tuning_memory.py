@@ -41,14 +41,15 @@ def columns():
 def counted(monkeypatch):
     """How often the steps of tuning are computed."""
     calls = []
-    for name in ("learn_length_scales", "leave_one_out_errors", "_held_out_loss"):
-        work = getattr(tuning, name)
+    places = [(tuning, "learn_length_scales"), (tuning, "leave_one_out_errors")]
+    for place, name in [*places, (tuning._Refinement, "_measure")]:
+        work = getattr(place, name)
 
         def count(*args, work=work, name=name, **settings):
             calls.append(name)
             return work(*args, **settings)
 
-        monkeypatch.setattr(tuning, name, count)
+        monkeypatch.setattr(place, name, count)
     return calls
 
 

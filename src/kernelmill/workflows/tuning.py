@@ -678,9 +678,7 @@ class _Refinement:
         if (factor, C) not in self._losses:
             scaled = None if self._length_scale is None else self._length_scale * factor
             step = ("loss", self._choice, scaled, C, self._n_components)
-            losses = self._memory.recall(
-                step, lambda: [self._measure(fold, scaled, C) for fold in self._folds]
-            )
+            losses = self._memory.recall(step, lambda: self._measure(scaled, C))
             criterion = "log loss" if self._loss == "log_loss" else "error"
             # As the penalty of the final model: C is the same, and alpha depends on the rows.
             self._points.append(
@@ -698,7 +696,10 @@ class _Refinement:
             self._losses[factor, C] = losses
         return float(np.mean(self._losses[factor, C]))
 
-    def _measure(self, fold: _Fold, length_scale: Any, C: float) -> float:
+    def _measure(self, length_scale: Any, C: float) -> list[float]:
+        return [self._measure_fold(fold, length_scale, C) for fold in self._folds]
+
+    def _measure_fold(self, fold: _Fold, length_scale: Any, C: float) -> float:
         n = len(fold.codes)
         feature_map, X, validation_X = fold.map_rows(
             self._choice.make(length_scale, self._n_components, self._seed, self._n_threads)
