@@ -18,6 +18,7 @@ from typing import IO, Any, cast
 
 from kernelmill.errors import Remedy
 from kernelmill.io.errors import TableError
+from kernelmill.storage.remote_path import RemotePath
 
 __all__ = [
     "COMPRESSIONS",
@@ -102,14 +103,27 @@ def open_stream(path: Path) -> Iterator[IO[bytes]]:
 def _open(path: Path) -> IO[bytes]:
     compression = detect_compression(path)
     if compression == ".gz":
-        return cast("IO[bytes]", gzip.open(path, "rb"))
+        return cast("IO[bytes]", _GzipReader(path))
     if compression == ".bz2":
         return cast("IO[bytes]", io.BufferedReader(_Bz2Reader(path), _PIECE))
     if compression == ".zst":
         import pyarrow as pa  # noqa: PLC0415  (heavy)
 
-        return cast("IO[bytes]", pa.input_stream(str(path), compression="zstd"))
+        source = path.open("rb") if isinstance(path, RemotePath) else str(path)
+        return cast("IO[bytes]", pa.input_stream(source, compression="zstd"))
     return path.open("rb", buffering=0)
+
+
+class _GzipReader(gzip.GzipFile):
+    """The bytes of a gzip file, which is closed with it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        super().__init__(fileobj=self._file)
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()
 
 
 class _Bz2Reader(io.RawIOBase):
@@ -174,8 +188,16 @@ def read_fully(stream: Any, count: int) -> bytes:
 
 def read_at(stream: IO[bytes], offset: int, count: int) -> bytes:
     """Read `count` bytes at an offset, fewer at the end of the file; its position is unchanged."""
+    try:
+        descriptor = stream.fileno()
+    except (AttributeError, OSError):  # not a file of this machine
+        before = stream.tell()
+        stream.seek(offset)
+        data = read_fully(stream, count) if count > 0 else b""
+        stream.seek(before)
+        return data
     pieces = []
-    while count > 0 and (piece := os.pread(stream.fileno(), count, offset)):
+    while count > 0 and (piece := os.pread(descriptor, count, offset)):
         pieces.append(piece)
         offset += len(piece)
         count -= len(piece)

@@ -17,10 +17,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from kernelmill.errors import ArgumentError
+from kernelmill.errors import ArgumentError, KernelmillError
 from kernelmill.io.compression import COMPRESSIONS, copy_errors, read_beginning, read_head
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import TableFile
+from kernelmill.storage.remote_path import RemotePath, parse_path
 
 __all__ = [
     "FORMATS",
@@ -128,13 +129,15 @@ def _reject_data(source: Any) -> None:
 
 def _check_distinct(files: list[Path]) -> list[Path]:
     """The same files; one that occurs twice, maybe by another name, is an error."""
-    seen: dict[tuple[int, int], Path] = {}
+    seen: dict[tuple[Any, int], Path] = {}
     for path in files:
         try:
             found = path.stat()
         except OSError:  # reported when the file is opened
             continue
-        same = seen.setdefault((found.st_dev, found.st_ino), path)
+        is_remote = isinstance(path, RemotePath)
+        key = (str(path), 0) if is_remote else (found.st_dev, found.st_ino)
+        same = seen.setdefault(key, path)
         if same is not path:
             also = "" if same == path else f" (it is the same file as {same})"
             raise TableError(
@@ -148,7 +151,10 @@ def _expand(text: str | bytes) -> list[Path]:
     text = os.fsdecode(text)
     if text == STDIN:
         return [spool(sys.stdin.buffer)]
-    path = Path(text)
+    path = parse_path(text)
+    if isinstance(path, RemotePath):
+        return _expand_remote(path)
+    text = str(path)
     if path.is_dir():
         raise TableError(f"{text} is a folder", _suggest_pattern(path))
     if path.exists():  # also a file whose name has brackets
@@ -170,6 +176,26 @@ def _expand(text: str | bytes) -> list[Path]:
         f"{text} does not exist{_list_similar(path)}",
         "give the path of a file, a list of paths or a glob pattern",
     )
+
+
+def _expand_remote(path: RemotePath) -> list[Path]:
+    """The files of one URL, which may be a pattern."""
+    try:
+        if glob.has_magic(str(path)) and not path.exists():
+            files = [each for each in path.glob() if not each.is_dir()]
+            if not files:
+                raise TableError(f"no file matches the pattern {path}")
+            return cast("list[Path]", files)
+        if path.is_dir():
+            raise TableError(f"{path} is a folder", f"give a pattern such as '{path}/*'")
+        if not path.exists():
+            raise TableError(f"{path} does not exist", "give the URL of a file or a pattern")
+    except KernelmillError:
+        raise
+    except Exception as error:  # each store has errors of its own
+        reason = str(error).rstrip(".") or "no reason is given"
+        raise TableError(f"{path} cannot be read: {type(error).__name__}: {reason}") from error
+    return [cast("Path", path)]
 
 
 def _suggest_pattern(folder: Path) -> str:
@@ -377,7 +403,7 @@ def reject_unsupported(path: Path, given: str | None) -> None:
 def _list_members(path: Path) -> list[str] | None:
     """The names in a zip archive; None if it is damaged, which its reader reports."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
             return archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return None

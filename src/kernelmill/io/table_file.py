@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import stat
 from abc import ABC, abstractmethod
@@ -180,7 +179,7 @@ def count_rows(data: Any) -> int:
 
 def _read_state(path: Path) -> tuple[int, int, int]:
     try:
-        found = os.stat(path)  # noqa: PTH116  (one call, and the errors of the system)
+        found = path.stat()
     except OSError as error:
         raise TableError(f"{path} cannot be read: {error.strerror}") from None
     if not stat.S_ISREG(found.st_mode):

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import dask
 import distributed
-from distributed.client import FutureCancelledError
+from distributed.client import ClosedClientError, FutureCancelledError
 from distributed.comm import CommClosedError
 from threadpoolctl import ThreadpoolController
 
@@ -24,6 +24,9 @@ __all__ = ["Cluster", "ClusterError", "PieceError", "check_task", "share_cores"]
 
 _IN_THIS_PROCESS = ("sync", "synchronous", "single-threaded", "threads", "threading")
 _PACKAGE = "kernelmill"
+
+# What Dask raises if the scheduler is gone.
+_LOST = (CancelledError, FutureCancelledError, ClosedClientError, CommClosedError, OSError)
 
 _lock = threading.Lock()
 _limit: Any = None
@@ -145,7 +148,8 @@ class Cluster:
             yield None
             return
         topic = f"kernelmill-{uuid4().hex}"
-        self.client.subscribe_topic(topic, lambda event: on_rows(int(event[1])))
+        with self.explaining():
+            self.client.subscribe_topic(topic, lambda event: on_rows(int(event[1])))
         try:
             yield topic
         finally:
@@ -174,7 +178,7 @@ class Cluster:
                 "look into their logs",
                 "use smaller chunks, fewer features or workers with more memory",
             ) from error
-        except (CancelledError, FutureCancelledError, CommClosedError, OSError) as error:
+        except _LOST as error:
             raise _no_scheduler(address, error) from error
 
 

@@ -72,7 +72,7 @@ def _open_client(given: Any) -> Iterator[Any]:
                     distributed.LocalCluster(
                         n_workers=n_workers,
                         threads_per_worker=1,
-                        dashboard_address=None,
+                        dashboard_address=":0",
                         silence_logs=logging.CRITICAL,
                     )
                 )

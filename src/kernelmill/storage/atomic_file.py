@@ -9,9 +9,10 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError, KernelmillError, Remedy
+from kernelmill.storage.remote_path import RemotePath, is_url, parse_path
 
 __all__ = [
     "MissingFolderError",
@@ -44,8 +45,9 @@ def atomic_file(path: str | os.PathLike[str], *, parameter: str = "path") -> Ite
 
     Until then the data are in a temporary file in the same folder. After an error or Ctrl-C that
     file is removed, and an existing file at `path` is unchanged. The data are on the disk before
-    the file gets its name. A symbolic link stays a link: the file that it points to is replaced.
-    The permissions are those of any new file (the umask applies).
+    the file gets its name. A file at a URL such as s3://bucket/name is written to a temporary
+    folder first and then stored as a whole. A symbolic link stays a link: the file that it points
+    to is replaced. The permissions are those of any new file (the umask applies).
 
     Parameters
     ----------
@@ -75,6 +77,12 @@ def atomic_file(path: str | os.PathLike[str], *, parameter: str = "path") -> Ite
     ...     np.load(target)["a"]
     array([0, 1, 2])
     """
+    remote = parse_path(path) if is_url(path) else None
+    if isinstance(remote, RemotePath):
+        with remote.replace_by() as local, local.open("w+b") as file:
+            yield file
+            file.flush()
+        return
     target = check_target(path, parameter=parameter)
     # File systems limit the length of names, so a part of a long name has to do.
     shortened = os.fsencode(target.name)[:40].decode(errors="ignore")
@@ -136,6 +144,11 @@ def check_target(path: str | os.PathLike[str], *, parameter: str = "path") -> Pa
         )
     if not given or "\0" in given:
         raise ArgumentError(f"must be the path of a file, got {given!r}", parameter=parameter)
+    if is_url(given):
+        place = parse_path(given)
+        if isinstance(place, RemotePath):
+            return cast("Path", place)
+        given = str(place)
     target = Path(os.path.realpath(given))
     if not target.parent.is_dir():
         raise MissingFolderError(

@@ -8,10 +8,9 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from itertools import chain
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from kernelmill.storage.errors import (
     unknown_file_error,
 )
 from kernelmill.storage.plain_values import canonical_json, parse_json
+from kernelmill.storage.remote_path import RemotePath, parse_path
 from kernelmill.storage.tensor_layout import (
     MOST_HEADER_BYTES,
     NAME,
@@ -180,12 +180,16 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
     """
     try:
         with errors_of_file(path):
-            mode = Path(path).stat().st_mode
+            place = parse_path(path)
+            mode = place.stat().st_mode
             if stat.S_ISDIR(mode):
                 raise ModelFileError("it is a folder", GIVE_ANOTHER)
             if not stat.S_ISREG(mode):
                 raise ModelFileError("it is a device or a pipe", GIVE_ANOTHER)
-            with Path(path).open("rb") as file:
+            with place.open("rb") as file:
+                if isinstance(place, RemotePath):
+                    content = file.read()
+                    return _read(cast("BufferedReader", BytesIO(content)), len(content))
                 return _read(file, os.fstat(file.fileno()).st_size)
     except FileNotFoundError:
         raise MissingModelFileError(

@@ -11,6 +11,7 @@ from kernelmill.cli.program.files import check_output, load_table_model
 from kernelmill.cli.program.options import (
     Command,
     Option,
+    cluster_option,
     data_argument,
     general_options,
     new_table_options,
@@ -45,6 +46,7 @@ __all__ = ["command"]
     metavar="COL",
     help="Column with the weights of rows. Default: that of the training, if DATA has it.",
 )
+@cluster_option("Evaluation")
 @new_table_options
 @report_option
 @general_options
@@ -54,6 +56,7 @@ def command(
     model: str,
     source: str | list[str],
     weights: str | None,
+    cluster: str | None,
     report: str | None,
     table: dict[str, Any],
 ) -> None:
@@ -68,7 +71,11 @@ def command(
     loaded = load_table_model(model)
     with ProgressBars(terminal) as progress:
         evaluation = loaded.evaluate_table(
-            source, weights=True if weights is None else weights, progress=progress, **table
+            source,
+            weights=True if weights is None else weights,
+            cluster=cluster,
+            progress=progress,
+            **table,
         )
     if page is not None:
         from kernelmill.report import write_report

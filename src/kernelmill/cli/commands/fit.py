@@ -23,6 +23,7 @@ from kernelmill.cli.program.files import (
 from kernelmill.cli.program.options import (
     Command,
     Option,
+    cluster_option,
     data_argument,
     day_first_option,
     drop_option,
@@ -363,6 +364,7 @@ def _parse_class_weight(
 )
 @seed_option(_TRAINING)
 @threads_option(_TRAINING)
+@cluster_option(_TRAINING)
 @click.option(
     "--resume",
     cls=Option,

@@ -12,6 +12,7 @@ from kernelmill.cli.program.files import STDOUT, check_output, load_table_model
 from kernelmill.cli.program.options import (
     Command,
     Option,
+    cluster_option,
     data_argument,
     general_options,
     new_table_options,
@@ -82,6 +83,7 @@ _RESULT = "Predictions"
     is_flag=True,
     help="Put ' before strings in CSV that spreadsheets would run as formulas (=, +, -, @).",
 )
+@cluster_option(_RESULT)
 @new_table_options
 @general_options
 @click.pass_context
@@ -96,6 +98,7 @@ def command(
     std: bool,
     keep_columns: bool,
     escape_formulas: bool,
+    cluster: str | None,
     table: dict[str, Any],
 ) -> None:
     """Predict the target of every row of DATA with MODEL, in the order of the rows.
@@ -104,7 +107,7 @@ def command(
     including the target, are ignored.
     """
     terminal = get_terminal(context)
-    path = check_output("out", out, model, source)
+    path = check_output("out", out, model, source, remote=True)
     to_stdout = out == STDOUT
     if to_stdout and terminal.json:
         raise UsageError("must be a file with --json, got stdout", parameter="out")
@@ -119,6 +122,7 @@ def command(
                 std=std,
                 keep_columns=keep_columns,
                 escape_formulas=escape_formulas,
+                cluster=cluster,
                 progress=progress,
                 **table,
             )

@@ -19,6 +19,7 @@ from kernelmill.errors import Remedy
 
 if TYPE_CHECKING:
     from kernelmill.workflows import TableModel
+from kernelmill.storage.remote_path import RemotePath, parse_path
 
 __all__ = [
     "STDOUT",
@@ -33,7 +34,7 @@ __all__ = [
 STDOUT = "-"
 
 
-def check_output(parameter: str, path: str, *inputs: str | list[str]) -> Path:
+def check_output(parameter: str, path: str, *inputs: str | list[str], remote: bool = False) -> Path:
     """Return the path if it can be written, so that no work is lost at the end.
 
     An existing file is overwritten, as compilers do; an input is not.
@@ -45,6 +46,8 @@ def check_output(parameter: str, path: str, *inputs: str | list[str]) -> Path:
     path : str
     *inputs : str or list of str
         Files or patterns that the command reads.
+    remote : bool, default=False
+        Whether the path may be a URL of an object store.
 
     Returns
     -------
@@ -56,9 +59,17 @@ def check_output(parameter: str, path: str, *inputs: str | list[str]) -> Path:
     >>> check_output("out", "model.kmill", "data.csv").name
     'model.kmill'
     """
-    out = Path(path)
+    out = parse_path(path)
     if path == STDOUT:
         return out
+    if isinstance(out, RemotePath):
+        if remote:
+            return out
+        raise CommandError(
+            f"must be a file on this machine, got {path!r}",
+            "copy it afterwards",
+            parameter=parameter,
+        )
     if out.is_dir():
         raise CommandError(
             f"must be a file, got the folder {path!r}",

@@ -18,6 +18,7 @@ from kernelmill.cli.program.terminal import get_terminal
 __all__ = [
     "Command",
     "Option",
+    "cluster_option",
     "data_argument",
     "drop_option",
     "general_options",
@@ -234,6 +235,18 @@ def threads_option(section: str) -> Callable[..., Any]:
         type=click.IntRange(min=1, max=1024),
         metavar="N",
         help="Number of threads of the C++ core. Default: all CPUs.",
+    )
+
+
+def cluster_option(section: str) -> Callable[..., Any]:
+    """``--cluster``, in this section of the help."""
+    return click.option(
+        "--cluster",
+        cls=Option,
+        section=section,
+        metavar="ADDRESS",
+        help="Let the workers of a Dask cluster do it: tcp://HOST:PORT of its scheduler, or local "
+        "or local:N for N processes on this machine. All workers must see the files.",
     )
 
 

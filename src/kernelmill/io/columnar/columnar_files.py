@@ -38,6 +38,7 @@ from kernelmill.io.table_file import (
     set_kinds,
 )
 from kernelmill.io.text.records import MISSING_MARKERS, is_number
+from kernelmill.storage.remote_path import RemotePath
 
 __all__ = ["ArrowFile", "ColumnarFile", "ParquetFile", "arrow_errors"]
 
@@ -252,7 +253,7 @@ class ParquetFile(ColumnarFile):
     def _open(self) -> Any:
         with arrow_errors(self.path):
             return pa.parquet.ParquetFile(
-                self.path,
+                self.path.open("rb") if isinstance(self.path, RemotePath) else self.path,
                 buffer_size=_BUFFER,
                 pre_buffer=False,
                 page_checksum_verification=True,
@@ -404,6 +405,8 @@ class ArrowFile(ColumnarFile):
 
     def _map(self) -> Any:
         with arrow_errors(self.path):
+            if isinstance(self.path, RemotePath):
+                return pa.PythonFile(self.path.open("rb"), mode="r")
             return pa.memory_map(str(self.path))
 
     @contextmanager

@@ -29,6 +29,7 @@ from kernelmill.io.table_file import (
     TableFile,
     TableOptions,
 )
+from kernelmill.storage.remote_path import RemotePath
 
 __all__ = ["MatrixFile", "RawArray", "RawRows", "check_exact", "check_matrix"]
 
@@ -183,13 +184,15 @@ class RawRows:
     """
 
     def __init__(self, array: RawArray) -> None:
+        if array.fortran_order and isinstance(array.path, RemotePath):
+            array = replace(array, file_offset=None)  # only files of this machine are mapped
         self.array = array
         self._copy: TemporaryCopy | None = None
         self._verified = False  # by `prepare_random_access`
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process, which has no temporary file."""
-        return {"array": self.array, "_copy": None}
+        return {"array": self.array, "_copy": None, "_verified": False}
 
     def blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
         """Yield all rows, `n_rows` at a time."""

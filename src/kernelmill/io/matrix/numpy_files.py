@@ -198,7 +198,7 @@ class NpzFile(MatrixFile):
 @contextmanager
 def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
             yield archive
     except _ARCHIVE_ERRORS as error:
         raise TableError(f"{path} is not a valid NPZ file: {error}", GET_AGAIN) from None

@@ -17,6 +17,7 @@ from kernelmill.errors import KernelmillError
 from kernelmill.io.errors import TableError
 from kernelmill.io.writing.formats import SPREADSHEET_FORMATS, TABLE_FORMATS, NpyFormat, TableFormat
 from kernelmill.storage.atomic_file import atomic_file, check_target
+from kernelmill.storage.remote_path import is_url, parse_path
 
 __all__ = ["STDOUT", "TableWriter", "open_writer"]
 
@@ -109,7 +110,7 @@ class TableWriter:
         parameter: str = "path",
         escape_formulas: bool = False,
     ) -> None:
-        self.path = Path(path)
+        self.path = parse_path(path)
         self.n_rows = 0
         self._parameter = parameter
         self._is_stdout = os.fspath(path) == STDOUT
@@ -121,7 +122,7 @@ class TableWriter:
             )
         if not self._is_stdout:
             target = check_target(path, parameter=parameter)
-            if any(Path(each).exists() and _is_same(target, each) for each in inputs):
+            if any(_is_same(target, each) for each in inputs):
                 raise TableError(f"{self.path} is being read", "write to another file")
         if not columns:
             raise TableError("must name at least one column, got none", parameter="columns")
@@ -227,4 +228,6 @@ class TableWriter:
 
 
 def _is_same(target: Path, other: str | os.PathLike[str]) -> bool:
-    return target.exists() and target.samefile(other)
+    if is_url(target) or is_url(other):
+        return os.fspath(target) == os.fspath(other)
+    return target.exists() and Path(other).exists() and target.samefile(other)
