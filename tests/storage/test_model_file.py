@@ -166,8 +166,12 @@ class TestWhatCannotBeWritten:
         assert not path.exists()
 
     def test_records_that_are_too_large(self, path):
-        with pytest.raises(ModelFileError, match="at most 16 MiB"):
-            write_model_file(path, kind="example", record={"a": "x" * (1 << 24)}, tensors={})
+        with pytest.raises(ModelFileError, match="at most 256 MiB"):
+            write_model_file(path, kind="example", record={"a": "x" * (1 << 28)}, tensors={})
+
+    def test_a_tensor_with_the_name_of_the_record(self, path):
+        with pytest.raises(ModelFileError, match="is taken"):
+            write_model_file(path, kind="example", record={}, tensors={"record": np.zeros(2)})
 
     @pytest.mark.parametrize("kind", ["", "a b", 5, None, "ä", "-"])
     def test_kinds(self, path, kind):
@@ -321,12 +325,12 @@ class TestOtherFiles:
         with pytest.raises(FileNotFoundError, match="there is no model file"):
             read_model_file(tmp_path / "missing")
 
-    @pytest.mark.parametrize("version", ["3", "2", "999999999"])
+    @pytest.mark.parametrize("version", ["3", "4", "999999999"])
     def test_newer_versions(self, written, version):
         header, rest = header_and_rest(written.read_bytes())
         header["__metadata__"] = {"kernelmill": version, "something": "else"}
         written.write_bytes(with_header(header, rest + b"more"))
-        refused(written, rf"newer kernelmill \(format {version}, and .* up to 1\); upgrade")
+        refused(written, rf"newer kernelmill \(format {version}, and .* up to 2\); upgrade")
 
     @pytest.mark.parametrize("version", ["0", "-1", "1.0", "", "01", "x", "1" * 5000, "१"])
     def test_senseless_versions(self, written, version):
@@ -466,4 +470,40 @@ def test_empty_tensors_of_absurd_shapes(path, shape):
     header["t"]["shape"] = shape
     path.write_bytes(with_header(header, rest))
     with pytest.raises(ModelFileError, match="invalid shape"):
+        read_model_file(path)
+
+
+def test_long_records_are_tensors(path):
+    record = {"a": "x" * (17 << 20)}
+    write_model_file(path, kind="example", record=record, tensors={"t": np.arange(3.0)})
+    file = read_model_file(path)
+    assert (file.format_version, file.record, list(file.tensors)) == (2, record, ["t"])
+    content = bytearray(path.read_bytes())
+    content[-1000] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match="checksum"):
+        read_model_file(path)
+
+
+@pytest.mark.parametrize("change", ["inline", "absent", "dtype", "ascii", "spelling"])
+def test_records_as_tensors_are_checked(path, monkeypatch, change):
+    monkeypatch.setattr("kernelmill.storage.model_file._MOST_INLINE", 1)
+    write_model_file(path, kind="example", record={"a": 1}, tensors={})
+    content = b'{"a":1}'
+    assert read_model_file(path).record == {"a": 1}
+    assert path.read_bytes().endswith(content)
+    stored = {
+        "absent": {"other": np.frombuffer(content, np.uint8)},
+        "dtype": {"record": np.zeros(4, np.uint16)},
+        "ascii": {"record": np.frombuffer(b"\xff" + content[1:], np.uint8)},
+        "spelling": {"record": np.frombuffer(b'{"a": 1}', np.uint8)},
+    }.get(change, {"record": np.frombuffer(content, np.uint8)})
+    monkeypatch.setattr("kernelmill.storage.model_file._MOST_INLINE", 1 << 20)
+    monkeypatch.setattr("kernelmill.storage.model_file._FIRST_VERSION", 2)
+    monkeypatch.setattr("kernelmill.storage.model_file._RECORD", "unused")
+    text = "{}" if change == "inline" else ""
+    monkeypatch.setattr("kernelmill.storage.model_file.canonical_json", lambda _: text)
+    write_model_file(path, kind="example", record={}, tensors=stored)
+    monkeypatch.undo()
+    with pytest.raises(ModelFileError, match="record"):
         read_model_file(path)

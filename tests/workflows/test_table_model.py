@@ -392,3 +392,35 @@ def test_a_file_of_an_unknown_kind(folder):
     write_model_file(file, kind="forest", record={}, tensors={})
     with pytest.raises(ModelFileError, match="'forest'"):
         kernelmill.load(file)
+
+
+@pytest.mark.parametrize(
+    ("made", "n_columns", "problem"),
+    [
+        (kernelmill.RandomFourier(n_components=1 << 20), 8192, "of memory"),
+        (
+            kernelmill.TensorSketch(degree=4096, n_components=1 << 16),
+            100,
+            "operations for each row",
+        ),
+    ],
+    ids=["memory", "time"],
+)
+def test_maps_that_a_budget_does_not_allow(folder, made, n_columns, problem):
+    """Files of which a changed record asks for more than anybody expects."""
+    path = folder / "costly.kmill"
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    small = type(made)(n_components=16, random_state=0)
+    kernelmill.KernelRegressor(small, random_state=0).fit(X, X[:, 0]).save(path)
+    file = read_model_file(path)
+    record = file.record["map"]
+    record["parameters"] |= {"n_components": made.n_components, "degree": 4096}
+    if "degree" not in made.get_params():
+        del record["parameters"]["degree"]
+    record["n_features_in"] = n_columns
+    write_model_file(path, kind=file.kind, record=file.record, tensors=file.tensors)
+    for load in (kernelmill.load, kernelmill.load_predictor):
+        with pytest.raises(ModelFileError, match=f"{problem}.*max_memory="):
+            load(path)
+        with pytest.raises(ModelFileError, match="must have a feature for each of 16 weights"):
+            load(path, max_memory=1 << 50)

@@ -288,9 +288,11 @@ def _weights(values: Mapping[str, Any]) -> NDArray[Any]:
         coef = coef.astype(np.float64) * scale[:, np.newaxis]
     with np.errstate(over="ignore"):
         weights = np.array(coef, dtype)
-    if not np.isfinite(weights).all():
+        # Scores of classes are computed in the dtype of the features.
+        narrow = weights.astype("float32" if "classes" in values else dtype, copy=False)
+    if not np.isfinite(narrow).all():
         raise ModelFileError(
-            f"coef must be finite as {dtype}, got {np.abs(coef).max():.3g}",
+            f"coef must be finite as {narrow.dtype}, got {np.abs(coef).max():.3g}",
         )
     return weights
 

@@ -72,7 +72,7 @@ def learner_record(
     coef, scale = scale_weights(np.atleast_2d(model.coef_), weights)
     values = {
         "learner": name,
-        "weights": weights,
+        "weights": coef.dtype.name,
         "coef_dtype": model.coef_.dtype.name,
         "coef": coef,
         "coef_scale": scale,
@@ -178,6 +178,8 @@ def scale_weights(
 ) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
     """Return weights of shape (n_outputs, D) in a dtype, and the scales of float16 ones.
 
+    If the largest weight of an output is not between 1e-30 and 1e38, they are in float64.
+
     Weights in float16 are divided by one power of two for each output, the scale. The largest
     weight is then near the largest float16, and weights down to 1e-9 of it keep 11 bits.
 
@@ -198,12 +200,8 @@ def scale_weights(
     mantissas, exponents = np.frexp(largest)
     exponents += mantissas.astype(np.float16) == 1  # as it is after rounding: saved again, the same
     outside = (largest > 0) & ((exponents < _LOWEST) | (exponents > _HIGHEST))
-    if outside.any():
-        raise ModelFileError(
-            f"the largest weight of an output must be between 1e-30 and 1e38 for {weights}, got "
-            f"{largest[outside][0]:.3g}",
-            Remedy("store wider weights", weights="float64"),
-        )
+    if outside.any():  # targets around 1e40 or 1e-36: a model is not lost for its precision
+        return coef.astype(np.float64), None
     if weights == "float32":
         return coef.astype(np.float32), None
     scales = np.ldexp(1.0, np.where(largest > 0, exponents - _TOP, 0))

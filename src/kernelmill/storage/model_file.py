@@ -36,7 +36,11 @@ from kernelmill.storage.tensor_layout import (
 
 __all__ = ["FORMAT_VERSION", "ModelFile", "read_model_file", "write_model_file"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_FIRST_VERSION = 1  # of files whose record is in the header
+_MOST_INLINE = 1 << 23  # characters of a record in the header; longer ones are a tensor
+_MOST_RECORD = 1 << 28
+_RECORD = "record"  # the name of that tensor
 _MOST_BYTES = 1 << 34  # of tensors: 4 * 10**9 weights in float32
 _METADATA = {"kernelmill", "kind", "record", "sha256"}
 
@@ -99,7 +103,18 @@ def write_model_file(
     """
     if not isinstance(kind, str) or not NAME.fullmatch(kind):
         raise ModelFileError(f"kind must be a name such as 'learner', got {kind!r:.80}")
-    text = canonical_json(dict(record))
+    text, version = canonical_json(dict(record)), _FIRST_VERSION
+    if _RECORD in tensors:
+        raise ModelFileError(f"no tensor must have the name {_RECORD!r}, which is taken")
+    if len(text) > _MOST_RECORD:
+        raise ModelFileError(
+            f"the record of a model must take at most {_MOST_RECORD >> 20} MiB, got "
+            f"{len(text) >> 20} MiB",
+            "fit a model to fewer columns or categories",
+        )
+    if len(text) > _MOST_INLINE:
+        tensors = {**tensors, _RECORD: np.frombuffer(text.encode("ascii"), np.uint8)}
+        text, version = "", FORMAT_VERSION
     places = places_of(tensors)
     if sum(tensor.nbytes for tensor in tensors.values()) > _MOST_BYTES:
         raise ModelFileError(
@@ -112,10 +127,10 @@ def write_model_file(
         name: np.ascontiguousarray(tensors[name], place.dtype) for name, place in places.items()
     }
     metadata = {
-        "kernelmill": str(FORMAT_VERSION),
+        "kernelmill": str(version),
         "kind": kind,
         "record": text,
-        "sha256": _checksum(FORMAT_VERSION, kind, text, places, arrays),
+        "sha256": _checksum(version, kind, text, places, arrays),
     }
     header = header_of(metadata, places)
     atomic_write(path, chain([header], (_bytes_of(arrays[name]) for name in places)))
@@ -236,6 +251,8 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
         raise _changed_file_error("its checksum is wrong")
     if not NAME.fullmatch(kind):
         raise _changed_file_error("its kind is not a name")
+    if version > _FIRST_VERSION:
+        record = _take_record(tensors, record)
     try:
         values = parse_json(record)
     except ModelFileError as error:
@@ -247,6 +264,19 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
         for name, each in tensors.items()
     }
     return ModelFile(kind, version, values, native)
+
+
+def _take_record(tensors: dict[str, NDArray[Any]], inline: str) -> str:
+    """Remove the tensor that holds the record, and return its text."""
+    found = tensors.pop(_RECORD, None)
+    if inline or found is None or found.dtype != np.uint8 or found.ndim != 1:
+        raise _changed_file_error("its record is not a tensor of bytes")
+    if found.size > _MOST_RECORD:
+        raise ModelFileError(f"its record takes more than {_MOST_RECORD >> 20} MiB")
+    try:
+        return found.tobytes().decode("ascii")
+    except UnicodeDecodeError:
+        raise _changed_file_error("its record is not spelt as kernelmill writes it") from None
 
 
 def _header(text: bytes) -> dict[str, Any]:

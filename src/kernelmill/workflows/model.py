@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_integer
 from kernelmill.encoding.columns import NumericEncoding
 from kernelmill.encoding.dates import DateEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, Encoder
@@ -24,6 +25,7 @@ from kernelmill.io.memory import make_like
 from kernelmill.io.sources import describe_data, is_data
 from kernelmill.learners.prediction import predictor_from_record
 from kernelmill.learners.run import Run
+from kernelmill.maps.costs import MOST_MEMORY, check_cost
 from kernelmill.runtime.progress import Progress, SilentProgress, WarningProgress
 from kernelmill.storage import (
     ModelFileError,
@@ -56,7 +58,7 @@ _PARTS = Fields(
 )
 
 
-def load(path: Any) -> Any:
+def load(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
     """Load a model that ``save`` wrote to a file.
 
     Nothing in the file is executed. A file that is truncated, changed or of another kind raises
@@ -65,6 +67,10 @@ def load(path: Any) -> Any:
     Parameters
     ----------
     path : str or path
+    max_memory : int, default=8 GiB
+        The bytes that the map of the model may take. A file of a few hundred bytes can ask for any
+        amount, and for any time a row: models that need more than 10**10 operations for each row
+        are rejected, too, unless more than the default is allowed.
 
     Returns
     -------
@@ -87,15 +93,19 @@ def load(path: Any) -> Any:
     """
     from kernelmill.learners.loading import learner_from_record  # noqa: PLC0415 # scikit-learn
 
-    return _load(path, learner_from_record)
+    return _load(path, learner_from_record, max_memory)
 
 
-def load_predictor(path: Any) -> Any:
+def load_predictor(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
     """Load a model for prediction alone, without importing scikit-learn: in a tenth of the time.
 
     Parameters
     ----------
     path : str or path
+    max_memory : int, default=8 GiB
+        The bytes that the map of the model may take. A file of a few hundred bytes can ask for any
+        amount, and for any time a row: models that need more than 10**10 operations for each row
+        are rejected, too, unless more than the default is allowed.
 
     Returns
     -------
@@ -118,12 +128,15 @@ def load_predictor(path: Any) -> Any:
     >>> bool((predictor.predict(X) == loaded.predict(X)).all())
     True
     """
-    return _load(path, predictor_from_record)
+    return _load(path, predictor_from_record, max_memory)
 
 
-def _load(path: Any, make_learner: Callable[[Any, Any], Any]) -> Any:
+def _load(path: Any, make_learner: Callable[[Any, Any], Any], max_memory: int) -> Any:
+    max_memory = check_integer("max_memory", max_memory, 1)
     file = read_model_file(path)
     with errors_of_file(path, "save the model again, or upgrade kernelmill"):
+        learner = file.record.get("learner") if file.kind == TABLE_MODEL else file.record
+        check_cost(learner.get("map") if isinstance(learner, dict) else None, max_memory)
         if file.kind == "learner":
             return make_learner(file.record, file.tensors)
         if file.kind == TABLE_MODEL:

@@ -435,7 +435,7 @@ def command(
             model = fit_table(
                 source, **settings, **table, checkpoint=checkpoint.path, progress=progress
             )
-        model.save(path, weights=precision, uncertainty=uncertainty)
+        _save(terminal, model, path, precision, uncertainty)
     except KeyboardInterrupt:
         raise Interrupted(*checkpoint.describe_interrupt()) from None
     except BaseException as error:
@@ -466,6 +466,19 @@ def command(
         f"Next: kernelmill predict {shlex.quote(str(path))} {_suggest_name(first, table)} "
         "--out predictions.csv",
     )
+
+
+def _save(
+    terminal: Terminal, model: TableModel, path: Path, precision: str, uncertainty: bool | str
+) -> None:
+    """Save the model; what it cannot be saved with is left out, rather than the model lost."""
+    from kernelmill.errors import ArgumentError
+
+    try:
+        model.save(path, weights=precision, uncertainty=uncertainty)
+    except ArgumentError as error:
+        model.save(path, weights=precision)
+        terminal.note(f"saved without standard deviations: {error}")
 
 
 def _write_page(terminal: Terminal, page: Path, model: TableModel, path: Path) -> None:
