@@ -131,7 +131,7 @@ def test_given_kinds(tmp_path, name, write):
         open_table(tmp_path / name, numeric=["c"])
     write(pa.table({"b": ["1"] * 9 + ["one"]}), tmp_path / name)
     table = open_table(tmp_path / name, numeric=["b"], block_bytes=16)
-    with pytest.raises(TableError, match="row 9, column 'b': 'one' is not a number"):
+    with pytest.raises(TableError, match="row 10, column 'b': 'one' is not a number"):
         list(table.blocks())
 
 

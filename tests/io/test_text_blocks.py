@@ -181,7 +181,7 @@ def test_doubtful_columns_are_noted(write):
     assert "'unknown' is not" in table.notes[0].problem
     table = open_table(write("a;b\n1,5;\n2,5;\n"))
     assert table.notes[1] == "Numbers have decimal commas."
-    assert "missing" in table.notes[2]
+    assert "missing" in str(table.notes[2])
 
 
 def test_odd_spaces_and_numbers(write):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated, Any
@@ -29,6 +29,7 @@ __all__ = [
     "NumericEncoding",
     "NumericMoments",
     "OrdinalEncoding",
+    "add_spellings",
     "category_values",
     "fewest_rows",
     "numeric_values",
@@ -162,7 +163,7 @@ class CategoryEncoding(ColumnEncoding):
         """The categories that did not occur in training; none if that is not known."""
         if self.others and not self.rare:
             return Counter()
-        return _count_others(values, {*self.categories, *self.rare})
+        return _count_others(values, {*add_spellings(self.categories), *self.rare})
 
     def write(self, values: Any, out: NDArray[Any]) -> None:
         """Encode a dictionary array of strings."""
@@ -172,7 +173,7 @@ class CategoryEncoding(ColumnEncoding):
 
     def positions(self, values: Any) -> NDArray[np.int64]:
         """The encoded column that is 1 for each value; -1 if none is."""
-        known = {category: position for position, category in enumerate(self.categories)}
+        known = add_spellings(self.categories)
         unknown = len(self.categories) if self.others else -1
         of_null = self.n_columns - 1 if self.marks else unknown
         lookup = [known.get(string, unknown) for string in values.dictionary.to_pylist()]
@@ -244,6 +245,28 @@ class OrdinalEncoding(ColumnEncoding):
         if self.starts is None or number is None:
             return self.mean
         return float(max(0, int(np.searchsorted(self.starts, number, side="right")) - 1))
+
+
+_BOOLEANS = (("false", "False", "FALSE"), ("true", "True", "TRUE"))
+
+
+def add_spellings(categories: Iterable[str]) -> dict[str, int]:
+    """The position of each category, and that of the other spellings of false and true.
+
+    Text files have "True", and booleans of Parquet files and data frames become "true".
+
+    Examples
+    --------
+    >>> from kernelmill.encoding.columns import add_spellings
+    >>> add_spellings(["False", "red"])
+    {'False': 0, 'red': 1, 'false': 0, 'FALSE': 0}
+    """
+    positions = {category: position for position, category in enumerate(categories)}
+    for spellings in _BOOLEANS:
+        known = [positions[each] for each in spellings if each in positions]
+        if len(known) == 1:
+            positions = {**positions, **dict.fromkeys(spellings, known[0])}
+    return positions
 
 
 def _count_others(values: Any, known: set[str]) -> Counter[str]:

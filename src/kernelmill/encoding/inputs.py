@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kernelmill.encoding.targets import LABELS
 from kernelmill.errors import ArgumentTypeError, Remedy
 from kernelmill.io.errors import TableError
-from kernelmill.io.table import Table, open_table, open_without_header
+from kernelmill.io.table import Table, check_columns, open_table, open_without_header
 from kernelmill.storage.fields import ADDED, Stored
 from kernelmill.storage.kinds import Integer, ListOf, Null, Text
 
@@ -218,7 +218,7 @@ def read_weights(block: Any, weights: str | int) -> NDArray[np.float64]:
         row = int(np.argmax(wrong))
         raise TableError(
             f"{block.file}: the weight in column {weights!r} is {found[row]:g} in row "
-            f"{block.first_row + row + 1}, but weights must be finite and not negative",
+            f"{block.row_in_file + row + 1}, but weights must be finite and not negative",
             "correct it",
         )
     return found
@@ -230,8 +230,7 @@ def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | i
     Other kinds than numbers, categories and dates are errors. Without a target, that of the inputs
     is "".
     """
-    drop = (drop,) if isinstance(drop, (str, int)) else drop
-    positions = {table.column_index(each) for each in drop}
+    positions = {table.column_index(each) for each in check_columns("drop", drop)}
     position = target
     if isinstance(target, str):
         position = -1 if table.columns is None else table.column_index(target)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelmill.encoding.columns import category_values
+from kernelmill.encoding.columns import add_spellings, category_values
 from kernelmill.errors import Message, Remedy
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import LARGEST_EXACT
-from kernelmill.storage.fields import Stored
+from kernelmill.storage.fields import ADDED, Stored
 from kernelmill.storage.kinds import Choice, Float, Integer, ListOf, Null, Text
 
 __all__ = ["LABELS", "TargetLearner", "TargetReader", "format_label", "read_target"]
@@ -70,6 +70,8 @@ class TargetReader(Stored):
     task : {"classification", "regression"}
     classes : ndarray or None
         The sorted labels: int64, float64 or str. A class is encoded as its position.
+    boolean : bool
+        Whether the target is a column of booleans; the labels are 0 and 1, or "false" and "true".
     """
 
     target: str | int
@@ -79,11 +81,20 @@ class TargetReader(Stored):
         ListOf(Integer(_LEAST), 2) | ListOf(Float(), 2) | ListOf(Text(), 2) | Null(),
     ]
 
+    boolean: bool = field(default=False, metadata=ADDED)
+
     def __post_init__(self) -> None:
         if (self.classes is None) == (self.task == "classification"):
             raise ValueError("classification has classes and regression has none")
         if self.classes is not None:
             object.__setattr__(self, "classes", np.array(self.classes))
+
+    def restore(self, predicted: NDArray[Any]) -> NDArray[Any]:
+        """Return predictions in the type of the target: booleans, if it has them."""
+        if not self.boolean:
+            return predicted
+        found: NDArray[Any] = predicted == "true" if predicted.dtype.kind == "U" else predicted > 0
+        return found
 
     def numbers(self, block: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The positions of classes (int64) or the values (float64), and which rows have a target.
@@ -103,7 +114,7 @@ class TargetReader(Stored):
             return self._find_classes(found, known, present, block), present
         present = values.is_valid().to_numpy(zero_copy_only=False)
         strings = values.dictionary.to_pylist()
-        position_of = {name: position for position, name in enumerate(self._class_names())}
+        position_of = add_spellings(self._class_names())
         lookup = np.array([position_of.get(each, -1) for each in strings] + [0], np.int64)
         indices = values.indices.fill_null(len(strings)).to_numpy(zero_copy_only=False)
         positions = lookup[indices]
@@ -126,7 +137,7 @@ class TargetReader(Stored):
             )
         present = ~np.isnan(values)
         if np.isinf(values).any():
-            row = block.first_row + int(np.argmax(np.isinf(values))) + 1
+            row = block.row_in_file + int(np.argmax(np.isinf(values))) + 1
             raise TableError(
                 f"{block.file}: the target {self.target!r} is not finite in row {row}",
                 "fix the row or leave it out",
@@ -153,7 +164,7 @@ class TargetReader(Stored):
         names = self._class_names()
         some = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
         return TableError(
-            f"{block.file}: the target is {label} in row {block.first_row + row + 1}, which is "
+            f"{block.file}: the target is {label} in row {block.row_in_file + row + 1}, which is "
             f"none of the classes of the model ({some})",
             "fix the labels",
             "fit a new model",
@@ -242,7 +253,9 @@ class TargetLearner:
     def _count_missing(self, absent: NDArray[np.bool_], block: Any) -> None:
         count = int(absent.sum())
         if count and not self.missing:
-            self.first_missing = f"{block.file}: row {block.first_row + int(np.argmax(absent)) + 1}"
+            self.first_missing = (
+                f"{block.file}: row {block.row_in_file + int(np.argmax(absent)) + 1}"
+            )
         self.missing += count
         self.n_rows += len(absent) - count
 
@@ -252,7 +265,7 @@ class TargetLearner:
             row = int(np.argmax(infinite))
             raise TableError(
                 f"{block.file}: the target {self.target!r} is {values[row]:g} in row "
-                f"{block.first_row + row + 1}",
+                f"{block.row_in_file + row + 1}",
                 "correct it or leave out the row",
             )
 
@@ -329,6 +342,8 @@ def format_label(label: Any) -> str:
 
 
 def _parse_or_nan(text: str) -> float:
+    if text.lower() in ("false", "true"):
+        return float(text.lower() == "true")
     try:
         return float(text)
     except ValueError:

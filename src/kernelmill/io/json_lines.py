@@ -12,7 +12,7 @@ from typing import IO, Any, ClassVar
 import pyarrow as pa
 import pyarrow.json
 
-from kernelmill.io.columnar.arrow_values import mark_dates
+from kernelmill.io.columnar.arrow_values import exceeds_exact
 from kernelmill.io.columnar.columnar_files import ColumnarFile
 from kernelmill.io.compression import (
     TemporaryCopy,
@@ -23,7 +23,8 @@ from kernelmill.io.compression import (
 )
 from kernelmill.io.errors import TableError
 from kernelmill.io.parts import Part, align_part, cut_evenly
-from kernelmill.io.table_file import TableOptions
+from kernelmill.io.table_file import TableOptions, large_integer_error
+from kernelmill.io.text.records import LONG_INTEGER
 
 __all__ = ["JsonLinesFile"]
 
@@ -53,7 +54,7 @@ class JsonLinesFile(ColumnarFile):
         super().__init__(path, options, first)
 
     def read_schema(self) -> Any:
-        """Infer the columns from the first lines; integers are read as numbers with decimals."""
+        """Infer the columns from the first lines."""
         if self._schema is None:
             found = next(self._pieces(_PIECE_BYTES), None)
             if found is None:
@@ -63,10 +64,9 @@ class JsonLinesFile(ColumnarFile):
             self._first = self._parse(found[1], self._schema)
         return self._schema
 
-    def detect_kinds(self) -> dict[str, str]:
-        """As in other text: strings may be dates."""
-        kinds = super().detect_kinds()
-        return kinds if self._first is None else mark_dates(kinds, self._first)
+    def read_first_rows(self, names: list[str]) -> Any:
+        """The rows that the columns were inferred from."""
+        return self._first.select(names)
 
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds and the rows per block, and forget the positions of blocks."""
@@ -157,9 +157,26 @@ class JsonLinesFile(ColumnarFile):
         )
 
     def _read(self, data: bytes) -> Any:
-        table = self._parse(data, self._schema).select(self._schema.names).combine_chunks()
-        (batch,) = table.to_batches() or [None]
+        try:
+            table = self._parse(data, self._schema)
+        except TableError:
+            wide = pa.schema([(each.name, _with_decimals(each.type)) for each in self._schema])
+            if wide == self._schema:
+                raise
+            table = self._parse(data, wide)  # 1 may be followed by 1.5
+        (batch,) = table.select(self._schema.names).combine_chunks().to_batches() or [None]
+        if batch is not None:
+            self._check_integers(batch, data)
         return batch
+
+    def _check_integers(self, batch: Any, data: bytes) -> None:
+        """Raise an error for an integer that became another number."""
+        if (found := LONG_INTEGER.search(data)) is None:
+            return
+        for name, column in zip(self._names, batch.columns, strict=True):
+            is_checked = pa.types.is_floating(column.type) and name not in self._rounded
+            if is_checked and exceeds_exact(column):
+                raise large_integer_error(str(self.path), name, found[0].decode())
 
     def blocks(self) -> Iterator[tuple[Any, None]]:
         """Yield record batches in order, and store their positions."""
@@ -180,9 +197,11 @@ class JsonLinesFile(ColumnarFile):
         return self.convert(self._read(data), before), None
 
 
+def _with_decimals(kind: Any) -> Any:
+    return pa.float64() if pa.types.is_integer(kind) else kind
+
+
 def _widen(kind: Any) -> Any:
-    """A type that later lines fit, too: 1 may be followed by 1.5, and null by anything."""
-    if pa.types.is_integer(kind):
-        return pa.float64()
+    """A type that later lines fit, too: null may be followed by anything."""
     # Dates among strings are strings, as in other text.
     return pa.string() if pa.types.is_null(kind) or pa.types.is_temporal(kind) else kind

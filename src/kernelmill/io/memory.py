@@ -17,16 +17,14 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.errors import Remedy
-from kernelmill.io.columnar.arrow_values import detect_kind, mark_dates
-from kernelmill.io.columnar.columnar_files import ColumnarFile
+from kernelmill.io.columnar.arrow_values import detect_kind
+from kernelmill.io.columnar.columnar_files import INSPECTED_ROWS, ColumnarFile
 from kernelmill.io.errors import TableError
 from kernelmill.io.matrix.matrix_file import MEANINGLESS, check_exact, check_matrix
 from kernelmill.io.sources import describe_data
 from kernelmill.io.table_file import TableFile, TableOptions
 
 __all__ = ["ColumnsInMemory", "MatrixInMemory", "make_like", "open_data"]
-
-_INSPECTED_ROWS = 10_000  # for strings that are dates
 
 
 def open_data(source: Any, options: TableOptions) -> TableFile:
@@ -170,9 +168,9 @@ class ColumnsInMemory(ColumnarFile):
         """As in files, except that categories may be numbers: data frames declare them."""
         return "category" if pa.types.is_dictionary(type_) else detect_kind(type_)
 
-    def detect_kinds(self) -> dict[str, str]:
-        """As in text: strings may be dates."""
-        return mark_dates(super().detect_kinds(), self._table.slice(0, _INSPECTED_ROWS))
+    def read_first_rows(self, names: list[str]) -> Any:
+        """The first rows."""
+        return self._table.select(names).slice(0, INSPECTED_ROWS)
 
     def check_batch(self, batch: Any) -> None:
         """Nothing: offsets of the process's own data are not checked."""
@@ -224,6 +222,8 @@ class MatrixInMemory(TableFile):
         super().__init__(path, options, None)
         self.n_rows, self.n_features = matrix.shape
         self.carries_labels = labels is not None
+        if self._labels is not None and self._labels.dtype == bool:
+            self.booleans = frozenset(["labels"])
         self.configure(None)
 
     def read_state(self) -> tuple[int, int, int]:

@@ -65,7 +65,8 @@ class TablePiece:
             ) from None
         first_row = self.first_row
         for data, labels in self.file.read_part(self.part):
-            yield TableBlock(data, labels, self.file.path, first_row)
+            before = self.first_row - self.part.row
+            yield TableBlock(data, labels, self.file.path, first_row, before)
             first_row += count_rows(data)
         if first_row != self.first_row + self.n_rows:
             raise self.file.changed_error()

@@ -140,8 +140,11 @@ def _check_distinct(files: list[Path]) -> list[Path]:
         same = seen.setdefault(key, path)
         if same is not path:
             also = "" if same == path else f" (it is the same file as {same})"
+            is_stream = any(path == spooled for _, spooled, _ in _spooled)
             raise TableError(
-                f"{path} is given twice{also}, so its rows would be read twice", "give it once"
+                f"{'the stream' if is_stream else path} is given twice{also}, so its rows would be "
+                "read twice",
+                "give it once",
             )
     return files
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from kernelmill.io.table_file import (
 )
 from kernelmill.random import Stream
 
-__all__ = ["Table", "TableBlock", "open_table", "open_without_header"]
+__all__ = ["Table", "TableBlock", "check_columns", "open_table", "open_without_header"]
 
 Source = Any  # a path, paths, or data in memory
 
@@ -91,7 +93,9 @@ def open_table(
         names are "0", "1", ...
     categorical, numeric, dates : sequence of str or int
         Columns, by name or zero-based position (negative from the end), whose kind is given rather
-        than detected.
+        than detected. Strings are inspected for dates, amounts, percentages and groups of digits
+        in all formats. Integers beyond 2**53 are read as categories in text, and are an error in
+        other formats, since float64 would round them; in `numeric` columns they are rounded.
     skip_rows : int, default=0
         The number of lines to skip at the top of each text file.
     block_bytes : int, default=8 MiB
@@ -106,9 +110,10 @@ def open_table(
         there are columns with numbers such as 1,5 or 1.234,5 and none with numbers such as 1.5.
     encoding : str, optional
         Of text, as Python names it: "latin-1", "cp1252", "utf-16". Default: UTF-8.
-    missing_codes : sequence of str
-        Further values that are missing, such as "-" and "-999". In columns of numbers that are not
-        text, they are compared as numbers.
+    missing_codes : sequence of str or float
+        Further values that are missing, such as "-" and -999. In columns of numbers they are
+        compared as numbers: -999 is also -999.0. In all formats, empty strings and the strings
+        NA, N/A, NaN, nan, null, NULL, None and ? are missing.
     names : sequence of str, optional
         The names of the columns of a NumPy array.
 
@@ -169,12 +174,11 @@ def _make_options(
     dates: Sequence[str | int] = (),
     **others: Any,
 ) -> TableOptions:
-    codes = others.get("missing_codes", ())
-    others["missing_codes"] = (codes,) if isinstance(codes, str) else tuple(map(str, codes))
+    others["missing_codes"] = _check_codes(others.get("missing_codes", ()))
     options = TableOptions(
-        categorical=_check_columns("categorical", categorical),
-        numeric=_check_columns("numeric", numeric),
-        dates=_check_columns("dates", dates),
+        categorical=check_columns("categorical", categorical),
+        numeric=check_columns("numeric", numeric),
+        dates=check_columns("dates", dates),
         **others,
     )
     check_integer("block_bytes", options.block_bytes, 1)
@@ -193,15 +197,43 @@ def _make_options(
     return options
 
 
-def _check_columns(parameter: str, given: Sequence[str | int]) -> tuple[str | int, ...]:
-    if isinstance(given, (str, int)):  # one name, not a sequence of letters
-        return (given,)
+def _check_codes(given: Any) -> tuple[str, ...]:
+    """The codes of missing values as strings; a single one need not be in a list."""
+    if isinstance(given, (str, Real)):
+        given = (given,)
+    if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
+        raise ArgumentError(
+            f"must contain strings or numbers, got {given!r}",
+            "give a list such as ['-', '-999']",
+            parameter="missing_codes",
+        )
+    codes = []
     for each in given:
-        if isinstance(each, bool) or not isinstance(each, (str, int)):
+        if isinstance(each, bool) or not isinstance(each, (str, Real)):
+            raise ArgumentError(
+                f"must contain strings or numbers, got {each!r}", parameter="missing_codes"
+            )
+        number = math.nan if isinstance(each, str) else float(each)
+        codes.append(str(int(number)) if number.is_integer() else str(each))
+    return tuple(codes)
+
+
+def check_columns(parameter: str, given: Any) -> tuple[str | int, ...]:
+    """The names or positions of columns; a single one need not be in a list."""
+    if isinstance(given, str) or (isinstance(given, Integral) and not isinstance(given, bool)):
+        given = (given,)  # one name, not a sequence of letters
+    if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
+        raise ArgumentError(
+            f"must be a list of names or numbers of columns, got {given!r}", parameter=parameter
+        )
+    columns = []
+    for each in given:
+        if isinstance(each, bool) or not isinstance(each, (str, Integral)):
             raise ArgumentError(
                 f"must contain names or numbers of columns, got {each!r}", parameter=parameter
             )
-    return tuple(given)
+        columns.append(each if isinstance(each, str) else int(each))
+    return tuple(columns)
 
 
 def _open_files(source: Source, given_format: str | None, options: TableOptions) -> Table:
@@ -278,6 +310,8 @@ class TableBlock:
         The file.
     first_row : int
         The position of the first row, counted from 0 over all files.
+    rows_before : int
+        The number of rows of the files before. Messages count rows in the file, from 1.
 
     Examples
     --------
@@ -294,6 +328,12 @@ class TableBlock:
     labels: NDArray[Any] | None
     file: Path
     first_row: int
+    rows_before: int = 0
+
+    @property
+    def row_in_file(self) -> int:
+        """The position of the first row, counted from 0 in its file."""
+        return self.first_row - self.rows_before
 
     @property
     def n_rows(self) -> int:
@@ -318,6 +358,9 @@ class Table:
     ordered : frozenset of str
         Categories that have an order in the file: in the first pass, the dictionaries of blocks
         are in this order.
+    booleans : frozenset of str
+        Columns of booleans, which are read as the categories "false" and "true"; "labels" for
+        those of a matrix.
     n_features : int or None
         The number of columns of a matrix; None for tables with columns.
     carries_labels : bool
@@ -355,6 +398,7 @@ class Table:
         self.files = tuple(file.path for file in files)
         self.columns: tuple[TableColumn, ...] | None = first.columns
         self.ordered = frozenset.intersection(*(file.ordered for file in files))
+        self.booleans = frozenset.intersection(*(file.booleans for file in files))
         self._positions = (
             None
             if first.columns is None
@@ -440,9 +484,9 @@ class Table:
         """
         options = self._files[0].options
         return self._derive(
-            categorical=(*options.categorical, *_check_columns("categorical", categorical)),
-            numeric=(*options.numeric, *_check_columns("numeric", numeric)),
-            dates=(*options.dates, *_check_columns("dates", dates)),
+            categorical=(*options.categorical, *check_columns("categorical", categorical)),
+            numeric=(*options.numeric, *check_columns("numeric", numeric)),
+            dates=(*options.dates, *check_columns("dates", dates)),
         )
 
     def with_block_bytes(self, block_bytes: int) -> Table:
@@ -501,7 +545,7 @@ class Table:
             rows: list[int] = []
             file.check_unchanged()
             for data, labels in file.blocks():
-                yield TableBlock(data, labels, file.path, first_row)
+                yield TableBlock(data, labels, file.path, first_row, first_row - sum(rows))
                 rows.append(count_rows(data))
                 first_row += rows[-1]
             file.check_unchanged()
@@ -516,16 +560,17 @@ class Table:
         if any(rows is None for rows in self._block_rows):
             for _ in self._read_in_order():
                 pass
-        blocks: list[tuple[TableFile, int, int, int]] = []
+        blocks: list[tuple[TableFile, int, int, int, int]] = []
         first_row = 0
         for file, rows in zip(self._files, self._block_rows, strict=True):
+            before = first_row
             for number, count in enumerate(rows or ()):
-                blocks.append((file, number, first_row, count))
+                blocks.append((file, number, first_row, before, count))
                 first_row += count
         for position in Stream.from_seed(seed).substream("blocks").permutation(len(blocks)):
-            file, number, first_row, count = blocks[position]
+            file, number, first_row, before, count = blocks[position]
             file.check_unchanged()
             data, labels = file.block(number)
             if count_rows(data) != count:
                 raise file.changed_error()
-            yield TableBlock(data, labels, file.path, first_row)
+            yield TableBlock(data, labels, file.path, first_row, before)

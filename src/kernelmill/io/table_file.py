@@ -26,6 +26,7 @@ __all__ = [
     "count_rows",
     "enumerate_names",
     "find_column",
+    "large_integer_error",
     "make_unique",
     "resolve_kinds",
     "set_kinds",
@@ -81,7 +82,7 @@ class TableFile(ABC):
 
     Attributes
     ----------
-    path, columns, ordered, n_features, carries_labels, notes, n_bytes
+    path, columns, ordered, booleans, n_features, carries_labels, notes, n_bytes
         See `Table`.
     zero_based : bool or None
         Of formats with indices: whether they count from 0.
@@ -96,6 +97,7 @@ class TableFile(ABC):
 
     columns: tuple[TableColumn, ...] | None = None
     ordered: frozenset[str] = frozenset()
+    booleans: frozenset[str] = frozenset()
     n_features: int | None = None
     carries_labels: bool = False
     zero_based: bool | None = None
@@ -185,6 +187,18 @@ def _read_state(path: Path) -> tuple[int, int, int]:
     if not stat.S_ISREG(found.st_mode):
         raise TableError(f"{path} must be a regular file, because it is read more than once")
     return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def large_integer_error(place: str, column: str, value: int | str) -> TableError:
+    """The error for an integer that float64 may not represent."""
+    shown = str(value)
+    shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
+    return TableError(
+        f"{place}: column {column!r} has integers beyond 2**53, such as {shown}, which float64 "
+        "cannot tell from their neighbours",
+        Remedy("read it as categories", categorical=[column]),
+        Remedy("round them", numeric=[column]),
+    )
 
 
 def enumerate_names(names: Sequence[str]) -> dict[str, int]:

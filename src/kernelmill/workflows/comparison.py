@@ -26,6 +26,7 @@ from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
 from kernelmill.io.sources import is_data
+from kernelmill.io.table import check_columns
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress, reports_progress
@@ -194,7 +195,7 @@ def given_settings(
     task: str, missing: str, transform: str, kernel: Any, drop: Any, options: dict[str, Any]
 ) -> dict[str, Any]:
     """The settings that differ from the defaults and that a fit to the same table needs."""
-    given: dict[str, Any] = {"drop": [drop] if isinstance(drop, (str, int)) else drop, **options}
+    given: dict[str, Any] = {"drop": check_columns("drop", drop), **options}
     if task != "auto":
         given["task"] = task
     if missing != "error":

@@ -297,7 +297,7 @@ def _sample_inputs(
     n_rows = 0
     progress.start("Reading", table.n_rows)
     for block in table.blocks():
-        learner.update(inputs.data(block.data), file=block.file, first_row=block.first_row)
+        learner.update(inputs.data(block.data), file=block.file, first_row=block.row_in_file)
         sample.update(block)
         n_rows += block.n_rows
         progress.advance(block.n_rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import time
@@ -23,6 +24,7 @@ from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, Message, Remedy
 from kernelmill.formatting import plain
+from kernelmill.io.table import check_columns
 from kernelmill.learners import KernelRegressor, Run, default_alpha
 from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.saving import MOST_UNCERTAIN_FEATURES
@@ -248,7 +250,16 @@ def fit_table(
     check_choice("transform", transform, TRANSFORMS)
     _check_counts(folds=(folds, 2, 1000), n_threads=(n_threads, 1, 1024))
     _check_arguments(
-        task, loss, missing, holdout, length_scale, alpha, epochs, memory, budget=budget
+        task,
+        loss,
+        missing,
+        holdout,
+        length_scale,
+        alpha,
+        epochs,
+        memory,
+        budget=budget,
+        tables=(source, validation),
     )
     length_scale = np.asarray(length_scale) if np.ndim(length_scale) else length_scale
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
@@ -425,9 +436,21 @@ def _check_classification(reader: TargetReader, *, loss: str | None, class_weigh
             raise ArgumentError(problem, Remedy("leave it out", **{name: None}), parameter=name)
 
 
+def _check_validation(source: Any, validation: Any) -> None:
+    names = (str, os.PathLike)
+    are_names = isinstance(source, names) and isinstance(validation, names)
+    if validation is source or (are_names and validation == source):
+        raise ArgumentError(
+            "must be another table than the one to learn from, got "
+            f"{describe_source(source)} for both",
+            Remedy("hold out some of its rows", holdout=...),
+            parameter="validation",
+        )
+
+
 def _join_columns(drop: Any, weights: str | int | None) -> list[str | int]:
-    columns = [drop] if isinstance(drop, (str, int)) else list(drop)
-    return columns if weights is None else [*columns, weights]
+    columns = check_columns("drop", drop)
+    return [*columns] if weights is None else [*columns, weights]
 
 
 def _check_arguments(
@@ -441,7 +464,9 @@ def _check_arguments(
     memory: int,
     *,
     budget: float,
+    tables: tuple[Any, Any],
 ) -> None:
+    _check_validation(*tables)
     check_choice("task", task, TASKS)
     check_choice("missing", missing, MISSING)
     if loss is not None:

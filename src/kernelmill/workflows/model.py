@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -270,7 +270,10 @@ class TableModel:
         -------
         ndarray of shape (n_rows,)
         """
-        parts = [self.learner.predict(X) for X, _, _ in self._encode(source, table_options)]
+        parts = [
+            self.reader.restore(self.learner.predict(X))
+            for X, _, _ in self._encode(source, table_options)
+        ]
         if not parts:
             raise TableError(f"{describe_source(source)} has no rows")
         return np.concatenate(parts)
@@ -499,14 +502,14 @@ class TableModel:
         """Encoded rows, their block, and the block in which the target has its name."""
         for block in _explain_numbers(table.blocks()):
             data = self.inputs.data(block.data, names)
-            X = self.encoder.encode(data, file=block.file, first_row=block.first_row)
+            X = self.encoder.encode(data, file=block.file, first_row=block.row_in_file)
             if unseen is not None:
                 unseen.update(self.encoder.count_unseen(data))
             target = block
             if with_target and names is not None and self.inputs.numbered:
                 here = block.data.schema.names
                 renamed = block.data.rename_columns([str(i) for i in range(len(here))])
-                target = TableBlock(renamed, block.labels, block.file, block.first_row)
+                target = replace(block, data=renamed)
             yield X, block, target
 
     def _check_request(self, probabilities: bool, std: bool) -> None:
@@ -549,7 +552,7 @@ class TableModel:
         if self.reader.task == "regression":
             return {"prediction": np.float64, **({"std": np.float64} if std else {})}
         assert self.reader.classes is not None
-        kind = self.reader.classes.dtype
+        kind = np.dtype(bool) if self.reader.boolean else self.reader.classes.dtype
         columns: dict[str, Any] = {"prediction": "string" if kind.kind == "U" else kind}
         if probabilities:
             names = class_names(self.reader.classes) or []
@@ -561,9 +564,10 @@ class TableModel:
             mean, deviation = self.learner.predict(X, return_std=True, include_noise=True)
             return {"prediction": mean, "std": deviation}
         if not probabilities:
-            return {"prediction": self.learner.predict(X)}
+            return {"prediction": self.reader.restore(self.learner.predict(X))}
         shares = self.learner.predict_proba(X)
-        columns = {"prediction": self.learner.classes_[shares.argmax(axis=1)]}
+        labels = self.learner.classes_[shares.argmax(axis=1)]
+        columns = {"prediction": self.reader.restore(labels)}
         for place, name in enumerate(class_names(self.learner.classes_) or []):
             columns[f"probability of {name}"] = shares[:, place]
         return columns

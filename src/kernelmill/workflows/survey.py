@@ -182,7 +182,7 @@ class SurveyPass:
     def update(self, block: TableBlock) -> None:
         """Add the rows of a block."""
         data = self._inputs.data(block.data)
-        self.learner.update(data, file=block.file, first_row=block.first_row)
+        self.learner.update(data, file=block.file, first_row=block.row_in_file)
         self.target.update(block, self._held_out.draws(block.first_row, block.n_rows))
         if self._missing == "error" and self.target.missing:
             raise TableError(
@@ -270,6 +270,8 @@ def survey_table(
         raise TableError(f"all weights in column {weights!r} are 0", "correct them")
     held_out = HeldOut(plan.held_out_stream, 0.0)
     reader, target_notes = target.finish()
+    is_boolean = reader.classes is not None and inputs.target in table.booleans
+    reader = replace(reader, boolean=is_boolean)
     share = _held_out_share(holdout, default_holdout, n_rows)
     kept, kept_notes = _keep_rare_classes(target, reader, share)
     held_out = replace(held_out, share=share, kept=kept)

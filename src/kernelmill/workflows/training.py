@@ -192,7 +192,7 @@ def encode_blocks(blocks: Iterable[TableBlock], survey: Survey) -> Iterator[Enco
     for block in blocks:
         target, present = survey.reader.numbers(block)
         X = survey.encoder.encode(
-            survey.inputs.data(block.data), file=block.file, first_row=block.first_row
+            survey.inputs.data(block.data), file=block.file, first_row=block.row_in_file
         )
         weight = None
         if survey.weights is not None:

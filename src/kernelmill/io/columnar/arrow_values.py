@@ -10,17 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelmill.io.table_file import LARGEST_EXACT
-from kernelmill.io.text.records import DATE_PATTERN, MISSING_MARKERS, is_number
+from kernelmill.io.text.records import MISSING_MARKERS, is_number
 
 __all__ = [
     "CATEGORY_TYPE",
     "decoded_bytes",
     "detect_kind",
     "drop_codes",
+    "exceeds_exact",
     "find_inexact_integer",
-    "holds_dates",
     "is_text",
-    "mark_dates",
     "nan_to_null",
     "to_categories",
     "to_numbers",
@@ -64,23 +63,6 @@ def decoded_bytes(array: Any) -> int:
     return int(counts @ lengths.to_numpy(zero_copy_only=False))
 
 
-def holds_dates(column: Any) -> bool:
-    """Whether all strings of a column, at least one, are dates or times."""
-    if not is_text(column.type):
-        return False
-    words = pc.utf8_trim_whitespace(column.cast(pa.string())).drop_null()
-    words = words.filter(pc.invert(pc.is_in(words, value_set=_MARKERS)))
-    return len(words) > 0 and bool(pc.all(pc.match_substring_regex(words, DATE_PATTERN)).as_py())
-
-
-def mark_dates(kinds: dict[str, str], rows: Any) -> dict[str, str]:
-    """The kinds of columns, "date" for categories whose strings in these rows are all dates."""
-    return {
-        name: "date" if kind == "category" and holds_dates(column) else kind
-        for (name, kind), column in zip(kinds.items(), rows.columns, strict=True)
-    }
-
-
 def nan_to_null(numbers: Any) -> Any:
     """Replace NaN in a float64 array by null."""
     if numbers.null_count == 0:
@@ -107,6 +89,12 @@ def to_numbers(array: Any) -> Any:
     elif pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
     return nan_to_null(pc.cast(array, pa.float64(), safe=False))
+
+
+def exceeds_exact(numbers: Any) -> bool:
+    """Whether a number is larger than all integers up to it that float64 represents."""
+    extremes = pc.min_max(numbers)
+    return any(abs(extremes[name].as_py() or 0) > LARGEST_EXACT for name in ("min", "max"))
 
 
 def find_inexact_integer(array: Any) -> int | None:

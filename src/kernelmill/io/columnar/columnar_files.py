@@ -25,6 +25,11 @@ from kernelmill.io.columnar.arrow_values import (
     to_categories,
     to_numbers,
 )
+from kernelmill.io.columnar.string_columns import (
+    StringColumn,
+    inspect_strings,
+    to_styled_numbers,
+)
 from kernelmill.io.compression import TemporaryCopy, copy_errors, read_head
 from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.parts import Part, cut_evenly
@@ -33,6 +38,7 @@ from kernelmill.io.table_file import (
     TableFile,
     TableOptions,
     enumerate_names,
+    large_integer_error,
     make_unique,
     resolve_kinds,
     set_kinds,
@@ -41,6 +47,9 @@ from kernelmill.io.text.records import MISSING_MARKERS, is_number
 from kernelmill.storage.remote_path import RemotePath
 
 __all__ = ["ArrowFile", "ColumnarFile", "ParquetFile", "arrow_errors"]
+
+
+INSPECTED_ROWS = 10_000  # for strings that are dates or numbers
 
 
 class ColumnarFile(TableFile):
@@ -60,17 +69,38 @@ class ColumnarFile(TableFile):
         if not self._names:
             raise TableError(f"{path} has no columns", "give a file with columns")
         self._types = dict(zip(self._names, schema.types, strict=True))
+        self._strings: dict[str, StringColumn] = (
+            self._inspect_strings() if first is None else first._strings
+        )
         self.configure(first)
+
+    def _inspect_strings(self) -> dict[str, StringColumn]:
+        """What the first strings show; nothing if names do not tell the columns."""
+        names = [name for name, type_ in self._types.items() if is_text(type_)]
+        if not names or self._name_notes:
+            return {}
+        rows = self.read_first_rows(names)
+        return {} if rows is None else inspect_strings(rows, self.options.missing_codes)
+
+    @abstractmethod
+    def read_first_rows(self, names: list[str]) -> Any:
+        """Read some columns of the first rows, about 10,000; None if there are no rows."""
 
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds of columns and the rows per block, from the types of the columns."""
         self.notes = list(self._name_notes)
-        kinds = self.detect_kinds()
+        kinds = {name: self.kind_of(type_) for name, type_ in self._types.items()}
         given = resolve_kinds(self._names, self.options, str(self.path))
-        columns = set_kinds(kinds, given)
-        for column in columns:
-            if column.kind != kinds[column.name]:
-                self._check_kind(column, kinds[column.name])
+        for name, kind in given.items():
+            if kind != kinds[name]:
+                self._check_kind(TableColumn(name, kind), kinds[name])
+        texts = {name for name, type_ in self._types.items() if is_text(type_)}
+        shown = {name: found for name, found in self._strings.items() if name in texts}
+        columns = set_kinds(kinds | {name: each.kind for name, each in shown.items()}, given)
+        self.notes += [
+            each.note for name, each in shown.items() if each.note is not None and name not in given
+        ]
+        self._rounded = {name for name, kind in given.items() if kind == "numeric"}
         if first is not None and first.columns is not None:
             order = {column.name: place for place, column in enumerate(first.columns)}
             columns = tuple(sorted(columns, key=lambda each: order.get(each.name, len(order))))
@@ -80,16 +110,15 @@ class ColumnarFile(TableFile):
             for name, type_ in self._types.items()
             if pa.types.is_dictionary(type_) and type_.ordered and kinds[name] == "category"
         ).difference(given)
+        self.booleans = frozenset(
+            name for name, type_ in self._types.items() if pa.types.is_boolean(type_)
+        ).difference(given)
         row = sum(8 if column.kind == "numeric" else 16 for column in columns)
         self._block_rows = max(1, self.options.block_bytes // row)
 
     @abstractmethod
     def read_schema(self) -> Any:
         """Read the Arrow schema of the file."""
-
-    def detect_kinds(self) -> dict[str, str]:
-        """The kind of each column, from its type."""
-        return {name: self.kind_of(type_) for name, type_ in self._types.items()}
 
     def kind_of(self, type_: Any) -> str:
         """The kind of a column of an Arrow type."""
@@ -166,25 +195,24 @@ class ColumnarFile(TableFile):
         )
 
     def _numbers(self, column: TableColumn, array: Any, first_row: int) -> Any:
-        large = find_inexact_integer(array)
+        large = None if column.name in self._rounded else find_inexact_integer(array)
         if large is not None:
-            raise TableError(
-                f"{self.path}: column {column.name!r} has integers beyond 2**53, such as {large}, "
-                "which float64 cannot tell from their neighbours",
-                Remedy("read it as categories", categorical=[column.name]),
-                "write smaller numbers",
-            )
+            raise large_integer_error(str(self.path), column.name, large)
+        style = self._strings[column.name].style if column.name in self._strings else None
         try:
+            if style is not None and not pa.types.is_floating(array.type):  # as of a copy
+                return to_styled_numbers(array, style)
             return to_numbers(array)
         except pa.ArrowInvalid:
+            is_right = is_number if style is None else style.is_number
             for position, value in enumerate(array.to_pylist()):
                 word = str(value).strip()
-                if value is not None and word not in MISSING_MARKERS and not is_number(word):
+                if value is not None and word not in MISSING_MARKERS and not is_right(word):
                     raise NotANumberError(
-                        f"{self.path}, row {first_row + position}, column {column.name!r}: "
-                        f"{word!r} is not a number",
+                        f"{self.path}, row {first_row + position + 1}, column {column.name!r}: "
+                        f"{word!r} is not a number{'' if style is None else style.describe()}",
                         "correct it",
-                        Remedy("do not read the column as numbers", numeric=...),
+                        Remedy("read the column as categories", categorical=[column.name]),
                     ) from None
             raise
 
@@ -240,6 +268,18 @@ class ParquetFile(ColumnarFile):
             schema = file.schema_arrow
         self._stored_types = tuple(zip(schema.names, schema.types, strict=True))
         return schema
+
+    def read_first_rows(self, names: list[str]) -> Any:
+        """Read the first rows of the first row group that has some."""
+        groups = [group for group, n_rows in enumerate(self._group_rows) if n_rows][:1]
+        most = _BLOCKS_OF_TEXT * self.options.block_bytes // max(1, self._row_bytes)
+        n_rows = max(1, min(INSPECTED_ROWS, most))
+        with self._open() as file, arrow_errors(self.path):
+            batches = file.iter_batches(n_rows, row_groups=groups, columns=names, use_threads=False)
+            rows = next(batches, None)
+        if rows is not None:
+            self.check_batch(rows)
+        return rows
 
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds and the rows per block, and forget what depends on them."""
@@ -397,6 +437,16 @@ class ArrowFile(ColumnarFile):
                 raise self.expansion_error("a compressed batch", size)
             found += message.type == "record batch"
         return found
+
+    def read_first_rows(self, names: list[str]) -> Any:
+        """Read the beginning of the first batch that has rows."""
+        with self._open() as file:
+            for number in range(file.num_record_batches):
+                batch = self._read_batch(file, number)
+                if batch.num_rows:
+                    self.check_batch(batch)
+                    return batch.select(names).slice(0, INSPECTED_ROWS)
+        return None
 
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds and the rows per block, and forget the positions of blocks."""

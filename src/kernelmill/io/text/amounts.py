@@ -41,14 +41,15 @@ class NumberStyle:
         """Convert strings to float64; others than such numbers raise `pyarrow.ArrowInvalid`."""
         bare = pc.utf8_trim_whitespace(words)
         if self.sign:
-            if not pc.all(_has_sign(bare, self.sign)).as_py():
+            if not pc.all(_has_sign(bare, self.sign), min_count=0).as_py():
                 raise pa.ArrowInvalid(f"not with {self.sign}")
             bare = strip_sign(bare)
         if self.separator:
-            if not pc.all(pc.match_substring_regex(bare, self._group_pattern())).as_py():
+            groups = pc.match_substring_regex(bare, self._group_pattern())
+            if not pc.all(groups, min_count=0).as_py():
                 raise pa.ArrowInvalid("not in groups of three digits")
             bare = pc.replace_substring(bare, self.separator, "")
-        if not pc.all(pc.match_substring_regex(bare, _PLAIN[self.decimal])).as_py():
+        if not pc.all(pc.match_substring_regex(bare, _PLAIN[self.decimal]), min_count=0).as_py():
             raise pa.ArrowInvalid("not a number")
         if self.decimal == ",":
             bare = pc.replace_substring(pc.replace_substring(bare, ".", ""), ",", ".")
@@ -57,6 +58,15 @@ class NumberStyle:
     def _group_pattern(self) -> str:
         groups = rf"[0-9]{{1,3}}({re.escape(self.separator)}[0-9]{{3}})+|[0-9]{{1,3}}"
         return rf"^[+-]?({groups})({re.escape(self.decimal)}[0-9]+)?$"
+
+    def is_number(self, value: str) -> bool:
+        """Whether a trimmed value is a number of this style."""
+        return self.find_number(value) is not None
+
+    def describe(self) -> str:
+        """What messages say after "is not a number"."""
+        commas = " with a decimal comma" if self.decimal == "," else ""
+        return commas + (f" with {self.sign}, as others of the column are" if self.sign else "")
 
     def find_number(self, value: str) -> float | None:
         """The number that a trimmed value stands for; None if it is none of this style."""
@@ -95,7 +105,7 @@ def detect_style(words: Any, decimal: str) -> NumberStyle | None:
     if len(signs) > 1:
         return None
     sign = signs[0] if signs else ""
-    if sign and not pc.all(_has_sign(words, sign)).as_py():
+    if sign and not pc.all(_has_sign(words, sign), min_count=0).as_py():
         return None
     for separator in ("", *_SEPARATORS[decimal]):
         style = NumberStyle(sign, separator, decimal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,19 @@ from kernelmill.errors import Remedy
 from kernelmill.io.columnar.arrow_values import (
     CATEGORY_TYPE,
     drop_codes,
+    exceeds_exact,
     nan_to_null,
     to_categories,
 )
 from kernelmill.io.errors import NotANumberError, TableError
-from kernelmill.io.table_file import TableColumn
+from kernelmill.io.table_file import TableColumn, large_integer_error
 from kernelmill.io.text.amounts import NumberStyle
 from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
+    LONG_INTEGER,
     MISSING_MARKERS,
     count_lines,
+    is_large_integer,
     is_number,
     last_record_end,
     parse_number,
@@ -68,6 +71,12 @@ class TextParser:
         Of the table.
     first_line : int
         The first line of the file's rows.
+    missing_codes : sequence of str
+        As in `open_table`.
+    styles : mapping of str to NumberStyle, optional
+        Of columns whose numbers have signs or groups of digits.
+    rounded : collection of str
+        Columns that may have integers beyond 2**53.
     """
 
     def __init__(
@@ -78,12 +87,15 @@ class TextParser:
         first_line: int = 1,
         missing_codes: Sequence[str] = (),
         styles: Mapping[str, NumberStyle] | None = None,
+        rounded: Collection[str] = (),
     ) -> None:
         self.path = path
         self.dialect = dialect
         self.columns = columns
         self._first_line = first_line
         self._missing = {*MISSING_MARKERS, *missing_codes}
+        self._codes = tuple(missing_codes)
+        self._rounded = frozenset(rounded)
         self._kinds = {column.name: column.kind for column in columns}
         self._styles = {
             name: style
@@ -135,6 +147,8 @@ class TextParser:
             data = squeeze_spaces(data)
         self._check_marks(data, first_line)
         batches = list(self._parse_parts(data, first_line))
+        for batch in batches:
+            self._check_integers(batch, data, first_line)
         if len(batches) == 1:
             return batches[0]
         joined = []
@@ -144,6 +158,26 @@ class TextParser:
                 arrays = [array.cast(pa.string()) for array in arrays]
             joined.append(pa.concat_arrays(arrays))
         return self._batch(joined)
+
+    def _check_integers(self, batch: Any, data: bytes, first_line: int) -> None:
+        """Raise an error for an integer that became another number."""
+        exact = [
+            name
+            for name, kind in self._kinds.items()
+            if kind == "numeric" and name not in self._rounded and name not in self._styles
+        ]
+        large = [name for name in exact if exceeds_exact(batch.column(name))]
+        if not large or LONG_INTEGER.search(data) is None:
+            return
+        names, dialect = list(self.dialect.names), self.dialect
+        text = decode(data, self.path, first_line)
+        for line, values in split_records(
+            text, dialect.separator, first_line, quotes=dialect.quotes
+        ):
+            for name in large if len(values) == len(names) else ():
+                value = values[names.index(name)].strip()
+                if is_large_integer(value):
+                    raise large_integer_error(f"{self.path}, line {line}", name, value)
 
     def count(self, data: bytes, first_line: int) -> int:
         """The number of rows that `parse` gives, faster."""
@@ -246,7 +280,9 @@ class TextParser:
             if isinstance(array, pa.ChunkedArray):
                 array = array.chunk(0) if array.num_chunks else pa.array([], array.type)  # noqa: PLW2901
             if column.kind == "numeric":
-                finished.append(nan_to_null(self._to_numbers(column.name, array)))
+                numbers = nan_to_null(self._to_numbers(column.name, array))
+                # As strings, codes that are written in another way remain: -999.0 for -999.
+                finished.append(drop_codes(numbers, self._codes) if self._codes else numbers)
             else:
                 words = to_categories(array)
                 if self._missing != _USUAL:
@@ -315,12 +351,9 @@ class TextParser:
         column = f"column {name!r} (number {position})"
         if name == str(position):
             column = f"column {position}"
-        commas = " with a decimal comma" if self.dialect.decimal == "," else ""
-        style = self._styles.get(name)
-        if style is not None and style.sign:
-            commas += f" with {style.sign}, as others of the column are"
+        style = self._styles.get(name, NumberStyle(decimal=self.dialect.decimal))
         return NotANumberError(
-            f"{self.path}, line {line}, {column}: {shown!r} is not a number{commas}",
+            f"{self.path}, line {line}, {column}: {shown!r} is not a number{style.describe()}",
             "correct it",
             Remedy("read the column as categories", categorical=[name]),
         )

@@ -16,12 +16,14 @@ __all__ = [
     "COMMA_NUMBER_PATTERN",
     "DATE_PATTERN",
     "DECIMAL_COMMA_PATTERN",
+    "LONG_INTEGER",
     "MISSING_MARKERS",
     "NUMBER_PATTERN",
     "Record",
     "count_lines",
     "find_open_quote",
     "is_date",
+    "is_large_integer",
     "is_number",
     "last_record_end",
     "parse_number",
@@ -59,6 +61,8 @@ _DAY = "|".join(
 )
 DATE_PATTERN = rf"^(({_DAY})(([T ]|, ){_TIME} ?(Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})?)?|{_TIME})$"
 
+LONG_INTEGER = re.compile(rb"(?<![0-9.])[0-9]{16,}(?![0-9.eE])")
+
 _NUMBER = {".": re.compile(NUMBER_PATTERN), ",": re.compile(COMMA_NUMBER_PATTERN)}
 _DATE = re.compile(DATE_PATTERN)
 
@@ -66,6 +70,14 @@ _DATE = re.compile(DATE_PATTERN)
 def is_number(value: str, decimal: str = ".") -> bool:
     """Whether a trimmed value is a number that `float` accepts (1_000 is not)."""
     return _NUMBER[decimal].match(value) is not None
+
+
+def is_large_integer(value: str) -> bool:
+    """Whether a trimmed value is an integer beyond 2**53, which float64 may not represent."""
+    digits = value.lstrip("+-").lstrip("0")
+    if len(digits) < 16 or not (digits.isascii() and digits.isdigit()):
+        return False
+    return len(digits) > 16 or int(digits) > 2**53
 
 
 def parse_number(value: str, decimal: str = ".") -> float:

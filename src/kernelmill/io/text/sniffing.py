@@ -21,6 +21,7 @@ from kernelmill.io.text.records import (
     NUMBER_PATTERN,
     Record,
     is_date,
+    is_large_integer,
     is_number,
     split_records,
 )
@@ -29,7 +30,11 @@ __all__ = [
     "WHITESPACE",
     "Dialect",
     "TextSample",
+    "describe_amounts",
     "detect_dialect",
+    "find_doubt",
+    "find_large_integer",
+    "find_leading_zeros",
     "first_records",
     "inspect_columns",
     "squeeze_spaces",
@@ -254,6 +259,7 @@ class ColumnEvidence:
     zeros: str = ""  # a value with leading zeros
     styles: dict[str, NumberStyle | None] = field(default_factory=dict)  # by the decimal point
     example: str = ""  # a value with a sign or groups of digits
+    large: str = ""  # an integer that float64 may not represent
 
 
 @dataclass(frozen=True)
@@ -296,15 +302,9 @@ class TextSample:
             elif doubt is not None and each.name not in given:
                 notes.append(doubt)
             elif each.example and each.name not in given and each.styles.get(decimal):
-                notes.append(
-                    Message(
-                        f"Column {each.name!r} is read as numbers: its values have signs or groups "
-                        f"of digits, as in {each.example!r}",
-                        Remedy(
-                            "if they are categories, read them as such", categorical=[each.name]
-                        ),
-                    )
-                )
+                notes.append(describe_amounts(each.name, each.example))
+            elif each.large and each.name not in given:
+                notes.append(_describe_large(each.name, each.large))
             elif each.zeros and each.name not in given:
                 notes.append(
                     Message(
@@ -314,6 +314,24 @@ class TextSample:
                     )
                 )
         return {each.name: each.kinds[decimal] for each in self.columns}, notes
+
+
+def describe_amounts(name: str, example: str) -> Message:
+    """A note on a column of amounts, percentages or groups of digits."""
+    return Message(
+        f"Column {name!r} is read as numbers: its values have signs, decimal commas or groups of "
+        f"digits, as in {example!r}",
+        Remedy("if they are categories, read them as such", categorical=[name]),
+    )
+
+
+def _describe_large(name: str, example: str) -> Doubt:
+    return Doubt(
+        f"Column {name!r} is read as categories: it has integers beyond 2**53, such as {example}, "
+        "which float64 cannot tell from their neighbours",
+        Remedy("if they are measurements, round them", numeric=[name]),
+        Remedy("if they are identifiers, leave the column out", drop=[name]),
+    )
 
 
 def inspect_columns(sample: Any, n_bytes: int, decimal: str | None) -> TextSample:
@@ -333,16 +351,18 @@ def inspect_columns(sample: Any, n_bytes: int, decimal: str | None) -> TextSampl
         kinds = {key: kind for key, (kind, _) in evidence.items()}
         doubts = {key: doubt for key, (_, doubt) in evidence.items()}
         all_missing = len(each) == 0 and sample.num_rows > 0
-        zeros = _find_leading_zeros(each) if "numeric" in kinds.values() else ""
-        if zeros:
+        zeros = find_leading_zeros(each) if "numeric" in kinds.values() else ""
+        large = find_large_integer(each) if "numeric" in kinds.values() else ""
+        if zeros or large:
             kinds = dict.fromkeys(kinds, "category")
         styles: dict[str, NumberStyle | None] = {}
         for key in kinds:
-            if kinds[key] == "category" and not zeros and (style := detect_style(each, key)):
+            is_open = kinds[key] == "category" and not zeros and not large
+            if is_open and (style := detect_style(each, key)):
                 kinds[key], doubts[key], styles[key] = "numeric", None, style
         example = str(each[0].as_py()) if styles else ""
         columns.append(
-            ColumnEvidence(name, own, kinds, doubts, all_missing, zeros, styles, example)
+            ColumnEvidence(name, own, kinds, doubts, all_missing, zeros, styles, example, large)
         )
     return TextSample(tuple(columns), sample.num_rows, n_bytes)
 
@@ -357,15 +377,21 @@ def _detect_kind(name: str, words: Any, numbers: Any) -> tuple[str, Message | No
         return "numeric", None
     if pc.all(pc.match_substring_regex(words, DATE_PATTERN)).as_py():
         return "date", None
-    return "category", _find_doubt(name, words, numbers, n_numbers)
+    return "category", find_doubt(name, words, numbers, n_numbers)
 
 
-def _find_leading_zeros(words: Any) -> str:
+def find_leading_zeros(words: Any) -> str:
     """A value such as 007, if all are digits: such values are codes or labels."""
     if not pc.all(pc.match_substring_regex(words, "^[0-9]+$")).as_py():
         return ""
     found = words.filter(pc.match_substring_regex(words, "^0[0-9]+$"))
     return str(found[0].as_py()) if len(found) else ""
+
+
+def find_large_integer(words: Any) -> str:
+    """An integer among the words that float64 may not represent; empty if there is none."""
+    long = words.filter(pc.match_substring_regex(words, "^[+-]?[0-9]{16,}$")).to_pylist()
+    return next((word for word in long if is_large_integer(word)), "")
 
 
 def _count(found: Any) -> int:
@@ -379,7 +405,7 @@ def _are_numbers(n_numbers: int, n_words: int) -> bool:
     return n_words >= _FEWEST_VALUES and n_numbers >= _SHARE_OF_NUMBERS * n_words
 
 
-def _find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Doubt | None:
+def find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Doubt | None:
     """A note on a column of categories that may be meant as numbers."""
     others = words.filter(pc.invert(numbers))
     with_commas = pc.match_substring_regex(words, DECIMAL_COMMA_PATTERN)

@@ -106,9 +106,15 @@ class TextFile(TableFile):
 
     def _make_parser(self) -> TextParser:
         assert self.columns is not None
-        codes = self.options.missing_codes
+        given = resolve_kinds(self._dialect.names, self.options, str(self.path))
         return TextParser(
-            self.path, self._dialect, self.columns, self._first_line, codes, self._styles
+            self.path,
+            self._dialect,
+            self.columns,
+            self._first_line,
+            self.options.missing_codes,
+            self._styles,
+            [name for name, kind in given.items() if kind == "numeric"],
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -1,0 +1,84 @@
+"""What the strings of a typed column are: categories, dates, or numbers as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kernelmill.errors import Message, Remedy
+from kernelmill.io.columnar.arrow_values import drop_codes, to_categories
+from kernelmill.io.text.amounts import NumberStyle, detect_style
+from kernelmill.io.text.records import DATE_PATTERN, NUMBER_PATTERN
+from kernelmill.io.text.sniffing import describe_amounts, find_doubt, find_leading_zeros
+
+__all__ = ["StringColumn", "inspect_strings", "to_styled_numbers"]
+
+
+@dataclass(frozen=True)
+class StringColumn:
+    """What the first strings of a column show.
+
+    Attributes
+    ----------
+    kind : str
+        "category", "date", or "numeric" for amounts, percentages and groups of digits.
+    style : NumberStyle or None
+        How such numbers are written.
+    note : Message or None
+    """
+
+    kind: str = "category"
+    style: NumberStyle | None = None
+    note: Message | None = None
+
+
+def inspect_strings(rows: Any, codes: Sequence[str]) -> dict[str, StringColumn]:
+    """Inspect columns of strings in the first rows, as those of text files are.
+
+    Strings of plain numbers stay categories, with a note: their type was somebody's choice. So do
+    dictionaries.
+    """
+    return {
+        name: _inspect(name, column, codes)
+        for name, column in zip(rows.schema.names, rows.columns, strict=True)
+    }
+
+
+def _inspect(name: str, column: Any, codes: Sequence[str]) -> StringColumn:
+    unique = pc.unique(column)  # an Array, of chunked ones too
+    if pa.types.is_dictionary(unique.type):  # strings that occur often
+        unique = unique.cast(unique.type.value_type)
+    words = to_categories(drop_codes(unique, codes)).dictionary
+    if len(words) == 0:
+        return StringColumn()
+    if pc.all(pc.match_substring_regex(words, DATE_PATTERN)).as_py():
+        return StringColumn("date")
+    numbers = pc.match_substring_regex(words, NUMBER_PATTERN)
+    n_numbers = pc.sum(numbers).as_py()
+    if n_numbers == len(words):
+        if find_leading_zeros(words):
+            return StringColumn()
+        note = Message(
+            f"Column {name!r} is read as categories, since its type is that of strings, but all of "
+            f"them are numbers, such as {words[0].as_py()!r}",
+            Remedy("to use them as numbers, read them as such", numeric=[name]),
+        )
+        return StringColumn(note=note)
+    has_commas = pc.any(pc.match_substring(words, ",")).as_py()
+    for decimal in (".", ",") if has_commas else (".",):
+        if (style := detect_style(words, decimal)) is not None:
+            return StringColumn("numeric", style, describe_amounts(name, words[0].as_py()))
+    return StringColumn(note=find_doubt(name, words, numbers, n_numbers))
+
+
+def to_styled_numbers(array: Any, style: NumberStyle) -> Any:
+    """Convert strings of a style to float64; others raise `pyarrow.ArrowInvalid`."""
+    words = to_categories(array)
+    # Dictionaries of files may have words of other rows.
+    used = pc.unique(words.indices.drop_null())
+    numbers = style.to_numbers(words.dictionary.take(used))
+    return numbers.take(pc.index_in(words.indices, value_set=used))
