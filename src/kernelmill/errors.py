@@ -102,6 +102,8 @@ class Message:
         Alternatives, most useful first.
     parameter : str, optional
         The parameter of the call that the problem is about.
+    column : str, optional
+        The column of a table that it is about: where it is not used, the message is left out.
 
     Examples
     --------
@@ -110,12 +112,19 @@ class Message:
     "3 of 40 columns are constant; leave them out (drop=['a', 'b'])."
     """
 
-    def __init__(self, problem: str, *remedies: Remedy | str, parameter: str | None = None) -> None:
+    def __init__(
+        self,
+        problem: str,
+        *remedies: Remedy | str,
+        parameter: str | None = None,
+        column: str | None = None,
+    ) -> None:
         self.problem = problem
         self.remedies = tuple(
             Remedy(remedy) if isinstance(remedy, str) else remedy for remedy in remedies
         )
         self.parameter = parameter
+        self.column = column
 
     def render(
         self,

@@ -123,3 +123,26 @@ def test_each_quarter_of_few_rows_validates(monkeypatch):
     monkeypatch.setattr(tuning, "_MOST_FOLDED_ROWS", 100)
     (last,) = validated()
     np.testing.assert_array_equal(last, sample.X[sample.n_train :])
+
+
+def test_the_penalty_is_tuned_at_the_number_of_features_that_is_given(monkeypatch):
+    monkeypatch.setattr(tuning, "_REFINING_COMPONENTS", 32)
+    monkeypatch.setattr(tuning, "_ROWS_TO_SEE", 500)
+    monkeypatch.setattr(tuning, "_SECONDS_OF_FEATURE", 2e-6)  # 0.6 s for the larger one
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 3))
+    columns = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": np.where(X[:, 0] > 0, "p", "n")}
+    settings = {"feature_map": "fastfood", "kernel": "gaussian", "length_scale": 2.0, "epochs": 2}
+    sizes = {}
+    for budget in (60.0, 0.5):
+        fit = fit_table(columns, "y", n_components=48, budget=budget, **settings).summary
+        sizes[budget] = {
+            point.n_components for point in fit.tuning if point.criterion == "log loss"
+        }
+        best = min(
+            (point for point in fit.tuning if point.n_components == max(sizes[budget])),
+            key=lambda point: point.error,
+        )
+        # A weaker penalty has to lower the loss by half a percent.
+        assert fit.alpha >= best.alpha * 0.999
+    assert sizes == {60.0: {32, 48}, 0.5: {32}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.encoding.targets import LABELS
-from kernelmill.errors import ArgumentTypeError, Remedy
+from kernelmill.errors import ArgumentTypeError, Message, Remedy
 from kernelmill.io.errors import TableError
 from kernelmill.io.table import Table, check_columns, open_table, open_without_header
 from kernelmill.storage.fields import ADDED, Stored
@@ -117,6 +117,11 @@ class Inputs(Stored):
         positions = set(map(str, range(self.n_columns))) if self.numbered else set(known)
         if not positions.issuperset(known):
             raise ValueError(f"columns without names must be numbered below {self.n_columns}")
+
+    def select_notes(self, notes: Iterable[Message | str]) -> list[Message | str]:
+        """Those of a table that are not about columns that the model does not use."""
+        used = {None, self.target, *(name for name, _ in self.columns or ())}
+        return [note for note in notes if getattr(note, "column", None) in used]
 
     def data(self, data: Any, names: Mapping[str, str] | None = None) -> Any:
         """Select the inputs among the columns of a block; `names` are those in the file."""

@@ -17,7 +17,7 @@ from kernelmill.encoding.encoder import ColumnEncoder, Encoder
 from kernelmill.encoding.inputs import Inputs, find_weights, open_like_training
 from kernelmill.encoding.matrix import ENCODERS
 from kernelmill.encoding.targets import TargetReader
-from kernelmill.errors import ArgumentError, Message, Remedy
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.errors import NotANumberError
@@ -407,7 +407,7 @@ class TableModel:
         else:
             every.merge(pieces.score(self, names, column))
         scores, missing = every.scores, every.missing
-        found: list[Message | str] = [*table.notes, *weight_notes]
+        found = [*self.inputs.select_notes(table.notes), *weight_notes]
         found += every.unseen.notes(scores.n_rows + missing)
         if missing:
             found.append(f"Left out {plain.count(missing, 'row')} without a target.")

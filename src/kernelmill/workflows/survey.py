@@ -289,7 +289,7 @@ def survey_table(
         known = np.full(len(numbers), np.nan)
         known[chosen] = numbers[chosen]
     encoder, columns, column_notes = learner.finish(data, known)
-    notes: list[Message | str] = [*table.notes, *target_notes, *kept_notes, *column_notes]
+    notes = [*inputs.select_notes(table.notes), *target_notes, *kept_notes, *column_notes]
     if target.missing:
         notes.append(f"Left out {plain.count(target.missing, 'row')} without a target.")
     if holdout is None and n_rows < _FEWEST_ROWS:

@@ -63,6 +63,7 @@ _REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each
 _ROWS_TO_SEE = 40_000
 _NEAR = 1.1  # times the smallest loss: worth a closer look
 _MOST_FOLDED_ROWS = 1000  # up to which a classifier is refined by cross-validation
+_SECONDS_OF_FEATURE = 3e-9  # of one row, in a classifier
 _WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a percent
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
 # Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
@@ -242,6 +243,8 @@ def tune_settings(
             if other.unseen_loss < found.unseen_loss:
                 chosen, found = linear, other
                 notes.append("The model is nearly linear, which lowers the loss.")
+        if alpha is None:
+            found = refine(chosen).best_at_size(found, n_components, budget)
         penalty = 1 / (found.C * n_rows) if alpha is None else alpha
         settings = replace(settings, choice=chosen, length_scale=found.length_scale, alpha=penalty)
     return replace(settings, notes=tuple(notes))
@@ -663,6 +666,20 @@ class _Refinement:
         if self._loss_at(1.0, C) < _NEAR * to_beat:
             C = self._better_C(1.0, C, steps=(10**0.5, 10**-0.5))
         return _Refined(length_scale, C, self._loss_at(1.0, C), self._losses[1.0, C][-1])
+
+    def best_at_size(self, found: _Refined, n_components: int, budget: float) -> _Refined:
+        """The best C for all features of the model: more of them may need another penalty.
+
+        Fewer serve for the search before. Landmarks are left out, since they take long, and so is
+        what a quarter of the budget does not allow.
+        """
+        seconds = 3 * len(self._folds) * _ROWS_TO_SEE * n_components * _SECONDS_OF_FEATURE
+        is_larger = n_components > self._n_components
+        if self._choice.name == "nystroem" or not is_larger or seconds > budget / 4:
+            return found
+        self._length_scale, self._n_components = found.length_scale, n_components
+        C = self._better_C(1.0, found.C, steps=(10**0.5, 10**-0.5)) if self._folds else found.C
+        return found._replace(C=C)
 
     def _better_C(self, factor: float, C: float, steps: tuple[float, ...]) -> float:
         """The best value that is reached from C by these factors, one after the other."""

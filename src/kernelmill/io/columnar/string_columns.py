@@ -66,6 +66,7 @@ def _inspect(name: str, column: Any, codes: Sequence[str]) -> StringColumn:
             f"Column {name!r} is read as categories, since its type is that of strings, but all of "
             f"them are numbers, such as {words[0].as_py()!r}",
             Remedy("to use them as numbers, read them as such", numeric=[name]),
+            column=name,
         )
         return StringColumn(note=note)
     has_commas = pc.any(pc.match_substring(words, ",")).as_py()

@@ -298,7 +298,12 @@ class TextSample:
         for each in self.columns:
             doubt = each.doubts[decimal]
             if each.all_missing:
-                notes.append(Doubt(f"All inspected values of column {each.name!r} are missing"))
+                notes.append(
+                    Doubt(
+                        f"All inspected values of column {each.name!r} are missing",
+                        column=each.name,
+                    )
+                )
             elif doubt is not None and each.name not in given:
                 notes.append(doubt)
             elif each.example and each.name not in given and each.styles.get(decimal):
@@ -311,6 +316,7 @@ class TextSample:
                         f"Column {each.name!r} has leading zeros, as in {each.zeros!r}, so that "
                         "its values are categories",
                         Remedy("if they are numbers, read them as such", numeric=[each.name]),
+                        column=each.name,
                     )
                 )
         return {each.name: each.kinds[decimal] for each in self.columns}, notes
@@ -322,6 +328,7 @@ def describe_amounts(name: str, example: str) -> Message:
         f"Column {name!r} is read as numbers: its values have signs, decimal commas or groups of "
         f"digits, as in {example!r}",
         Remedy("if they are categories, read them as such", categorical=[name]),
+        column=name,
     )
 
 
@@ -331,6 +338,7 @@ def _describe_large(name: str, example: str) -> Doubt:
         "which float64 cannot tell from their neighbours",
         Remedy("if they are measurements, round them", numeric=[name]),
         Remedy("if they are identifiers, leave the column out", drop=[name]),
+        column=name,
     )
 
 
@@ -418,12 +426,14 @@ def find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Doubt | N
             f"Column {name!r} is read as categories: its values, such as "
             f"{words.filter(with_commas)[0].as_py()!r}, have decimal commas",
             "write decimal points to have numbers",
+            column=name,
         )
     if n_numbers >= 20 and len(others) <= max(5, n_numbers // 20):
         return Doubt(
             f"Column {name!r} is read as categories: most of its values are numbers, but "
             f"{others[0].as_py()[:40]!r} is not",
             "if it stands for a missing value, leave it empty",
+            column=name,
         )
     some = words[:_RECORDS_SNIFFED].to_pylist()
     amounts = [word for word in some if is_amount(word)]
@@ -434,6 +444,7 @@ def find_doubt(name: str, words: Any, numbers: Any, n_numbers: int) -> Doubt | N
             f"Column {name!r} is read as categories: its values look like numbers, but do not have "
             f"the same sign and the same groups of digits, as in {first!r} and {other!r}",
             "write all of them alike to have numbers",
+            column=name,
         )
     return None
 
