@@ -7,6 +7,7 @@ run where it is named, alone.
 import sys
 
 from benchmarks import (
+    bench_cluster,
     bench_convolution,
     bench_fwht,
     bench_import,
@@ -43,6 +44,7 @@ ALL = {
     "mnist": bench_mnist.main,
     "svmlight": bench_svmlight.main,
     "table_files": bench_table_files.main,
+    "cluster": bench_cluster.main,
     "import": bench_import.main,
 }
 

@@ -11,6 +11,8 @@ KernelClassifier, KernelRegressor
     features that are computed in blocks and never stored.
 diagnostics
     Errors of maps on data, their bounds, and the number of features that they need.
+scale
+    Maps, learners and tests on a Dask cluster.
 two_sample_test
     Test whether two samples come from the same distribution.
 Fastfood, RandomFourier
@@ -49,7 +51,7 @@ with _exit_on_interrupt() if _runs_as_program() else nullcontext():  # numpy tak
     from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
-    from kernelmill import diagnostics, io, learners, maps, report, stats, workflows
+    from kernelmill import diagnostics, io, learners, maps, report, scale, stats, workflows
     from kernelmill.learners import KernelClassifier, KernelRegressor
     from kernelmill.maps import (
         CountSketch,
@@ -105,6 +107,7 @@ __all__ = [
     "random",
     "report",
     "runtime",
+    "scale",
     "set_num_threads",
     "stats",
     "transforms",
@@ -123,7 +126,16 @@ _PACKAGE_OF = {
     "load_predictor": "workflows",
     "two_sample_test": "stats",
 }
-_LAZY_PACKAGES = ("diagnostics", "io", "learners", "maps", "report", "stats", "workflows")
+_LAZY_PACKAGES = (
+    "diagnostics",
+    "io",
+    "learners",
+    "maps",
+    "report",
+    "scale",
+    "stats",
+    "workflows",
+)
 
 _apply_environment()
 

@@ -17,7 +17,7 @@ def client():
         }
     ):
         cluster = LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
         )
         found = Client(cluster, set_as_default=False)
         yield found

@@ -257,18 +257,25 @@ def share_cores() -> Iterator[None]:
     share = max(1, len(os.sched_getaffinity(0)) // worker.state.nthreads)
     with _lock:
         if _n_inside == 0:
-            controller = _loaded_libraries()
-            limits = {
-                api: min([share, *(lib.num_threads for lib in libraries.lib_controllers)])
-                for api in ("blas", "openmp", "kernelmill")
-                if (libraries := controller.select(user_api=api)).lib_controllers
-            }
-            _limit = controller.limit(limits=limits)
+            _limit = _limit_threads(share, "blas", "kernelmill")
         _n_inside += 1
+    of_this_thread = _limit_threads(share, "openmp")  # the setting of OpenMP is one for each thread
     try:
         yield
     finally:
+        of_this_thread.restore_original_limits()
         with _lock:
             _n_inside -= 1
             if _n_inside == 0:
                 _limit.restore_original_limits()
+
+
+def _limit_threads(share: int, *apis: str) -> Any:
+    """Limit libraries to the share, or to fewer threads if they have fewer already."""
+    controller = _loaded_libraries()
+    limits = {}
+    for api in apis:
+        libraries = controller.select(user_api=api).lib_controllers
+        if libraries:
+            limits[api] = min([share, *(library.num_threads for library in libraries)])
+    return controller.limit(limits=limits)
