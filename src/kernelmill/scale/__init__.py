@@ -8,6 +8,8 @@ DaskKernelClassifier, DaskKernelRegressor
     The learners on Dask arrays and data frames.
 transform, fit_map
     Feature maps on them, lazily and chunk by chunk.
+two_sample_test
+    Do two samples on a cluster have the same distribution?
 sample_rows
     Rows in memory, for diagnostics.
 Piece, Pieces
@@ -18,10 +20,19 @@ ClusterError, PieceError
     What can go wrong there.
 """
 
+from importlib.util import find_spec
+
+if find_spec("distributed") is None:
+    raise ModuleNotFoundError(
+        "kernelmill.scale needs Dask; install it with: pip install 'kernelmill[dask]'",
+        name="distributed",
+    )
+
 from kernelmill.scale.cluster import Cluster, ClusterError, PieceError
 from kernelmill.scale.estimators import DaskKernelClassifier, DaskKernelRegressor
 from kernelmill.scale.maps import fit_map, sample_rows, transform
 from kernelmill.scale.pieces import Piece, Pieces
+from kernelmill.scale.two_sample import two_sample_test
 
 __all__ = [
     "Cluster",
@@ -34,4 +45,5 @@ __all__ = [
     "fit_map",
     "sample_rows",
     "transform",
+    "two_sample_test",
 ]

@@ -38,7 +38,7 @@ from kernelmill.scale.cluster import (
     share_cores,
 )
 
-__all__ = ["Piece", "Pieces", "RowSample"]
+__all__ = ["Piece", "Pieces", "RowSample", "merge_samples"]
 
 SAMPLE_ROWS = 1 << 13
 """Rows of the sample on which the map is fitted and tuned."""
@@ -328,18 +328,23 @@ class _SampleMerge:
     n_rows: int
 
     def __call__(self, a: RowSample, b: RowSample) -> RowSample:
-        counts = {**a.counts, **b.counts}
-        if a.rows is None or b.rows is None:
-            kept = a if b.rows is None else b
-            return kept._replace(counts=counts)
-        parts = [a.rows, b.rows]
-        both = Block(
-            concatenate_parts([part.X for part in parts]),
-            concatenate_parts([part.y for part in parts]),
-            concatenate_parts([part.weight for part in parts]),
-        )
-        merged = _smallest(np.concatenate([a.keys, b.keys]), both, self.n_rows)
-        return merged._replace(counts=counts)
+        return merge_samples(a, b, self.n_rows)
+
+
+def merge_samples(a: RowSample, b: RowSample, n_rows: int) -> RowSample:
+    """Return a uniform sample of the rows that two samples of at least this size came from."""
+    counts = {**a.counts, **b.counts}
+    if a.rows is None or b.rows is None:
+        kept = a if b.rows is None else b
+        return kept._replace(counts=counts)
+    parts = [a.rows, b.rows]
+    both = Block(
+        concatenate_parts([part.X for part in parts]),
+        concatenate_parts([part.y for part in parts]),
+        concatenate_parts([part.weight for part in parts]),
+    )
+    merged = _smallest(np.concatenate([a.keys, b.keys]), both, n_rows)
+    return merged._replace(counts=counts)
 
 
 def _smallest(keys: NDArray[np.float64], rows: Block, n_rows: int) -> RowSample:

@@ -6,7 +6,7 @@ have one distribution. The number of bins is bounded: if there are too many, nei
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ __all__ = [
     "BinnedSample",
     "BinnedSamples",
     "PermutedNorms",
+    "divide_into_bins",
     "most_bins_for",
     "permute_norms",
 ]
@@ -47,6 +48,21 @@ class BinnedSample:
         self.squares = 0.0
         self._begun = np.zeros(n_features)
         self._begun_rows = 0
+
+    @classmethod
+    def from_sums(
+        cls, sums: NDArray[np.float64], n_bins: int, bin_rows: int, n_rows: int, squares: float
+    ) -> Self:
+        """Return a complete sample: sums over its bins and, below, over the rows outside of them.
+
+        `squares` is the sum of all squared features.
+        """
+        sample = cls(sums.shape[1], 0)
+        sample._sums = sums[:n_bins]
+        sample.n_bins, sample.n_rows, sample.squares = n_bins, n_rows, squares
+        sample.rest = sums[n_bins:].sum(axis=0)
+        sample.rest_rows = n_rows - n_bins * bin_rows
+        return sample
 
     @property
     def bins(self) -> NDArray[np.float64]:
@@ -113,6 +129,28 @@ class BinnedSample:
         self.n_bins -= surplus
 
 
+def divide_into_bins(n_x: int, n_y: int, most_bins: int) -> tuple[int, tuple[int, int]]:
+    """Return the number of rows of a bin, and of bins of two samples whose sizes are known.
+
+    By the rules of `BinnedSamples`: a sample far larger than the other has its surplus outside.
+
+    Examples
+    --------
+    >>> from kernelmill.stats.permutations import divide_into_bins
+    >>> divide_into_bins(500, 500, 1024), divide_into_bins(10**6, 10**6, 1024)
+    ((1, (500, 500)), (2048, (488, 488)))
+    """
+    bin_rows = 1
+    while n_x // bin_rows + n_y // bin_rows > most_bins:
+        if min(n_x, n_y) // (2 * bin_rows) < most_bins // _LEAST_SHARE:
+            break
+        bin_rows *= 2
+    bins = [n_x // bin_rows, n_y // bin_rows]
+    larger = int(n_y > n_x)
+    bins[larger] -= max(0, sum(bins) - most_bins)
+    return bin_rows, (bins[0], bins[1])
+
+
 class BinnedSamples:
     """Two samples in bins of one size, which grows by factors of two with the number of rows.
 
@@ -124,6 +162,13 @@ class BinnedSamples:
         self.most_bins = most_bins
         self.bin_rows = 1
         self.samples = tuple(BinnedSample(n_features, most_bins + block_rows) for _ in range(2))
+
+    @classmethod
+    def from_samples(cls, x: BinnedSample, y: BinnedSample, bin_rows: int) -> Self:
+        """Return two complete samples."""
+        samples = cls(x.rest.size, x.n_bins + y.n_bins, 0)
+        samples.bin_rows, samples.samples = bin_rows, (x, y)
+        return samples
 
     def add(self, which: int, Z: NDArray[Any]) -> None:
         """Add rows to sample 0 or 1: at most a quarter of `most_bins`, from both in turn."""

@@ -29,7 +29,13 @@ from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.stats.permutations import BinnedSamples, most_bins_for, permute_norms
 
-__all__ = ["TwoSampleResult", "two_sample_test"]
+__all__ = [
+    "TwoSampleResult",
+    "TwoSampleTest",
+    "prepare_map",
+    "result_of_bins",
+    "two_sample_test",
+]
 
 _ROWS_TO_FIT = 1000  # the number of rows that the median distance is estimated from
 _FIRST_ROWS = 512  # of two streams together
@@ -227,7 +233,7 @@ def two_sample_test(
     check_flag("shuffle", shuffle)
     resolve_threads(n_threads)
     stream = Stream.from_random_state(random_state)
-    unfitted = _default_to_median(feature_map, make_feature_map(feature_map, stream, n_threads))
+    unfitted = prepare_map(feature_map, stream, n_threads)
     if X is Y and hasattr(X, "__next__"):
         raise ArgumentError("X and Y must be two streams, got one iterator twice")
     order = stream.substream("order of rows")
@@ -258,11 +264,12 @@ def two_sample_test(
             x.reader.put_back(first[0])
             y.reader.put_back(first[1])
         _read_in_turn(strata[0], (x.reader, y.reader), block_rows, fitted, dtype)
-        return _result(strata, n_permutations, block_rows, stream, fitted)
+        return result_of_bins(strata, n_permutations, block_rows, stream, fitted)
 
 
-def _default_to_median(feature_map: Any, unfitted: Any) -> Any:
+def prepare_map(feature_map: Any, stream: Stream, n_threads: int | None) -> Any:
     """Return the map, with the length scale that is usual for this test if it was a name."""
+    unfitted = make_feature_map(feature_map, stream, n_threads)
     if isinstance(feature_map, str) and "length_scale" in unfitted.get_params():
         unfitted.set_params(length_scale="median")
     return unfitted
@@ -349,13 +356,14 @@ def _read_in_turn(
                 samples.add(which, compute_features(fitted, rows.astype(dtype, copy=False)))
 
 
-def _result(
+def result_of_bins(
     strata: list[BinnedSamples],
     n_permutations: int,
     block_rows: int,
     stream: Stream,
     fitted: Any,
 ) -> TwoSampleResult:
+    """Return the result of permuting the labels of bins; `block_rows` are summed at a time."""
     counts = [sum(stratum.samples[i].n_rows for stratum in strata) for i in range(2)]
     squares = [sum(stratum.samples[i].squares for stratum in strata) for i in range(2)]
     totals: list[NDArray[np.float64]] = [
