@@ -56,7 +56,7 @@ def modules_after(code, **variables):
         [sys.executable, "-c", show + code],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
         env=os.environ | variables,
     )

@@ -29,7 +29,7 @@ def run(*arguments):
         [sys.executable, "-c", PROGRAM, *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=True,
     )
     code, *modules = done.stderr.splitlines()[-1].split()

@@ -59,7 +59,7 @@ def test_ctrl_c_keeps_the_checkpoint_and_no_half_written_file(start, rings):
     while more := read(master):
         seen += more
     os.close(master)
-    assert process.wait(timeout=60) == 130, seen
+    assert process.wait(timeout=300) == 130, seen
     assert process.stdout.read() == b""
     assert b"checkpoint kept" in seen
     assert b"try: run again with --resume" in seen
@@ -102,11 +102,11 @@ def read(terminal):
 def test_termination_leaves_no_temporary_files(start, rings):
     process = start("fit", rings, *LONG, "--checkpoint-seconds", "0")
     checkpoint = rings.parent / "rings.kmill.checkpoint"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     process.terminate()
-    assert process.wait(timeout=60) == 143
+    assert process.wait(timeout=300) == 143
     assert b"Traceback" not in process.stderr.read()
     assert sorted(path.name for path in rings.parent.iterdir()) == [
         *("rings.csv", "rings.kmill.checkpoint")
@@ -117,7 +117,7 @@ def test_readers_that_go_away_are_no_error(start, fitted):
     process = start("inspect", fitted / "rings.kmill")
     process.stdout.close()
     process.stdout = None
-    assert process.wait(timeout=60) == 141
+    assert process.wait(timeout=300) == 141
     assert process.stderr.read() == b""
 
 
@@ -189,7 +189,7 @@ from kernelmill.cli import main
 sys.exit(main({arguments.split()}))
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 130
     assert (done.stdout, done.stderr) == ("", "error: interrupted: nothing was written\n")

@@ -49,7 +49,7 @@ def test_resumes_after_a_kill(tmp_path, monkeypatch):
 
     whole = train("")
     process = subprocess.Popen([sys.executable, program, path, "1"])
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while process.poll() is None and time.monotonic() < deadline and not path.exists():
         time.sleep(0.02)
     time.sleep(0.15)  # a few more states are written

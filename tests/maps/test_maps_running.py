@@ -29,7 +29,7 @@ MAPS = {
 
 def run(code, *arguments):
     command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout.split()
 
@@ -145,7 +145,7 @@ def test_forked_children(make, points, same_bits):
     fitted = eval(make, names).set_params(n_threads=2).fit(X)
     Z = fitted.transform(X)  # the pool is running
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        for result in pool.map_async(fitted.transform, [X, X]).get(timeout=60):
+        for result in pool.map_async(fitted.transform, [X, X]).get(timeout=300):
             same_bits(result, Z)
     same_bits(fitted.transform(X), Z)
 

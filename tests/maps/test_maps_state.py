@@ -198,7 +198,7 @@ class TestCopies:
             "sys.stdout.buffer.write(pickle.dumps([m.transform(X) for m in maps]))\n"
         )
         command = [sys.executable, "-c", code, str(tmp_path / "maps")]
-        run = subprocess.run(command, capture_output=True, timeout=120, check=True)
+        run = subprocess.run(command, capture_output=True, timeout=300, check=True)
         for loaded, fitted in zip(pickle.loads(run.stdout), maps, strict=True):
             same_bits(loaded, fitted.transform(X))
 

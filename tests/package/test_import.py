@@ -17,7 +17,7 @@ HEAVY = {"matplotlib", "pandas", "pyarrow", "dask", "sklearn", "IPython"}
 
 def run(code):
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True
     ).stdout
 
 

@@ -19,7 +19,7 @@ def run(environment):
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -17,7 +17,7 @@ from kernelmill import fwht
 from kernelmill.transforms import circular_convolve, sincos
 
 
-def run(code, environment=None, timeout=120):
+def run(code, environment=None, timeout=300):
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         env=os.environ | (environment or {}),

@@ -150,7 +150,7 @@ class TestPredictions:
         )
         command = [sys.executable, "-c", code, path, path.with_name("X.npy")]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        subprocess.run(command, check=True, timeout=120, env=environment)
+        subprocess.run(command, check=True, timeout=300, env=environment)
         found = np.load(path.with_name("X.npy"))
         np.testing.assert_array_equal(found, model.decision_function(X))
 

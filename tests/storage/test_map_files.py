@@ -62,7 +62,7 @@ class TestBits:
         )
         np.save(tmp_path / "rows.npy", rows)
         command = [sys.executable, "-c", code, str(tmp_path), str(len(maps))]
-        subprocess.run(command, timeout=120, check=True)
+        subprocess.run(command, timeout=300, check=True)
         for number, each in enumerate(maps.values()):
             same_bits(np.load(tmp_path / f"{number}.npy"), each.transform(rows))
 

@@ -41,7 +41,7 @@ def test_scratch_is_small():
         [sys.executable, "-c", textwrap.dedent(PROLOGUE) + "".join(steps)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=True,
     )
     # The peak never falls, so a number belongs to the first call that reaches it. A copy of the

@@ -504,7 +504,7 @@ def test_memory_does_not_grow_with_the_rows(folder):
     }
     command = [sys.executable, "-c", MEASURE, first, small, large]
     printed = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=True, timeout=120
+        command, env=environment, capture_output=True, text=True, check=True, timeout=300
     ).stdout.split()
     if "None" in printed:
         pytest.skip("the system does not tell the peak of the memory")
