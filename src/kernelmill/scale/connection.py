@@ -131,7 +131,7 @@ def delay(function: Callable[[Any], Any], given: Any) -> Any:
     return dask.delayed(function, pure=False)(given)
 
 
-class _Call(NamedTuple):
+class _SharedCall(NamedTuple):
     """What all tasks share; it travels once to each worker."""
 
     function: Callable[[Any], Any]
@@ -173,7 +173,7 @@ def map_in_order(
     [3, 4]
     """
     names = [""] * len(given) if places is None else places
-    call = _Call(function, installed_version())
+    call = _SharedCall(function, installed_version())
     client = cluster.client
     if client is None:
         for each, place in zip(given, names, strict=True):
@@ -197,11 +197,11 @@ def map_in_order(
             client.cancel(list(waiting), force=True)
 
 
-def _identity(call: _Call) -> _Call:
+def _identity(call: _SharedCall) -> _SharedCall:
     return call
 
 
-def _run(call: _Call, given: Any, place: str) -> Any:
+def _run(call: _SharedCall, given: Any, place: str) -> Any:
     check_task(call.version)
     try:
         with share_cores():
