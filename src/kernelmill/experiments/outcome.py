@@ -170,6 +170,19 @@ class Outcome:
             if name not in found or found[name].missing
         }
 
+    @property
+    def missing_by_reason(self) -> dict[str, str]:
+        """Why parts were not run, and which: those of one data set have one reason."""
+        found: dict[str, list[str]] = {}
+        for part, reason in self.missing.items():
+            found.setdefault(reason, []).append(part)
+        return {reason: "; ".join(parts) for reason, parts in found.items()}
+
+    @property
+    def missing_parts(self) -> str:
+        """The experiment and its parts that were not run; "" if there are none."""
+        return f"{self.experiment.name} ({'; '.join(self.missing)})" if self.missing else ""
+
     def count_verdicts(self) -> Counter[str]:
         """How often each verdict occurs, over values and statements."""
         words = [line.verdict.word for line in self.lines]

@@ -109,11 +109,12 @@ def run_experiment(
             # What was missing may have been found since.
             found = {name: part for name, part in earlier.parts.items() if not part.missing}
             record.parts.update(found)
-    for part, data in experiment.parts.items():
-        if part in record.parts:
-            continue
-        progress.start(f"{experiment.name}: {part}")
+    todo = {part: data for part, data in experiment.parts.items() if part not in record.parts}
+    if todo:
+        progress.start(experiment.name, len(todo), "parts")
+    for part, data in todo.items():
         record.parts[part] = _run_part(experiment, part, data, scale, seed)
+        progress.advance(1)
         if path is not None:
             atomic_write(path, [json.dumps(record.to_json(), indent=1).encode()])
     return record

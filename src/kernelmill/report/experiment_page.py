@@ -117,9 +117,7 @@ def summarize_verdicts(verdicts: Counter[str]) -> str:
 
 
 def _missing_findings(outcomes: Sequence[Outcome]) -> list[str]:
-    missing = [
-        f"{outcome.experiment.name} ({part})" for outcome in outcomes for part in outcome.missing
-    ]
+    missing = [each.missing_parts for each in outcomes if each.missing]
     return [f"Not run: {', '.join(missing)}."] if missing else []
 
 
@@ -143,7 +141,9 @@ def _section(outcome: Outcome, panels: Sequence[Panel]) -> Section:
             tables += values_tables(outcome)
         tables += [_verdict_table(outcome)] if any(each.published for each in outcome.lines) else []
     tables += [_claim_table(outcome)] if outcome.checks and outcome.results.cells else []
-    notes = [f"{part}: {clean_text(reason)}" for part, reason in outcome.missing.items()]
+    notes = [
+        f"{parts}: {clean_text(reason)}" for reason, parts in outcome.missing_by_reason.items()
+    ]
     scale = f"Run {_SCALES[record.scale]}, in {html.duration(record.seconds)}, seed {record.seed}."
     return Section(
         f"{experiment.place}. {experiment.title}",
@@ -214,7 +214,8 @@ def render_markdown(outcomes: Sequence[Outcome]) -> str:
         made += f", kernelmill {record.version}" if record.version else ""
         made += f" at {record.commit}" if record.commit else ""
         lines += [f"{made}, {record.created[:10]}, {html.duration(record.seconds)}.", ""]
-        lines += [f"- Not run: {part}: {why}" for part, why in outcome.missing.items()]
+        missing = outcome.missing_by_reason
+        lines += [f"- Not run: {parts}: {why}" for why, parts in missing.items()]
         lines += [""] if outcome.missing else []
         if outcome.results.cells:
             for table in values_tables(outcome):

@@ -54,8 +54,8 @@ def render_outcome(outcome: Outcome) -> Iterator[RenderableType]:
         yield f"... and {plain.count(len(lines) - _MOST_LINES)} more on the page"
     for text, check in outcome.checks:
         yield f"{check.word}: {text}{f' ({check.explained})' if check.explained else ''}"
-    for part, reason in outcome.missing.items():
-        yield f"not run: {part}: {reason}"
+    for reason, parts in outcome.missing_by_reason.items():
+        yield f"not run: {parts}: {reason}"
     yield ""
 
 
@@ -71,7 +71,7 @@ def render_overview(outcomes: Sequence[Outcome]) -> Iterator[RenderableType]:
         seconds = plain.duration(outcome.record.seconds)
         table.add_row(outcome.experiment.name, values, statements, seconds)
     yield table
-    missing = [f"{each.experiment.name} ({part})" for each in outcomes for part in each.missing]
+    missing = [each.missing_parts for each in outcomes if each.missing]
     if missing:
         yield f"not run: {', '.join(missing)}"
 
