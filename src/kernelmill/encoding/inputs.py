@@ -149,13 +149,7 @@ def count_inputs(table: Table, inputs: Inputs) -> int:
 
 def find_target(table: Table, target: str | int | None) -> str | int:
     """The target as the table names it: a column, a position in a matrix, or "labels"."""
-    if target is not None and not isinstance(target, (str, int, np.integer)):
-        raise ArgumentTypeError(
-            "must be the name of a column or its zero-based number, got an object of type "
-            f"{type(target).__name__}",
-            "add the values to the table as a column, and name it",
-            parameter="target",
-        )
+    _check_name("target", target)
     if table.columns is not None:
         if target is None:
             names = [column.name for column in table.columns]
@@ -190,10 +184,21 @@ def find_target(table: Table, target: str | int | None) -> str | int:
     return table.column_index(target)
 
 
+def _check_name(parameter: str, column: Any) -> None:
+    if isinstance(column, bool) or not isinstance(column, (str, int, np.integer, type(None))):
+        raise ArgumentTypeError(
+            "must be the name of a column or its zero-based number, got an object of type "
+            f"{type(column).__name__}",
+            "add the values to the table as a column, and name it",
+            parameter=parameter,
+        )
+
+
 def find_weights(table: Table, weights: str | int | None, target: str | int) -> str | int | None:
     """The column with the weights of rows as the table names it: by name, or by position."""
     if weights is None:
         return None
+    _check_name("weights", weights)
     position = table.column_index(weights)
     found: str | int = position
     if table.columns is not None:

@@ -30,6 +30,12 @@ __all__ = ["ColumnsInMemory", "MatrixInMemory", "make_like", "open_data"]
 def open_data(source: Any, options: TableOptions) -> TableFile:
     """Open data in memory, for which `kernelmill.io.sources.is_data` holds, as a table."""
     label = Path(describe_data(source))
+    if type(source).__name__ == "Series" or isinstance(source, (pa.Array, pa.ChunkedArray)):
+        raise TableError(
+            f"must be a table, got a {label}, which is one column",
+            "give a data frame, or a dictionary of columns",
+            parameter="source",
+        )
     if isinstance(source, tuple) and not _is_matrix(source[0]):
         raise TableError(
             f"must be a pair of a matrix and its labels, got a {label}",
@@ -107,12 +113,41 @@ def _view_columns(source: Any) -> Any:
     if type(source).__name__ == "LazyFrame":
         source = source.collect()
     if _package(source) == "pandas":
-        return pa.Table.from_pandas(source, preserve_index=False)
+        return pa.Table.from_pandas(_convert_types(source), preserve_index=False)
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source])
     return pa.table(source)  # by __arrow_c_stream__ or __arrow_c_array__
+
+
+def _convert_types(frame: Any) -> Any:
+    """A pandas frame whose columns Arrow knows: of intervals, periods and sparse values, too."""
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise TableError(
+            f"two columns of the data frame are called {twice!r}", "give each a name of its own"
+        )
+    changed = {}
+    for place, dtype in enumerate(frame.dtypes):
+        kind = type(dtype).__name__
+        column = frame.iloc[:, place]
+        if kind == "CategoricalDtype" and type(dtype.categories.dtype).__name__ in (
+            *("IntervalDtype", "PeriodDtype"),
+        ):
+            changed[place] = column.cat.rename_categories(dtype.categories.astype(str))
+        elif kind == "IntervalDtype":  # "(0.5, 1.0]", and so on
+            changed[place] = column.astype(str).where(column.notna(), None)
+        elif kind == "PeriodDtype":
+            changed[place] = column.dt.to_timestamp()
+        elif kind == "SparseDtype":
+            changed[place] = column.sparse.to_dense()
+    if not changed:
+        return frame
+    frame = frame.copy(deep=False)
+    for place, column in changed.items():
+        frame.isetitem(place, column)
+    return frame
 
 
 def _view_values(name: str, values: Any) -> Any:
@@ -166,7 +201,8 @@ class ColumnsInMemory(ColumnarFile):
 
     def kind_of(self, type_: Any) -> str:
         """As in files, except that categories may be numbers: data frames declare them."""
-        return "category" if pa.types.is_dictionary(type_) else detect_kind(type_)
+        kind = detect_kind(type_)
+        return "category" if pa.types.is_dictionary(type_) and kind != "other" else kind
 
     def read_first_rows(self, names: list[str]) -> Any:
         """The first rows."""
@@ -208,6 +244,8 @@ class MatrixInMemory(TableFile):
         if scipy.sparse.issparse(matrix):
             matrix = scipy.sparse.csr_array(matrix)
         else:
+            if np.ma.is_masked(matrix):
+                matrix = np.ma.filled(matrix.astype(np.float64), np.nan)
             matrix = np.asarray(matrix)
             if matrix.dtype == object:
                 raise TableError(

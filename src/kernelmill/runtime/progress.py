@@ -11,7 +11,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from kernelmill.errors import Doubt, Message
+from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
 from kernelmill.formatting import plain
 
 __all__ = [
@@ -220,6 +220,12 @@ def reports_progress(work: Callable[_Parameters, _Returned]) -> Callable[_Parame
         if progress is None:
             is_verbose = settings.get("verbose", False)
             progress = LogProgress(seconds=5.0) if is_verbose else WarningProgress(only_doubts=True)
+        elif not all(hasattr(progress, name) for name in ("start", "advance", "note")):
+            raise ArgumentTypeError(
+                f"must have the methods of `Progress`, got {progress!r}",
+                Remedy("print lines on stderr", verbose=True),
+                parameter="progress",
+            )
         settings["progress"] = progress
         try:
             return work(*args, **settings)

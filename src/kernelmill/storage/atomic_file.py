@@ -137,7 +137,7 @@ def atomic_write(
 
 def check_target(path: str | os.PathLike[str], *, parameter: str = "path") -> Path:
     """Return the file that `path` or the link there stands for; raise if none can be written."""
-    given = os.fspath(path)
+    given = os.fspath(path) if isinstance(path, (str, bytes, os.PathLike)) else None
     if not isinstance(given, str):
         raise ArgumentTypeError(
             f"must be a string or a path, got {type(path).__name__}", parameter=parameter

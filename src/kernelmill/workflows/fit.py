@@ -260,6 +260,10 @@ def fit_table(
         memory,
         budget=budget,
         tables=(source, validation),
+        switches={
+            **{"tune": tune, "column_scales": column_scales},
+            **{"refit": refit, "day_first": day_first},
+        },
     )
     length_scale = np.asarray(length_scale) if np.ndim(length_scale) else length_scale
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
@@ -439,7 +443,8 @@ def _check_classification(reader: TargetReader, *, loss: str | None, class_weigh
 def _check_validation(source: Any, validation: Any) -> None:
     names = (str, os.PathLike)
     are_names = isinstance(source, names) and isinstance(validation, names)
-    if validation is source or (are_names and validation == source):
+    is_same = validation is source and source is not None
+    if is_same or (are_names and validation == source):
         raise ArgumentError(
             "must be another table than the one to learn from, got "
             f"{describe_source(source)} for both",
@@ -465,8 +470,12 @@ def _check_arguments(
     *,
     budget: float,
     tables: tuple[Any, Any],
+    switches: Mapping[str, Any],
 ) -> None:
     _check_validation(*tables)
+    for name, value in switches.items():
+        if value is not None and not isinstance(value, (bool, np.bool_)):
+            raise ArgumentError(f"must be True or False, got {value!r}", parameter=name)
     check_choice("task", task, TASKS)
     check_choice("missing", missing, MISSING)
     if loss is not None:

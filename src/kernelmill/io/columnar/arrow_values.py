@@ -31,7 +31,7 @@ _MARKERS = pa.array(MISSING_MARKERS, pa.string())
 
 def detect_kind(kind: Any) -> str:
     """The kind of a column of an Arrow type."""
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return detect_kind(kind.value_type)
     if (
         pa.types.is_integer(kind)
@@ -42,7 +42,8 @@ def detect_kind(kind: Any) -> str:
         return "numeric"
     if is_text(kind) or pa.types.is_boolean(kind):  # "false" and "true", as in text files
         return "category"
-    return "date" if pa.types.is_temporal(kind) else "other"
+    is_date = pa.types.is_temporal(kind) and not pa.types.is_interval(kind)
+    return "date" if is_date else "other"
 
 
 def is_text(kind: Any) -> bool:

@@ -165,6 +165,8 @@ class ColumnarFile(TableFile):
         arrays = []
         for column in self.columns:
             array = batch.column(positions[column.name])
+            if pa.types.is_run_end_encoded(array.type):
+                array = pc.run_end_decode(array)
             if self.options.missing_codes:
                 array = drop_codes(array, self.options.missing_codes)
             if column.kind in ("numeric", "date"):
