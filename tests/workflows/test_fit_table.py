@@ -362,7 +362,7 @@ def test_options_of_descent_are_not_for_regression(waves_csv, option):
     ids=lambda options: "-".join(map(str, options.values())),
 )
 @pytest.mark.parametrize("memory", [0, 256 << 20])
-def test_solvers_of_classifiers(folder, rings_csv, options, memory):
+def test_solvers_of_classifiers(tmp_path, rings_csv, options, memory):
     """Also with a checkpoint, which the command line always asks for."""
     common = {"n_components": 64, "length_scale": 1.0, "alpha": 1e-5}
     with warnings.catch_warnings():
@@ -371,7 +371,7 @@ def test_solvers_of_classifiers(folder, rings_csv, options, memory):
             rings_csv,
             "place",
             memory=memory,
-            checkpoint=folder / "checkpoint",
+            checkpoint=tmp_path / "checkpoint",
             **common,
             **options,
         )

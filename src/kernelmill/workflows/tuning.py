@@ -61,7 +61,7 @@ _REFINING_COMPONENTS = 2048
 _USUAL_BUDGET = 60.0
 _REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each
 _ROWS_TO_SEE = 40_000
-_NEAR = 1.1  # times the smallest loss: worth a closer look
+_NEAR, _FAR = 1.1, 1.5  # times the smallest loss: worth a closer look, or not worth another
 _MOST_FOLDED_ROWS = 1000  # up to which a classifier is refined by cross-validation
 _SECONDS_OF_FEATURE = 3e-9  # of one row, in a classifier
 _WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a percent
@@ -662,7 +662,9 @@ class _Refinement:
         if not self._folds:
             return _Refined(length_scale, DEFAULT_C)
         self._length_scale = length_scale
-        C = self._better_C(1.0, DEFAULT_C / _LINEAR_WEIGHTS[-1], steps=(10.0, 0.1))
+        C = DEFAULT_C / _LINEAR_WEIGHTS[-1]
+        if self._loss_at(1.0, C) < _FAR * to_beat:
+            C = self._better_C(1.0, C, steps=(10.0, 0.1))
         if self._loss_at(1.0, C) < _NEAR * to_beat:
             C = self._better_C(1.0, C, steps=(10**0.5, 10**-0.5))
         return _Refined(length_scale, C, self._loss_at(1.0, C), self._losses[1.0, C][-1])
