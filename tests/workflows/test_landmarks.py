@@ -90,6 +90,17 @@ def test_a_linear_table_gets_a_linear_kernel():
     assert "linear" in model.summary.construction
 
 
+def test_classes_that_a_line_separates():
+    """The log loss sees it, squared errors do not: a nearly linear kernel with one length scale."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 12))
+    y = np.where(X.sum(axis=1) + 0.3 * rng.standard_normal(150) > 0, "a", "b")
+    model = fit_table((X, y), kernel="exponential", random_state=0, holdout=0.0)
+    assert model.learner.feature_map_.linear == 100
+    assert np.ndim(model.learner.feature_map_.length_scale_) == 0
+    assert any("nearly linear" in note for note in model.summary.notes)
+
+
 def test_a_wave_gets_none():
     X = np.random.default_rng(0).uniform(-3, 3, size=(200, 1))
     y = np.cos(3 * X[:, 0])

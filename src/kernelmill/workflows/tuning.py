@@ -242,7 +242,10 @@ def tune_settings(
             other = refine(linear).best_line(search.shared_scale, found.loss)
             if other.unseen_loss < found.unseen_loss:
                 chosen, found = linear, other
-                notes.append("The model is nearly linear, which lowers the loss.")
+                notes[:] = [
+                    "The kernel is nearly linear, with one length scale for all columns: that has "
+                    "the smallest loss on validation rows."
+                ]
         if alpha is None:
             found = refine(chosen).best_at_size(found, n_components, budget)
         penalty = 1 / (found.C * n_rows) if alpha is None else alpha
