@@ -69,3 +69,12 @@ def test_errors(run, rings, arguments, message):
     assert code in (1, 2)
     assert out == ""
     assert message in err
+
+
+def test_units_of_polynomial_kernels_are_said(run, rings):
+    code, out, err = run("diagnose", rings, "--kernel", "poly:degree=2,coef0=1", "--rows", "60")
+    assert code == 0, err
+    assert "the mean of k(x, x) is" in " ".join(out.split())
+    code, out, err = run("diagnose", rings, "--kernel", "cauchy", "--rows", "60")
+    assert code == 0, err
+    assert "the mean of k(x, x)" not in out

@@ -137,6 +137,7 @@ def test_landmarks_are_measured_on_other_rows():
     assert not few.is_extrapolated
     smooth = required_features(Nystroem(length_scale=3.0), X, 0.05, **SMALL)
     assert smooth.measured < 20
+    assert required_features(Nystroem(), X[:3], 0.05, **SMALL).measured <= 3
     huge = required_features(Nystroem(length_scale=0.2), X, 1e-4, n_rows=10**9, **SMALL)
     assert huge.n_components is huge.seconds is None
 

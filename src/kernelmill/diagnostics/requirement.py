@@ -120,7 +120,8 @@ def required_features(
     sized, training = feature_map, rows
     if isinstance(feature_map, Nystroem):  # exact at its landmarks: other rows are measured
         sized = clone(feature_map).set_params(length_scale=fitted.length_scale_, gamma=None)
-        training, rows = rows[::2], rows[1::2] if rows.shape[0] > 2 else rows
+        if rows.shape[0] >= 4:
+            training, rows = rows[::2], rows[1::2]
         most = min(most, training.shape[0])
     left, right = draw_pairs(rows, n_pairs, random_state)
     pairs = _Pairs(fitted, left, right, tolerance * unit, probability)

@@ -150,7 +150,8 @@ def _error_table(diagnosis: Diagnosis) -> PageTable | None:
         ["quantity", "mean", "95 % interval"],
         rows,
         f"{clean_text(best)} with {html.count(diagnosis.n_components)} features; Gram matrix of "
-        f"{html.count(gram.n_rows, 'row')}, penalty {html.number(gram.alpha, 3)}",
+        f"{html.count(gram.n_rows, 'row')}, penalty {html.number(gram.alpha, 3)}; the mean of "
+        f"k(x, x), the unit of the tolerance, is {html.number(diagnosis.requirements[0].unit, 3)}",
     )
 
 

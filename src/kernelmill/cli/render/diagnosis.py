@@ -74,10 +74,12 @@ def _cells(each: FeatureRequirement) -> list[str]:
 
 
 def _details(diagnosis: Diagnosis) -> dict[str, str]:
-    errors = diagnosis.errors
+    errors, unit = diagnosis.errors, diagnosis.requirements[0].unit
+    # The tolerance is in these units; those of kernels of the distance are 1.
+    of_unit = "" if abs(unit - 1) < 1e-3 else f"; the mean of k(x, x) is {plain.number(unit, 3)}"
     pairs = {
         "features": plain.count(diagnosis.n_components),
-        "absolute error": _interval(errors["absolute"]),
+        "absolute error": _interval(errors["absolute"]) + of_unit,
         "relative error": f"{_interval(errors['capped_relative'])} of the "
         f"{plain.percent(errors['share_capped'].value)} of pairs below 100 %",
     }
