@@ -13,7 +13,8 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 CHECKED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1"
 NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELMILL_EMULATED_512=ON
 
-.PHONY: demo check test lint format bench native-test sanitize cross fuzz clean
+.PHONY: demo check test lint format bench native-test sanitize cross fuzz fuzz-native faults \
+	clean
 
 demo: $(VENV)/installed
 	$(BIN)/kernelmill demo --out build/demo
@@ -62,6 +63,21 @@ N ?= 1000
 SEED ?= 0
 fuzz: $(VENV)/installed
 	$(BIN)/python -m fuzzing --count $(N) --seed $(SEED)
+
+# The parser of svmlight files under libFuzzer, ASan and UBSan.
+CLANG ?= clang++
+fuzz-native:
+	@command -v $(CLANG) > /dev/null || { echo "skipped: $(CLANG) is not installed"; exit 0; }; \
+	mkdir -p build/fuzzing/svmlight && \
+	$(CLANG) -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+		-Inative/include -Inative/core native/fuzz/fuzz_svmlight.cpp native/core/svmlight.cpp \
+		-o build/fuzzing/fuzz_svmlight && \
+	build/fuzzing/fuzz_svmlight -runs=$(N)000 -seed=1$(SEED) -max_len=400 build/fuzzing/svmlight
+
+# Killed processes, full disks, clocks that jump, little memory.
+faults: $(VENV)/installed
+	$(BIN)/python -m fuzzing.faults --count $(N_FAULTS) --seed $(SEED)
+N_FAULTS ?= 40
 
 # The C++ core for AArch64, and its tests in an emulator if there is one.
 cross: $(VENV)/installed

@@ -10,6 +10,12 @@ model_files
     Model files whose records and tensors are changed under a valid checksum.
 checkpoints
     Checkpoints of training runs.
+arrays
+    Arrays of unusual layouts, and damaged sparse matrices.
+soak
+    Prediction and training for a long time, in many threads and forks.
+faults
+    Processes that are killed, full disks, clocks that jump, little memory.
 campaign
     Runs of many mutations, and the files that failed.
 """

@@ -7,8 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from fuzzing import arrays, checkpoints, model_files, tables
 from fuzzing.campaign import run_campaign
-from fuzzing.tables import make_subjects
 
 FAILURES = Path("build/fuzzing")
 
@@ -22,7 +22,13 @@ def main() -> int:
     given = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for subject in make_subjects():
+        subjects = (
+            *tables.make_subjects(),
+            *model_files.make_subjects(),
+            *checkpoints.make_subjects(),
+            *arrays.make_subjects(),
+        )
+        for subject in subjects:
             if given.subjects and subject.name not in given.subjects:
                 continue
             tally = run_campaign(subject, given.count, given.seed, Path(folder), FAILURES)

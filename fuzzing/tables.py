@@ -109,7 +109,7 @@ def read_rows(path: Path, **options: Any) -> Rows:
     """All rows as kernelmill reads them, in order and shuffled, which must give the same ones."""
     name = path.name.split("-")[-1]
     plain = name.removesuffix(".gz").removesuffix(".bz2")
-    table = open_table(path, **_OPTIONS.get(plain, {}), **options)
+    table = open_table(path, **{**_OPTIONS.get(plain, {}), **options})
     blocks = {block.first_row: _block_rows(block) for block in table.blocks()}
     if "block_bytes" in options and options["block_bytes"] < 1000:
         again = {block.first_row: _block_rows(block) for block in table.blocks(seed=1)}

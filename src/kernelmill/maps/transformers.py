@@ -423,6 +423,8 @@ def _make_canonical(X: Any) -> Any:
         parts = tuple(np.ascontiguousarray(part) for part in (X.data, X.indices, X.indptr))
         rows = scipy.sparse.csr_array(parts, X.shape)
         rows.check_format(full_check=True)
+        if (np.diff(rows.indptr) < 0).any():  # which SciPy does not check if the last one is 0
+            raise ValueError("index pointer values must form a non-decreasing sequence")
     except ValueError as error:
         raise ArgumentError(
             f"is not a valid CSR matrix: {error}",

@@ -1,0 +1,223 @@
+"""Faults while commands run: `python -m fuzzing.faults --count 40`, or `make faults`.
+
+Processes are killed at random moments, disks are full after some bytes, clocks jump, memory is
+short. Afterwards each file is the old one or a complete new one, `--resume` gives the same bits,
+and messages name the file or a remedy. Only processes started here are killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import kernelmill
+from kernelmill.storage import ModelFileError, read_model_file
+
+_FIT = ("--n-components", "256", "--epochs", "30", "--checkpoint-seconds", "0", "--no-tune")
+_SLOWEST = 120  # seconds, after which a process is stopped
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "kernelmill.cli", *arguments]
+
+
+def _digest(path: Path) -> str:
+    """What a model computes: the tensors, without times and paths of the record."""
+    state = hashlib.sha256()
+    for name, tensor in sorted(read_model_file(path).tensors.items()):
+        state.update(name.encode() + np.ascontiguousarray(tensor).tobytes())
+    return state.hexdigest()
+
+
+class Faults:
+    """Runs commands in a folder, disturbs them, and counts what is lost."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder = folder
+        self.rng = np.random.default_rng(seed)
+        self.tried = dict[str, int]()
+        self.losses: list[str] = []
+        rows = np.random.default_rng(0).normal(size=(1500, 3))
+        labels = np.where(rows[:, 0] * rows[:, 1] > 0, "yes", "no")
+        lines = (",".join(f"{v:.4f}" for v in row) for row in rows)
+        text = "".join(f"{line},{label}\n" for line, label in zip(lines, labels, strict=True))
+        (folder / "rows.csv").write_text("a,b,c,label\n" + text)
+        self.model, self.out = folder / "model.kmill", folder / "predictions.csv"
+        self.page = folder / "page.html"
+        self.fit = ("fit", "rows.csv", "-t", "label", "-o", "model.kmill", *_FIT)
+        self.predict = ("predict", "model.kmill", "rows.csv", "-o", "predictions.csv")
+        self.report = ("evaluate", "model.kmill", "rows.csv", "--report", "page.html")
+        begin = time.monotonic()
+        self._run(self.fit)
+        self.seconds = time.monotonic() - begin
+        for command in (self.predict, self.report):
+            self._run(command)
+        self.expected = _digest(self.model)
+        self.predictions = self.out.read_bytes()
+
+    def _run(self, command: tuple[str, ...], **settings: Any) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            _command(*command),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=_SLOWEST,
+            check=False,
+            **settings,
+        )
+        if not settings and done.returncode != 0:
+            raise RuntimeError(f"{command} fails without a fault: {done.stderr}")
+        return done
+
+    def _lose(self, what: str) -> None:
+        self.losses.append(what)
+
+    def check_files(self, what: str) -> None:
+        """The model loads, and predictions and page are complete, or absent."""
+        if self.model.exists():
+            try:
+                if _digest(self.model) != self.expected:
+                    self._lose(f"{what}: another model")
+            except ModelFileError as error:
+                self._lose(f"{what}: {error}")
+        if self.out.exists() and self.out.read_bytes() != self.predictions:
+            self._lose(f"{what}: predictions are not complete")
+        if self.page.exists() and not self.page.read_text().rstrip().endswith("</html>"):
+            self._lose(f"{what}: the page is not complete")
+
+    def check_words(self, what: str, done: subprocess.CompletedProcess[str]) -> None:
+        """A failure is an error with a message, never a traceback."""
+        if done.returncode == 0:
+            return
+        said = done.stderr
+        if "Traceback" in said or "error: " not in said:
+            self._lose(f"{what}: exit code {done.returncode}, {said[-300:]}")
+
+    def kill(self) -> None:
+        """Kill a command at a random moment; a fit is then resumed."""
+        command = (self.fit, self.fit, self.predict, self.report)[int(self.rng.integers(4))]
+        if command is self.fit and self.rng.random() < 0.5:
+            self.model.unlink(missing_ok=True)
+        process = subprocess.Popen(
+            _command(*command),
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(float(self.rng.uniform(0, 1.1)) * self.seconds)
+        process.kill()
+        process.wait()
+        self.check_files(f"killed {command[0]}")
+        if command is self.fit:
+            self._run((*self.fit, "--resume"))
+            self.check_files("resumed after kill")
+            if not self.model.exists():
+                self._lose("no model after --resume")
+
+    def fill_disk(self) -> None:
+        """Let every write beyond some bytes of a file fail, as on a full disk."""
+        command = (self.fit, self.predict, self.report)[int(self.rng.integers(3))]
+        limit = int(self.rng.choice([0, 1, 100, 4096, 10_000, 20_000, 40_000]))
+
+        def before() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writes fail instead
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        done = self._run(command, preexec_fn=before)
+        what = f"{command[0]} with a disk full after {limit} bytes"
+        self.check_words(what, done)
+        self.check_files(what)
+        names = ("model.kmill", "predictions.csv", "page.html", "temporary file", "stdout")
+        if done.returncode != 0 and not any(name in done.stderr for name in names):
+            self._lose(f"{what}: no file is named: {done.stderr[-300:]}")
+
+    def jump_clock(self) -> None:
+        """Let the clock of the day jump back and forth during a fit, which must not matter."""
+        code = (
+            "import sys, time, itertools\n"
+            "jumps, now = itertools.cycle([0, -1e8, 3e9, -5, 1e6]), time.time\n"
+            "time.time = lambda: max(0.0, now() + next(jumps))\n"
+            "from kernelmill.cli import main\n"
+            "sys.exit(main(sys.argv[1:]))\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, *self.fit],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=_SLOWEST,
+            check=False,
+        )
+        if done.returncode != 0:
+            self._lose(f"clock jumps: {done.stderr[-300:]}")
+        self.check_files("clock jumps")
+
+    def limit_memory(self) -> None:
+        """Allow little address space: an error with a message, or success."""
+        command = (self.fit, self.predict)[int(self.rng.integers(2))]
+        limit = int(self.rng.choice([1200, 1600, 2000])) << 20
+
+        def before() -> None:
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+        one = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        done = self._run(command, preexec_fn=before, env=one)
+        what = f"{command[0]} with {limit >> 20} MiB of memory"
+        self.check_words(what, done)
+        self.check_files(what)
+
+    def run(self, count: int) -> None:
+        """Try so many faults, in turn."""
+        kinds: tuple[Callable[[], None], ...] = (
+            self.kill,
+            self.fill_disk,
+            self.kill,
+            self.limit_memory,
+            self.fill_disk,
+            self.jump_clock,
+        )
+        for number in range(count):
+            fault = kinds[number % len(kinds)]
+            fault()
+            self.tried[fault.__name__] = self.tried.get(fault.__name__, 0) + 1
+            for rest in self.folder.glob(".*.tmp"):  # of killed processes
+                rest.unlink()
+            if not self.model.exists():
+                self._run(self.fit)
+
+
+def main() -> int:
+    """Print the faults that were tried and what was lost; 1 if anything was."""
+    parser = argparse.ArgumentParser(prog="python -m fuzzing.faults", description=__doc__)
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="kernelmill-faults-"))
+    try:
+        faults = Faults(folder, given.seed)
+        faults.run(given.count)
+    finally:
+        shutil.rmtree(folder)
+    tried = ", ".join(f"{name} {count}" for name, count in sorted(faults.tried.items()))
+    print(f"kernelmill {kernelmill.__version__}: faults tried: {tried}")
+    print(f"losses: {len(faults.losses)}")
+    for loss in faults.losses:
+        print(loss)
+    return min(1, len(faults.losses))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
