@@ -70,7 +70,7 @@ fuzz-native:
 	@command -v $(CLANG) > /dev/null || { echo "skipped: $(CLANG) is not installed"; exit 0; }; \
 	mkdir -p build/fuzzing/svmlight && \
 	$(CLANG) -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		-Inative/include -Inative/core native/fuzz/fuzz_svmlight.cc native/core/svmlight.cpp \
+		-Inative/include -Inative/core fuzzing/native/fuzz_svmlight.cc native/core/svmlight.cpp \
 		-o build/fuzzing/fuzz_svmlight && \
 	build/fuzzing/fuzz_svmlight -runs=$(N)000 -seed=1$(SEED) -max_len=400 build/fuzzing/svmlight
 
