@@ -38,7 +38,7 @@ from kernelmill.scale.cluster import (
     share_cores,
 )
 
-__all__ = ["Piece", "Pieces", "RowSample", "merge_samples"]
+__all__ = ["KeyedSample", "Piece", "Pieces", "merge_samples"]
 
 SAMPLE_ROWS = 1 << 13
 """Rows of the sample on which the map is fitted and tuned."""
@@ -70,7 +70,7 @@ class Piece:
     n_rows: int | None = None
 
 
-class RowSample(NamedTuple):
+class KeyedSample(NamedTuple):
     """A uniform sample of rows: those with the smallest random keys.
 
     Attributes
@@ -167,12 +167,12 @@ class Pieces:
             for piece, source in zip(self.pieces, sources, strict=True)
         ]
 
-    def sample(self, n_rows: int, stream: Stream) -> RowSample:
+    def sample(self, n_rows: int, stream: Stream) -> KeyedSample:
         """Return a uniform sample of all rows without replacement, and count the rows.
 
         It depends on the stream and on the numbers of rows of the pieces.
         """
-        sample: RowSample = self.fold(_SampleFold(n_rows, stream), _SampleMerge(n_rows))
+        sample: KeyedSample = self.fold(_SampleFold(n_rows, stream), _SampleMerge(n_rows))
         if sample.rows is None:
             raise ArgumentError("must have at least one row, got none", parameter="X")
         return sample
@@ -304,11 +304,13 @@ class _SampleFold:
     n_rows: int
     stream: Stream
 
-    def __call__(self, total: RowSample | None, blocks: Iterable[Any], number: int) -> RowSample:
+    def __call__(
+        self, total: KeyedSample | None, blocks: Iterable[Any], number: int
+    ) -> KeyedSample:
         stream = self.stream.substream("sample", number)
         merge = _SampleMerge(self.n_rows)
         count = 0
-        sample = RowSample(np.empty(0), None, {})
+        sample = KeyedSample(np.empty(0), None, {})
         for index, block in enumerate(blocks):
             rows = Block(*block)
             n_rows = count_rows(rows.X)
@@ -327,11 +329,11 @@ class _SampleFold:
 class _SampleMerge:
     n_rows: int
 
-    def __call__(self, a: RowSample, b: RowSample) -> RowSample:
+    def __call__(self, a: KeyedSample, b: KeyedSample) -> KeyedSample:
         return merge_samples(a, b, self.n_rows)
 
 
-def merge_samples(a: RowSample, b: RowSample, n_rows: int) -> RowSample:
+def merge_samples(a: KeyedSample, b: KeyedSample, n_rows: int) -> KeyedSample:
     """Return a uniform sample of the rows that two samples of at least this size came from."""
     counts = {**a.counts, **b.counts}
     if a.rows is None or b.rows is None:
@@ -347,11 +349,11 @@ def merge_samples(a: RowSample, b: RowSample, n_rows: int) -> RowSample:
     return merged._replace(counts=counts)
 
 
-def _smallest(keys: NDArray[np.float64], rows: Block, n_rows: int) -> RowSample:
+def _smallest(keys: NDArray[np.float64], rows: Block, n_rows: int) -> KeyedSample:
     """Return the rows with the smallest keys, in their order."""
     order = np.argsort(keys, kind="stable")[:n_rows]
     X, y, weight = (None if part is None else take_rows(part, order) for part in rows[:3])
-    return RowSample(keys[order], Block(X, y, weight), {})
+    return KeyedSample(keys[order], Block(X, y, weight), {})
 
 
 def _check_finite(rows: Block) -> None:

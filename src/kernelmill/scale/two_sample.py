@@ -18,7 +18,7 @@ from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.scale.cluster import Cluster
 from kernelmill.scale.collections import pieces_of
-from kernelmill.scale.pieces import Pieces, RowSample, merge_samples
+from kernelmill.scale.pieces import KeyedSample, Pieces, merge_samples
 from kernelmill.stats.permutations import (
     BinnedSample,
     BinnedSamples,
@@ -118,7 +118,7 @@ def _check_columns(X: Any, Y: Any) -> None:
         )
 
 
-def _fit(unfitted: Any, samples: list[RowSample]) -> tuple[Any, np.dtype[Any]]:
+def _fit(unfitted: Any, samples: list[KeyedSample]) -> tuple[Any, np.dtype[Any]]:
     """Return the map, fitted on a sample of all rows together, and the dtype to compute in."""
     rows = merge_samples(samples[0], samples[1], _ROWS_TO_FIT).rows
     assert rows is not None
@@ -126,7 +126,7 @@ def _fit(unfitted: Any, samples: list[RowSample]) -> tuple[Any, np.dtype[Any]]:
     return unfitted.fit(checked), checked.dtype
 
 
-def _collect(pieces: Pieces, sample: RowSample, fold: _BinFold) -> BinnedSample:
+def _collect(pieces: Pieces, sample: KeyedSample, fold: _BinFold) -> BinnedSample:
     """Return the sums of a sample whose rows were counted."""
     begin = 0
     for number in range(len(pieces.pieces)):

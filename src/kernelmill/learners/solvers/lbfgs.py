@@ -122,7 +122,7 @@ def _sample_first_block(
     return spectrum, objective.first_scores(block)
 
 
-class _Sums(NamedTuple):
+class _LossSums(NamedTuple):
     """Sums over rows: of losses, of their derivatives by the weights, of the rows' weights."""
 
     value: float
@@ -144,10 +144,10 @@ def _add_losses(
     objective: Objective,
     weights: NDArray[np.float64],
     constant: float,
-    sums: _Sums | None,
+    sums: _LossSums | None,
     blocks: Iterable[Block],
     _: int,
-) -> _Sums:
+) -> _LossSums:
     """Return the sums over the rows of the blocks, added to given ones."""
     value = total = 0.0
     gradient = np.zeros_like(weights)
@@ -165,9 +165,9 @@ def _add_losses(
             gradient[:-1] += Z.T @ derivatives.astype(Z.dtype)
             gradient[-1] += constant * derivatives.sum(axis=0)
         total += n_rows if block.weight is None else float(block.weight.sum())
-    found = _Sums(value, gradient, total)
+    found = _LossSums(value, gradient, total)
     return found if sums is None else _add_sums(found, sums)
 
 
-def _add_sums(a: _Sums, b: _Sums) -> _Sums:
-    return _Sums(a.value + b.value, a.gradient + b.gradient, a.total + b.total)
+def _add_sums(a: _LossSums, b: _LossSums) -> _LossSums:
+    return _LossSums(a.value + b.value, a.gradient + b.gradient, a.total + b.total)
