@@ -23,6 +23,7 @@ from kernelmill.kernels import (
     Radial,
     RationalQuadratic,
     Spectrum,
+    resolve,
 )
 from kernelmill.learners.loading import learner_from_record, load_learner
 from kernelmill.learners.saving import learner_record
@@ -245,7 +246,7 @@ class TestErrors:
             raise error
 
         with monkeypatch.context() as patched:
-            patched.setattr(nystroem, "cholesky", fail)
+            patched.setattr("scipy.linalg.cholesky", fail)
             with pytest.raises(error):
                 fitted.fit(NEW[:, :2])
         with pytest.raises(ArgumentError):
@@ -412,3 +413,33 @@ def test_standard_deviations_are_those_of_the_exact_process(points):
         expected = np.sqrt(variances * model.noise_ / noise)
         std = model.predict(rows, return_std=True)[1]
         np.testing.assert_allclose(std, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
+@pytest.mark.parametrize("kernel", ["gaussian", "exponential", "matern"])
+def test_groups_of_rows_that_are_far_apart(kernel, far):
+    """Distances in a group are exact, however far the groups are apart."""
+    rng = np.random.default_rng(0)
+    near = rng.integers(-8, 8, size=(40, 2)) / 4  # exact after the shift, too
+    X = np.tile(near, (2, 1))
+    X[40:, 0] += 2.0 ** round(np.log2(far))
+    fitted = Nystroem(kernel, n_components=80, length_scale=1.0, random_state=0).fit(X)
+    Z = fitted.transform(X)
+    expected = resolve(kernel)(near, near)
+    # The jitter of 1e-6; squared distances up to 1e4 lengths away have errors of 1e-7.
+    np.testing.assert_allclose(Z[:40] @ Z[:40].T, expected, atol=1e-3)
+    np.testing.assert_allclose(Z[40:] @ Z[40:].T, expected, atol=1e-3)
+    np.testing.assert_allclose(Z[40:] @ Z[:40].T, 0, atol=1e-6)
+    if far > 1e4:  # by differences: rounding does not depend on the other rows
+        parts = [fitted.transform(X[i : i + 1]) for i in range(80)]
+        np.testing.assert_allclose(Z, np.concatenate(parts), atol=1e-9)
+
+
+def test_tiny_penalties_in_float32_are_doubtful():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
+    model = KernelRegressor(Nystroem(n_components=50, random_state=0), alpha=1e-9)
+    with pytest.warns(UserWarning, match="penalty 1e-09 is smaller than the rounding of features"):
+        model.fit(X.astype(np.float32), y)
+    model.fit(X, y)
+    model.set_params(alpha=1e-4).fit(X.astype(np.float32), y)

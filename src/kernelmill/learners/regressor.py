@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.arguments import check_choice, check_integer
-from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
+from kernelmill.errors import ArgumentError, ArgumentTypeError, Doubt, Remedy
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, count_rows, take_rows
 from kernelmill.learners.feature_map import compute_features
@@ -34,6 +34,7 @@ from kernelmill.learners.solvers.exact import (
 from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.learners.targets import TargetShape, check_optional_weights, check_targets
 from kernelmill.learners.tuning import tune_map
+from kernelmill.maps.registry import map_name
 from kernelmill.maps.transformers import make_feature_map
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import limit_blas_threads
@@ -42,6 +43,7 @@ from kernelmill.storage import write_model_file
 __all__ = ["KernelRegressor"]
 
 _Array = NDArray[np.float64]
+_LEAST_SINGLE_ALPHA = 1e-7  # of landmarks, whose features are exact to some 1e-5 in float32
 _OF_ONE_FIT = (
     "alphas_",
     "scores_",
@@ -522,6 +524,17 @@ class KernelRegressor(
         solver = self._solver().resolve(probe.shape[1], adding=adding)
         fit, statistics = solver.solve(objective, source, run, stream=self.stream_)
         self._take_fit(fit, statistics, objective.penalty)
+        least = float(np.min(self.alpha_))
+        is_single = probe.dtype == np.float32 and map_name(self.feature_map_) == "nystroem"
+        if is_single and least < _LEAST_SINGLE_ALPHA:
+            run.progress.note(
+                Doubt(
+                    f"The penalty {least:g} is smaller than the rounding of features of landmarks "
+                    "in float32, so that predictions may be poor",
+                    Remedy("use a larger one", alpha=_LEAST_SINGLE_ALPHA),
+                    "give rows in float64",
+                )
+            )
 
     def _penalty(self, tuned: float | _Array | None) -> float | _Array:
         return check_penalties(self.alpha, self.noise) if tuned is None else tuned

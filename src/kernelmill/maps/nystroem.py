@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy  # scipy.linalg is loaded when it is first used
+import scipy  # its modules are loaded when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import LengthScale
@@ -30,6 +30,7 @@ _MOST_ENTRIES = 1 << 28  # of the landmarks, which are dense
 _BLOCK_ENTRIES = 1 << 21  # of kernel values in float64 at a time
 _MOST_LINEAR = 1e6
 _FARTHEST = 1e30  # squared distance that no kernel tells from longer ones; float32 has it, too
+_SPREAD = 1e8  # squared distances, beyond which differences of squares lose too much
 
 
 class NystroemMap(FeatureMap):
@@ -82,7 +83,9 @@ class NystroemMap(FeatureMap):
     1e-6 is added to the diagonal of the kernel matrix, so that equal rows can be landmarks. Where
     rounding needs more, it is 1e-5 or ten times that: distances have an error of about 1e-8 times
     the distance from the mean of the landmarks, which matters for rough kernels if there are rows
-    that nearly agree and are hundreds of length scales away from others.
+    that nearly agree and are hundreds of length scales away from others. If landmarks are more than
+    10,000 length scales away from their mean, distances are computed from differences, which is
+    slower.
 
     Examples
     --------
@@ -180,6 +183,7 @@ class NystroemMap(FeatureMap):
         self._center = self.landmarks_.mean(axis=0, dtype=np.float64)
         self._points = np.ascontiguousarray(self._in_length_scales(self.landmarks_))
         self._squares = _squared_norms(self._points)
+        self._is_spread = bool(self._squares.max(initial=0.0) > _SPREAD)
         if not np.isfinite(self._squares).all():
             raise ArgumentError(
                 "is too small for the landmarks: squared distances are too large for float64",
@@ -240,9 +244,14 @@ class NystroemMap(FeatureMap):
         products = points @ self._points.T
         line = (self._slope * products).astype(dtype) if self._slope else None
         if isinstance(self.kernel_, RadialKernel):
-            products *= -2
-            products += norms[:, np.newaxis]
-            products += self._squares
+            if self._is_spread:
+                far = norms >= _FARTHEST
+                products = scipy.spatial.distance.cdist(points, self._points, "sqeuclidean")
+                products[far] = _FARTHEST
+            else:
+                products *= -2
+                products += norms[:, np.newaxis]
+                products += self._squares
             distances = np.clip(products, 0, _FARTHEST, out=products).astype(dtype, copy=False)
             values = self.kernel_.value(np.sqrt(distances, out=distances), points.shape[1])
         else:

@@ -74,6 +74,8 @@ _DELIMITERS = {"\t": "tab", " ": "space"}  # those that are hard to type in a sh
 
 def _shell_option(name: str, value: Setting) -> str:
     option = "--" + {"feature_map": "map"}.get(name, clean_text(name).replace("_", "-"))
+    if name == "day_first":
+        return option if value else "--month-first"
     if isinstance(value, bool):
         return option if value else "--no-" + option[2:]
     if isinstance(value, list):

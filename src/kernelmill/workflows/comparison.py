@@ -186,7 +186,7 @@ def compare_table(
         models=models,
         kernel_check=measure_kernel_error(fitted, survey.sample),
         notes=[str(note) for note in survey.notes],
-        settings=settings | _best_settings(models, choice.name),
+        settings=settings | _best_settings(models, choice.kernel),
         in_memory=is_data(source),
     )
 
@@ -211,12 +211,16 @@ def given_settings(
     return {name: value for name, value in settings.items() if value is not None and value != []}
 
 
-def _best_settings(models: list[ComparedModel], default: str) -> dict[str, Any]:
-    """The number of features with the smallest error, and the map if a fit would take another."""
-    ours = [model for model in models if model.family == "features"]
+def _best_settings(models: list[ComparedModel], kernel: Any) -> dict[str, Any]:
+    """The settings of the kernel machine with the smallest error: map, kernel and size.
+
+    Without the map, a fit might take one that is not among the models.
+    """
+    ours = [model for model in models if model.family in ("features", "nystroem")]
     best = min(ours, key=lambda model: (model.error, model.n_components or 0))
-    settings: dict[str, Any] = {"n_components": best.n_components}
-    return settings if best.name == default else {"feature_map": best.name, **settings}
+    settings: dict[str, Any] = {"feature_map": best.name, "n_components": best.n_components}
+    has_kernel = best.name in ("fastfood", "random_fourier", "nystroem")
+    return settings | ({"kernel": kernel} if has_kernel and isinstance(kernel, str) else {})
 
 
 @dataclass(frozen=True)
