@@ -3,8 +3,6 @@
 import importlib.metadata
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -121,21 +119,22 @@ def test_descent_is_as_good_as_that_of_one_machine(rings_csv, client):
     assert models[1].summary.n_held_out == models[0].summary.n_held_out
 
 
-def test_folds_refit_and_validation(waves_csv, client):
+def test_folds_refit_and_validation(tmp_path, waves_csv, client):
     options = {**RIDGE, "folds": 2, "refit": True}
     one, other = (fit_table(waves_csv, **options, cluster=each) for each in (None, client))
     folds = [model.summary.cross_validation.errors for model in (one, other)]
     assert np.allclose(np.mean(folds[1]), np.mean(folds[0]), rtol=0.1)
     scale = np.abs(one.learner.coef_).max()
     assert np.abs(other.learner.coef_ - one.learner.coef_).max() < 1e-6 * scale
-    tested = fit_table(waves_csv, **RIDGE, validation=waves_csv, cluster=client)
-    assert tested.summary.held_out.n_rows == 1200
+    test = tmp_path / "test.csv"
+    test.write_text("".join(waves_csv.read_text().splitlines(keepends=True)[:301]))
+    tested = fit_table(waves_csv, **RIDGE, validation=test, cluster=client)
+    assert tested.summary.held_out.n_rows == 300
 
 
 KILLED = {
     "survey": "kernelmill.workflows.survey:SurveyPass.update",
     "train": "kernelmill.workflows.spread_table:_ReadTraining.__call__",
-    "evaluate": "kernelmill.workflows.spread_table:_ReadHeldOut.__call__",
     "predict": "kernelmill.workflows.prediction:Prediction.__call__",
 }
 
@@ -254,15 +253,13 @@ def test_data_in_memory(client):
         fit_table({"a": [1.0, 2.0], "y": [1.0, 2.5]}, "y", cluster=client)
 
 
-def test_command_line(tmp_path, waves_csv, client, ridge):
-    """One process for the three commands, with the scheduler's address."""
-    program = "import sys; from kernelmill.cli import main; sys.argv[0] = 'kernelmill'; main()"
-    address = client.scheduler.address
+def test_command_line(tmp_path, waves_csv, client, ridge, capfd):
+    from kernelmill.cli import main
 
     def run(*arguments):
-        command = [sys.executable, "-c", program, *map(str, arguments), "--cluster", address]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        return done.stdout + done.stderr
+        capfd.readouterr()
+        assert main([*map(str, arguments), "--cluster", client.scheduler.address]) == 0
+        return "".join(capfd.readouterr())
 
     model, out = tmp_path / "waves.kmill", tmp_path / "p.csv"
     settings = ("--target", "y", "--n-components", 64, "--no-tune", "--alpha", 1e-3)
@@ -271,3 +268,50 @@ def test_command_line(tmp_path, waves_csv, client, ridge):
     found = np.loadtxt(out, skiprows=1)
     np.testing.assert_allclose(found, ridge.predict(waves_csv), rtol=1e-3, atol=1e-3)
     assert "1,200 rows" in run("evaluate", model, waves_csv)
+    assert main(["predict", str(model), str(waves_csv), "-o", str(out), "--cluster", "x"]) == 1
+    assert "--cluster must be the address of a scheduler" in capfd.readouterr().err
+
+
+def test_solver_that_needs_one_machine(waves_csv, client):
+    with pytest.raises(ArgumentError, match="solver does not run on a cluster, got 'cg'"):
+        fit_table(waves_csv, **RIDGE, solver="cg", cluster=client)
+
+
+@pytest.mark.parametrize("name", ["rows.npz", "rows.svm"])
+def test_labels_and_sparse_rows(tmp_path, client, name):
+    """By least squares on the classes, whose solution is the same to rounding."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5)).round(3)
+    y = (X[:, 0] > 0).astype(int)
+    if name == "rows.npz":
+        np.savez(tmp_path / name, X=X, y=y)
+    else:
+        pairs = [" ".join(f"{i + 1}:{v}" for i, v in enumerate(row)) for row in X]
+        (tmp_path / name).write_text("".join(f"{t} {p}\n" for t, p in zip(y, pairs, strict=True)))
+    options = {"n_components": 32, "tune": False, "loss": "squared", "alpha": 1e-3}
+    one, other = (fit_table(tmp_path / name, **options, cluster=c) for c in (None, client))
+    scale = np.abs(one.learner.coef_).max()
+    assert np.abs(other.learner.coef_ - one.learner.coef_).max() < 1e-6 * scale
+    assert other.summary.held_out.confusion == one.summary.held_out.confusion
+
+
+def test_progress_of_a_cluster(waves_csv, client):
+    from kernelmill.runtime.progress import SilentProgress
+
+    class Recorded(SilentProgress):
+        def __init__(self):
+            self.rows = {}
+
+        def start(self, stage, total=None, unit="rows"):
+            self.stage, self.total = stage, total
+            self.rows[stage] = 0
+
+        def advance(self, amount, status=""):
+            self.rows[self.stage] += amount
+
+    progress = Recorded()
+    model = fit_table(waves_csv, **RIDGE, cluster=client, progress=progress)
+    assert list(progress.rows)[:3] == ["Counting", "Reading", "Training"]
+    assert sum(progress.rows.values()) > 1000  # reports of workers may come late
+    model.predict_table(waves_csv, cluster=client, progress=progress)
+    assert progress.rows["Predicting"] == 1200

@@ -306,7 +306,7 @@ def fit_table(
         learning_rate=learning_rate,
         class_weight=class_weight,
     )
-    settings.check(survey.reader.task)
+    settings.check(survey.reader.task, on_cluster=pieces is not None)
     given = _GivenSettings(length_scale, alpha, tune, column_scales, budget)
     with clock.stage("tune"):
         fits = count_encoded_bytes(survey) <= memory

@@ -70,8 +70,15 @@ class Settings:
     learning_rate: float | None = None
     class_weight: Any = None  # by labels, or "balanced"
 
-    def check(self, task: str) -> None:
+    def check(self, task: str, *, on_cluster: bool = False) -> None:
         """Raise if an option of the solver is not for the task or for this solver."""
+        if on_cluster and self.solver == "cg":
+            raise ArgumentError(
+                "does not run on a cluster, got 'cg'",
+                Remedy("use the exact solver", solver="exact"),
+                Remedy("fit on one machine", cluster=None),
+                parameter="solver",
+            )
         known = SOLVERS[task]
         if self.solver not in known:
             raise ArgumentError(
