@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import dask
@@ -116,6 +117,7 @@ def main() -> None:
             parts = [da.from_array(part, (chunk, -1)[: part.ndim]) for part in (X, y, labels)]
             rows, targets, codes = client.persist(parts)
             wait([rows, targets, codes])
+            client.run(import_module, "kernelmill.scale")  # once in the life of a worker
             of = f"{n_workers} worker{'s' if n_workers > 1 else ''}"
             fit = partial(DaskKernelRegressor(**ridge).fit, rows, targets)
             spread = measure(f"ridge, {of}", fit, client)
