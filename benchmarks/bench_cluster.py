@@ -29,7 +29,7 @@ from kernelmill.scale import DaskKernelClassifier, DaskKernelRegressor
 N_COLUMNS, N_FEATURES, N_TEST = 50, 2048, 20_000
 LENGTH_SCALE = 7.0
 EPOCHS = 2
-N_CHUNKS = 16
+CHUNK_ROWS = 62_500
 
 
 def draw_rows(n_rows: int, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -96,7 +96,7 @@ def incremental_sgd(client: Any, X: Any, labels: Any) -> Any:
 
 def main() -> None:
     """Print the table."""
-    n_rows = 1_000_000 if at_least("usual") else 100_000
+    n_rows = 1_000_000 if at_least("usual") else 250_000
     heading(f"Clusters: {n_rows} x {N_COLUMNS} rows, {N_FEATURES} features ({load()})")
     X, y = draw_rows(n_rows, 0)
     X_test, y_test = draw_rows(N_TEST, 1)
@@ -111,10 +111,9 @@ def main() -> None:
     alone = measure("ridge, one machine", partial(KernelRegressor(**ridge).fit, X, y))
     single = measure("SGD, one machine", partial(KernelClassifier(**sgd).fit, X, labels))
     print_error(single.predict)
-    chunk = n_rows // N_CHUNKS
     for n_workers in (2, 1):
         with local_cluster(n_workers) as client:
-            parts = [da.from_array(part, (chunk, -1)[: part.ndim]) for part in (X, y, labels)]
+            parts = [da.from_array(part, (CHUNK_ROWS, -1)[: part.ndim]) for part in (X, y, labels)]
             rows, targets, codes = client.persist(parts)
             wait([rows, targets, codes])
             client.run(import_module, "kernelmill.scale")  # once in the life of a worker
