@@ -186,6 +186,9 @@ def test_list_of_maps():
     assert names("poly:degree=2,coef0=1", 3) == [
         *("tensor_sketch", "random_maclaurin", "dot_product_fastfood")
     ]
+    wide = [type(each).__name__ for each in list_maps("gaussian", 10**5)]
+    assert wide == ["Fastfood", "Fastfood", "TaylorSketch", "GaussianTemplates"]
+    assert [each.store_matrix for each in list_maps("laplacian", 10**5)] == [False]
     assert [each.h01 for each in list_maps("poly:degree=3") if hasattr(each, "h01")] == [False]
     sorf = [each for each in list_maps("ball_convolution", 3) if isinstance(each, Fastfood)]
     assert [each.structure for each in sorf] == ["hadamard"]

@@ -32,6 +32,9 @@ from kernelmill.maps import (
 __all__ = ["list_maps", "recommend_map"]
 
 
+_MOST_DENSE_COLUMNS = 8192  # of matrices and landmarks: beyond, they take gigabytes
+
+
 def list_maps(
     kernel: Any = "gaussian",
     n_columns: int = 1,
@@ -47,7 +50,8 @@ def list_maps(
         By name, also with parameters, or as an object of :mod:`kernelmill.kernels`. The name
         "exponential" is that of the shift-invariant kernel.
     n_columns : int, default=1
-        Of the data.
+        Of the data. Beyond 8192, maps with dense matrices and landmarks are left out where others
+        apply.
     length_scale : optional
         Of shift-invariant kernels, as for :class:`~kernelmill.Fastfood`.
     n_threads : int, optional
@@ -99,12 +103,14 @@ def _shift_invariant_maps(
         maps.append(Fastfood(kernel, **common))
         if kernel.gaussian_mixture or n_columns >= 16:
             maps.append(Fastfood(kernel, structure="sorf", **common))
-    maps.append(RandomFourier(kernel, **common))
-    if isinstance(kernel, RadialKernel):
+    is_wide = n_columns > _MOST_DENSE_COLUMNS
+    if not is_wide or not maps:
+        maps.append(RandomFourier(kernel, store_matrix=not is_wide, **common))
+    if isinstance(kernel, RadialKernel) and not is_wide:
         maps.append(RandomFourier(kernel, sampling="orthogonal", **common))
     if isinstance(kernel, Gaussian):
         maps += [TaylorSketch(**common), GaussianTemplates(**common)]
-    return [*maps, Nystroem(kernel, **common)]
+    return maps if is_wide else [*maps, Nystroem(kernel, **common)]
 
 
 def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | None, str]:
