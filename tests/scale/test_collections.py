@@ -297,3 +297,30 @@ def test_input_that_does_not_fit():
         model.fit(as_array(TARGETS), as_array(TARGETS))
     with pytest.raises(ValueError, match="'auto' or 'exact' on a cluster"):
         DaskKernelRegressor(MAP, solver="cg").fit(as_array(ROWS), as_array(TARGETS))
+
+
+def test_descent_resumes_from_the_last_epoch(tmp_path, monkeypatch):
+    from kernelmill.learners.solvers import averaging
+
+    X, labels = as_array(ROWS), as_array(LABELS)
+    settings = {"epochs": 4, "alpha": 1e-3, "random_state": 0}
+    expected = DaskKernelClassifier(MAP, **settings).fit(X, labels)
+    path = tmp_path / "state.npz"
+    model = DaskKernelClassifier(MAP, checkpoint=path, **settings)
+    visit, epochs = averaging._visit, []
+
+    def fail_in_third_epoch(objective, settings, start, *rest):
+        epochs.append(start.epoch)
+        if start.epoch == 2 and len(set(epochs)) == 3:
+            raise OSError("a fault")
+        return visit(objective, settings, start, *rest)
+
+    monkeypatch.setattr(averaging, "_visit", fail_in_third_epoch)
+    with pytest.raises(PieceError, match="OSError: a fault"):
+        model.fit(X, labels)
+    assert path.exists()
+    epochs.clear()
+    model.fit(X, labels)
+    assert min(epochs) == 2
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    assert not path.exists()
