@@ -7,6 +7,7 @@ void register_runtime(nanobind::module_& m);
 void register_transforms(nanobind::module_& m);
 void register_random(nanobind::module_& m);
 void register_features(nanobind::module_& m);
+void register_few_outputs(nanobind::module_& m);
 void register_sketches(nanobind::module_& m);
 void register_svmlight(nanobind::module_& m);
 
@@ -18,6 +19,7 @@ NB_MODULE(_native, m) {
     register_transforms(m);
     register_random(m);
     register_features(m);
+    register_few_outputs(m);
     register_sketches(m);
     register_svmlight(m);
 }

@@ -12,6 +12,7 @@ add_library(
     native/core/dense.cpp
     native/core/exponentials.cpp
     native/core/fastfood.cpp
+    native/core/few_outputs.cpp
     native/core/fwht.cpp
     native/core/isa.cpp
     native/core/ring_plan.cpp

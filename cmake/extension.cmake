@@ -6,6 +6,7 @@ nanobind_add_module(
     _native
     BACKEND_MODULE nanobind_backend
     bindings/features.cpp
+    bindings/few_outputs.cpp
     bindings/module.cpp
     bindings/random.cpp
     bindings/runtime.cpp

@@ -83,6 +83,14 @@ struct KernelTable {
     void (*sparse_tile_64)(const T* values, const int64_t* indices, const int64_t* starts,
                            size_t rows, const T* packed, size_t panel_stride, size_t panels,
                            T* tile, size_t tile_stride);
+
+    // out[r][c] = (or, unless `first`, +=) <row r, weights c> over n elements, and
+    // sums[c] += factors[r][c] row r: see native/kernels/few_outputs.hpp. Strides in elements.
+    void (*score_rows)(const T* x, ptrdiff_t x_stride, size_t rows, const T* weights,
+                       ptrdiff_t weights_stride, size_t outputs, size_t n, T* out,
+                       ptrdiff_t out_stride, bool first);
+    void (*add_weighted_rows)(const T* x, ptrdiff_t x_stride, size_t rows, const T* factors,
+                              size_t outputs, size_t n, T* sums, ptrdiff_t sums_stride);
 };
 
 struct Target {

@@ -4,6 +4,7 @@
 #include "dense.hpp"
 #include "exponentials.hpp"
 #include "fastfood.hpp"
+#include "few_outputs.hpp"
 #include "fwht.hpp"
 #include "mixed_rings.hpp"
 #include "sincos.hpp"
@@ -42,6 +43,8 @@ constexpr KernelTable<T> table_of() {
         .dense_tile = dense_tile<T>,
         .sparse_tile_32 = sparse_tile<T, int32_t>,
         .sparse_tile_64 = sparse_tile<T, int64_t>,
+        .score_rows = score_rows<T>,
+        .add_weighted_rows = add_weighted_rows<T>,
     };
 }
 

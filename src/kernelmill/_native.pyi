@@ -76,6 +76,13 @@ def zonal(
 ) -> None: ...
 
 # Inner products of rows with a vector of float64, or with themselves; `like` has the dtype of x.
+# Products with few outputs: out = x weightsᵀ; sums += factorsᵀ x.
+def score_rows(
+    x: NDArray[Any], weights: NDArray[Any], out: NDArray[Any], n_threads: int
+) -> None: ...
+def add_weighted_rows(
+    x: NDArray[Any], factors: NDArray[Any], sums: NDArray[Any], n_threads: int
+) -> None: ...
 def row_products(
     x: Rows, like: NDArray[Any], vector: NDArray[Any] | None, out: NDArray[Any], n_threads: int
 ) -> None: ...
