@@ -495,6 +495,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             loss=LOSSES[self.loss],
             alpha=self.alpha_,
             n_classes=len(self.classes_),
+            n_threads=self.n_threads,
         )
 
     def _learn(

@@ -199,6 +199,8 @@ class Objective:
     loss : Loss
     alpha : float
     n_classes : int
+    n_threads : int, default=None
+        Of products with the features.
     """
 
     features: Features
@@ -207,6 +209,7 @@ class Objective:
     loss: Loss
     alpha: float
     n_classes: int
+    n_threads: int | None = None
 
     @property
     def n_outputs(self) -> int:

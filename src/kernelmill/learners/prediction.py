@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
 from kernelmill.learners.feature_map import Features, compute_features, rows_per_block
+from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
 from kernelmill.learners.stored import LEARNERS
 from kernelmill.maps.nystroem import NystroemMap
@@ -67,12 +68,12 @@ class LinearModel(NamedTuple):
         """
         features, coef = self.weighed_features()
         scores: NDArray[Any] | None = None
-        weights = coef.T
+        n_threads = getattr(self.feature_map, "n_threads", None)
         for block, Z in feature_blocks(features, X, coef.shape[1]):
             if scores is None:
-                weights = np.asfortranarray(coef.T, dtype=dtype or Z.dtype)
-                scores = np.empty((count_rows(X), coef.shape[0]), weights.dtype)
-            np.matmul(Z.astype(weights.dtype, copy=False), weights, out=scores[block])
+                coef = np.ascontiguousarray(coef, dtype=dtype or Z.dtype)
+                scores = np.empty((count_rows(X), coef.shape[0]), coef.dtype)
+            scores[block] = score_rows(Z.astype(coef.dtype, copy=False), coef, n_threads)
         assert scores is not None  # checks reject an empty X
         scores += np.atleast_1d(self.intercept).astype(scores.dtype)
         return scores

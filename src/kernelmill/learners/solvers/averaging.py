@@ -105,8 +105,7 @@ def _visit(
         epoch=start.epoch + 1,
     )
     training = Training(objective, settings, Run(), state)
-    with training.sharing_threads():
-        training.visit(blocks)
+    training.visit(blocks)
     assert state.weights is not None
     return _Lane(state.weights, lane.loss_sum + state.loss_sum, lane.n_rows + state.loss_rows)
 

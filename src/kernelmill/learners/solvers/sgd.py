@@ -6,7 +6,6 @@ A run can stop after any batch and resume there with the same result, bit for bi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
 from kernelmill.learners.feature_map import rows_per_block
+from kernelmill.learners.few_outputs import add_weighted_rows, lay_out_columns, score_rows
 from kernelmill.learners.losses import ClassifierFit, Loss, Objective, classes_of_scores
 from kernelmill.learners.run import Run, SavedState, Watch
 from kernelmill.learners.solvers.spectrum import MOST_DIRECTIONS, TopSpectrum, rows_to_sample
@@ -46,7 +46,6 @@ PLAIN_EPOCHS, _PLAIN_BATCH, PLAIN_LEARNING_RATE = 20, 10, 0.001
 _AVERAGING = 8.0
 _DECAY_ROWS = 1 << 13
 _LARGEST_BATCH = 256
-_WORTH_SHARING = 1 << 24  # multiplications of a product from which on threads are faster
 
 _INTEGERS = ("decay_rows", "epoch", "block", "batch", "loss_rows", "weight_rows", "n_stale")
 _FLOATS = ("loss_sum", "weight_sum")
@@ -154,12 +153,19 @@ class Weights:
         & Zhang, 2013): what predictions use.
     n_steps, n_rows : int
         Steps taken, and rows seen in them.
+
+    Notes
+    -----
+    Columns are contiguous, as native products take them.
     """
 
     last: NDArray[Any]
     average: NDArray[Any]
     n_steps: int = 0
     n_rows: int = 0
+
+    def __post_init__(self) -> None:
+        self.last, self.average = lay_out_columns(self.last), lay_out_columns(self.average)
 
     @classmethod
     def constant_scores(
@@ -194,6 +200,7 @@ class Descent:
         The number of rows after which steps are shorter by the square root of two.
     fixed_step : float, default=None
         Instead of steps from the spectrum: constant ones, without averaging.
+    n_threads : int, default=None
     """
 
     loss: Loss
@@ -202,46 +209,58 @@ class Descent:
     curvature: float
     decay_rows: int
     fixed_step: float | None = None
+    n_threads: int | None = None
+    _vectors: NDArray[Any] = field(init=False)
     _damping: NDArray[Any] = field(init=False)
+    _buffer: NDArray[Any] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         spectrum = self.spectrum
+        self._vectors = lay_out_columns(spectrum.vectors).T
         self._damping = spectrum.damping.astype(spectrum.vectors.dtype)[:, None]
 
     def step(self, weights: Weights, Z: NDArray[Any], codes: NDArray[np.intp]) -> float:
         """Improve the weights by a batch; return the sum of its losses before that."""
         n = len(Z)
-        last, constant = weights.last, self.spectrum.constant
+        last, average = weights.last.T, weights.average.T
         losses, derivatives = self.loss.derivatives(self._scores(last, Z), codes)
-        move = np.empty_like(last)
-        np.matmul(Z.T, derivatives, out=move[:-1])
-        move[-1] = constant * derivatives.sum(axis=0)
-        move /= n
-        if self.alpha:
-            move[:-1] += self.alpha * last[:-1]
-        vectors = self.spectrum.vectors
-        if vectors.shape[1]:
-            move -= vectors @ (self._damping * (vectors.T @ move))
+        move = self._move(last, Z, derivatives)
         if self.fixed_step is None:
-            move *= self._step_size(n, weights.n_rows)
-            move *= self._best_share(last, move, derivatives, self._scores(move, Z))
+            step = self._step_size(n, weights.n_rows)
+            step *= self._best_share(last, move, step, derivatives, self._scores(move, Z))
         else:
-            move *= self.fixed_step
+            step = self.fixed_step
+        move *= step
         last -= move
         weights.n_steps += 1
         weights.n_rows += n
         if self.fixed_step is None:
-            np.subtract(last, weights.average, out=move)
+            np.subtract(last, average, out=move)
             move *= (_AVERAGING + 1) / (weights.n_steps + _AVERAGING)
-            weights.average += move
+            average += move
         else:
-            weights.average[...] = last
+            average[...] = last
         return float(losses.sum(dtype=np.float64))
 
     def _scores(self, weights: NDArray[Any], Z: NDArray[Any]) -> NDArray[Any]:
-        scores: NDArray[Any] = Z @ weights[:-1]
-        scores += self.spectrum.constant * weights[-1]
+        scores = score_rows(Z, weights[:, :-1], self.n_threads)
+        scores += self.spectrum.constant * weights[:, -1]
         return scores
+
+    def _move(self, last: NDArray[Any], Z: NDArray[Any], derivatives: NDArray[Any]) -> NDArray[Any]:
+        """Return the preconditioned gradient, of shape (n_outputs, D + 1), until the next call."""
+        factors = np.divide(derivatives, len(Z), order="C")
+        if self._buffer is None:
+            self._buffer = lay_out_columns(np.zeros_like(last.T, order="C")).T
+        move = self._buffer  # not a new array in each step, whose pages would be new as well
+        np.multiply(last, self.alpha, out=move)
+        move[:, -1] = self.spectrum.constant * factors.sum(axis=0)
+        add_weighted_rows(Z, factors, move[:, :-1], self.n_threads)
+        if len(self._vectors):
+            along = score_rows(self._vectors, move, self.n_threads)
+            along *= -self._damping
+            add_weighted_rows(self._vectors, along, move, self.n_threads)
+        return move
 
     def _step_size(self, n: int, n_rows: int) -> float:
         r"""Return half of the largest stable step, less as more rows are seen.
@@ -259,21 +278,28 @@ class Descent:
         self,
         last: NDArray[Any],
         move: NDArray[Any],
+        step: float,
         derivatives: NDArray[Any],
         change: NDArray[Any],
     ) -> float:
-        """Return the share of a move that lowers the objective of its batch the most, at most 1.
+        """Return the share of a step that lowers the objective of its batch the most, at most 1.
 
         Rows unlike those of the sample can be longer, or lie in directions that P damps too
         little. Without this limit they would make descent unstable.
         """
         n = len(change)
-        gain = float(np.vdot(derivatives, change)) / n
-        bend = self.curvature * float(np.vdot(change, change)) / n
+        gain = step * _inner_product(derivatives, change) / n
+        bend = step**2 * self.curvature * _inner_product(change, change) / n
         if self.alpha:
-            gain += self.alpha * float(np.vdot(last[:-1], move[:-1]))
-            bend += self.alpha * float(np.vdot(move[:-1], move[:-1]))
+            last, move = last[:, :-1], move[:, :-1]
+            gain += step * self.alpha * _inner_product(last, move)
+            bend += step**2 * self.alpha * _inner_product(move, move)
         return gain / bend if bend > gain > 0 else 1.0
+
+
+def _inner_product(a: NDArray[Any], b: NDArray[Any]) -> float:
+    """Return the inner product of two matrices, not by a BLAS: it depends on them alone."""
+    return float(np.einsum("ij,ij->i", a, b).sum(dtype=np.float64))
 
 
 @dataclass
@@ -425,8 +451,7 @@ def solve_sgd(
     if saved is not None:
         state = state_from_arrays(saved, state.stream, objective)
     training = Training(objective, settings, run, state)
-    with training.sharing_threads():
-        training.pass_over(blocks)
+    training.pass_over(blocks)
     return training.finish()
 
 
@@ -495,12 +520,6 @@ class Training:
         state.epoch, state.block = state.epoch + 1, 0
         return bool(fraction) and state.n_stale >= self.settings.patience
 
-    def sharing_threads(self) -> AbstractContextManager[None]:
-        """Return a context with one BLAS thread, if products are too small for several."""
-        objective, batch = self.objective, self.settings.batch_size or _LARGEST_BATCH
-        product = batch * objective.n_features * objective.n_outputs
-        return one_blas_thread() if product < _WORTH_SHARING else nullcontext()
-
     def begin(self, block: Block) -> None:
         """Estimate the spectrum and the first weights from these rows, which are not visited."""
         state = self.state
@@ -534,10 +553,16 @@ class Training:
         weights, spectrum = self.state.weights, self.state.spectrum
         if weights is None or spectrum is None:
             return
-        average = weights.average
-        scores = self.objective.features(watch.X) @ average[:-1] + spectrum.constant * average[-1]
+        scores = self._score(self.objective.features(watch.X), weights, spectrum)
         wrong = classes_of_scores(scores) != watch.codes
         watch.add(self.objective.loss.derivatives(scores, watch.codes)[0], wrong)
+
+    def _score(self, Z: NDArray[Any], weights: Weights, spectrum: TopSpectrum) -> NDArray[Any]:
+        """Return the scores of rows by the averaged weights."""
+        average = weights.average.T
+        scores = score_rows(Z, average[:, :-1], self.objective.n_threads)
+        scores += spectrum.constant * average[:, -1]
+        return scores
 
     def _steps(self, block: Block, index: int) -> Iterator[int]:
         """Visit the rows of a block in random order; yield the number of rows of each batch."""
@@ -596,7 +621,13 @@ class Training:
             # A step on features and a constant of unit size, in terms of z = unit * (features).
             fixed_step = self.settings.learning_rate / spectrum.constant**2
         return Descent(
-            objective.loss, objective.alpha, spectrum, objective.curvature, decay_rows, fixed_step
+            objective.loss,
+            objective.alpha,
+            spectrum,
+            objective.curvature,
+            decay_rows,
+            fixed_step,
+            objective.n_threads,
         )
 
     def _sample_spectrum(self, block: Block, order: NDArray[np.intp]) -> None:
@@ -617,13 +648,14 @@ class Training:
             state.constant = _unit_size(sample)
         built = 0 if state.spectrum is None else state.spectrum.n_rows
         if len(sample) >= min(2 * built, wanted):
-            state.spectrum = TopSpectrum.of_sample(
-                sample,
-                ridge=self.objective.alpha / self.objective.curvature,
-                complete=self.settings.one_block and len(order) <= wanted,
-                most=0 if self.settings.plain else MOST_DIRECTIONS,
-                constant=state.constant,
-            )
+            with one_blas_thread():  # results must not depend on the number of threads
+                state.spectrum = TopSpectrum.of_sample(
+                    sample,
+                    ridge=self.objective.alpha / self.objective.curvature,
+                    complete=self.settings.one_block and len(order) <= wanted,
+                    most=0 if self.settings.plain else MOST_DIRECTIONS,
+                    constant=state.constant,
+                )
             state.constant = state.spectrum.constant
         state.sample = sample if len(sample) < wanted else None
         if state.weights is None:
@@ -641,15 +673,15 @@ class Training:
         state = self.state
         assert state.weights is not None
         assert state.spectrum is not None
-        average, constant = state.weights.average, state.spectrum.constant
+        size = rows_per_block(self.objective.n_features, np.dtype(self.objective.dtype).itemsize)
         correct = total = 0.0
         for index, block in enumerate(blocks):
             out = held_out_rows(block.y, self.settings.validation_fraction, state.stream, index)
             chosen = np.flatnonzero(out)
-            for part in slice_rows(len(chosen), rows_per_block(len(average), average.itemsize)):
+            for part in slice_rows(len(chosen), size):
                 some = chosen[part]
-                scores = self.objective.features(take_rows(block.X, some)) @ average[:-1]
-                scores += constant * average[-1]
+                Z = self.objective.features(take_rows(block.X, some))
+                scores = self._score(Z, state.weights, state.spectrum)
                 weights = np.ones(len(some)) if block.weight is None else block.weight[some]
                 correct += float(weights[classes_of_scores(scores) == block.y[some]].sum())
                 total += float(weights.sum())

@@ -1,0 +1,117 @@
+"""Products with few outputs: against float64, on every instruction set, with any threads."""
+
+import numpy as np
+import pytest
+
+from kernelmill import Fastfood, KernelClassifier, _native
+from kernelmill.learners.few_outputs import add_weighted_rows, lay_out_columns, score_rows
+
+# Rows, features and outputs that straddle vectors, blocks of registers and blocks of features.
+SHAPES = [
+    *((1, 1, 1), (2, 7, 2), (7, 15, 3), (8, 16, 4), (9, 17, 5), (15, 31, 6), (17, 33, 10)),
+    *((33, 129, 11), (5, 8192, 1), (3, 8193, 7), (70, 300, 64), (4, 40, 65), (0, 5, 2), (5, 0, 2)),
+]
+
+
+def draw(rng, shape, dtype):
+    return rng.normal(size=shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_scores_are_inner_products(isa, dtype, n_threads):
+    rng = np.random.default_rng(0)
+    for n, d, t in SHAPES:
+        Z, weights = draw(rng, (n, d), dtype), draw(rng, (t, d), dtype)
+        found = score_rows(Z, weights, n_threads)
+        exact = Z.astype(np.longdouble) @ weights.T.astype(np.longdouble)
+        # n additions in one order are off by at most n eps times the sum of magnitudes.
+        bound = np.finfo(dtype).eps * (d + 1) * (np.abs(Z) @ np.abs(weights).T)
+        assert found.shape == (n, t)
+        assert (np.abs(found - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_sums_of_weighted_rows(isa, dtype, n_threads):
+    rng = np.random.default_rng(1)
+    for n, d, t in SHAPES:
+        Z, factors, before = (
+            draw(rng, (n, d), dtype),
+            draw(rng, (n, t), dtype),
+            draw(rng, (t, d), dtype),
+        )
+        sums = before.copy()
+        add_weighted_rows(Z, factors, sums, n_threads)
+        exact = before + factors.T.astype(np.longdouble) @ Z.astype(np.longdouble)
+        magnitude = np.abs(before) + np.abs(factors).T @ np.abs(Z)
+        assert (np.abs(sums - exact) <= np.finfo(dtype).eps * (n + 2) * magnitude).all()
+
+
+def test_bits_do_not_depend_on_threads_rows_or_layout(isa):
+    rng = np.random.default_rng(2)
+    Z, weights = draw(rng, (300, 1000), np.float32), draw(rng, (10, 1000), np.float32)
+    factors = draw(rng, (300, 10), np.float32)
+    scores = score_rows(Z, weights, 1)
+    np.testing.assert_array_equal(score_rows(Z, weights, 3), scores)
+    np.testing.assert_array_equal(score_rows(Z[17:19], weights), scores[17:19])
+    np.testing.assert_array_equal(score_rows(Z, weights[3:4])[:, 0], scores[:, 3])
+    laid_out = lay_out_columns(weights.T).T
+    np.testing.assert_array_equal(score_rows(Z, laid_out), scores)
+    sums = [np.zeros((10, 1000), np.float32) for _ in range(3)]
+    add_weighted_rows(Z, factors, sums[0], 1)
+    add_weighted_rows(Z, factors, sums[1], 3)
+    for part in (slice(0, 101), slice(101, 300)):  # ascending rows: parts may be added later
+        add_weighted_rows(Z[part], factors[part], sums[2])
+    np.testing.assert_array_equal(sums[1], sums[0])
+    np.testing.assert_array_equal(sums[2], sums[0])
+
+
+def test_columns_are_laid_out_once():
+    for shape in ((17, 3), (1, 1), (16, 2), (5, 0)):
+        array = np.random.default_rng(3).normal(size=shape)
+        columns = lay_out_columns(array)
+        np.testing.assert_array_equal(columns, array)
+        assert columns.strides[0] == 8
+        assert lay_out_columns(columns) is columns
+        assert shape[1] == 0 or (columns.ctypes.data % 64 == 0 and columns.strides[1] % 64 == 0)
+
+
+@pytest.mark.parametrize(
+    ("Z", "weights", "out"),
+    [
+        (np.ones((2, 3)), np.ones((1, 4)), np.ones((2, 1))),
+        (np.ones((2, 3)), np.ones((1, 3)), np.ones((2, 2))),
+        (np.ones((2, 3)), np.ones((1, 3), np.float32), np.ones((2, 1))),
+        (np.ones((3, 2)).T, np.ones((1, 3)), np.ones((2, 1))),
+        (np.ones(3), np.ones((1, 3)), np.ones((2, 1))),
+    ],
+)
+def test_other_operands_are_rejected(Z, weights, out):
+    with pytest.raises((TypeError, ValueError)):
+        _native.score_rows(Z, weights, out, 1)
+    with pytest.raises((TypeError, ValueError)):
+        _native.add_weighted_rows(Z, out, weights, 1)
+    both = np.ones((3, 3))
+    with pytest.raises((TypeError, ValueError)):
+        _native.score_rows(both, both, both, 1)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "log_loss"])
+def test_descent_does_not_depend_on_threads(loss):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(3000, 6)).astype(np.float32)
+    y = (X**2).sum(axis=1).astype(int) // 3
+    fits = [
+        KernelClassifier(
+            Fastfood(n_components=500, random_state=0),
+            loss=loss,
+            epochs=2,
+            random_state=0,
+            n_threads=n_threads,
+        ).fit(X, y)
+        for n_threads in (1, 2, 3)
+    ]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(other.coef_, fits[0].coef_)
+        np.testing.assert_array_equal(other.intercept_, fits[0].intercept_)
