@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -23,7 +24,7 @@ from kernelmill.learners.feature_map import (
     compute_features,
 )
 from kernelmill.learners.length_scales import LearnedScales, TunedColumns, tune_columns
-from kernelmill.learners.prediction import LinearModel
+from kernelmill.learners.prediction import LinearModel, check_row
 from kernelmill.learners.run import Run
 from kernelmill.learners.saving import learner_record
 from kernelmill.maps.base import FeatureMap
@@ -57,6 +58,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     coef_: NDArray[Any]
     intercept_: NDArray[Any]
     _is_loaded: bool
+    _score_dtype: Any = None  # of predictions: that of the features
     _dual: tuple[NDArray[Any], NDArray[np.float64]]
 
     @contextmanager
@@ -183,6 +185,37 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         """
         check_is_fitted(self)
         return self._linear_model().scores(self._check_rows(X, reset=False), dtype)
+
+    def predict_row(self, row: Any) -> Any:
+        """Return the prediction for one row, without the cost of checks that suits many rows.
+
+        Parameters
+        ----------
+        row : array_like of shape (n_features,)
+            Finite numbers. Names of columns are not compared.
+
+        Returns
+        -------
+        label, float or ndarray of shape (n_outputs,)
+            That of `predict`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelmill import KernelClassifier
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> classifier = KernelClassifier(random_state=0).fit(X, np.where(X[:, 0] > 0, "a", "b"))
+        >>> str(classifier.predict_row([2.0, 0.0]))
+        'a'
+        """
+        if not hasattr(self, "coef_"):
+            check_is_fitted(self)
+        X = check_row(row, self.n_features_in_)
+        return self._predictions(self._linear_model().scores(X, self._score_dtype))[0]
+
+    @abstractmethod
+    def _predictions(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Return the predictions for rows with these scores."""
 
     def save(self, path: str | os.PathLike[str], *, weights: str = "float32") -> None:
         """Write the fitted model to a file, for `load_learner`.

@@ -386,7 +386,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self._scores(X)
+        return self._predictions(self._scores(X))
+
+    def _predictions(self, scores: NDArray[Any]) -> NDArray[Any]:
         labels: NDArray[Any] = self.classes_[classes_of_scores(scores)]
         return labels
 

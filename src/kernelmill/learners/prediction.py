@@ -19,6 +19,7 @@ from kernelmill.learners.feature_map import Features, compute_features, rows_per
 from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
 from kernelmill.learners.stored import LEARNERS
+from kernelmill.maps.base import REAL
 from kernelmill.maps.nystroem import NystroemMap
 from kernelmill.storage import ModelFileError
 from kernelmill.storage.kinds import Choice
@@ -30,6 +31,7 @@ __all__ = [
     "ClassPredictor",
     "LinearModel",
     "ValuePredictor",
+    "check_row",
     "predictor_from_record",
     "read_learner",
 ]
@@ -151,6 +153,12 @@ class ClassPredictor:
         labels: NDArray[Any] = self.classes_[classes_of_scores(scores)]
         return labels
 
+    def predict_row(self, row: Any) -> Any:
+        """Return the label of one row of numbers, of shape (n_features,)."""
+        return self.classes_[
+            classes_of_scores(self.model.scores(check_row(row, self.n_features_in_)))
+        ][0]
+
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Return the probability of each class; for the loss "log_loss" alone."""
         return probabilities_of_scores(self.model.scores(_check_matrix(X, self.n_features_in_)))
@@ -207,8 +215,24 @@ class ValuePredictor:
         std = np.sqrt((variances + (1.0 if include_noise else 0.0)) * self.noise_)
         return self._restore(mean), self._restore(std)
 
+    def predict_row(self, row: Any) -> Any:
+        """Return the prediction for one row of numbers, of shape (n_features,)."""
+        X = check_row(row, self.n_features_in_)
+        return self._restore(self.model.scores(X, np.float64))[0]
+
     def _restore(self, values: _Array) -> _Array:
         return values[:, 0] if self.ndim == 1 else values
+
+
+def check_row(row: Any, n_columns: int) -> NDArray[Any]:
+    """Return one row of finite numbers as a matrix of float32 or float64."""
+    x = np.asarray(row)
+    if x.ndim != 1 or len(x) != n_columns:
+        raise ArgumentError(f"must have {n_columns} elements, got shape {x.shape}", parameter="row")
+    x = x[np.newaxis].astype(x.dtype if x.dtype in REAL else np.float64, copy=False)
+    if not np.isfinite(x).all():
+        raise ArgumentError("must be finite, got NaN or infinity", parameter="row")
+    return x
 
 
 def _check_matrix(X: Any, n_columns: int) -> Any:

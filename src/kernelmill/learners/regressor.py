@@ -185,6 +185,8 @@ class KernelRegressor(
     _fit: RidgeFit
     _targets: TargetShape
 
+    _score_dtype = np.float64
+
     def __init__(
         self,
         feature_map: Any = "fastfood",
@@ -321,13 +323,16 @@ class KernelRegressor(
         """
         check_is_fitted(self)
         if not return_std:
-            return self._targets.restore(self._scores(X, np.float64))
+            return self._predictions(self._scores(X, self._score_dtype))
         posterior = self._posterior()
         posterior.require_fit()
         X = self._check_rows(X, reset=False)
         mean, variances = self._linear_model().means_and_variances(X, posterior)
         std = np.sqrt((variances + (1.0 if include_noise else 0.0)) * self.noise_)
         return self._targets.restore(mean), self._targets.restore(std)
+
+    def _predictions(self, scores: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self._targets.restore(scores))
 
     def log_marginal_likelihood(
         self, *, alpha: float | None = None, noise: float | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +17,9 @@ from kernelmill.encoding.dates import DateEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, Encoder
 from kernelmill.encoding.inputs import Inputs, find_weights, open_like_training
 from kernelmill.encoding.matrix import ENCODERS
+from kernelmill.encoding.single_row import RowEncoder
 from kernelmill.encoding.targets import TargetReader
-from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.errors import NotANumberError
@@ -279,6 +281,47 @@ class TableModel:
         return np.concatenate(parts)
 
     @connects_cluster
+    def predict_row(self, row: Any) -> Any:
+        """Return the prediction for one row, without the cost of a table.
+
+        Parameters
+        ----------
+        row : mapping
+            From the names of the columns to their values; other names are ignored.
+
+        Returns
+        -------
+        label or float
+            The prediction of `predict` for a table with this row, of the same type.
+
+        Examples
+        --------
+        >>> import kernelmill
+        >>> numbers = [i / 10 for i in range(200)]
+        >>> table = {"a": numbers, "sign": ["low" if n < 10 else "high" for n in numbers]}
+        >>> model = kernelmill.fit_table(table, "sign", tune=False)
+        >>> model.predict_row({"a": 2.5})
+        'low'
+        """
+        if not isinstance(row, Mapping):
+            raise ArgumentTypeError(
+                f"must be a mapping from names of columns to values, got {type(row).__name__}",
+                "predict arrays by model.predict",
+                parameter="row",
+            )
+        X = None if self._row_encoder is None else self._row_encoder.encode(row)
+        if X is None:
+            found = self.predict({name: [value] for name, value in row.items()})[0]
+        else:
+            found = self.learner.predict_row(X[0])
+        return found.item() if isinstance(found, np.generic) else found
+
+    @cached_property
+    def _row_encoder(self) -> RowEncoder | None:
+        if not isinstance(self.encoder, ColumnEncoder) or self.inputs.missing_codes:
+            return None
+        return RowEncoder(self.encoder)
+
     def predict_table(
         self,
         source: Any,
