@@ -8,6 +8,7 @@ import sys
 
 from benchmarks import (
     bench_cluster,
+    bench_commands,
     bench_convolution,
     bench_fwht,
     bench_import,
@@ -24,6 +25,7 @@ from benchmarks import (
     bench_sketches,
     bench_svmlight,
     bench_table_files,
+    bench_training,
 )
 from benchmarks.tables import comparison
 from kernelmill import get_num_threads, runtime
@@ -41,11 +43,13 @@ ALL = {
     "polynomial_error": bench_polynomial_error.main,
     "ridge": bench_ridge.main,
     "learner_costs": bench_learner_costs.main,
+    "training": bench_training.main,
     "mnist": bench_mnist.main,
     "svmlight": bench_svmlight.main,
     "table_files": bench_table_files.main,
     "cluster": bench_cluster.main,
     "import": bench_import.main,
+    "commands": bench_commands.main,
 }
 
 if sys.argv[1:2] == ["tables"]:
