@@ -158,8 +158,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
     -----
     Rows are visited in random order, rows of larger weight more often (by systematic sampling);
     "lbfgs" and "exact" multiply by the weights. Weights are relative: doubling all of them
-    changes nothing. Results are repeatable for an integer `random_state`, up to rounding: sums of
-    products depend on the BLAS. Dense float32 data take about half the time of float64 data.
+    changes nothing. Results are repeatable for an integer `random_state`, and those of "sgd" do not
+    depend on the number of threads. Dense float32 data take about half the time of float64 data.
 
     Examples
     --------
