@@ -13,9 +13,9 @@ struct Shape {
     size_t rows, dim, outputs;
 };
 // Around the widths of vectors and of blocks in registers, and beyond a block of features.
-constexpr Shape shapes[] = {{1, 1, 1},   {2, 7, 2},    {8, 16, 4},    {9, 17, 5},    {17, 33, 11},
-                            {5, 130, 3}, {70, 65, 16}, {3, 8200, 6}, {13, 640, 65}, {0, 3, 2},
-                            {4, 0, 2}};
+constexpr Shape shapes[] = {{1, 1, 1},     {2, 7, 2},   {8, 16, 4},   {9, 17, 5},
+                            {17, 33, 11},  {5, 130, 3}, {70, 65, 16}, {3, 8200, 6},
+                            {13, 640, 65}, {0, 3, 2},   {4, 0, 2}};
 constexpr size_t gap = 3;  // between rows, which is not to be touched
 
 // Exact arrays: allocated to size, so that sanitizers see what is read beyond them.
