@@ -14,6 +14,8 @@ import time
 import pytest
 
 from kernelmill.cli import main
+from kernelmill.cli.program.terminal import Terminal
+from kernelmill.cli.render.progress import ProgressBars
 
 COMMAND = [sys.executable, "-m", "kernelmill.cli"]
 LONG = ["-t", "place", "--no-tune", "--n-components", "256", "--epochs", "1000000"]
@@ -73,6 +75,27 @@ def test_ctrl_c_keeps_the_checkpoint_and_no_half_written_file(start, rings):
     assert sorted(path.name for path in rings.parent.iterdir()) == [
         *("rings.csv", "rings.kmill", "rings.kmill.checkpoint")
     ]
+
+
+def test_ctrl_c_during_tuning_keeps_what_was_found(start, rings):
+    """In one line, with code 130; a run that resumes does not repeat it."""
+    checkpoint = rings.parent / "rings.kmill.checkpoint"
+    settings = ["fit", rings, "-t", "place", "-n", "64", "--epochs", "1"]
+    process = start(*settings, "--checkpoint-seconds", "0")
+    deadline = time.monotonic() + 60
+    while not checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    last = process.stderr.read().decode().splitlines()[-2:]
+    assert last[0] == (
+        "error: interrupted: no model was written, checkpoint kept in rings.kmill.checkpoint"
+    )
+    assert last[1] == "try: run again with --resume"
+    process = start(*settings, "--resume")
+    assert process.wait(timeout=120) == 0
+    assert b"note: Resumed the tuning: " in process.stderr.read()
+    assert not checkpoint.exists()
 
 
 def test_json_leaves_terminals_alone(run, rings, tmp_path, monkeypatch):
@@ -249,6 +272,21 @@ def test_logs_have_lines_of_progress(run, rings, tmp_path, monkeypatch):
     assert any(line.startswith("Training: ") and " left" in line for line in err.splitlines())
     _, _, err = run(*arguments, "-o", tmp_path / "m.kmill", "--quiet")
     assert err == ""
+
+
+def test_lines_of_progress_are_about_the_current_stage(capsys, monkeypatch):
+    monkeypatch.setattr("kernelmill.cli.render.progress.SECONDS_BETWEEN_LINES", 0.02)
+    with ProgressBars(Terminal()) as progress:
+        progress.start("First", 10)
+        progress.start("Second", 10)
+        progress.advance(3)
+        capsys.readouterr()
+        time.sleep(0.2)
+        err = capsys.readouterr().err
+    assert "Second: 30 %, 3 of 10 rows" in err
+    assert "First" not in err
+    time.sleep(0.1)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_model_on_stdout(start, rings, run, tmp_path):

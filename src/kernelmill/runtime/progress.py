@@ -177,10 +177,14 @@ class LogProgress:
         """Write a line."""
         self._write(f"note: {message}")
 
-    def end_stage(self) -> None:
-        """Write a line about the current stage, and leave it."""
+    def stop(self) -> None:
+        """Write no further lines about the current stage."""
         with self._lock:
             self._ended.set()
+
+    def end_stage(self) -> None:
+        """Write a line about the current stage, and leave it."""
+        self.stop()
         if self._stage:
             amount = f"{plain.count(self._done)} {self._unit}, " if self._done else ""
             took = plain.duration(time.monotonic() - self._begin)

@@ -194,14 +194,20 @@ class TableModel:
     checkpoint: Any = None
 
     def __repr__(self) -> str:
-        """What the model predicts, and its error."""
+        """What the model predicts, its error, and how many notes there are."""
         fit = self.summary
         text = f"<TableModel of {fit.target!r}: {fit.task}, {fit.n_components} features"
         metrics = {} if fit.held_out is None else fit.held_out.metrics
         for name in ("error", "rmse"):
             if metrics.get(name) is not None:
                 text += f", held-out {name} {plain.number(metrics[name])}"
-        return f"{text}>"
+        notes = f", {plain.count(len(fit.notes), 'note')} in .notes" if fit.notes else ""
+        return f"{text}{notes}>"
+
+    @property
+    def notes(self) -> list[str]:
+        """What was detected in the table, decided, or looks doubtful."""
+        return self.summary.notes
 
     @property
     def column_relevance_(self) -> list[ColumnRelevance]:

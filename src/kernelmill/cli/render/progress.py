@@ -118,8 +118,9 @@ class ProgressBars:
             self._opening = None
         self._stage, self._unit, self._amount = stage, unit, 0
         self._begin = time.monotonic()
-        self._log = LogProgress(self._terminal.note, SECONDS_BETWEEN_LINES)
-        self._log.start(stage, total, unit)
+        if not self._drawn and self._terminal.shows_notes:
+            self._log = LogProgress(self._terminal.note, SECONDS_BETWEEN_LINES)
+            self._log.start(stage, total, unit)
         self._task = self._bars.add_task(stage, total=total, unit=unit)
 
     def advance(self, amount: int, status: str = "") -> None:
@@ -141,6 +142,7 @@ class ProgressBars:
             self._console.print(f"note: {note}", soft_wrap=True)
 
     def _end_stage(self, finished: bool) -> None:
+        self._log.stop()
         if self._task is None:
             return
         self._bars.remove_task(self._task)
