@@ -7,7 +7,9 @@ import scipy.sparse as sp
 import kernelmill
 from kernelmill import Fastfood, fit_table
 from kernelmill.workflows import tuning
+from kernelmill.workflows.kernel_search import Sample
 from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.refinement import Refinement
 
 from .conftest import write_rings, write_waves
 
@@ -112,10 +114,10 @@ def test_each_quarter_of_few_rows_validates(monkeypatch):
     """Every row once; the last quarter alone where there are more rows."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 2, 101)
-    sample = tuning.Sample.of(rng.standard_normal((101, 2)), codes, 2)
+    sample = Sample.of(rng.standard_normal((101, 2)), codes, 2)
 
     def validated():
-        refinement = tuning._Refinement(
+        refinement = Refinement(
             MapChoice("nystroem"),
             sample,
             n_components=16,
@@ -131,15 +133,17 @@ def test_each_quarter_of_few_rows_validates(monkeypatch):
         return [fold.validation_X for fold in refinement._folds]
 
     np.testing.assert_array_equal(np.concatenate(validated()), sample.X)
-    monkeypatch.setattr(tuning, "_MOST_FOLDED_ROWS", 100)
+    monkeypatch.setattr("kernelmill.workflows.refinement._MOST_FOLDED_ROWS", 100)
     (last,) = validated()
     np.testing.assert_array_equal(last, sample.X[sample.n_train :])
 
 
 def test_the_penalty_is_tuned_at_the_number_of_features_that_is_given(monkeypatch):
-    monkeypatch.setattr(tuning, "_REFINING_COMPONENTS", 32)
-    monkeypatch.setattr(tuning, "_ROWS_TO_SEE", 500)
-    monkeypatch.setattr(tuning, "_SECONDS_OF_FEATURE", 2e-6)  # 0.6 s for the larger one
+    monkeypatch.setattr("kernelmill.workflows.refinement._REFINING_COMPONENTS", 32)
+    monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 500)
+    monkeypatch.setattr(
+        "kernelmill.workflows.refinement._SECONDS_OF_FEATURE", 2e-6
+    )  # 0.6 s for the larger one
     rng = np.random.default_rng(0)
     X = rng.normal(size=(240, 3))
     columns = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": np.where(X[:, 0] > 0, "p", "n")}

@@ -8,7 +8,8 @@ import pytest
 from kernelmill import fit_table
 from kernelmill.learners import CheckpointError, Run
 from kernelmill.runtime.progress import SilentProgress
-from kernelmill.workflows import tuning
+from kernelmill.workflows import kernel_search
+from kernelmill.workflows.refinement import Refinement
 from kernelmill.workflows.tuning_memory import TuningMemory, digest
 
 SETTINGS = {"n_components": 32, "kernel": "gaussian", "epochs": 2, "checkpoint_seconds": 1000}
@@ -41,8 +42,8 @@ def columns():
 def counted(monkeypatch):
     """How often the steps of tuning are computed."""
     calls = []
-    places = [(tuning, "learn_length_scales"), (tuning, "leave_one_out_errors")]
-    for place, name in [*places, (tuning._Refinement, "_measure")]:
+    places = [(kernel_search, "learn_length_scales"), (kernel_search, "leave_one_out_errors")]
+    for place, name in [*places, (Refinement, "_measure")]:
         work = getattr(place, name)
 
         def count(*args, work=work, name=name, **settings):

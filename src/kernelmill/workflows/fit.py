@@ -35,6 +35,7 @@ from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
 from kernelmill.workflows.clusters import connects_cluster, spread
 from kernelmill.workflows.evaluation import class_names, measure_kernel_error
+from kernelmill.workflows.kernel_search import default_components
 from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.model import TableModel
 from kernelmill.workflows.records import FitSummary, describe_source
@@ -58,7 +59,7 @@ from kernelmill.workflows.training import (
     number_class_weights,
     small_block_bytes,
 )
-from kernelmill.workflows.tuning import TunedSettings, default_components, tune_settings
+from kernelmill.workflows.tuning import TunedSettings, tune_settings
 from kernelmill.workflows.tuning_memory import TuningMemory
 from kernelmill.workflows.validation import TrainingPlan
 

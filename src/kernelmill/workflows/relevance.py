@@ -24,9 +24,10 @@ from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
 from kernelmill.workflows.evaluation import class_names
+from kernelmill.workflows.kernel_search import Sample
 from kernelmill.workflows.records import ColumnRelevance, PartialDependence
 from kernelmill.workflows.survey import Survey
-from kernelmill.workflows.tuning import Sample, TunedSettings
+from kernelmill.workflows.tuning import TunedSettings
 from kernelmill.workflows.tuning_memory import TuningMemory
 
 __all__ = [

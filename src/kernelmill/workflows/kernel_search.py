@@ -1,0 +1,390 @@
+"""Search for a kernel, length scales and a number of features, by ridge regression on a sample.
+
+Length scales of columns are learned by evidence (`kernelmill.learners.length_scales`), for each
+kernel that is considered. Ridge regression then compares the kernels by leave-one-out errors of
+rows that no length scale was learned from; for classification, on the signs of the classes. This
+takes a fraction of the time of another loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.kernels import resolve
+from kernelmill.learners import default_epochs
+from kernelmill.learners.classifier import KEPT_BYTES
+from kernelmill.learners.length_scales import (
+    MOST_COLUMNS,
+    LearnedScales,
+    learn_length_scales,
+    leave_one_out_errors,
+)
+from kernelmill.random import Stream
+from kernelmill.runtime.progress import Progress
+from kernelmill.runtime.threads import get_num_threads, one_blas_thread
+from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.records import TuningPoint
+from kernelmill.workflows.tuning_memory import TuningMemory
+
+__all__ = [
+    "LINEAR_WEIGHTS",
+    "MOST_STEPS",
+    "Candidate",
+    "KernelSearch",
+    "Sample",
+    "budget_factor",
+    "default_components",
+    "is_over_budget",
+    "takes_line",
+    "typical_scale",
+]
+
+_Array = NDArray[np.float64]
+
+LINEAR_WEIGHTS = (1.0, 10.0, 100.0)
+"""Of a linear kernel beside one of variance 1."""
+MOST_STEPS = 6
+"""Of the bandwidth in one direction."""
+FIRST_SEARCH, NEXT_SEARCH = 8, 4
+"""What searches take, in units of the shortest step; the time left is estimated from them."""
+
+_TUNING_COMPONENTS = 1024
+_MOST_LEARNING_ROWS = 2500
+_MOST_COMPARING_ROWS = 5000
+_MOST_JUDGED_ROWS = 2500
+_FACTORS = 2.0 ** np.array([0.5, -0.5])  # of the bandwidth
+_WARM_EVALUATIONS = 20
+_SCALING_COMPONENTS = 1536
+_USUAL_BUDGET = 60.0
+_WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
+# Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
+_LEAST_RIDGE = {"nystroem": 1e-4}
+# What another doubling gains, of the gain before it: errors of random features fall as 1/D, those
+# of landmarks more slowly where the kernel is rough.
+_LEFT_TO_GAIN = {"nystroem": 0.7}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows in random order. The first ones are learned from; those from `n_train` on validate."""
+
+    X: Any
+    Y: _Array  # signs of classes, or values
+    codes: NDArray[Any] | None  # of classes
+    n_train: int
+    weight: _Array | None = None  # of the rows
+
+    @classmethod
+    def of(
+        cls, X: Any, target: NDArray[Any], n_classes: int | None, weight: _Array | None = None
+    ) -> Sample:
+        """A sample of which the last quarter validates."""
+        n_train = max(1, (3 * len(target)) // 4)
+        if n_classes is None:
+            return cls(X, np.asarray(target, np.float64)[:, None], None, n_train, weight)
+        signs = np.where(target[:, None] == np.arange(n_classes), 1.0, -1.0)
+        return cls(X, signs[:, 1:] if n_classes == 2 else signs, target, n_train, weight)
+
+    def weights_of(self, rows: Any) -> _Array | None:
+        """The weights of some rows, with mean 1."""
+        if self.weight is None:
+            return None
+        found = self.weight[rows]
+        mean = float(found.mean()) if len(found) else 1.0
+        return found / mean if mean > 0 else np.ones(len(found))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel and length scales, with their error and the ridge that has it."""
+
+    choice: MapChoice
+    length_scale: Any
+    error: float = math.inf
+    ridge: float = 0.1
+    tried: tuple[TuningPoint, ...] = ()
+
+    @property
+    def is_per_column(self) -> bool:
+        """Whether each column has a length scale of its own."""
+        return isinstance(self.length_scale, np.ndarray)
+
+
+def takes_line(choice: MapChoice) -> bool:
+    """Whether a linear kernel may be added: to landmarks, unless the user has set options."""
+    return choice.name == "nystroem" and set(choice.options) <= {"linear"}
+
+
+class KernelSearch:
+    """Search over kernels and length scales by ridge regression."""
+
+    def __init__(
+        self,
+        choice: MapChoice,
+        sample: Sample,
+        seed: int,
+        n_threads: int | None,
+        points: list[TuningPoint],
+        progress: Progress,
+        memory: TuningMemory,
+    ) -> None:
+        self._choice = choice
+        self._sample = sample
+        self._memory = memory
+        self._seed = seed
+        self._n_threads = n_threads
+        self._points = points
+        self._progress = progress
+        self.shared_scale: float | None = None  # of the best kernel, once it is known
+        self._n_learning = min(_MOST_LEARNING_ROWS, sample.n_train)
+        # A few hundred rows do not tell more features apart.
+        few = 1 << math.ceil(math.log2(max(len(sample.Y) / 2, 128)))
+        self._n_components = min(_TUNING_COMPONENTS, few)
+
+    def best_candidate(
+        self, groups: NDArray[Any] | None, *, learns: bool, notes: list[str]
+    ) -> Candidate:
+        """The best kernel, with one length scale or with one for each group of columns."""
+        dim = self._sample.X.shape[1]
+        learns = learns and 1 < dim <= MOST_COLUMNS
+        choices = self._choice.candidates(dim)
+        learned = self._learn(choices[:1], groups, learns, None)
+        learned += self._learn(choices[1:], groups, learns, learned[0])
+        candidates = []
+        for choice, scales in zip(choices, learned, strict=True):
+            found = scales.length_scale if learns else scales.isotropic
+            candidates.append(Candidate(choice, found, ridge=scales.alpha))
+        measured = self._in_threads(self._measure, candidates)
+        for each in measured:
+            self._points.extend(each.tried)
+        place = min(range(len(measured)), key=lambda each: measured[each].error)
+        best: Candidate = measured[place]
+        self.shared_scale = learned[place].isotropic
+        if learns:
+            shared = replace(best, length_scale=self.shared_scale)
+            best = self._better_scales(best, self.measure(shared), notes)
+        return self._with_line(best, notes)
+
+    def _better_scales(self, best: Candidate, shared: Candidate, notes: list[str]) -> Candidate:
+        """Length scales of columns if they lower the error, otherwise the shared one."""
+        if best.error < shared.error:
+            gain = 100 * (1 - best.error / shared.error)
+            notes.append(
+                "Learned a length scale for each column: the squared error of validation rows "
+                f"is {gain:.2g} % lower than with one for all columns."
+            )
+            return best
+        notes.append(
+            "One length scale for all columns: learned ones did not lower the error of "
+            "validation rows."
+        )
+        return shared
+
+    def _with_line(self, best: Candidate, notes: list[str]) -> Candidate:
+        """The kernel plus a linear one, with ten times the weight as long as the error falls.
+
+        A table that is linear but for noise is then learned as well as by a linear model.
+        """
+        if not takes_line(best.choice):
+            return best
+        for weight in LINEAR_WEIGHTS:
+            choice = replace(best.choice, options={"linear": weight})
+            changed = self.measure(replace(best, choice=choice))
+            if changed.error >= best.error:
+                break
+            best = changed
+        if best.choice.options:
+            notes.append("Added a linear kernel, which lowers the error of validation rows.")
+        return best
+
+    def _learn(
+        self,
+        choices: list[MapChoice],
+        groups: NDArray[Any] | None,
+        learns: bool,
+        start: LearnedScales | None,
+    ) -> list[LearnedScales]:
+        sample, n = self._sample, self._n_learning
+
+        def learn(choice: MapChoice) -> LearnedScales:
+            kernel = resolve(choice.kernel_name)
+            stream = Stream.from_seed(self._seed).substream("length scales", str(kernel))
+            learned = self._memory.recall_scales(
+                ("length scales", choice, start),
+                lambda: learn_length_scales(
+                    kernel,
+                    sample.X[:n],
+                    sample.Y[:n],
+                    groups=groups if learns else np.zeros(sample.X.shape[1], np.int64),
+                    stream=stream,
+                    n_frequencies=int(np.clip(n // 8, 32, 256)),
+                    start=start if learns else None,
+                    sample_weight=sample.weights_of(slice(n)),
+                    max_evaluations=(40 if start is None else _WARM_EVALUATIONS) if learns else 1,
+                ),
+            )
+            self._progress.advance(FIRST_SEARCH if start is None else NEXT_SEARCH)
+            return learned
+
+        return self._in_threads(learn, choices)
+
+    def _in_threads(self, work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+        """Results in the order of the items; BLAS has one thread in each."""
+        workers = min(len(items), self._n_threads or get_num_threads())
+        with one_blas_thread():
+            if workers <= 1:
+                return [work(item) for item in items]
+            with ThreadPoolExecutor(workers) as pool:
+                return list(pool.map(work, items))
+
+    def measure(self, candidate: Candidate, n_components: int | None = None) -> Candidate:
+        """The candidate with its smallest error and the ridge that has it, recorded."""
+        measured = self._measure(candidate, n_components)
+        self._points.extend(measured.tried)
+        return measured
+
+    def _measure(self, candidate: Candidate, n_components: int | None = None) -> Candidate:
+        size = n_components or self._n_components
+        found = self._memory.recall(
+            ("errors", candidate.choice, candidate.length_scale, candidate.ridge, size),
+            lambda: list(self._errors(candidate, size).items()),
+        )
+        errors: dict[float, float] = dict(found)
+        best = min(errors, key=lambda ridge: errors[ridge])
+        typical = typical_scale(candidate.length_scale)
+        tried = tuple(
+            TuningPoint(
+                typical,
+                ridge,
+                error,
+                kernel=candidate.choice.kernel_name,
+                per_column=candidate.is_per_column,
+                n_components=size,
+            )
+            for ridge, error in errors.items()
+            if math.isfinite(error)
+        )
+        self._progress.advance(1)
+        return replace(candidate, error=errors[best], ridge=best, tried=tried)
+
+    def _errors(self, candidate: Candidate, size: int) -> dict[float, float]:
+        """Leave-one-out errors, by ridge."""
+        # The rows whose errors count come last: no length scale was learned from them.
+        total, n_learning = len(self._sample.Y), self._n_learning
+        n_rows = min(total, _MOST_COMPARING_ROWS)
+        others = np.arange(total - n_rows + n_learning, total)
+        kept = np.concatenate([np.arange(n_learning), others])
+        X, Y = self._sample.X[kept], self._sample.Y[kept]
+        first = max(n_learning, n_rows - _MOST_JUDGED_ROWS) if others.size else 0
+        fitted = candidate.choice.make(candidate.length_scale, size, self._seed, 1).fit(X)
+        least = _LEAST_RIDGE.get(candidate.choice.name, 1e-8)
+        start = max(candidate.ridge, least)
+        weights = self._sample.weights_of(kept)
+        return leave_one_out_errors(
+            fitted, X, Y, first, start=start, least=least, sample_weight=weights
+        )
+
+    def best_bandwidth(self, best: Candidate) -> Candidate:
+        """All length scales times a common factor: more rows and features need shorter ones."""
+        size = min(_SCALING_COMPONENTS, max(self._n_components, len(self._sample.Y)))
+        best = self.measure(best, size)
+        for factor in _FACTORS:
+            for _ in range(MOST_STEPS):
+                changed = replace(best, length_scale=best.length_scale * float(factor))
+                changed = self.measure(changed, size)
+                if changed.error >= best.error:
+                    break
+                best = changed
+            else:
+                break
+        return best
+
+    def enough_components(
+        self, best: Candidate, n_classes: int | None, n_rows: int, budget: float
+    ) -> int:
+        """The number of features beyond which more do not pay, or do not fit in the budget."""
+        task = "regression" if n_classes is None else "classification"
+        name = best.choice.name
+        most = min(
+            int(_MOST_COMPONENTS[name == "nystroem", task] * budget_factor(budget)), 4 * n_rows
+        )
+        least = default_components(task)
+        if name == "nystroem":
+            most, least = min(most, n_rows), min(2048, n_rows)
+        gain = 0.0
+        if least < most:
+            half, full = self.measure(best, self._n_components // 2), self.measure(best)
+            gain = 1 - full.error / half.error if half.error > 0 else 0.0
+        size = self._n_components
+        while size < least or (gain >= _WORTH_FEATURES and size < most):
+            next_size = min(2 * size, most)
+            while next_size > size and is_over_budget(
+                name, next_size, n_rows, n_classes, budget / 2
+            ):
+                next_size -= 256
+            if next_size <= size:
+                break
+            size = next_size
+            gain *= _LEFT_TO_GAIN.get(name, 0.5)
+        while size > 1024 and is_over_budget(name, size, n_rows, n_classes, budget):
+            size //= 2
+        return max(1, min(size, n_rows) if name == "nystroem" else size)
+
+
+_MOST_COMPONENTS = {  # by whether they are landmarks, and by the task
+    (False, "classification"): 16384,
+    (False, "regression"): 8192,
+    (True, "classification"): 6144,
+    (True, "regression"): 6144,
+}
+
+
+def budget_factor(budget: float) -> float:
+    """How much larger models may be than with the default budget: up to four times."""
+    return float(np.clip(budget / _USUAL_BUDGET, 1.0, 4.0))
+
+
+def default_components(task: str) -> int:
+    """The least number of random features that a model has if none is given."""
+    return {"classification": 4096, "regression": 2048}[task]
+
+
+def is_over_budget(
+    name: str, n_components: int, n_rows: int, n_classes: int | None, seconds: float
+) -> bool:
+    """Whether training is estimated to take more than `seconds`."""
+    return estimate_seconds(n_components, n_rows, n_classes, name) > seconds
+
+
+def estimate_seconds(
+    n_components: int, n_rows: int, n_classes: int | None, name: str = "fastfood"
+) -> float:
+    """The time of training on two cores of a usual machine.
+
+    A model must not depend on how busy a machine is, so no clock is read.
+    """
+    D, n = n_components, n_rows
+    whitening = 1.2e-11 * n * D**2 + 3e-11 * D**3 if name == "nystroem" else 0.0
+    if n_classes is None:
+        return whitening + 2.5e-11 * n * D**2 + 6e-11 * D**3
+    outputs = 1 if n_classes == 2 else n_classes
+    epochs = default_epochs(n)
+    if name != "nystroem":
+        return (2e-9 + 2e-10 * outputs) * epochs * n * D
+    passes = 1 if 4 * n * D <= KEPT_BYTES else epochs
+    return passes * whitening + 2e-10 * outputs * epochs * n * D
+
+
+def typical_scale(length_scale: Any) -> float:
+    """The geometric mean of the finite length scales; 0 if there is none."""
+    if length_scale is None:
+        return 0.0
+    scales = np.asarray(length_scale, np.float64)
+    return float(np.exp(np.log(scales[np.isfinite(scales)]).mean()))

@@ -1,0 +1,236 @@
+"""Refinement of bandwidth and penalty with the loss and the solver of a classifier."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import FunctionTransformer
+
+from kernelmill.learners import DEFAULT_C, KernelClassifier
+from kernelmill.maps.registry import map_name
+from kernelmill.runtime.progress import Progress
+from kernelmill.workflows.kernel_search import (
+    LINEAR_WEIGHTS,
+    MOST_STEPS,
+    Sample,
+    budget_factor,
+    typical_scale,
+)
+from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.records import TuningPoint
+from kernelmill.workflows.tuning_memory import TuningMemory
+
+__all__ = ["Refinement"]
+
+_Array = NDArray[np.float64]
+
+ONE_LOSS = 2
+"""What one loss takes, in units of the shortest step of a tuning."""
+
+_REFINING_COMPONENTS = 2048
+_REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each
+_ROWS_TO_SEE = 40_000
+_NEAR, _FAR = 1.1, 1.5  # times the smallest loss: worth a closer look, or not worth another
+_MOST_FOLDED_ROWS = 300  # up to which a classifier is refined by cross-validation
+_SECONDS_OF_FEATURE = 3e-9  # of one row, in a classifier
+_WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a percent
+
+
+class _Fold:
+    """Rows to train on, and others to validate with."""
+
+    def __init__(self, sample: Sample, out: slice, most_rows: int) -> None:
+        assert sample.codes is not None
+        is_out = np.zeros(len(sample.codes), bool)
+        is_out[out] = True
+        training = np.flatnonzero(~is_out)[:most_rows]
+        self.X, self.codes = sample.X[training], sample.codes[training]
+        self.weights = sample.weights_of(training)
+        known = np.flatnonzero(is_out & np.isin(sample.codes, self.codes))
+        self.validation_X, self.validation_codes = sample.X[known], sample.codes[known]
+        self.validation_weights = sample.weights_of(known)
+        self._features: tuple[Any, Any, Any] | None = None
+
+    @property
+    def is_useful(self) -> bool:
+        return len(np.unique(self.codes)) > 1 and len(self.validation_codes) > 0
+
+    def map_rows(self, feature_map: Any) -> tuple[Any, Any, Any]:
+        """A map, and the rows to train on and to validate with.
+
+        Nyström features are computed once for all penalties, since they take long.
+        """
+        if map_name(feature_map) != "nystroem":
+            return feature_map, self.X, self.validation_X
+        scale = feature_map.length_scale  # a refinement has one kernel
+        if self._features is None or not np.array_equal(self._features[0], scale):
+            feature_map.fit(self.X)
+            features = feature_map.transform(self.X), feature_map.transform(self.validation_X)
+            self._features = (scale, *features)
+        return FunctionTransformer(), *self._features[1:]
+
+
+class _Refined(NamedTuple):
+    """The best settings, their loss, and that of rows which no length scale was learned from."""
+
+    length_scale: Any
+    C: float
+    loss: float = math.inf
+    unseen_loss: float = math.inf
+
+
+class Refinement:
+    """Search around a bandwidth with the loss and the solver of the model.
+
+    Ridge regression on few rows finds length scales that suit few rows: more rows, and other
+    penalties, need shorter ones. Of few rows each quarter validates in turn: the last one alone
+    would leave the choice to chance.
+    """
+
+    def __init__(
+        self,
+        choice: MapChoice,
+        sample: Sample,
+        *,
+        n_components: int,
+        loss: str,
+        seed: int,
+        n_threads: int | None,
+        n_rows: int,
+        budget: float,
+        points: list[TuningPoint],
+        progress: Progress,
+        memory: TuningMemory,
+    ) -> None:
+        self._choice = choice
+        self._memory = memory
+        self._n_rows = n_rows
+        self._n_components = min(n_components, int(_REFINING_COMPONENTS * budget_factor(budget)))
+        self._loss, self._seed, self._n_threads = loss, seed, n_threads
+        self._points, self._progress = points, progress
+        total = len(sample.Y)
+        begins = [(total * quarter) // 4 for quarter in range(4)]
+        outs = [slice(begin, end) for begin, end in pairwise([*begins, total])]
+        if total > _MOST_FOLDED_ROWS:
+            outs = [slice(sample.n_train, total)]
+        most = _REFINING_ROWS if choice.name == "nystroem" else total
+        folds = [_Fold(sample, out, most) for out in outs]
+        self._folds = [fold for fold in folds if fold.is_useful]
+        self._losses: dict[tuple[float, float], list[float]] = {}  # the last rows are unseen
+
+    def best(
+        self, length_scale: Any, fixed_C: float | None, *, search_length_scale: bool
+    ) -> _Refined:
+        """The length scale and C = 1 / (alpha n) with the smallest loss on the validation rows."""
+        if not self._folds:
+            return _Refined(length_scale, fixed_C or DEFAULT_C)
+        self._length_scale = length_scale
+        C = fixed_C or self._better_C(1.0, DEFAULT_C, steps=(10.0, 0.1))
+        factor = 1.0
+        if length_scale is not None and search_length_scale:
+            step = 2**-0.5
+            if self._loss_at(factor * step, C) >= self._loss_at(factor, C):
+                step = 2**0.5
+            for _ in range(MOST_STEPS):
+                if self._loss_at(factor * step, C) >= self._loss_at(factor, C):
+                    break
+                factor *= step
+        if fixed_C is None:
+            C = self._better_C(factor, C, steps=(10**0.5, 10**-0.5))
+        scaled = None if length_scale is None else length_scale * factor
+        return _Refined(scaled, C, self._loss_at(factor, C), self._losses[factor, C][-1])
+
+    def best_line(self, length_scale: float, to_beat: float) -> _Refined:
+        """The best C of a kernel that is linear for the most part, if it is near the other loss.
+
+        Squared errors, by which kernels are compared, do not show that a line separates classes.
+        """
+        if not self._folds:
+            return _Refined(length_scale, DEFAULT_C)
+        self._length_scale = length_scale
+        C = DEFAULT_C / LINEAR_WEIGHTS[-1]
+        if self._loss_at(1.0, C) < _FAR * to_beat:
+            C = self._better_C(1.0, C, steps=(10.0, 0.1))
+        if self._loss_at(1.0, C) < _NEAR * to_beat:
+            C = self._better_C(1.0, C, steps=(10**0.5, 10**-0.5))
+        return _Refined(length_scale, C, self._loss_at(1.0, C), self._losses[1.0, C][-1])
+
+    def best_at_size(self, found: _Refined, n_components: int, budget: float) -> _Refined:
+        """The best C for all features of the model: more of them may need another penalty.
+
+        Fewer serve for the search before. Landmarks are left out, since they take long, and so is
+        what a quarter of the budget does not allow.
+        """
+        seconds = 3 * len(self._folds) * _ROWS_TO_SEE * n_components * _SECONDS_OF_FEATURE
+        is_larger = n_components > self._n_components
+        if self._choice.name == "nystroem" or not is_larger or seconds > budget / 4:
+            return found
+        self._length_scale, self._n_components = found.length_scale, n_components
+        C = self._better_C(1.0, found.C, steps=(10**0.5, 10**-0.5)) if self._folds else found.C
+        return found._replace(C=C)
+
+    def _better_C(self, factor: float, C: float, steps: tuple[float, ...]) -> float:
+        """The best value that is reached from C by these factors, one after the other."""
+        for step in steps:
+            enough = _WORTH_IT if step > 1 else 1.0
+            while 1e-6 < C < 1e6:
+                if self._loss_at(factor, C * step) >= enough * self._loss_at(factor, C):
+                    break
+                C *= step
+        return C
+
+    def _loss_at(self, factor: float, C: float) -> float:
+        if (factor, C) not in self._losses:
+            scaled = None if self._length_scale is None else self._length_scale * factor
+            step = ("loss", self._choice, scaled, C, self._n_components)
+            losses = self._memory.recall(step, lambda: self._measure(scaled, C))
+            criterion = "log loss" if self._loss == "log_loss" else "error"
+            # As the penalty of the final model: C is the same, and alpha depends on the rows.
+            self._points.append(
+                TuningPoint(
+                    typical_scale(scaled),
+                    1 / (C * self._n_rows),
+                    float(np.mean(losses)),
+                    criterion,
+                    kernel=self._choice.kernel_name,
+                    per_column=isinstance(scaled, np.ndarray),
+                    n_components=self._n_components,
+                )
+            )
+            self._progress.advance(ONE_LOSS)
+            self._losses[factor, C] = losses
+        return float(np.mean(self._losses[factor, C]))
+
+    def _measure(self, length_scale: Any, C: float) -> list[float]:
+        return [self._measure_fold(fold, length_scale, C) for fold in self._folds]
+
+    def _measure_fold(self, fold: _Fold, length_scale: Any, C: float) -> float:
+        n = len(fold.codes)
+        feature_map, X, validation_X = fold.map_rows(
+            self._choice.make(length_scale, self._n_components, self._seed, self._n_threads)
+        )
+        learner = KernelClassifier(
+            feature_map,
+            loss=self._loss,
+            alpha=1 / (C * n),
+            epochs=int(np.clip(-(-_ROWS_TO_SEE // n), 2, 100 if len(self._folds) == 1 else 40)),
+            random_state=self._seed,
+            n_threads=self._n_threads,
+        )
+        learner.fit(X, fold.codes, sample_weight=fold.weights)
+        codes, weights = fold.validation_codes, fold.validation_weights
+        return _held_out_loss(learner, validation_X, codes, weights)
+
+
+def _held_out_loss(
+    learner: KernelClassifier, X: Any, codes: NDArray[Any], weights: _Array | None
+) -> float:
+    if learner.loss == "log_loss":
+        places = np.searchsorted(learner.classes_, codes)
+        logarithms = learner.predict_log_proba(X)
+        return float(-np.average(logarithms[np.arange(len(codes)), places], weights=weights))
+    return float(np.average(learner.predict(X) != codes, weights=weights))
