@@ -299,6 +299,13 @@ def test_input_that_does_not_fit():
         DaskKernelRegressor(MAP, solver="cg").fit(as_array(ROWS), as_array(TARGETS))
 
 
+@pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
+def test_weights_that_are_all_zero(solver):
+    rows, labels, weights = (as_array(each) for each in (ROWS, LABELS, np.zeros(N_ROWS)))
+    with pytest.raises(ValueError, match=r"sample_weight are all zero"):
+        DaskKernelClassifier(MAP, solver=solver).fit(rows, labels, weights)
+
+
 def test_descent_resumes_from_the_last_epoch(tmp_path, monkeypatch):
     from kernelmill.learners.solvers import averaging
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse
 from scipy.special import ndtri
 from sklearn.metrics import (
     balanced_accuracy_score,
@@ -15,6 +16,7 @@ from sklearn.metrics import (
 
 import kernelmill
 from kernelmill import fit_table
+from kernelmill.errors import KernelmillError
 from kernelmill.io import TableError
 from kernelmill.storage import ModelFileError, read_model_file, write_model_file
 from kernelmill.workflows.evaluation import wilson_interval
@@ -424,3 +426,54 @@ def test_maps_that_a_budget_does_not_allow(folder, made, n_columns, problem):
             load(path)
         with pytest.raises(ModelFileError, match="must have a feature for each of 16 weights"):
             load(path, max_memory=1 << 50)
+
+
+@pytest.fixture(scope="module")
+def same_learner(tmp_path_factory):
+    """A regressor of four columns as an estimator and as a predictor, from one file."""
+    path = tmp_path_factory.mktemp("learner") / "learner.kmill"
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    feature_map = kernelmill.Fastfood(n_components=16, random_state=0)
+    kernelmill.KernelRegressor(feature_map).fit(X, X[:, 0]).save(path)
+    return kernelmill.load(path), kernelmill.load_predictor(path)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        *(scipy.sparse.csc_matrix, scipy.sparse.coo_matrix, scipy.sparse.lil_matrix),
+        *(np.asfortranarray, list),
+        *(
+            lambda X, dtype=dtype: X.astype(dtype)
+            for dtype in ("O", "U", ">f4", ">f8", "f2", "i4", "g")
+        ),
+        lambda X: scipy.sparse.csr_array(X.astype("i4")),
+        lambda X: scipy.sparse.csr_array((X[:, 0], [3, 1, 1, 0], [0, 4, 4, 4, 4]), (4, 4)),
+    ],
+)
+def test_predictors_take_the_data_that_estimators_take(same_learner, convert):
+    estimator, predictor = same_learner
+    X = convert(np.random.default_rng(1).normal(size=(4, 4)))  # square, its transpose fits as well
+    np.testing.assert_array_equal(predictor.predict(X), estimator.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (np.ma.masked_array(np.ones(4), [1, 0, 0, 0]), "masked"),
+        (np.full(4, 1 + 5j), "complex"),
+        (["a"] * 4, "could not convert string to float"),
+        ([10**400] * 4, "too large"),
+        ([[1], 2, 3, 4], "inhomogeneous"),
+        ([None] * 4, "NaN|NoneType"),
+    ],
+)
+def test_predictors_refuse_what_is_no_row_of_numbers(same_learner, row, problem):
+    estimator, predictor = same_learner
+    rows = row[np.newaxis] if isinstance(row, np.ndarray) else [row]
+    calls = [(estimator.predict_row, row), (predictor.predict_row, row), (predictor.predict, rows)]
+    for predict, given in calls:
+        with pytest.raises(KernelmillError, match=problem):
+            predict(given)
+    with pytest.raises(KernelmillError, match="complex"):
+        predictor.predict(scipy.sparse.csr_array(np.full((2, 4), 1j)))

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.errors import ArgumentError
+from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
 from kernelmill.learners.feature_map import Features, compute_features, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
 from kernelmill.learners.stored import LEARNERS
-from kernelmill.maps.base import REAL
+from kernelmill.maps.base import REAL, canonical_rows
 from kernelmill.maps.nystroem import NystroemMap
 from kernelmill.storage import ModelFileError
 from kernelmill.storage.kinds import Choice
@@ -226,26 +226,49 @@ class ValuePredictor:
 
 def check_row(row: Any, n_columns: int) -> NDArray[Any]:
     """Return one row of finite numbers as a matrix of float32 or float64."""
-    x = np.asarray(row)
+    x = _real_numbers(row, "row")
     if x.ndim != 1 or len(x) != n_columns:
         raise ArgumentError(f"must have {n_columns} elements, got shape {x.shape}", parameter="row")
-    x = x[np.newaxis].astype(x.dtype if x.dtype in REAL else np.float64, copy=False)
     if not np.isfinite(x).all():
         raise ArgumentError("must be finite, got NaN or infinity", parameter="row")
-    return x
+    return x[np.newaxis]
 
 
 def _check_matrix(X: Any, n_columns: int) -> Any:
-    """Return rows of numbers, dense or CSR: estimators check data of any other kind."""
-    if not hasattr(X, "shape") or not hasattr(X, "dtype"):
-        X = np.asarray(X, dtype=np.float64)
+    """Return rows of finite numbers, dense or CSR, of float32 or float64."""
+    is_sparse = hasattr(X, "tocsr")
+    if not is_sparse:
+        X = _real_numbers(X, "X")
     if len(X.shape) != 2 or X.shape[1] != n_columns:
         raise ArgumentError(f"must have {n_columns} columns, got shape {X.shape}", parameter="X")
     if X.shape[0] == 0:
         raise ArgumentError("must have at least one row, got none", parameter="X")
-    if not np.isfinite(X if isinstance(X, np.ndarray) else X.data).all():
+    if is_sparse:  # the arrays of other formats would be read as if they were those of rows
+        X = canonical_rows(X.tocsr())
+        X.data = _real_numbers(X.data, "X")
+    if not np.isfinite(X.data if is_sparse else X).all():
         raise ArgumentError("must be finite, got NaN or infinity", parameter="X")
     return X
+
+
+def _real_numbers(given: Any, parameter: str) -> NDArray[Any]:
+    """Return an array of float32 or float64 without loss: no mask, no imaginary part."""
+    if isinstance(given, np.ma.MaskedArray):
+        raise ArgumentTypeError(
+            "is a masked array, whose mask would be lost",
+            "fill or impute it first",
+            parameter=parameter,
+        )
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind == "c":
+            raise TypeError("complex numbers have imaginary parts")
+        native = array.dtype.newbyteorder("=")
+        return array.astype(native if native in REAL else np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentTypeError(
+            f"must be an array of real numbers: {error}", parameter=parameter
+        ) from error
 
 
 def read_learner(

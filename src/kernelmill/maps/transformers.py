@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError
-from kernelmill.maps.base import MOST_COMPONENTS, REAL, FeatureMap
+from kernelmill.maps.base import MOST_COMPONENTS, REAL, FeatureMap, canonical_rows
 from kernelmill.maps.count_sketch import CountSketchMap
 from kernelmill.maps.dot_product_fastfood import DotProductFastfoodMap
 from kernelmill.maps.fastfood import FastfoodMap
@@ -404,7 +403,7 @@ def check_data(estimator: Any, X: Any, *, reset: bool, keep_integers: bool = Fal
     if keep_integers and type(X) is np.ndarray and X.dtype.kind in "iub":
         return validate_data(estimator, X, dtype=None, reset=reset)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=kinds, reset=reset)
-    return X if isinstance(X, np.ndarray) else _make_canonical(X)
+    return X if isinstance(X, np.ndarray) else canonical_rows(X)
 
 
 def _is_float32_frame(X: Any) -> bool:
@@ -414,25 +413,3 @@ def _is_float32_frame(X: Any) -> bool:
         return False
     names = {str(dtype) for dtype in dtypes}
     return bool(names) and names <= {"float32", "Float32"}
-
-
-def _make_canonical(X: Any) -> Any:
-    """The CSR matrix X with sorted columns, each once in a row; or an error if it is damaged."""
-    try:
-        # A new matrix around the same numbers: the checks and sorting leave the caller's alone.
-        parts = tuple(np.ascontiguousarray(part) for part in (X.data, X.indices, X.indptr))
-        rows = scipy.sparse.csr_array(parts, X.shape)
-        rows.check_format(full_check=True)
-        if (np.diff(rows.indptr) < 0).any():  # which SciPy does not check if the last one is 0
-            raise ValueError("index pointer values must form a non-decreasing sequence")
-    except ValueError as error:
-        raise ArgumentError(
-            f"is not a valid CSR matrix: {error}",
-            "build it again from its entries, for example with "
-            "scipy.sparse.coo_array((data, (rows, columns)), shape).tocsr()",
-            parameter="X",
-        ) from error
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
