@@ -41,6 +41,15 @@ def test_classification():
     )
 
 
+def test_constant_prediction_on_weighted_rows():
+    evaluation = replace(adult(), metrics={"error": 0.2, "baseline_error": 0.3})
+    assert plain(evaluation_finding(evaluation)) == (
+        "The model misclassifies 20.0 % of 3,256 rows; always predicting the most frequent class "
+        "would misclassify 30.0 %."
+    )
+    assert plain(evaluation_tiles(evaluation)[1].value) == "30.0 %"
+
+
 def test_classification_without_confusion_or_interval():
     evaluation = replace(adult(), metrics={"error": 0.00123}, confusion=None)
     assert plain(evaluation_finding(evaluation)) == "The model misclassifies 0.12 % of 3,256 rows."

@@ -2,6 +2,7 @@
 
 import csv
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,6 +15,7 @@ from kernelmill import RandomFourier, fit_table
 from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import SilentProgress
+from kernelmill.workflows.kernel_search import KernelSearch
 from kernelmill.workflows.records import ColumnRelevance, FitSummary
 from kernelmill.workflows.relevance import _quantiles, measure_relevance
 from kernelmill.workflows.survey import open_source, survey_table
@@ -228,3 +230,12 @@ def test_same_intervals_for_any_number_of_threads(table):
     one, two = (fit(table, "y", "size", n_threads=n).column_relevance_ for n in (1, 2))
     assert one == two
     assert isinstance(one[0], ColumnRelevance)
+
+
+@pytest.mark.parametrize(("gain", "pays"), [(0.0, False), (2e-16, False), (1e-3, True)])
+def test_length_scales_of_columns_need_more_than_rounding(gain, pays):
+    learned, shared = SimpleNamespace(error=1 - gain), SimpleNamespace(error=1.0)
+    notes = []
+    chosen = KernelSearch._better_scales(None, learned, shared, notes)
+    assert chosen is (learned if pays else shared)
+    assert notes[0].startswith("Learned a length scale" if pays else "One length scale")

@@ -53,6 +53,14 @@ def test_classification(folder, rings_csv):
     assert again == found
 
 
+def test_no_model_is_listed_twice(waves_csv):
+    """The Laplacian kernel has random Fourier features in any case."""
+    found = compare_table(waves_csv, "y", n_components=[16, 32], kernel="laplacian", rows=300)
+    names = [(model.name, model.n_components) for model in found.models]
+    assert ("random_fourier", 32) in names
+    assert len(set(names)) == len(names)
+
+
 @pytest.mark.parametrize("kernel", [None, "matern"])
 def test_regression(waves_csv, kernel):
     found = compare_table(waves_csv, "y", n_components=[64], kernel=kernel)

@@ -63,6 +63,7 @@ def test_only_ratios_of_weights_count(columns, memory):
     scaled = fit_table(dict(columns, w=2.0**10 * columns["w"]), "radius", **options)
     np.testing.assert_array_equal(model.learner.coef_, scaled.learner.coef_)
     assert model.summary.held_out.metrics == scaled.summary.held_out.metrics
+    assert model.summary.held_out.notes == ["Rows are weighted by column 'w'."]
     with pytest.raises(TableError, match="all weights in column 'w' are 0"):
         fit_table(dict(columns, w=np.zeros(500)), "radius", **options)
 

@@ -382,7 +382,7 @@ def _find_inputs(table: Table, inputs: Inputs) -> tuple[dict[str, str], bool]:
             f"{', '.join(map(repr, here[:8]))}",
             f"give the {inputs.n_columns} columns without a header that the model was fitted to"
             if inputs.numbered
-            else "check that the file has a header",
+            else "give a table with all columns of the training table; in a file, check the header",
         )
     return names, has_target
 

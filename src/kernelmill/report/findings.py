@@ -33,13 +33,20 @@ def file_name(source: str) -> str:
 
 
 def majority_error(evaluation: Evaluation) -> tuple[str, float] | None:
-    """The most frequent class, and the error of always predicting it."""
+    """The most frequent class, and the error of always predicting it.
+
+    The confusion matrix counts rows. If the error is one of weighted rows, the class is not known.
+    """
     classes, confusion = evaluation.classes, evaluation.confusion
     if not classes or not confusion or not is_confusion_matrix(classes, confusion):
         return None
     totals = [sum(row) for row in confusion]
     most = max(range(len(totals)), key=lambda k: totals[k])
-    return classes[most], 1 - totals[most] / sum(totals)
+    name, error = html.quote(classes[most]), 1 - totals[most] / sum(totals)
+    weighted = evaluation.metrics.get("baseline_error")
+    if is_number(weighted) and not math.isclose(weighted, error, abs_tol=1e-9):
+        return "the most frequent class", weighted
+    return name, error
 
 
 def mean_rmse(evaluation: Evaluation) -> float | None:
@@ -77,9 +84,7 @@ def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
         baseline = majority_error(evaluation)
         if baseline:
             name, other = baseline
-            text += (
-                f"; always predicting {html.quote(name)} would misclassify {html.percent(other)}"
-            )
+            text += f"; always predicting {name} would misclassify {html.percent(other)}"
         return text + "."
     rmse = metrics.get("rmse")
     if not is_number(rmse):

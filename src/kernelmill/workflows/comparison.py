@@ -186,7 +186,7 @@ def compare_table(
         models=models,
         kernel_check=measure_kernel_error(fitted, survey.sample),
         notes=[str(note) for note in survey.notes],
-        settings=settings | _best_settings(models, choice.kernel),
+        settings=_best_settings(models, choice.kernel, settings),
         in_memory=is_data(source),
     )
 
@@ -211,16 +211,22 @@ def given_settings(
     return {name: value for name, value in settings.items() if value is not None and value != []}
 
 
-def _best_settings(models: list[ComparedModel], kernel: Any) -> dict[str, Any]:
-    """The settings of the kernel machine with the smallest error: map, kernel and size.
+def _best_settings(
+    models: list[ComparedModel], kernel: Any, given: dict[str, Any]
+) -> dict[str, Any]:
+    """The given settings, with map, kernel and size of the best kernel machine.
 
-    Without the map, a fit might take one that is not among the models.
+    Without the map, a fit might take one that is not among the models. Maps of polynomial kernels
+    take no other kernel.
     """
     ours = [model for model in models if model.family in ("features", "nystroem")]
     best = min(ours, key=lambda model: (model.error, model.n_components or 0))
-    settings: dict[str, Any] = {"feature_map": best.name, "n_components": best.n_components}
-    has_kernel = best.name in ("fastfood", "random_fourier", "nystroem")
-    return settings | ({"kernel": kernel} if has_kernel and isinstance(kernel, str) else {})
+    settings = given | {"feature_map": best.name, "n_components": best.n_components}
+    if best.name not in ("fastfood", "random_fourier", "nystroem"):
+        settings.pop("kernel", None)
+    elif isinstance(kernel, str):
+        settings["kernel"] = kernel
+    return settings
 
 
 @dataclass(frozen=True)
@@ -355,11 +361,11 @@ def _list_fits(
 ) -> list[Callable[[], ComparedModel]]:
     """The models of the comparison, each as a function that fits and measures it."""
     middle = sizes[len(sizes) // 2]
-    fourier = MapChoice("random_fourier", choice.kernel)
+    others = [] if choice.name == "random_fourier" else [MapChoice("random_fourier", choice.kernel)]
     return [
         lambda: _fit_linear(experiment),
         *(partial(experiment.fit_features, choice, tuned, size) for size in sizes),
-        lambda: experiment.fit_features(fourier, tuned, middle),
+        *(partial(experiment.fit_features, other, tuned, middle) for other in others),
         lambda: _fit_polynomial(experiment, middle),
         lambda: _fit_nystroem(experiment, tuned, choice, middle),
         *_list_trees(experiment, encoder),

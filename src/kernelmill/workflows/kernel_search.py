@@ -63,6 +63,7 @@ _FACTORS = 2.0 ** np.array([0.5, -0.5])  # of the bandwidth
 _WARM_EVALUATIONS = 20
 _SCALING_COMPONENTS = 1536
 _USUAL_BUDGET = 60.0
+_ROUNDING = 1e-6  # errors that differ by less, relatively, are the same
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
 # Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
 _LEAST_RIDGE = {"nystroem": 1e-4}
@@ -174,7 +175,7 @@ class KernelSearch:
 
     def _better_scales(self, best: Candidate, shared: Candidate, notes: list[str]) -> Candidate:
         """Length scales of columns if they lower the error, otherwise the shared one."""
-        if best.error < shared.error:
+        if best.error < (1 - _ROUNDING) * shared.error:
             gain = 100 * (1 - best.error / shared.error)
             notes.append(
                 "Learned a length scale for each column: the squared error of validation rows "

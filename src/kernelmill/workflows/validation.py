@@ -69,9 +69,11 @@ class TrainingPlan:
         """Evaluate a learner on the held-out rows; None if there are none."""
         if self.survey.held_out.share <= 0:
             return None
+        weights = self.survey.weights
+        notes = [] if weights is None else [f"Rows are weighted by column {weights!r}."]
         if self.pieces is not None:
             scores = self.pieces.evaluate(learner, self.survey)
-            return scores.finish(f"{source}: held-out rows", []) if scores.n_rows else None
+            return scores.finish(f"{source}: held-out rows", notes) if scores.n_rows else None
         scores = make_scores(learner, self.survey.reader.classes)
         self.progress.start("Evaluating", None)
         in_memory = None if self.encoded is None else [self.encoded.held_out]
@@ -79,7 +81,7 @@ class TrainingPlan:
             for rows in block.slices():
                 scores.update(*rows)
             self.progress.advance(len(block.target))
-        return scores.finish(f"{source}: held-out rows", []) if scores.n_rows else None
+        return scores.finish(f"{source}: held-out rows", notes) if scores.n_rows else None
 
     def evaluate_table(
         self, learner: Any, source: Any, table_options: Mapping[str, Any]
