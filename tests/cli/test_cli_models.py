@@ -567,8 +567,10 @@ def test_training_options(run, rings, tmp_path):
     code, _, err = run("fit", weighted, "-t", "place", "--class-weight", "in")
     assert code == 2
     assert "--class-weight must be balanced, or LABEL=NUMBER such as yes=5, got 'in'" in err
+    other = tmp_path / "other.csv"
+    other.write_bytes(weighted.read_bytes())
     code, out, _ = run(
         *("fit", weighted, "-t", "place", "--no-tune", "-n", "32", "-o", model),
-        *("--validation", weighted, "--json"),
+        *("--validation", other, "--json"),
     )
     assert json.loads(out)["summary"]["n_held_out"] == 600
