@@ -40,10 +40,10 @@ from kernelmill.random import Stream
 from kernelmill.runtime.threads import limit_blas_threads
 from kernelmill.storage import write_model_file
 
-__all__ = ["KernelRegressor"]
+__all__ = ["LEAST_SINGLE_ALPHA", "KernelRegressor"]
 
 _Array = NDArray[np.float64]
-_LEAST_SINGLE_ALPHA = 1e-7  # of landmarks, whose features are exact to some 1e-5 in float32
+LEAST_SINGLE_ALPHA = 1e-7  # of landmarks, whose features are exact to some 1e-5 in float32
 _OF_ONE_FIT = (
     "alphas_",
     "scores_",
@@ -531,12 +531,12 @@ class KernelRegressor(
         self._take_fit(fit, statistics, objective.penalty)
         least = float(np.min(self.alpha_))
         is_single = probe.dtype == np.float32 and map_name(self.feature_map_) == "nystroem"
-        if is_single and least < _LEAST_SINGLE_ALPHA:
+        if is_single and least < LEAST_SINGLE_ALPHA:
             run.progress.note(
                 Doubt(
                     f"The penalty {least:g} is smaller than the rounding of features of landmarks "
                     "in float32, so that predictions may be poor",
-                    Remedy("use a larger one", alpha=_LEAST_SINGLE_ALPHA),
+                    Remedy("use a larger one", alpha=LEAST_SINGLE_ALPHA),
                     "give rows in float64",
                 )
             )

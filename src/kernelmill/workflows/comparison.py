@@ -28,6 +28,7 @@ from kernelmill.io import TableError
 from kernelmill.io.sources import is_data
 from kernelmill.io.table import check_columns
 from kernelmill.learners import KernelClassifier, KernelRegressor
+from kernelmill.learners.regressor import LEAST_SINGLE_ALPHA
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress, reports_progress
 from kernelmill.workflows.contenders import (
@@ -412,6 +413,8 @@ def _fit_nystroem(
     fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(experiment.training.X[:2])
     n_components = min(n_components, experiment.n_rows)  # one for each row it is based on
     features = make_nystroem(fitted, n_components, experiment.seed)
+    if experiment.n_classes is None:  # the penalty is that of random features, which may be tiny
+        tuned = replace(tuned, alpha=max(tuned.alpha, LEAST_SINGLE_ALPHA))
     learner = experiment.make_learner(features, tuned)
     detail = f"Nystroem and {type(learner).__name__}"
     return experiment.measure(
