@@ -1,5 +1,8 @@
 """One BLAS thread inside the block, the previous number after it."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -24,3 +27,30 @@ def test_restores_what_was_before():
         with pytest.raises(KeyError), one_blas_thread():
             raise KeyError
         assert blas_threads() == before
+
+
+def test_any_thread_may_enter_and_the_last_one_restores():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+    entered, left = threading.Event(), threading.Event()
+
+    def enter_first():
+        with one_blas_thread():
+            entered.set()
+            assert left.wait(10)
+        return blas_threads()
+
+    def inside():
+        with one_blas_thread():
+            return blas_threads()
+
+    with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(2) as pool:
+        assert inside() == {1}
+        assert pool.submit(inside).result() == {1}  # after another thread was inside
+        assert blas_threads() == before
+        first = pool.submit(enter_first)
+        assert entered.wait(10)
+        with one_blas_thread():
+            left.set()
+            assert first.result() == {1}
+        assert blas_threads() == before  # this thread did not set the limit

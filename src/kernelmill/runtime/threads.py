@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+import threadpoolctl
 from threadpoolctl import LibController, ThreadpoolController, register, threadpool_limits
 
 from kernelmill import _native
@@ -100,6 +101,7 @@ def one_blas_thread() -> Iterator[None]:
     global _blas_limit, _blocks_inside  # noqa: PLW0603 # the setting is one for the whole process
     with _lock:
         if _blocks_inside == 0:
+            _release_blas()
             _blas_limit = ThreadpoolController().limit(limits=1, user_api="blas")
         _blocks_inside += 1
     try:
@@ -108,4 +110,17 @@ def one_blas_thread() -> Iterator[None]:
         with _lock:
             _blocks_inside -= 1
             if _blocks_inside == 0:
+                _release_blas()
                 _blas_limit.restore_original_limits()
+                _release_blas()
+
+
+def _release_blas() -> None:
+    """Let any thread limit BLAS next.
+
+    Since threadpoolctl 3.8 only one thread can, the first that does, and limits of others are
+    ignored: inside the block BLAS would use all threads, or one for ever after it.
+    """
+    release = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
