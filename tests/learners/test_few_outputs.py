@@ -67,6 +67,20 @@ def test_bits_do_not_depend_on_threads_rows_or_layout(isa):
     np.testing.assert_array_equal(sums[2], sums[0])
 
 
+def test_unaligned_numbers_and_contiguous_columns_are_copied():
+    rng = np.random.default_rng(0)
+    Z, weights = rng.normal(size=(5, 7)), rng.normal(size=(2, 7))
+    shifted = np.empty(weights.nbytes + 1, np.uint8)[1:].view(np.float64).reshape(2, 7)
+    shifted[...] = weights
+    assert not shifted.flags.aligned
+    expected = score_rows(Z, weights)
+    np.testing.assert_array_equal(score_rows(np.asfortranarray(Z), shifted), expected)
+    sums, others = np.zeros((2, 7)), np.zeros((2, 7))
+    add_weighted_rows(Z, expected, sums)
+    add_weighted_rows(np.asfortranarray(Z), np.asfortranarray(expected), others)
+    np.testing.assert_array_equal(sums, others)
+
+
 def test_columns_are_laid_out_once():
     for shape in ((17, 3), (1, 1), (16, 2), (5, 0)):
         array = np.random.default_rng(3).normal(size=shape)

@@ -19,6 +19,7 @@ PROLOGUE = """
     out = np.full((rows, n), 2, np.float32)  # touched, unlike zeros
     small = np.ones((64, n), np.float32)
     fwht(small, n_threads=2), sincos(small), circular_convolve(small, small)  # start everything
+    circular_convolve(small[:, :1000], small[0, :1000])  # loads scipy.fft
     before = peak()
 """
 

@@ -33,7 +33,8 @@ def score_rows(
            [-1.]])
     """
     out = np.empty((len(Z), len(weights)), Z.dtype)
-    _native.score_rows(Z, weights, out, resolve_threads(n_threads))
+    operands = lay_out_rows(Z), lay_out_rows(weights)
+    _native.score_rows(*operands, out, resolve_threads(n_threads))
     return out
 
 
@@ -51,7 +52,18 @@ def add_weighted_rows(
     >>> sums
     array([[31., 42.]])
     """
-    _native.add_weighted_rows(Z, factors, sums, resolve_threads(n_threads))
+    operands = lay_out_rows(Z), lay_out_rows(factors)
+    _native.add_weighted_rows(*operands, sums, resolve_threads(n_threads))
+
+
+def lay_out_rows(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the same matrix with contiguous rows of aligned numbers.
+
+    Some transformers, such as PCA, return contiguous columns, and arrays that arrive from another
+    machine may begin at any byte.
+    """
+    is_laid_out = array.flags.aligned and array.strides[1] == array.itemsize
+    return array if is_laid_out else np.array(array, order="C")
 
 
 def lay_out_columns(array: NDArray[Any]) -> NDArray[Any]:

@@ -286,7 +286,6 @@ class TableModel:
             raise TableError(f"{describe_source(source)} has no rows")
         return np.concatenate(parts)
 
-    @connects_cluster
     def predict_row(self, row: Any) -> Any:
         """Return the prediction for one row, without the cost of a table.
 
@@ -328,6 +327,7 @@ class TableModel:
             return None
         return RowEncoder(self.encoder)
 
+    @connects_cluster
     def predict_table(
         self,
         source: Any,
