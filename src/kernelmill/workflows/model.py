@@ -99,7 +99,7 @@ def load(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
 
 
 def load_predictor(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
-    """Load a model for prediction alone, without importing scikit-learn: in a tenth of the time.
+    """Load a model for prediction alone, without importing scikit-learn, which takes long.
 
     Parameters
     ----------
