@@ -7,13 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from kernelmill.encoding.columns import (
-    CategoryCounts,
-    CategoryEncoding,
-    NumericEncoding,
-    NumericMoments,
-    fewest_rows,
-)
+from kernelmill.encoding.column_statistics import CategoryCounts, NumericMoments, fewest_rows
+from kernelmill.encoding.columns import CategoryEncoding, NumericEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, ColumnLearner
 from kernelmill.io import TableError
 from kernelmill.storage import ModelFileError

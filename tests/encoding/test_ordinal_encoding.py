@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelmill
-from kernelmill.encoding.columns import CategoryCounts, CategoryEncoding, OrdinalEncoding
+from kernelmill.encoding.column_statistics import CategoryCounts
+from kernelmill.encoding.columns import CategoryEncoding, OrdinalEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, ColumnLearner
 from kernelmill.encoding.levels import find_number, sort_levels
 from kernelmill.storage import ModelFileError

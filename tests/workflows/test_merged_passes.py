@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pytest
 
-from kernelmill.encoding.columns import CategoryCounts, NumericMoments
+from kernelmill.encoding.column_statistics import CategoryCounts, NumericMoments
 from kernelmill.encoding.dates import DateFormats
 from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.encoding.targets import TargetLearner
@@ -188,7 +188,7 @@ def test_row_numbers_over_pieces(parts, counts_up):
 
 
 def test_too_many_categories_of_pieces_together(monkeypatch):
-    monkeypatch.setattr("kernelmill.encoding.columns.MOST_DISTINCT", 5)
+    monkeypatch.setattr("kernelmill.encoding.column_statistics.MOST_DISTINCT", 5)
     first, second = CategoryCounts("a"), CategoryCounts("a")
     first.update(pa.array(["a", "b", "c"]).dictionary_encode())
     second.update(pa.array(["d", "e", "f"]).dictionary_encode())

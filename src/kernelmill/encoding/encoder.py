@@ -16,12 +16,11 @@ import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
+from kernelmill.encoding.column_statistics import CategoryCounts, NumericMoments
 from kernelmill.encoding.columns import (
-    CategoryCounts,
     CategoryEncoding,
     ColumnEncoding,
     NumericEncoding,
-    NumericMoments,
     OrdinalEncoding,
     category_values,
     numeric_values,

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from kernelmill.workflows.comparison import compare_table
     from kernelmill.workflows.diagnosis import diagnose_table
     from kernelmill.workflows.fit import fit_table
-    from kernelmill.workflows.model import TableModel, load, load_predictor
+    from kernelmill.workflows.loading import load, load_predictor
+    from kernelmill.workflows.model import TableModel
 
 __all__ = ["TableModel", "compare_table", "diagnose_table", "fit_table", "load", "load_predictor"]
 
@@ -33,7 +34,7 @@ __getattr__ = defer_imports(
         "diagnose_table": "diagnosis",
         "fit_table": "fit",
         "TableModel": "model",
-        "load": "model",
-        "load_predictor": "model",
+        "load": "loading",
+        "load_predictor": "loading",
     },
 )

@@ -1,46 +1,39 @@
-"""Models of tables: prediction, evaluation, features, and their files."""
+"""Models of tables: prediction, evaluation, features."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.arguments import check_integer
-from kernelmill.encoding.columns import NumericEncoding
-from kernelmill.encoding.dates import DateEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, Encoder
 from kernelmill.encoding.inputs import Inputs, find_weights, open_like_training
 from kernelmill.encoding.matrix import ENCODERS
 from kernelmill.encoding.single_row import RowEncoder
 from kernelmill.encoding.targets import TargetReader
-from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
+from kernelmill.errors import ArgumentTypeError, Remedy
 from kernelmill.formatting import plain
-from kernelmill.io import Table, TableBlock, TableError, open_writer
+from kernelmill.io import Table, TableBlock, TableError
 from kernelmill.io.errors import NotANumberError
 from kernelmill.io.memory import make_like
 from kernelmill.io.sources import describe_data, is_data
-from kernelmill.learners.prediction import predictor_from_record
 from kernelmill.learners.run import Run
-from kernelmill.maps.costs import MOST_MEMORY, check_cost
 from kernelmill.runtime.progress import Progress, SilentProgress, WarningProgress
-from kernelmill.storage import (
-    ModelFileError,
-    errors_of_file,
-    read_model_file,
-    under_prefix,
-    without_prefix,
-    write_model_file,
-)
+from kernelmill.storage import under_prefix, write_model_file
 from kernelmill.storage.fields import Fields, Nested
 from kernelmill.workflows.clusters import connects_cluster, spread
-from kernelmill.workflows.evaluation import class_names, has_std
-from kernelmill.workflows.prediction import Prediction, TableScores, UnseenCategories
+from kernelmill.workflows.prediction import (
+    Prediction,
+    TableScores,
+    UnseenCategories,
+    check_request,
+    collect_or_write,
+    prediction_columns,
+)
 from kernelmill.workflows.records import (
     TABLE_MODEL,
     ColumnRelevance,
@@ -49,101 +42,15 @@ from kernelmill.workflows.records import (
     describe_source,
 )
 
-__all__ = ["TableModel", "load", "load_predictor"]
+__all__ = ["STORED_PARTS", "TableModel"]
 
 # The parts of a model file besides the learner.
-_PARTS = Fields(
+STORED_PARTS = Fields(
     encoder=ENCODERS,
     inputs=Nested(Inputs),
     target=Nested(TargetReader),
     summary=Nested(FitSummary),
 )
-
-
-def load(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
-    """Load a model that ``save`` wrote to a file.
-
-    Nothing in the file is executed. A file that is truncated, changed or of another kind raises
-    `kernelmill.storage.ModelFileError`, which reports what is wrong.
-
-    Parameters
-    ----------
-    path : str or path
-    max_memory : int, default=8 GiB
-        The bytes that the map of the model may take. A file of a few hundred bytes can ask for any
-        amount, and for any time a row: models that need more than 10**10 operations for each row
-        are rejected, too, unless more than the default is allowed.
-
-    Returns
-    -------
-    KernelClassifier, KernelRegressor or TableModel
-        What was saved.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import numpy as np
-    >>> import kernelmill
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> model = kernelmill.KernelRegressor(random_state=0).fit(X, X[:, 0] ** 2)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "squares.kmill"
-    ...     model.save(path)
-    ...     loaded = kernelmill.load(path)
-    >>> bool(np.allclose(loaded.predict(X), model.predict(X), atol=1e-5))
-    True
-    """
-    from kernelmill.learners.loading import learner_from_record  # noqa: PLC0415 # scikit-learn
-
-    return _load(path, learner_from_record, max_memory)
-
-
-def load_predictor(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
-    """Load a model for prediction alone, without importing scikit-learn, which takes long.
-
-    Parameters
-    ----------
-    path : str or path
-    max_memory : int, default=8 GiB
-        The bytes that the map of the model may take. A file of a few hundred bytes can ask for any
-        amount, and for any time a row: models that need more than 10**10 operations for each row
-        are rejected, too, unless more than the default is allowed.
-
-    Returns
-    -------
-    ClassPredictor, ValuePredictor or TableModel
-        What `load` returns, with the same predictions, bit for bit, except that learners have
-        `predict`, `predict_proba` and `decision_function` alone.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import numpy as np
-    >>> import kernelmill
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> model = kernelmill.KernelRegressor(random_state=0).fit(X, X[:, 0] ** 2)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "squares.kmill"
-    ...     model.save(path)
-    ...     predictor = kernelmill.load_predictor(path)
-    ...     loaded = kernelmill.load(path)
-    >>> bool((predictor.predict(X) == loaded.predict(X)).all())
-    True
-    """
-    return _load(path, predictor_from_record, max_memory)
-
-
-def _load(path: Any, make_learner: Callable[[Any, Any], Any], max_memory: int) -> Any:
-    max_memory = check_integer("max_memory", max_memory, 1)
-    file = read_model_file(path)
-    with errors_of_file(path, "save the model again, or upgrade kernelmill"):
-        learner = file.record.get("learner") if file.kind == TABLE_MODEL else file.record
-        check_cost(learner.get("map") if isinstance(learner, dict) else None, max_memory)
-        if file.kind == "learner":
-            return make_learner(file.record, file.tensors)
-        if file.kind == TABLE_MODEL:
-            return TableModel.from_record(file.record, file.tensors, make_learner)
-        raise ModelFileError(f"it holds a {file.kind!r}, which this kernelmill does not know")
 
 
 @dataclass(frozen=True)
@@ -240,30 +147,9 @@ class TableModel:
             "target": self.reader,
             "summary": self.summary,
         }
-        record = {"learner": learner, **_PARTS.write(parts, tensors)}
+        record = {"learner": learner, **STORED_PARTS.write(parts, tensors)}
         write_model_file(path, kind=TABLE_MODEL, record=record, tensors=tensors)
         Run(self.checkpoint).finish()
-
-    @classmethod
-    def from_record(
-        cls,
-        record: Mapping[str, Any],
-        tensors: Mapping[str, NDArray[Any]],
-        make_learner: Callable[[Any, Any], Any],
-    ) -> Self:
-        """The model of a file's record; an inconsistent record raises ModelFileError."""
-        try:
-            learner = make_learner(record["learner"], without_prefix("learner", tensors))
-            parts = _PARTS.read({name: record[name] for name in _PARTS}, tensors)
-            model = cls(
-                learner, parts["encoder"], parts["inputs"], parts["target"], parts["summary"]
-            )
-            _check_parts(model)
-        except ModelFileError:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise ModelFileError(f"its parts do not fit together: {error}") from error
-        return model
 
     def predict(self, source: Any, **table_options: Any) -> NDArray[Any]:
         """Return the predictions for all rows of a table.
@@ -375,7 +261,7 @@ class TableModel:
             everything else, files too.
         """
         progress = WarningProgress() if progress is None else progress
-        self._check_request(probabilities, std)
+        check_request(self, probabilities, std)
         table, names, _ = open_like_training(
             source,
             self.inputs,
@@ -383,8 +269,8 @@ class TableModel:
             self.encoder.n_inputs,
             others_as_strings=keep_columns,
         )
-        kept = self._kept_columns(table) if keep_columns else {}
-        predicted = self._prediction_columns(probabilities, std)
+        kept = _kept_columns(table) if keep_columns else {}
+        predicted = prediction_columns(self, probabilities, std)
         names_in_file = {name: _free_name(name, kept) for name in predicted}
         columns = {**kept, **{names_in_file[name]: kind for name, kind in predicted.items()}}
         keeps_data = out is None and is_data(source)  # as they are, not as they were read
@@ -398,7 +284,7 @@ class TableModel:
             found = request.blocks(table, unseen)
         else:
             found = pieces.predict(request, unseen)
-        with _collect_or_write(out, columns, table, escape_formulas) as results:
+        with collect_or_write(out, columns, table, escape_formulas) as results:
             for values in found:
                 before = results.n_rows
                 results.write(values)
@@ -498,7 +384,7 @@ class TableModel:
         feature_map = self.learner.feature_map_
         columns = dict.fromkeys(feature_map.get_feature_names_out(), np.float32)
         unseen = UnseenCategories()
-        with _collect_or_write(out, columns, table) as results:
+        with collect_or_write(out, columns, table) as results:
             for X, block, _ in self._blocks(table, names, unseen=unseen):
                 for begin in range(0, block.n_rows, 1024):
                     results.write_matrix(feature_map.transform(X[begin : begin + 1024]))
@@ -561,106 +447,6 @@ class TableModel:
                 target = replace(block, data=renamed)
             yield X, block, target
 
-    def _check_request(self, probabilities: bool, std: bool) -> None:
-        if probabilities and self.reader.task != "classification":
-            raise ArgumentError(
-                "needs a classifier, got a regressor",
-                Remedy("request standard deviations", std=True),
-                parameter="probabilities",
-            )
-        if probabilities and self.learner.loss != "log_loss":
-            raise ArgumentError(
-                f"needs a model fitted with the loss 'log_loss', got {self.learner.loss!r}",
-                Remedy("fit the model again", loss="log_loss"),
-                parameter="probabilities",
-            )
-        if std and self.reader.task != "regression":
-            raise ArgumentError(
-                "needs a regressor, got a classifier",
-                Remedy("request probabilities", probabilities=True),
-                parameter="std",
-            )
-        if std and not has_std(self.learner, np.zeros((1, self.encoder.n_inputs), np.float32)):
-            raise ArgumentError(
-                "needs a regressor with uncertainties; this model was saved without them or fitted "
-                "by conjugate gradients",
-                Remedy("fit the model again with at most 4096 features", n_components=4096),
-                Remedy("fit it again and save them", uncertainty=True),
-                parameter="std",
-            )
-
-    def _kept_columns(self, table: Table) -> dict[str, Any]:
-        if table.columns is None:
-            raise TableError(
-                f"{table.files[0]} is a matrix without named columns",
-                Remedy("do not keep them", keep_columns=False),
-            )
-        return {c.name: np.float64 if c.kind == "numeric" else "string" for c in table.columns}
-
-    def _prediction_columns(self, probabilities: bool, std: bool) -> dict[str, Any]:
-        if self.reader.task == "regression":
-            return {"prediction": np.float64, **({"std": np.float64} if std else {})}
-        assert self.reader.classes is not None
-        kind = np.dtype(bool) if self.reader.boolean else self.reader.classes.dtype
-        columns: dict[str, Any] = {"prediction": "string" if kind.kind == "U" else kind}
-        if probabilities:
-            names = class_names(self.reader.classes) or []
-            columns.update({f"probability of {name}": np.float32 for name in names})
-        return columns
-
-    def _predictions(self, X: Any, probabilities: bool, std: bool) -> dict[str, Any]:
-        if std:
-            mean, deviation = self.learner.predict(X, return_std=True, include_noise=True)
-            return {"prediction": mean, "std": deviation}
-        if not probabilities:
-            return {"prediction": self.reader.restore(self.learner.predict(X))}
-        shares = self.learner.predict_proba(X)
-        labels = self.learner.classes_[shares.argmax(axis=1)]
-        columns = {"prediction": self.reader.restore(labels)}
-        for place, name in enumerate(class_names(self.learner.classes_) or []):
-            columns[f"probability of {name}"] = shares[:, place]
-        return columns
-
-
-class _Collected:
-    """Results in memory, with the methods of a `TableWriter`."""
-
-    def __init__(self) -> None:
-        self.n_rows = 0
-        self._blocks: list[dict[str, Any]] = []
-        self._matrices: list[NDArray[Any]] = []
-
-    def write(self, values: dict[str, Any]) -> None:
-        self._blocks.append({name: np.asarray(each) for name, each in values.items()})
-        self.n_rows += len(next(iter(values.values())))
-
-    def write_matrix(self, rows: NDArray[Any]) -> None:
-        self._matrices.append(rows)
-        self.n_rows += len(rows)
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """All rows of each column."""
-        names = self._blocks[0] if self._blocks else ()
-        return {name: np.concatenate([each[name] for each in self._blocks]) for name in names}
-
-    def matrix(self, width: int) -> NDArray[Any]:
-        """All rows of the matrix."""
-        return np.concatenate([np.empty((0, width), np.float32), *self._matrices])
-
-
-@contextmanager
-def _collect_or_write(
-    out: Any, columns: Mapping[str, Any], table: Table, escape_formulas: bool = False
-) -> Iterator[Any]:
-    """A place for results: in memory if `out` is None, else a file."""
-    if out is None:
-        yield _Collected()
-        return
-    with open_writer(
-        out, columns, inputs=table.files, parameter="out", escape_formulas=escape_formulas
-    ) as writer:
-        yield writer
-
 
 def _explain_numbers(blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
     """The blocks, with a remedy for a model's users if a value is not a number."""
@@ -678,33 +464,10 @@ def _free_name(name: str, taken: Mapping[str, Any]) -> str:
     return name
 
 
-def _check_parts(model: TableModel) -> None:
-    """Raise ValueError if the parts belong to different models."""
-    learner, encoder, inputs, reader = model.learner, model.encoder, model.inputs, model.reader
-    if reader.target != inputs.target:
-        raise ValueError("the target and the inputs have different targets")
-    if learner.n_features_in_ != encoder.n_inputs:
-        raise ValueError("the learner and the encoding have different numbers of columns")
-    labels = getattr(learner, "classes_", None)
-    if (labels is None) != (reader.classes is None):
-        raise ValueError("the learner and the target have different tasks")
-    if labels is not None and labels.tolist() != np.asarray(reader.classes).tolist():
-        raise ValueError("the learner and the target have different classes")
-    if isinstance(encoder, ColumnEncoder):
-        kinds: dict[type, str] = {NumericEncoding: "numeric", DateEncoding: "date"}
-        columns = [(each.name, kinds.get(type(each), "category")) for each in encoder.columns]
-        if inputs.columns is None or columns != list(inputs.columns):
-            raise ValueError("the encoding and the inputs have different columns")
-    elif inputs.columns is not None:
-        raise ValueError("the encoding is of a matrix and the inputs are columns")
-    elif inputs.n_columns:
-        left = inputs.n_columns - len(inputs.dropped) - isinstance(inputs.target, int)
-        if left != encoder.n_inputs:
-            raise ValueError("the encoding and the inputs have different numbers of columns")
-    summary = model.summary
-    if (summary.task, summary.target) != (reader.task, str(reader.target)):
-        raise ValueError("the summary and the target have different targets or tasks")
-    if (summary.n_inputs, summary.n_components) != (encoder.n_inputs, learner.coef_.shape[-1]):
-        raise ValueError("the summary and the learner have different numbers of columns")
-    if summary.classes != class_names(reader.classes):
-        raise ValueError("the summary and the target have different classes")
+def _kept_columns(table: Table) -> dict[str, Any]:
+    if table.columns is None:
+        raise TableError(
+            f"{table.files[0]} is a matrix without named columns",
+            Remedy("do not keep them", keep_columns=False),
+        )
+    return {c.name: np.float64 if c.kind == "numeric" else "string" for c in table.columns}

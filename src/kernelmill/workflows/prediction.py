@@ -5,15 +5,30 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kernelmill.encoding.inputs import column_values, read_weights
-from kernelmill.formatting import plain
-from kernelmill.runtime.progress import Progress, SilentProgress
-from kernelmill.workflows.evaluation import Scores, make_scores
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Prediction", "ScoreFold", "TableScores", "UnseenCategories", "slim"]
+from kernelmill.encoding.inputs import column_values, read_weights
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.formatting import plain
+from kernelmill.io import Table, open_writer
+from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.workflows.evaluation import Scores, class_names, has_std, make_scores
+
+__all__ = [
+    "Prediction",
+    "ScoreFold",
+    "TableScores",
+    "UnseenCategories",
+    "check_request",
+    "collect_or_write",
+    "prediction_columns",
+    "slim",
+]
 
 
 class UnseenCategories:
@@ -45,6 +60,49 @@ class UnseenCategories:
         return notes
 
 
+def check_request(model: Any, probabilities: bool, std: bool) -> None:
+    """Raise ArgumentError if a model has no probabilities or standard deviations."""
+    if probabilities and model.reader.task != "classification":
+        raise ArgumentError(
+            "needs a classifier, got a regressor",
+            Remedy("request standard deviations", std=True),
+            parameter="probabilities",
+        )
+    if probabilities and model.learner.loss != "log_loss":
+        raise ArgumentError(
+            f"needs a model fitted with the loss 'log_loss', got {model.learner.loss!r}",
+            Remedy("fit the model again", loss="log_loss"),
+            parameter="probabilities",
+        )
+    if std and model.reader.task != "regression":
+        raise ArgumentError(
+            "needs a regressor, got a classifier",
+            Remedy("request probabilities", probabilities=True),
+            parameter="std",
+        )
+    if std and not has_std(model.learner, np.zeros((1, model.encoder.n_inputs), np.float32)):
+        raise ArgumentError(
+            "needs a regressor with uncertainties; this model was saved without them or fitted "
+            "by conjugate gradients",
+            Remedy("fit the model again with at most 4096 features", n_components=4096),
+            Remedy("fit it again and save them", uncertainty=True),
+            parameter="std",
+        )
+
+
+def prediction_columns(model: Any, probabilities: bool, std: bool) -> dict[str, Any]:
+    """The names and the types of the columns that a model predicts."""
+    if model.reader.task == "regression":
+        return {"prediction": np.float64, **({"std": np.float64} if std else {})}
+    assert model.reader.classes is not None
+    kind = np.dtype(bool) if model.reader.boolean else model.reader.classes.dtype
+    columns: dict[str, Any] = {"prediction": "string" if kind.kind == "U" else kind}
+    if probabilities:
+        names = class_names(model.reader.classes) or []
+        columns.update({f"probability of {name}": np.float32 for name in names})
+    return columns
+
+
 @dataclass(frozen=True)
 class Prediction:
     """The columns that a model predicts for each block of a table.
@@ -73,9 +131,23 @@ class Prediction:
         """Yield the columns of each block of a table, or of a piece of one."""
         for X, block, _ in self.model._blocks(source, self.names, unseen=unseen):
             values = {name: column_values(block.data, name) for name in self.kept}
-            for name, column in self.model._predictions(X, self.probabilities, self.std).items():
+            for name, column in self._predict(X).items():
                 values[self.renamed[name]] = column
             yield values
+
+    def _predict(self, X: Any) -> dict[str, Any]:
+        learner, reader = self.model.learner, self.model.reader
+        if self.std:
+            mean, deviation = learner.predict(X, return_std=True, include_noise=True)
+            return {"prediction": mean, "std": deviation}
+        if not self.probabilities:
+            return {"prediction": reader.restore(learner.predict(X))}
+        shares = learner.predict_proba(X)
+        labels = learner.classes_[shares.argmax(axis=1)]
+        columns = {"prediction": reader.restore(labels)}
+        for place, name in enumerate(class_names(learner.classes_) or []):
+            columns[f"probability of {name}"] = shares[:, place]
+        return columns
 
     def slim(self) -> Prediction:
         """The same, as small as possible, to be sent to workers."""
@@ -94,6 +166,46 @@ def slim(learner: Any, *, std: bool) -> Any:
     for name in ("statistics_",) if std else ("statistics_", "_fit"):
         small.__dict__.pop(name, None)
     return small
+
+
+class _Collected:
+    """Results in memory, with the methods of a `TableWriter`."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._blocks: list[dict[str, Any]] = []
+        self._matrices: list[NDArray[Any]] = []
+
+    def write(self, values: dict[str, Any]) -> None:
+        self._blocks.append({name: np.asarray(each) for name, each in values.items()})
+        self.n_rows += len(next(iter(values.values())))
+
+    def write_matrix(self, rows: NDArray[Any]) -> None:
+        self._matrices.append(rows)
+        self.n_rows += len(rows)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """All rows of each column."""
+        names = self._blocks[0] if self._blocks else ()
+        return {name: np.concatenate([each[name] for each in self._blocks]) for name in names}
+
+    def matrix(self, width: int) -> NDArray[Any]:
+        """All rows of the matrix."""
+        return np.concatenate([np.empty((0, width), np.float32), *self._matrices])
+
+
+@contextmanager
+def collect_or_write(
+    out: Any, columns: Mapping[str, Any], table: Table, escape_formulas: bool = False
+) -> Iterator[Any]:
+    """A place for results: in memory if `out` is None, else a file."""
+    if out is None:
+        yield _Collected()
+        return
+    with open_writer(
+        out, columns, inputs=table.files, parameter="out", escape_formulas=escape_formulas
+    ) as writer:
+        yield writer
 
 
 class TableScores:

@@ -131,7 +131,8 @@ def load_table_model(path: str, *, with_estimator: bool = False) -> TableModel:
 
         if runs_as_program():
             ignore_pandas()  # tables come from files
-        from kernelmill.workflows.model import TableModel, load, load_predictor
+        from kernelmill.workflows.loading import load, load_predictor
+        from kernelmill.workflows.model import TableModel
 
     with explain_wrong_file(path):
         model = load(path) if with_estimator else load_predictor(path)
