@@ -138,12 +138,17 @@ def claim_value(
 def mean_ratio(
     results: Results, above: str, below: str, rows: Sequence[Key] | None = None
 ) -> ConfidenceInterval:
-    """The geometric mean over rows of the ratio of two columns, with its interval."""
+    """The geometric mean over rows of the ratio of two columns, with its interval.
+
+    Rows whose two cells have different settings, such as numbers of training rows, do not count.
+    """
     cells: list[Cell] = []
     signs: list[float] = []
     for row in results.common_rows(above, below):
         first, second = results.get(row, above), results.get(row, below)
-        if first is not None and second is not None and (rows is None or row in rows):
+        if first is None or second is None or first.deviation != second.deviation:
+            continue
+        if rows is None or row in rows:
             cells += [first, second]
             signs += [1.0, -1.0]
     if not cells or min(np.mean(cell.runs) for cell in cells) <= 0:
