@@ -178,10 +178,24 @@ class TestSketches:
             tail = bounds.sketch_mean_tail(tolerance, t, 1.0, 2)
             assert not exceeds(errors, tolerance, tail)
         assert exceeds(errors, 0.15, bounds.sketch_mean_tail(0.15, 16 * t, 1.0, 2))
-        maps = [TensorSketch(2, n_components=8, random_state=s).fit(x[np.newaxis]) for s in (0, 1)]
-        parts = [[each.transform(row[np.newaxis])[0] for row in (x, y)] for each in maps]
-        joined = np.hstack([parts[0][0], parts[1][0]]) @ np.hstack([parts[0][1], parts[1][1]]) / 2
-        assert joined == pytest.approx(np.mean([first @ second for first, second in parts]))
+
+    def test_variance_of_the_mean_of_maps(self):
+        """Lemma 9 as composed in docs/which-map.md: t maps side by side have 1 / t of the variance.
+
+        The interval of the ratio has the kurtosis of the estimates; false alarm 2e-6.
+        """
+        X = np.array([[0.5, 0.1, -0.6, 0.3], [0.4, 0.5, -0.2, 0.7]])
+        t, n = 4, 100
+        Z = np.stack(
+            [TensorSketch(2, n_components=6, random_state=s).fit_transform(X) for s in range(t * n)]
+        )
+        single = np.einsum("sj,sj->s", Z[:, 0], Z[:, 1])
+        joined = Z.reshape(n, t, 2, 6).transpose(0, 2, 1, 3).reshape(n, 2, 6 * t) / math.sqrt(t)
+        mean = np.einsum("sj,sj->s", joined[:, 0], joined[:, 1])
+        assert mean == pytest.approx(single.reshape(n, t).mean(axis=1))
+        spread = [(stats.kurtosis(each) + 2) / each.size for each in (single, mean)]
+        ratio = np.var(single, ddof=1) / np.var(mean, ddof=1)
+        assert abs(math.log(ratio / t)) < 4.75 * math.sqrt(sum(spread))
 
     @pytest.mark.parametrize(
         ("degree", "dim", "holds"), [(1, 16000, True), (2, 130, True), (8, 6, False)]
@@ -275,6 +289,33 @@ def test_ours_is_within_the_bounds_for_fastfood():
     for r, error in zip(distances, errors, strict=True):
         assert not is_above(error**2, float(bounds.fastfood_variance(r, n)))
         assert not exceeds(np.abs(error), float(bounds.fastfood_deviation(r, n, 0.9)), 0.1)
+
+
+@pytest.mark.parametrize("random_lengths", [False, True])
+def test_bias_of_sorf(random_lengths):
+    """Yu et al. (2016), Theorem 3, for two directions; a false alarm has probability 2e-6 a value.
+
+    Constant lengths have a bias that is found; it is below 1 / 40 of the bound.
+    """
+    rng = np.random.default_rng(0)
+    d, n_draws = 64, 2000
+    directions = np.concatenate([np.eye(1, d), np.full((1, d), d**-0.5)])
+    H = hadamard(d) / math.sqrt(d)
+    u = np.repeat(directions[np.newaxis], n_draws, axis=0)
+    for _ in range(3):
+        u = (u * rng.choice([-1.0, 1.0], (n_draws, 1, d))) @ H
+    z = math.sqrt(d) * u
+    if random_lengths:
+        z *= np.sqrt(rng.chisquare(d, (n_draws, 1, d)) / d)
+    for r in (0.5, 1.0, 2.0, 3.0):
+        means = np.cos(r * z).mean(axis=2)
+        bias = means.mean(axis=0) - math.exp(-(r**2) / 2)
+        chance = 4.75 * means.std(axis=0, ddof=1) / math.sqrt(n_draws)
+        limit = float(bounds.sorf_bias(r, d, random_lengths=random_lengths))
+        assert (np.abs(bias) - chance < limit).all()
+        assert (np.abs(bias) < limit / 40).all()
+        if not random_lengths and r == 2.0:
+            assert (np.abs(bias) > chance).all()
 
 
 @pytest.mark.parametrize("length_scale", [0.1, 0.5, 2.0])

@@ -32,7 +32,7 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 _BLOCK_ELEMENTS = 1 << 20  # of features that are computed at once
-_SHORT_CALL = 0.05  # seconds
+_SHORT_CALL, _LONG_CALL = 0.05, 1.0  # seconds
 _QUANTILE = float(norm.ppf((1 + CONFIDENCE) / 2))
 
 
@@ -68,18 +68,22 @@ def time_rounds(
 
     A round calls every contender in turn, often enough to last `shortest` seconds, so that a slow
     spell of the machine affects all of them, and ratios within a round are fair. Of short calls,
-    each round takes the best of three: other programs interrupt them.
+    each round takes the best of three: other programs interrupt them. Calls of more than a second
+    need no warming up: the first one counts as a round.
     """
     repeats, tries = {}, {}
+    times: dict[str, list[float]] = {}
     for name, call in contenders.items():
         begin = time.perf_counter()
         call()
         seconds = time.perf_counter() - begin
         repeats[name] = max(1, round(shortest / max(seconds, 1e-7)))
         tries[name] = 3 if seconds < _SHORT_CALL else 1
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
+        times[name] = [seconds] if seconds > _LONG_CALL else []
+    for round_ in range(rounds):
         for name, call in contenders.items():
+            if len(times[name]) > round_:
+                continue
             best = math.inf
             for _ in range(tries[name]):
                 begin = time.perf_counter()

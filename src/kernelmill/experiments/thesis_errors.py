@@ -191,13 +191,14 @@ def _measure_clouds(
     relative = tuple(100 * each.capped_relative.value for each in runs)
     share = tuple(100 * each.share_capped.value for each in runs)
     yield Cell(part, "relative error", relative)
-    yield Cell(part, "E", share)
+    yield Cell(part, _SHARE, share)
     yield Cell(part, "absolute error", tuple(each.absolute.value for each in runs))
 
 
+_SHARE = "pairs with at most 100 % error"  # E in the thesis
 _CLOUD_COLUMNS = (
     Column("relative error", "%"),
-    Column("E", "%", better=""),
+    Column(_SHARE, "%", better=""),
     Column("absolute error", better=""),
 )
 _ONE_RUN = "The thesis shows a single map and set of points; single runs vary that much."
@@ -212,7 +213,7 @@ def _declare_clouds(
         place=place,
         title=title,
         settings=f"{settings} All pairs of 100 points in 64 runs; the plots show the first. "
-        f"{_RELATIVE} E is the share of such pairs.",
+        f"{_RELATIVE} The thesis calls the share of such pairs E.",
         row="map",
         columns=_CLOUD_COLUMNS,
         parts=dict.fromkeys(clouds, ()),

@@ -135,8 +135,11 @@ def _error_table(diagnosis: Diagnosis) -> PageTable | None:
     rows = [
         ["mean absolute error", *_numbers(errors["absolute"])],
         ["root mean squared error", *_numbers(errors["rms"])],
-        ["mean relative error of pairs below 100 %", *_numbers(errors["capped_relative"])],
-        ["share of these pairs", *_numbers(errors["share_capped"])],
+        [
+            "mean relative error of the pairs where it is at most 100 %",
+            *_numbers(errors["capped_relative"]),
+        ],
+        ["share of pairs where it is at most 100 %", *_numbers(errors["share_capped"])],
         ["spectral error of the Gram matrix", *_numbers(gram.spectral)],
         ["its Frobenius error", *_numbers(gram.frobenius)],
         ["its spectral distance Δ at the penalty", *_numbers(gram.distance)],

@@ -80,8 +80,8 @@ def _details(diagnosis: Diagnosis) -> dict[str, str]:
     pairs = {
         "features": plain.count(diagnosis.n_components),
         "absolute error": _interval(errors["absolute"]) + of_unit,
-        "relative error": f"{_interval(errors['capped_relative'])} of the "
-        f"{plain.percent(errors['share_capped'].value)} of pairs below 100 %",
+        "relative error": f"{_interval(errors['capped_relative'])}, mean over the "
+        f"{plain.percent(errors['share_capped'].value)} of the pairs where it is at most 100 %",
     }
     if diagnosis.gram:
         gram = diagnosis.gram[-1]
