@@ -162,6 +162,27 @@ def test_interval_of_ratios_covers():
     assert covered >= 285
 
 
+def test_ratios_are_of_equal_settings():
+    """A machine on fewer training rows is not compared with one on all of them."""
+    cells = [Cell(1, "a", (2.0, 2.1)), Cell(1, "b", (1.0, 1.1), deviation="10 of 20 rows")]
+    assert claim_ratio("", "a", "b").check(Results(cells)).word == "not measured"
+    cells += [Cell(2, "a", (4.0, 4.0)), Cell(2, "b", (2.0, 2.0))]
+    assert mean_ratio(Results(cells), "a", "b").mean == pytest.approx(2.0)
+
+
+def test_number_of_runs_is_stated(make_experiment):
+    experiment = make_experiment()
+    record = new_record(experiment.name, Scale.TEST, 0)
+    part = next(iter(experiment.parts))
+    for cells, text in (
+        ((), ""),
+        ((Cell("a", "error", (0.5,)),), "1 run of each value"),
+        ((Cell("a", "error", (0.5,)), Cell("b", "error", (0.5, 0.4))), "1 to 2 runs of each value"),
+    ):
+        record.parts[part] = PartResult(1.0, cells)
+        assert Outcome(experiment, record).n_runs == text
+
+
 def test_exponents_and_values():
     results = Results([Cell(n, "a", (n**-0.5, 1.02 * n**-0.5)) for n in (10, 100, 1000)])
     assert claim_slope("", "a", -0.6, -0.4).check(results).word == "confirmed"

@@ -386,9 +386,9 @@ TABLE_3 = Experiment(
     "standardized, and each kernel gets the bandwidth and penalty with the least leave-one-out "
     "error of the exact kernel on 1,000 training rows; its approximations share them. The paper's "
     f"Matérn kernel is the ball convolution, here with t = {_CONVOLVED}. For the polynomial "
-    "kernel, rows are scaled to length 1. Runs differ in the split of the rows (Insurance has a "
-    "fixed one) and in the seed of the map; data sets of more than 10,000 rows have one run, whose "
-    "interval is that of the error on the test rows.",
+    "kernel, rows are scaled to length 1. Five runs differ in the split of the rows (Insurance "
+    "has a fixed one) and in the seed of the map; data sets of more than 10,000 rows have one run, "
+    "whose interval is that of the error on the test rows, of which there are at most 60,000.",
     row="data set",
     columns=tuple(Column(name, ours=name not in _PEERS) for name in _TABLE_3),
     parts={part: (data[0],) for part, data in _DATA.items()},

@@ -146,6 +146,16 @@ class Outcome:
         ]
 
     @property
+    def n_runs(self) -> str:
+        """How many runs the values are means of: "5 runs of each value"; "" without values."""
+        counts = [len(cell.runs) for cell in self.results.cells]
+        if not counts:
+            return ""
+        least, most = min(counts), max(counts)
+        number = str(most) if least == most else f"{least} to {most}"
+        return f"{number} run{'' if most == 1 else 's'} of each value"
+
+    @property
     def checks(self) -> list[tuple[str, Check]]:
         """The paper's statements, and whether they hold here."""
         results, is_full = self.results, self.record.scale == "full"

@@ -144,7 +144,8 @@ def _section(outcome: Outcome, panels: Sequence[Panel]) -> Section:
     notes = [
         f"{parts}: {clean_text(reason)}" for reason, parts in outcome.missing_by_reason.items()
     ]
-    scale = f"Run {_SCALES[record.scale]}, in {html.duration(record.seconds)}, seed {record.seed}."
+    scale = f"Run {_SCALES[record.scale]}, in {html.duration(record.seconds)}, seed {record.seed}"
+    scale += f"; {outcome.n_runs}." if outcome.n_runs else "."
     return Section(
         f"{experiment.place}. {experiment.title}",
         paragraphs=[experiment.settings, scale],
@@ -213,7 +214,8 @@ def render_markdown(outcomes: Sequence[Outcome]) -> str:
         made = f"`{experiment.name}` {_SCALES[record.scale]}, seed {record.seed}"
         made += f", kernelmill {record.version}" if record.version else ""
         made += f" at {record.commit}" if record.commit else ""
-        lines += [f"{made}, {record.created[:10]}, {html.duration(record.seconds)}.", ""]
+        made += f", {record.created[:10]}, {html.duration(record.seconds)}"
+        lines += [f"{made}; {outcome.n_runs}." if outcome.n_runs else f"{made}.", ""]
         missing = outcome.missing_by_reason
         lines += [f"- Not run: {parts}: {why}" for why, parts in missing.items()]
         lines += [""] if outcome.missing else []
