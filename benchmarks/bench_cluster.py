@@ -1,30 +1,37 @@
 """Learners on a Dask cluster beside the same learners on one machine, and beside Incremental SGD.
 
-Clusters are local processes. CPU time is that of all processes together: on a machine that does
-other work, too, its ratios are what can be compared. Wall-clock times are printed beside it.
+Clusters are local processes with one thread each, beside one process with as many threads. CPU time
+is that of all processes together: on a machine that does other work, too, its ratios are what can
+be compared. Wall-clock times are printed beside it. Without dask-ml, its rows are left out.
 """
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
 from numpy.typing import NDArray
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
+from threadpoolctl import threadpool_limits
 
 from benchmarks.extent import at_least, load
 from benchmarks.timing import heading
 from kernelmill import Fastfood, KernelClassifier, KernelRegressor
 from kernelmill.scale import DaskKernelClassifier, DaskKernelRegressor
+
+try:
+    from dask_ml.wrappers import Incremental
+except ImportError:
+    Incremental = None
 
 N_COLUMNS, N_FEATURES, N_TEST = 50, 2048, 20_000
 LENGTH_SCALE = 7.0
@@ -77,57 +84,76 @@ def measure(name: str, call: Callable[[], Any], client: Any = None) -> Any:
 
 
 def incremental_sgd(client: Any, X: Any, labels: Any) -> Any:
-    """Return what dask-ml's Incremental trains: partial_fit of one chunk after the other."""
+    """Return the predictions of dask-ml's Incremental: partial_fit of one chunk after the other."""
     gamma = 0.5 / LENGTH_SCALE**2
     sampler = RBFSampler(gamma=gamma, n_components=N_FEATURES, random_state=0)
     sampler.fit(np.zeros((1, N_COLUMNS), np.float32))
-
-    def step(model: Any, rows: Any, codes: Any) -> Any:
-        return model.partial_fit(sampler.transform(rows), codes, classes=[0, 1])
-
-    model: Any = SGDClassifier(loss="log_loss", alpha=1e-6, random_state=0)
-    pairs = list(zip(X.to_delayed().ravel(), labels.to_delayed().ravel(), strict=True))
-    for _ in range(EPOCHS):
-        for rows, codes in pairs:
-            model = dask.delayed(step)(model, rows, codes)
-    trained = client.compute(model).result()
-    return lambda test: trained.predict(sampler.transform(test))
+    features = X.map_blocks(sampler.transform, chunks=(X.chunks[0], (N_FEATURES,)), dtype="f4")
+    with client.as_current():
+        model = Incremental(SGDClassifier(loss="log_loss", alpha=1e-6, random_state=0))
+        for _ in range(EPOCHS):
+            model.partial_fit(features, labels, classes=[0, 1])
+    return lambda test: model.estimator_.predict(sampler.transform(test))
 
 
-def main() -> None:
-    """Print the table."""
-    n_rows = 1_000_000 if at_least("usual") else 250_000
-    heading(f"Clusters: {n_rows} x {N_COLUMNS} rows, {N_FEATURES} features ({load()})")
-    X, y = draw_rows(n_rows, 0)
-    X_test, y_test = draw_rows(N_TEST, 1)
-    labels, test_labels = (y > 0.5).astype(np.int64), (y_test > 0.5).astype(np.int64)
-    feature_map = Fastfood(n_components=N_FEATURES, length_scale=LENGTH_SCALE, random_state=0)
-    ridge: dict[str, Any] = {"feature_map": feature_map, "alpha": 1.0}
-    sgd: dict[str, Any] = {"feature_map": feature_map, "epochs": EPOCHS, "random_state": 0}
+class Comparison:
+    """Fits of the same rows on one machine and on a cluster, with as many threads as workers."""
 
-    def print_error(predict: Callable[[Any], Any]) -> None:
-        print(f"    error {100 * float(np.mean(predict(X_test) != test_labels)):.2f} %")
+    def __init__(self, n_rows: int) -> None:
+        self.X, self.y = draw_rows(n_rows, 0)
+        self.X_test, y_test = draw_rows(N_TEST, 1)
+        self.labels, self.test_labels = (self.y > 0.5).astype(np.int64), y_test > 0.5
+        feature_map = Fastfood(n_components=N_FEATURES, length_scale=LENGTH_SCALE, random_state=0)
+        self.settings: dict[str, dict[str, Any]] = {
+            "ridge": {"feature_map": feature_map, "alpha": 1.0},
+            "sgd": {"feature_map": feature_map, "epochs": EPOCHS, "random_state": 0},
+        }
 
-    alone = measure("ridge, one machine", partial(KernelRegressor(**ridge).fit, X, y))
-    single = measure("SGD, one machine", partial(KernelClassifier(**sgd).fit, X, labels))
-    print_error(single.predict)
-    for n_workers in (2, 1):
-        with local_cluster(n_workers) as client:
-            parts = [da.from_array(part, (CHUNK_ROWS, -1)[: part.ndim]) for part in (X, y, labels)]
+    def print_error(self, predict: Callable[[Any], Any]) -> None:
+        """Print the error on the test rows."""
+        error = float(np.mean(predict(self.X_test) != self.test_labels))
+        print(f"    error {100 * error:.2f} %")
+
+    def run(self, n: int, models: Sequence[str]) -> None:
+        """Print the times with n threads and with n workers of one thread."""
+        alone = {}
+        for name in models:
+            learner: Any = (KernelRegressor if name == "ridge" else KernelClassifier)(
+                **self.settings[name], n_threads=n
+            )
+            target = self.y if name == "ridge" else self.labels
+            with threadpool_limits(n):
+                fit = partial(learner.fit, self.X, target)
+                alone[name] = measure(f"{name}, one process, {n} threads", fit)
+        with local_cluster(n) as client:
+            given = (self.X, self.y, self.labels)
+            parts = [da.from_array(part, (CHUNK_ROWS, -1)[: part.ndim]) for part in given]
             rows, targets, codes = client.persist(parts)
             wait([rows, targets, codes])
             client.run(import_module, "kernelmill.scale")  # once in the life of a worker
-            of = f"{n_workers} worker{'s' if n_workers > 1 else ''}"
-            fit = partial(DaskKernelRegressor(**ridge).fit, rows, targets)
-            spread = measure(f"ridge, {of}", fit, client)
-            assert np.abs(spread.coef_ - alone.coef_).max() < 1e-6 * np.abs(alone.coef_).max()
-            fit = partial(DaskKernelClassifier(**sgd).fit, rows, codes)
-            averaged = measure(f"SGD, {of}", fit, client)
-            print_error(averaged.to_local().predict)
-            if n_workers > 1:
-                peer = partial(incremental_sgd, client, rows, codes)
-                print_error(measure("RBFSampler, Incremental SGD", peer, client))
+            if "ridge" in models:
+                spread: Any = DaskKernelRegressor(**self.settings["ridge"])
+                measure(f"ridge, {n} workers", partial(spread.fit, rows, targets), client)
+                expected = alone["ridge"].coef_
+                assert np.abs(spread.coef_ - expected).max() < 1e-6 * np.abs(expected).max()
+            if "sgd" in models:
+                self.print_error(alone["sgd"].predict)
+                spread = DaskKernelClassifier(**self.settings["sgd"])
+                measure(f"sgd, {n} workers", partial(spread.fit, rows, codes), client)
+                self.print_error(spread.to_local().predict)
+                if Incremental is not None:
+                    peer = partial(incremental_sgd, client, rows, codes)
+                    self.print_error(measure(f"Incremental, {n} workers", peer, client))
 
 
-if __name__ == "__main__":
-    main()
+def main(models: Sequence[str] = ("ridge", "sgd"), workers: Sequence[int] = (1, 2)) -> None:
+    """Print the table."""
+    n_rows = 1_000_000 if at_least("usual") else 250_000
+    heading(f"Clusters: {n_rows} x {N_COLUMNS} rows, {N_FEATURES} features ({load()})")
+    comparison = Comparison(n_rows)
+    for n in workers:
+        comparison.run(n, models)
+
+
+if __name__ == "__main__":  # a part of it: python -m benchmarks.bench_cluster ridge 2
+    main(sys.argv[1:2] or ("ridge", "sgd"), [int(n) for n in sys.argv[2:]] or (1, 2))

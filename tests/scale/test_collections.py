@@ -331,3 +331,66 @@ def test_descent_resumes_from_the_last_epoch(tmp_path, monkeypatch):
     assert min(epochs) == 2
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("solver", "options", "fails_at", "tolerance"),
+    [
+        ("exact", {}, 17, 0.0),  # in the pass after that for the sample
+        ("cg", {"tol": 1e-8}, 35, 0.0),  # in the first iteration
+        ("lbfgs", {"tol": 1e-6}, 75, 1e-3),
+    ],
+)
+def test_solvers_resume_from_what_is_done(tmp_path, solver, options, fails_at, tolerance):
+    """Ten chunks; a fault in one of them, and the same call again."""
+    reads = []
+
+    def read(rows):
+        reads.append(len(rows))
+        if len(reads) == fails_at:
+            raise OSError("a fault")
+        return rows
+
+    X = da.from_array(ROWS, chunks=(60, 4))
+    y = da.from_array(LABELS if solver == "lbfgs" else TARGETS, chunks=60)
+    learner = DaskKernelClassifier if solver == "lbfgs" else DaskKernelRegressor
+    settings = {"solver": solver, "alpha": 0.1, "random_state": 0, **options}
+    expected = learner(MAP, **settings).fit(X, y)
+    path = tmp_path / "state.npz"
+    model = learner(MAP, checkpoint=path, checkpoint_seconds=0, **settings)
+    faulty = X.map_blocks(read, meta=np.empty((0, 0)))
+    with pytest.raises((PieceError, OSError), match="a fault"):
+        model.fit(faulty, y)
+    assert path.exists()
+    reads.clear()
+    fails_at = 10**9
+    model.fit(faulty, y)
+    assert not path.exists()
+    scale = np.abs(expected.coef_).max()
+    assert np.abs(model.coef_ - expected.coef_).max() <= tolerance * scale
+    if solver == "exact":  # the sample, and the four chunks that were not done
+        assert len(reads) == 14
+
+
+@pytest.mark.parametrize("learner", [DaskKernelRegressor, DaskKernelClassifier])
+def test_length_scales_of_columns_are_learned_from_the_sample(learner):
+    rows = np.random.default_rng(3).normal(size=(450, 3))
+    target = np.sin(3 * rows[:, 0])
+    y = target if learner is DaskKernelRegressor else target > 0
+    options = {"tune": "columns", "random_state": 0}
+    options |= {"loss": "squared"} if learner is DaskKernelClassifier else {}
+    model = learner(Fastfood(n_components=64, random_state=0), **options)
+    model.fit(da.from_array(rows, chunks=(150, 3)), da.from_array(y, chunks=150))
+    scales = model.feature_map_.length_scale_
+    assert scales[0] < 0.3 * min(scales[1:])
+    assert model.to_local().score(rows, y) > 0.9
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_conjugate_gradients_on_chunks(weights):
+    given = None if weights is None else as_array(weights)
+    there = DaskKernelRegressor(MAP, alpha=0.1, solver="cg", tol=1e-10)
+    there.fit(as_array(ROWS), as_array(TARGETS), given)
+    here = KernelRegressor(MAP, alpha=0.1).fit(ROWS, TARGETS, weights)
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-7 * np.abs(here.coef_).max())
+    assert there.noise_ == pytest.approx(here.noise_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -17,6 +18,7 @@ from kernelmill.runtime.progress import Progress
 __all__ = [
     "Block",
     "BlockSource",
+    "FoldState",
     "PassDigest",
     "RowReader",
     "SpreadBlocks",
@@ -57,6 +59,45 @@ class Block(NamedTuple):
     digest: str = ""
 
 
+@dataclass
+class FoldState:
+    """How far a fold over spread blocks is: what it resumes from.
+
+    Groups of blocks are folded in order, and totals of neighbors merged in a binary tree. After
+    each part, `totals` has one value for each one in the binary digits of `n_done`: merging them
+    later gives the tree of a fold without interruption, to the last bit.
+
+    Attributes
+    ----------
+    n_groups : int
+        The number of all groups; 0 before the fold has begun.
+    n_done : int
+        The number of groups whose values are in `totals`.
+    totals : list
+        Of parts of the tree, in order.
+    """
+
+    n_groups: int = 0
+    n_done: int = 0
+    totals: list[Any] = field(default_factory=list)
+
+    def next_groups(self, most: int) -> range:
+        """Return the groups to fold next, whose values are one subtree: about `most` at most."""
+        size = 1 << max(0, most - 1).bit_length()
+        if self.n_done:
+            size = min(size, self.n_done & -self.n_done)
+        return range(self.n_done, min(self.n_groups, self.n_done + size))
+
+    def add(self, total: Any, groups: range, merge: Callable[[Any, Any], Any]) -> None:
+        """Take the total of these groups, and merge subtrees of the same size."""
+        self.totals.append(total)
+        self.n_done = groups.stop
+        wanted = self.n_done.bit_count() if self.n_done < self.n_groups else 1
+        while len(self.totals) > wanted:
+            last = self.totals.pop()
+            self.totals.append(merge(self.totals.pop(), last))
+
+
 class SpreadBlocks(Protocol):
     """Blocks on other machines: they do not come here, but functions go to them.
 
@@ -79,12 +120,16 @@ class SpreadBlocks(Protocol):
         merge: Callable[[_Total, _Total], _Total],
         *,
         progress: Progress | None = None,
+        state: FoldState | None = None,
+        save: Callable[[FoldState], bool] | None = None,
         **shape: int,
     ) -> _Total:
         """Return what `fold_blocks` returns, for unchecked blocks.
 
-        `shape` may give `rows_per_group`, the number of rows that are at least folded one after the
-        other if there are many, and `fewest_groups`, the least number of such groups otherwise.
+        With `save`, groups are folded in several parts, and it is called after each; if it returns
+        False, parts may become longer. The fold begins after what `state` has. `shape` may give
+        `rows_per_group`, the number of rows that are at least folded one after the other if there
+        are many, and `fewest_groups`, the least number of such groups otherwise.
         """
 
 
@@ -213,13 +258,13 @@ class BlockSource:
         merge: Callable[[_Total, _Total], _Total],
         *,
         progress: Progress | None = None,
-        **shape: int,
+        **options: Any,
     ) -> _Total:
-        """Return what `fold_blocks` returns; for `shape` see `SpreadBlocks.fold`."""
+        """Return what `fold_blocks` returns; for `options` see `SpreadBlocks.fold`."""
         if not self.is_spread:
             return fold(None, self, 0)
         checked = _CheckedFold(fold, self._check)
-        total: _Total = self._blocks.fold(checked, merge, progress=progress, **shape)
+        total: _Total = self._blocks.fold(checked, merge, progress=progress, **options)
         return total
 
     def take_first(self) -> Block:

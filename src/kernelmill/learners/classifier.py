@@ -116,9 +116,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
     tol : float, default=1e-6
         "lbfgs" stops where the gradient is smaller.
     checkpoint : str or path, default=None
-        A file in which "sgd" saves its state. If the process dies, the same call of `fit` resumes
-        from there with the same result; at the end the file is deleted. `partial_fit`, and the
-        exact solver if "auto" chooses it, do not use it.
+        A file in which "sgd" and "lbfgs" save their state. If the process dies, the same call of
+        `fit` resumes from there, for "sgd" with the same result, for "lbfgs" within `tol`; at the
+        end the file is deleted. `partial_fit`, and the exact solver if "auto" chooses it, do not
+        use it.
     checkpoint_seconds : float, default=60.0
         The least time between two states that are saved.
     random_state : int, RandomState, Generator or Stream, default=None

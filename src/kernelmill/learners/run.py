@@ -77,6 +77,12 @@ class SavedState:
     def __contains__(self, name: str) -> bool:
         return name in self._arrays
 
+    def part(self, prefix: str) -> SavedState:
+        """Return the arrays whose names begin with the prefix, without it."""
+        length = len(prefix)
+        arrays = {name[length:]: a for name, a in self._arrays.items() if name.startswith(prefix)}
+        return SavedState(self._path, arrays)
+
     def array(self, name: str, shape: tuple[int | None, ...], dtype: Any) -> NDArray[Any]:
         """Return a finite array of this shape and dtype; None in `shape` is any length."""
         if name not in self._arrays:

@@ -141,6 +141,13 @@ class Cluster:
             kept: list[Any] = list(self.client.persist(values))
         return kept
 
+    def n_threads(self) -> int:
+        """Return the number of tasks that run at once."""
+        if self.client is None:
+            return 1
+        with self.explaining():
+            return max(1, int(sum(self.client.nthreads().values())))
+
     @contextmanager
     def listening(self, on_rows: Callable[[int], None]) -> Iterator[str | None]:
         """Yield a topic; what tasks report to it by `report_rows` is given to the function."""

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from kernelmill.errors import ArgumentError
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.learners.blocks import count_rows
 from kernelmill.learners.run import Run
+from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
 from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.random import Stream
 from kernelmill.scale.cluster import Cluster
@@ -285,7 +285,8 @@ class DaskKernelRegressor(_OnCluster, KernelRegressor):
     The map is fitted, and tuned, on a sample of 8192 rows; its seed and length scales travel to the
     workers. Each of them sums the statistics of its rows, which take 8 D² bytes, and they are
     merged in a fixed tree: the same chunks give the same weights, to the last bit, on any number of
-    workers.
+    workers. With more than 8192 features, conjugate gradients take a pass over the rows for each
+    iteration instead, and workers keep the data in memory, or on disk if Dask spills.
 
     Parameters
     ----------
@@ -294,7 +295,7 @@ class DaskKernelRegressor(_OnCluster, KernelRegressor):
         The default is the client of the surrounding code. Without one, or if Dask is configured to
         use another scheduler, that runs the tasks in this process.
     **parameters
-        Those of `KernelRegressor`; `solver` is "auto" or "exact". `n_threads` is for each task.
+        Those of `KernelRegressor`. `n_threads` is for each task.
 
     Attributes
     ----------
@@ -341,11 +342,10 @@ class DaskKernelRegressor(_OnCluster, KernelRegressor):
         self
             If an error is raised, it stays as it was before the call.
         """
-        if self.solver == "cg":
-            raise ArgumentError(
-                "must be 'auto' or 'exact' on a cluster, got 'cg'", parameter="solver"
-            )
-        self._fit_pieces(X, y, sample_weight, persist=False, run=run)
+        n_components = getattr(self.feature_map, "n_components", None)
+        is_wide = isinstance(n_components, int) and n_components > MOST_EXACT_FEATURES
+        several_passes = self.solver == "cg" or (self.solver == "auto" and is_wide)
+        self._fit_pieces(X, y, sample_weight, persist=several_passes, run=run)
         return self
 
     def predict(self, X: Any, return_std: bool = False, include_noise: bool = False) -> Any:

@@ -25,7 +25,13 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError
-from kernelmill.learners.blocks import Block, concatenate_rows, count_rows, take_rows
+from kernelmill.learners.blocks import (
+    Block,
+    FoldState,
+    concatenate_rows,
+    count_rows,
+    take_rows,
+)
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.scale.cluster import (
@@ -185,6 +191,8 @@ class Pieces:
         progress: Progress | None = None,
         rows_per_group: int = _ROWS_PER_GROUP,
         fewest_groups: int = _FEWEST_GROUPS,
+        state: FoldState | None = None,
+        save: Callable[[FoldState], bool] | None = None,
     ) -> Any:
         """Return one value computed from the blocks of all pieces, on the workers.
 
@@ -199,26 +207,50 @@ class Pieces:
             The number of rows that are at least folded one after the other, if there are many.
         fewest_groups : int
             The least number of groups otherwise, if there are as many pieces.
+        state, save
+            As in `kernelmill.learners.blocks.SpreadBlocks.fold`.
         """
-        fold_piece, merge_totals = dask.delayed(_fold_piece), dask.delayed(_merge_totals)
+        counts = [piece.n_rows for piece in self.pieces]
+        groups = group_pieces(counts, rows_per_group, fewest_groups)
+        at = FoldState(len(groups)) if state is None else state
+        if at.n_groups != len(groups):
+            raise ArgumentError(
+                f"must be the same as before, in {at.n_groups} groups, got {len(groups)}",
+                "give the same data in the same chunks",
+                parameter="blocks",
+            )
+        most = len(groups) if save is None else 2 * self.cluster.n_threads()
         on_rows = _ignore_rows if progress is None else progress.advance
+        if at.n_done and progress is not None:
+            done = (counts[number] or 0 for group in groups[: at.n_done] for number in group)
+            progress.advance(sum(done))
         with self.cluster.listening(on_rows) as topic:
             work = _Work(fold, merge, self.read, installed_version(), topic)
-            shared = dask.delayed(work, traverse=False)
-            partials: list[Any] = []
-            counts = [piece.n_rows for piece in self.pieces]
-            for group in group_pieces(counts, rows_per_group, fewest_groups):
-                total = None
-                for number in group:
-                    piece = self.pieces[number]
-                    total = fold_piece(shared, total, piece.source, piece.place, number)
-                partials.append(total)
-            while len(partials) > 1:
-                pairs = [partials[i : i + 2] for i in range(0, len(partials), 2)]
-                partials = [
-                    pair[0] if len(pair) == 1 else merge_totals(shared, *pair) for pair in pairs
-                ]
-            return self.cluster.compute(partials[0])
+            while at.n_done < len(groups):
+                part = at.next_groups(most)
+                total = self.cluster.compute(self._plan(work, [groups[i] for i in part]))
+                at.add(total, part, merge)
+                if save is not None and not save(at):
+                    most *= 2
+        return at.totals[0]
+
+    def _plan(self, work: _Work, groups: Sequence[range]) -> Any:
+        """Return the delayed total of some groups."""
+        fold_piece, merge_totals = dask.delayed(_fold_piece), dask.delayed(_merge_totals)
+        shared = dask.delayed(work, traverse=False)
+        partials: list[Any] = []
+        for group in groups:
+            total = None
+            for number in group:
+                piece = self.pieces[number]
+                total = fold_piece(shared, total, piece.source, piece.place, number)
+            partials.append(total)
+        while len(partials) > 1:
+            pairs = [partials[i : i + 2] for i in range(0, len(partials), 2)]
+            partials = [
+                pair[0] if len(pair) == 1 else merge_totals(shared, *pair) for pair in pairs
+            ]
+        return partials[0]
 
 
 def group_pieces(

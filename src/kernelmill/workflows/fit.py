@@ -200,8 +200,8 @@ def fit_table(
         Passes over the rows for a classifier. By default enough to see 100,000 rows, at least 4.
     solver : str, default="auto"
         As in `KernelClassifier`: "sgd", "lbfgs", "exact" (for the loss "squared") or "plain_sgd".
-        As in `KernelRegressor`: "exact" or "cg". "lbfgs" and "exact" of a classifier write no
-        checkpoints.
+        As in `KernelRegressor`: "exact" or "cg". "exact" of a classifier writes checkpoints only
+        on a cluster.
     batch_size : int, optional
         Rows in a step of "sgd" and "plain_sgd".
     learning_rate : float, optional
@@ -307,7 +307,7 @@ def fit_table(
         learning_rate=learning_rate,
         class_weight=class_weight,
     )
-    settings.check(survey.reader.task, on_cluster=pieces is not None)
+    settings.check(survey.reader.task)
     given = _GivenSettings(length_scale, alpha, tune, column_scales, budget)
     with clock.stage("tune"):
         fits = count_encoded_bytes(survey) <= memory

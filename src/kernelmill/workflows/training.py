@@ -70,15 +70,8 @@ class Settings:
     learning_rate: float | None = None
     class_weight: Any = None  # by labels, or "balanced"
 
-    def check(self, task: str, *, on_cluster: bool = False) -> None:
+    def check(self, task: str) -> None:
         """Raise if an option of the solver is not for the task or for this solver."""
-        if on_cluster and self.solver == "cg":
-            raise ArgumentError(
-                "does not run on a cluster, got 'cg'",
-                Remedy("use the exact solver", solver="exact"),
-                Remedy("fit on one machine", cluster=None),
-                parameter="solver",
-            )
         known = SOLVERS[task]
         if self.solver not in known:
             raise ArgumentError(
@@ -356,8 +349,9 @@ def train(
     epochs = default_epochs(survey.n_rows) if settings.solver in ("auto", "sgd") else None
     classifier = settings.make_learner("classification", feature_map, tuned.alpha, epochs)
     classifier.class_weight = number_class_weights(settings.class_weight, classes)
-    if settings.solver in ("lbfgs", "exact"):
-        run = Run(progress=run.progress)  # they have no state that could be saved
+    is_spread = encoded is None and hasattr(training_rows, "fold")
+    if settings.solver == "exact" and not is_spread:
+        run = Run(progress=run.progress)  # it saves no state on one machine
     if settings.solver != "lbfgs":  # which does not know its number of passes
         passes = settings.epochs or epochs or PLAIN_EPOCHS
         run.begin(n_training if settings.loss == "squared" else passes * n_training)

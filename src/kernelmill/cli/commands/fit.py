@@ -156,8 +156,8 @@ def _parse_class_weight(
     cls=Option,
     section=_MODEL,
     metavar="MODEL",
-    help="Model file; overwritten if it exists. Default: the name of DATA with .kmill, in the "
-    "current folder. - is stdout.",
+    help="Model file, or a URL such as s3://bucket/a.kmill; overwritten if it exists. Default: the "
+    "name of DATA with .kmill, in the current folder. - is stdout.",
 )
 @task_option(_MODEL)
 @click.option(
@@ -370,7 +370,8 @@ def _parse_class_weight(
     cls=Option,
     section=_TRAINING,
     is_flag=True,
-    help="Resume from MODEL.checkpoint, which training writes regularly and removes at the end. "
+    help="Resume from MODEL.checkpoint, which training writes regularly and removes at the end "
+    "(in the current folder if MODEL is a URL). "
     "Without this option training starts from the beginning; an earlier checkpoint is kept as "
     "MODEL.checkpoint.old until the new model is written.",
 )
@@ -419,7 +420,7 @@ def command(
     if out is None:
         out = default_model_name(first)
         opening = f"the model will be written to {out} (--out MODEL for another name)"
-    path = check_output("out", out, source)
+    path = check_output("out", out, source, remote=True)
     page = None if report is None else check_output("report", report, source, out)
     with exit_on_interrupt():
         from kernelmill.learners.run import CheckpointError

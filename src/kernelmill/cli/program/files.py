@@ -63,11 +63,11 @@ def check_output(parameter: str, path: str, *inputs: str | list[str], remote: bo
     if path == STDOUT:
         return out
     if isinstance(out, RemotePath):
-        if remote:
+        if remote and not out.is_dir():  # raises if no package knows the protocol
             return out
         raise CommandError(
-            f"must be a file on this machine, got {path!r}",
-            "copy it afterwards",
+            f"must be a file{'' if remote else ' on this machine'}, got {path!r}",
+            "add a file name" if remote else "copy it afterwards",
             parameter=parameter,
         )
     if out.is_dir():
@@ -175,9 +175,12 @@ class FitCheckpoint:
     Parameters
     ----------
     model : path
+        If it is a URL, the checkpoint is in the current folder.
     """
 
     def __init__(self, model: Path) -> None:
+        if isinstance(model, RemotePath):
+            model = Path(model.name)
         self.path = model.with_name(f"{model.name}.checkpoint")
         self.old = model.with_name(f"{model.name}.checkpoint.old")
         self._before = self._stamp()

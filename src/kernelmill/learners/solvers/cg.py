@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,17 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.learners.blocks import DIGEST_BYTES, Block, PassDigest, count_rows
-from kernelmill.learners.feature_map import FeatureBlock, compute_feature_blocks
+from kernelmill.learners.blocks import (
+    DIGEST_BYTES,
+    Block,
+    BlockSource,
+    PassDigest,
+    count_rows,
+    first_block,
+    fold_blocks,
+    take_rows,
+)
+from kernelmill.learners.feature_map import FeatureBlock, Features, compute_feature_blocks
 from kernelmill.learners.ridge import RidgeObjective
 from kernelmill.learners.run import Run, SavedState
 from kernelmill.learners.statistics import check_some_weight, rows_per_update
@@ -29,6 +39,7 @@ from kernelmill.random import Stream
 __all__ = ["CgFit", "Iteration", "Means", "solve_cg"]
 
 _Array = NDArray[np.float64]
+_Sums = TypeVar("_Sums")
 
 _SAMPLE_ROWS = 1024
 _SAMPLE_BYTES = 1 << 27  # of the features of the sample, in float64
@@ -202,6 +213,31 @@ class _Passes:
             passed.compare(self.run, passed.n_rows, self.digest)
         self.digest = found
 
+    @property
+    def sample(self) -> Block | None:
+        """Rows that are here, of blocks on other machines; these have no order to draw from."""
+        blocks = self._blocks
+        spread = isinstance(blocks, BlockSource) and blocks.is_spread
+        return first_block(blocks) if spread else None
+
+    def sum(
+        self,
+        add: Callable[[Iterable[FeatureBlock]], _Sums],
+        merge: Callable[[_Sums, _Sums], _Sums],
+    ) -> _Sums:
+        """Return what `add` returns for the features of all rows, wherever these are."""
+        if self.sample is None:
+            return add(self)
+        self.digest = bytes(DIGEST_BYTES)  # the sample identifies the rows
+        fold = partial(_fold_features, self._features, self._rows, add, merge)
+        return fold_blocks(self._blocks, fold, merge, progress=self.run.progress)
+
+    def map_rows(self, block: Block, most: int) -> Iterator[FeatureBlock]:
+        """Yield the features of the first rows of a block."""
+        weight = None if block.weight is None else block.weight[:most]
+        some = Block(take_rows(block.X, slice(0, most)), block.y[:most], weight)
+        yield from compute_feature_blocks(self._features, some, self._rows)
+
     def save(self, iteration: Iteration) -> None:
         """Write the state to the checkpoint if it is time."""
         if self.run.is_due():
@@ -209,11 +245,23 @@ class _Passes:
             self.run.save(_iteration_to_arrays(iteration, self.digest))
 
 
-def _prepare(
-    passes: Iterable[FeatureBlock], alpha: float, *, fit_intercept: bool, stream: Stream
-) -> Iteration:
+def _fold_features(
+    features: Features,
+    rows: int,
+    add: Callable[[Iterable[FeatureBlock]], _Sums],
+    merge: Callable[[_Sums, _Sums], _Sums],
+    before: _Sums | None,
+    blocks: Iterable[Block],
+    _: int,
+) -> _Sums:
+    mapped = (each for block in blocks for each in compute_feature_blocks(features, block, rows))
+    found = add(mapped)
+    return found if before is None else merge(before, found)
+
+
+def _prepare(passes: _Passes, alpha: float, *, fit_intercept: bool, stream: Stream) -> Iteration:
     """Compute means, the right-hand side and the preconditioner in two passes over the rows."""
-    means = _compute_means(passes)
+    means = passes.sum(_compute_means, _merge_means)
     check_some_weight(means.n_rows)
     if not fit_intercept:
         means = Means(
@@ -223,18 +271,27 @@ def _prepare(
             np.zeros_like(means.features),
             np.zeros_like(means.targets),
         )
-    cross, target_moments, sample = _compute_moments_and_sample(passes, means, stream)
+    spread = passes.sample
+    most = max(1, min(_SAMPLE_ROWS, _SAMPLE_BYTES // (8 * len(means.features))))
+    if spread is None:
+        moments = _compute_moments(passes, means, _choose_rows(means.n_seen, most, stream))
+        sample = moments.sample
+    else:
+        nothing = np.empty(0, np.intp)
+        moments = passes.sum(partial(_compute_moments, means=means, chosen=nothing), _add_moments)
+        rows = passes.map_rows(spread, most)
+        sample = _compute_moments(rows, means, np.arange(most)).sample
     eigenvalues, vectors = _compute_top_spectrum(sample)
     del sample
-    residuals = cross.copy()
+    residuals = moments.cross.copy()
     preconditioned = _precondition(residuals, eigenvalues, vectors, alpha)
     return Iteration(
         means,
-        cross,
-        target_moments,
+        moments.cross,
+        moments.targets,
         eigenvalues,
         vectors,
-        solution=np.zeros_like(cross),
+        solution=np.zeros_like(residuals),
         residuals=residuals,
         directions=preconditioned.copy(),
         energy=np.einsum("dt,dt->t", residuals, preconditioned),
@@ -246,12 +303,30 @@ def _precondition(residuals: _Array, eigenvalues: _Array, vectors: _Array, alpha
     return np.asarray(residuals + vectors.T @ (shrink[:, None] * (vectors @ residuals)))
 
 
-def _multiply(
-    directions: _Array, blocks: Iterable[FeatureBlock], means: Means, alpha: float
-) -> _Array:
+class _Image(NamedTuple):
+    """Sums over rows: of z (zᵀd - shift) for directions d, of (zᵀd - shift), and of rows."""
+
+    product: _Array
+    total: _Array
+    n_seen: int
+
+
+def _multiply(directions: _Array, passes: _Passes, means: Means, alpha: float) -> _Array:
     """Return (M + αI) times the directions, by a pass over the rows."""
-    product = alpha * directions
     shift = means.features @ directions
+    image = passes.sum(partial(_project, directions, shift), _add_images)
+    if image.n_seen != means.n_seen:
+        raise ArgumentError(
+            f"must have the same rows in each pass, got {image.n_seen} rows after {means.n_seen}",
+            "give a list or an object whose __iter__ starts again",
+            parameter="blocks",
+        )
+    product = alpha * directions + image.product
+    return np.asarray(product - np.outer(means.features, image.total))
+
+
+def _project(directions: _Array, shift: _Array, blocks: Iterable[FeatureBlock]) -> _Image:
+    product = np.zeros_like(directions)
     total = np.zeros(directions.shape[1])
     n_seen = 0
     for Z, _, weights in blocks:
@@ -262,13 +337,11 @@ def _multiply(
         product += rows.T @ projected
         total += projected.sum(axis=0)
         n_seen += len(Z)
-    if n_seen != means.n_seen:
-        raise ArgumentError(
-            f"must have the same rows in each pass, got {n_seen} rows after {means.n_seen}",
-            "give a list or an object whose __iter__ starts again",
-            parameter="blocks",
-        )
-    return np.asarray(product - np.outer(means.features, total))
+    return _Image(product, total, n_seen)
+
+
+def _add_images(a: _Image, b: _Image) -> _Image:
+    return _Image(a.product + b.product, a.total + b.total, a.n_seen + b.n_seen)
 
 
 def _iterate(
@@ -308,24 +381,32 @@ def _iterate(
 
 
 def _compute_means(blocks: Iterable[FeatureBlock]) -> Means:
-    n_seen = n_rows = 0
-    weight = 0.0
-    features: Any = 0.0
-    targets: Any = 0.0
+    means = Means(0, 0, 0.0, np.zeros(1), np.zeros(1))
     for Z, Y, weights in blocks:
         _check_finite(Z)
         counts = np.ones(len(Z)) if weights is None else weights
-        n_seen += len(Z)
-        n_rows += int(np.count_nonzero(counts))
-        block_weight = float(counts.sum())
-        if block_weight == 0.0:
-            continue
-        # By shifts of the mean: large targets keep their digits, however many rows there are.
-        weight += block_weight
-        shares = counts / block_weight
-        features = features + (shares @ Z.astype(np.float64) - features) * (block_weight / weight)
-        targets = targets + (shares @ Y - targets) * (block_weight / weight)
-    return Means(n_seen, n_rows, weight, features, targets)
+        weight = float(counts.sum())
+        shares = counts / (weight or 1.0)
+        block_means = (shares @ Z.astype(np.float64), shares @ Y)
+        found = Means(len(Z), int(np.count_nonzero(counts)), weight, *block_means)
+        means = _merge_means(means, found)
+    return means
+
+
+def _merge_means(a: Means, b: Means) -> Means:
+    n_seen, n_rows = a.n_seen + b.n_seen, a.n_rows + b.n_rows
+    if b.weight == 0.0:
+        return replace(a, n_seen=n_seen, n_rows=n_rows)
+    # By shifts of the mean: large targets keep their digits, however many rows there are.
+    weight = a.weight + b.weight
+    share = b.weight / weight
+    return Means(
+        n_seen,
+        n_rows,
+        weight,
+        a.features + (b.features - a.features) * share,
+        a.targets + (b.targets - a.targets) * share,
+    )
 
 
 def _check_finite(Z: NDArray[Any]) -> None:
@@ -337,19 +418,30 @@ def _check_finite(Z: NDArray[Any]) -> None:
         )
 
 
-def _compute_moments_and_sample(
-    blocks: Iterable[FeatureBlock], means: Means, stream: Stream
-) -> tuple[_Array, _Array, _Array]:
-    """Return cross moments (D, T), moments of targets (T,), and a sample of centered rows.
+class _Moments(NamedTuple):
+    """Cross moments (D, T), moments of targets (T,), and a sample of centered rows."""
 
-    The rows of the sample are weighted and scaled so that their moments estimate those of all rows.
+    cross: _Array
+    targets: _Array
+    sample: _Array
+
+
+def _choose_rows(n_rows: int, most: int, stream: Stream) -> NDArray[np.intp]:
+    """Return the positions of the rows of the sample, in order."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    draws = stream.substream("rows of the preconditioner").integers(most, n_rows)
+    return np.unique(draws)
+
+
+def _compute_moments(
+    blocks: Iterable[FeatureBlock], means: Means, chosen: NDArray[np.intp]
+) -> _Moments:
+    """Return the moments of all rows, and the rows at some positions.
+
+    These are weighted and scaled so that their moments estimate those of all rows.
     """
     n_features = len(means.features)
-    most = max(1, min(_SAMPLE_ROWS, _SAMPLE_BYTES // (8 * n_features)))
-    chosen = np.arange(means.n_seen)
-    if means.n_seen > most:
-        draws = stream.substream("rows of the preconditioner").integers(most, means.n_seen)
-        chosen = np.unique(draws)
     sample = np.empty((len(chosen), n_features))
     cross = np.zeros((n_features, len(means.targets)))
     target_moments = np.zeros(len(means.targets))
@@ -368,7 +460,11 @@ def _compute_moments_and_sample(
         begin, taken = begin + len(Z), last
     if sample_weight > 0:
         sample *= math.sqrt(means.weight / sample_weight)
-    return cross, target_moments, sample
+    return _Moments(cross, target_moments, sample[:taken])
+
+
+def _add_moments(a: _Moments, b: _Moments) -> _Moments:
+    return _Moments(a.cross + b.cross, a.targets + b.targets, a.sample)
 
 
 def _compute_top_spectrum(sample: _Array) -> tuple[_Array, _Array]:

@@ -110,9 +110,9 @@ class ClassifierSolver(_Solver):
             source.require_passes(f"epochs={self.epochs}", Remedy("do one pass", epochs=None))
         if run.path is None:
             return
-        if self.solver in ("lbfgs", "exact"):
+        if self.solver == "exact" and not source.is_spread:
             raise ArgumentError(
-                f"needs solver='sgd', got solver={self.solver!r}",
+                "needs solver='sgd' or 'lbfgs', got solver='exact'",
                 Remedy("do without a checkpoint", checkpoint=None),
                 parameter="checkpoint",
             )

@@ -17,6 +17,7 @@ from kernelmill.learners.blocks import (
     DIGEST_BYTES,
     Block,
     BlockSource,
+    FoldState,
     PassDigest,
     count_rows,
     slice_rows,
@@ -148,11 +149,29 @@ def _add_blocks(
     run: Run,
     statistics: RidgeStatistics,
 ) -> RidgeStatistics:
-    """Return the statistics after `add`, wherever the blocks are."""
+    """Return the statistics after `add`, wherever the blocks are.
+
+    With a checkpoint, sums of finished groups of spread blocks are saved.
+    """
     if not isinstance(blocks, BlockSource) or not blocks.is_spread:
         return add(blocks, run, statistics)
-    fold = partial(_fold_statistics, add, statistics.n_features, statistics.n_targets)
-    return statistics.merge(blocks.fold(fold, RidgeStatistics.merge, progress=run.progress))
+    shape = statistics.n_features, statistics.n_targets
+    saved = run.take_saved()
+
+    def save(state: FoldState) -> bool:
+        is_due = run.is_due()
+        if is_due:
+            run.save(_fold_to_arrays(state))
+        return is_due
+
+    total = blocks.fold(
+        partial(_fold_statistics, add, *shape),
+        RidgeStatistics.merge,
+        progress=run.progress,
+        state=None if saved is None else _fold_from_arrays(saved, *shape),
+        save=None if run.path is None else save,
+    )
+    return statistics.merge(total)
 
 
 def _fold_statistics(
@@ -339,6 +358,28 @@ def _statistics_from_arrays(
     )
     digest = saved.array("digest", (DIGEST_BYTES,), np.uint8)
     return statistics, n_passed, digest.tobytes()
+
+
+def _fold_to_arrays(state: FoldState) -> dict[str, NDArray[Any]]:
+    """Return the sums of finished groups of blocks on other machines."""
+    arrays = {"groups": np.array([state.n_groups, state.n_done], np.int64)}
+    for number, total in enumerate(state.totals):
+        members = _statistics_to_arrays(total, total.n_rows, bytes(DIGEST_BYTES))
+        arrays |= {f"part {number} {name}": array for name, array in members.items()}
+    return arrays
+
+
+def _fold_from_arrays(saved: SavedState, n_features: int, n_targets: int) -> FoldState:
+    """Return the sums that were saved."""
+    n_groups, n_done = saved.counts("groups", 2)
+    if n_done > n_groups:
+        raise saved.error(f"in it {n_done} of {n_groups} groups are done")
+    n_totals = 1 if n_done == n_groups else n_done.bit_count()
+    totals = [
+        _statistics_from_arrays(saved.part(f"part {number} "), n_features, n_targets)[0]
+        for number in range(n_totals)
+    ]
+    return FoldState(n_groups, n_done, totals)
 
 
 def restore_fit(weights: Any, alpha: float, values: Mapping[str, Any]) -> RidgeFit:

@@ -43,7 +43,8 @@ def solve_lbfgs(
 ) -> ClassifierFit:
     """Minimize until the gradient is below `tol`; each evaluation passes over all blocks.
 
-    Warns if that takes more than `max_iter` iterations.
+    Warns if that takes more than `max_iter` iterations. If the run has a saved state, the search
+    begins with its weights; what earlier steps have shown of the curvature is learned again.
     The variables are coordinates in which the curvature is about even: the weights are
     :math:`P^{1/2}` times them, with P as in `kernelmill.learners.solvers.spectrum`.
     """
@@ -68,9 +69,17 @@ def solve_lbfgs(
     def after_iteration(intermediate_result: Any) -> None:
         curve.append(float(intermediate_result.fun))
         run.progress.end_pass(f"pass {len(curve)}/{max_iter}  objective {curve[-1]:.6g}")
+        if run.is_due():
+            weights = precondition(intermediate_result.x.reshape(shape))
+            run.save({"weights": weights, "curve": np.array(curve)})
 
-    start = np.zeros(shape)
-    start[-1] = first_scores / constant
+    saved = run.take_saved()
+    if saved is None:
+        start = np.zeros(shape)
+        start[-1] = first_scores / constant
+    else:
+        start = saved.array("weights", shape, np.float64).copy()
+        curve.extend(saved.array("curve", (None,), np.float64).tolist())
     # Undo `precondition` on the start: in the span of the vectors, 1 - shrink is inverted.
     start += vectors @ (shrink / (1 - shrink) * (vectors.T @ start))
     result = scipy.optimize.minimize(
@@ -80,7 +89,7 @@ def solve_lbfgs(
         method="L-BFGS-B",
         callback=after_iteration,
         options={
-            "maxiter": max_iter,
+            "maxiter": max(1, max_iter - len(curve)),
             "maxfun": 20 * max_iter,
             "gtol": tol,
             "ftol": 0,
