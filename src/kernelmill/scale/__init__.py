@@ -21,6 +21,9 @@ ClusterError, PieceError
 """
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from kernelmill.deferred import defer_imports
 
 if find_spec("distributed") is None:
     raise ModuleNotFoundError(
@@ -28,11 +31,12 @@ if find_spec("distributed") is None:
         name="distributed",
     )
 
-from kernelmill.scale.cluster import Cluster, ClusterError, PieceError
-from kernelmill.scale.estimators import DaskKernelClassifier, DaskKernelRegressor
-from kernelmill.scale.maps import fit_map, sample_rows, transform
-from kernelmill.scale.pieces import Piece, Pieces
-from kernelmill.scale.two_sample import two_sample_test
+if TYPE_CHECKING:
+    from kernelmill.scale.cluster import Cluster, ClusterError, PieceError
+    from kernelmill.scale.estimators import DaskKernelClassifier, DaskKernelRegressor
+    from kernelmill.scale.maps import fit_map, sample_rows, transform
+    from kernelmill.scale.pieces import Piece, Pieces
+    from kernelmill.scale.two_sample import two_sample_test
 
 __all__ = [
     "Cluster",
@@ -47,3 +51,21 @@ __all__ = [
     "transform",
     "two_sample_test",
 ]
+
+# Workers that read files need no Dask collections, and predictions no scikit-learn.
+__getattr__ = defer_imports(
+    __name__,
+    {
+        "Cluster": "cluster",
+        "ClusterError": "cluster",
+        "PieceError": "cluster",
+        "DaskKernelClassifier": "estimators",
+        "DaskKernelRegressor": "estimators",
+        "fit_map": "maps",
+        "sample_rows": "maps",
+        "transform": "maps",
+        "Piece": "pieces",
+        "Pieces": "pieces",
+        "two_sample_test": "two_sample",
+    },
+)

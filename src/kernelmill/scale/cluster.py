@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
-import threading
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,21 +14,17 @@ import dask
 import distributed
 from distributed.client import ClosedClientError, FutureCancelledError
 from distributed.comm import CommClosedError
-from threadpoolctl import ThreadpoolController
 
 from kernelmill.errors import ArgumentTypeError, KernelmillError, Remedy
+from kernelmill.scale.resources import current_worker
 
-__all__ = ["Cluster", "ClusterError", "PieceError", "check_task", "share_cores"]
+__all__ = ["Cluster", "ClusterError", "PieceError", "check_task", "report_rows"]
 
 _IN_THIS_PROCESS = ("sync", "synchronous", "single-threaded", "threads", "threading")
 _PACKAGE = "kernelmill"
 
 # What Dask raises if the scheduler is gone.
 _LOST = (CancelledError, FutureCancelledError, ClosedClientError, CommClosedError, OSError)
-
-_lock = threading.Lock()
-_limit: Any = None
-_n_inside = 0
 
 
 class ClusterError(KernelmillError, RuntimeError):
@@ -228,61 +222,8 @@ def check_task(version: str) -> None:
         raise other_version("" if worker is None else worker.address, installed_version())
 
 
-def current_worker() -> Any:
-    """Return the worker that runs this task, or None outside of a cluster."""
-    try:
-        return distributed.get_worker()
-    except ValueError:
-        return None
-
-
 def report_rows(topic: str | None, n_rows: int) -> None:
     """Report rows that a task is done with."""
     worker = current_worker()
     if topic is not None and worker is not None:
         worker.log_event(topic, n_rows)
-
-
-@cache
-def _loaded_libraries() -> Any:
-    """Return the controller of thread pools; to look for them takes as long as a small task."""
-    return ThreadpoolController()
-
-
-@contextmanager
-def share_cores() -> Iterator[None]:
-    """Give each thread of a worker its share of the cores, for BLAS and native code, inside.
-
-    A worker with t threads runs t tasks at once in one process. Limits that are lower already,
-    such as OMP_NUM_THREADS=1, which Dask sets by default, stay.
-    """
-    global _limit, _n_inside  # noqa: PLW0603 # the setting is one for the whole process
-    worker = current_worker()
-    if worker is None:
-        yield
-        return
-    share = max(1, len(os.sched_getaffinity(0)) // worker.state.nthreads)
-    with _lock:
-        if _n_inside == 0:
-            _limit = _limit_threads(share, "blas", "kernelmill")
-        _n_inside += 1
-    of_this_thread = _limit_threads(share, "openmp")  # the setting of OpenMP is one for each thread
-    try:
-        yield
-    finally:
-        of_this_thread.restore_original_limits()
-        with _lock:
-            _n_inside -= 1
-            if _n_inside == 0:
-                _limit.restore_original_limits()
-
-
-def _limit_threads(share: int, *apis: str) -> Any:
-    """Limit libraries to the share, or to fewer threads if they have fewer already."""
-    controller = _loaded_libraries()
-    limits = {}
-    for api in apis:
-        libraries = controller.select(user_api=api).lib_controllers
-        if libraries:
-            limits[api] = min([share, *(library.num_threads for library in libraries)])
-    return controller.limit(limits=limits)

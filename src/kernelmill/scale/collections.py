@@ -15,8 +15,9 @@ import scipy.sparse
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.learners.blocks import count_rows
-from kernelmill.scale.cluster import Cluster, PieceError, share_cores
+from kernelmill.scale.cluster import Cluster, PieceError
 from kernelmill.scale.pieces import Piece, Pieces
+from kernelmill.scale.resources import use_worker
 
 __all__ = ["is_dask", "map_rows", "pieces_of"]
 
@@ -191,7 +192,7 @@ class _Call:
             found = self.meta
         else:
             try:
-                with share_cores():
+                with use_worker():
                     found = self.function(rows.tocsr() if scipy.sparse.issparse(rows) else rows)
             except Exception as error:
                 raise PieceError.of(place, error) from error

@@ -21,8 +21,8 @@ from kernelmill.scale.cluster import (
     PieceError,
     check_task,
     installed_version,
-    share_cores,
 )
+from kernelmill.scale.resources import use_worker
 
 __all__ = ["connect", "delay", "map_in_order", "worker_memory"]
 
@@ -204,7 +204,7 @@ def _identity(call: _SharedCall) -> _SharedCall:
 def _run(call: _SharedCall, given: Any, place: str) -> Any:
     check_task(call.version)
     try:
-        with share_cores():
+        with use_worker():
             return call.function(given)
     except Exception as error:
         if isinstance(error, KernelmillError) and not place:

@@ -37,12 +37,11 @@ from kernelmill.runtime.progress import Progress
 from kernelmill.scale.cluster import (
     Cluster,
     PieceError,
-    current_worker,
     installed_version,
     other_version,
     report_rows,
-    share_cores,
 )
+from kernelmill.scale.resources import current_worker, use_worker
 
 __all__ = ["KeyedSample", "Piece", "Pieces", "merge_samples"]
 
@@ -301,7 +300,7 @@ def _fold_piece(work: _Work, total: Any, source: Any, place: str, number: int) -
     if work.version != installed_version():
         raise other_version("" if worker is None else worker.address, installed_version())
     try:
-        with share_cores():
+        with use_worker():
             n_rows = _Count()
             total = work.fold(total, n_rows.count(work.read(source)), number)
     except Exception as error:
@@ -312,7 +311,7 @@ def _fold_piece(work: _Work, total: Any, source: Any, place: str, number: int) -
 
 def _merge_totals(work: _Work, a: Any, b: Any) -> Any:
     # A copy: `a` may be asked for again if the worker that merges it dies.
-    with share_cores():
+    with use_worker():
         return work.merge(copy.deepcopy(a), b)
 
 

@@ -15,8 +15,9 @@ from kernelmill.errors import ArgumentError
 from kernelmill.io import Table, TableBlock, TableError
 from kernelmill.io.pieces import TablePiece, cut_table
 from kernelmill.runtime.progress import Progress
-from kernelmill.scale import Cluster, Piece, PieceError, Pieces
+from kernelmill.scale.cluster import Cluster, PieceError
 from kernelmill.scale.connection import delay, map_in_order, worker_memory
+from kernelmill.scale.pieces import Piece, Pieces
 from kernelmill.workflows.evaluation import Scores, make_scores
 from kernelmill.workflows.prediction import (
     Prediction,
