@@ -49,6 +49,27 @@ def one_blas_thread():
         yield
 
 
+@pytest.fixture(scope="session")
+def client():
+    """A client of two Dask workers, each a process with one thread; tests may kill them."""
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    settings = {
+        "distributed.worker.daemon": False,
+        "distributed.admin.tick.limit": "1h",
+        "distributed.comm.timeouts.connect": "20s",
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
 @pytest.fixture
 def few_epochs(monkeypatch):
     """Train for 20 epochs, not up to 500 as is default for few rows: accuracy does not matter."""

@@ -295,8 +295,6 @@ def test_input_that_does_not_fit():
         model.fit(as_unknown(ROWS), as_array(TARGETS, (1, 249, 1, 100, 249)))
     with pytest.raises(ValueError, match="two dimensions"):
         model.fit(as_array(TARGETS), as_array(TARGETS))
-    with pytest.raises(ValueError, match="'auto' or 'exact' on a cluster"):
-        DaskKernelRegressor(MAP, solver="cg").fit(as_array(ROWS), as_array(TARGETS))
 
 
 @pytest.mark.parametrize("solver", ["sgd", "lbfgs"])

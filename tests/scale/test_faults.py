@@ -108,12 +108,6 @@ def test_ridge_is_bit_identical_on_a_cluster_and_after_a_death(client, expected)
     assert again.statistics_.n_rows == N_ROWS
 
 
-def test_predictions_after_a_death_have_every_row_once(client, expected):
-    lazy = expected.predict(as_slow_array(ROWS))
-    found = with_a_death(client, lambda: client.compute(lazy).result())
-    np.testing.assert_array_equal(found, expected.predict(as_array(ROWS)).compute())
-
-
 @pytest.mark.parametrize("solver", ["lbfgs", "sgd"])
 def test_classifiers_do_not_depend_on_the_workers(client, solver):
     labels = as_array((TARGETS > 0).astype(int))

@@ -4,6 +4,7 @@ import importlib.metadata
 import os
 import signal
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,21 +14,12 @@ from kernelmill.errors import ArgumentError
 from kernelmill.workflows import spread_table
 
 distributed = pytest.importorskip("distributed")
+import dask  # noqa: E402
+
 from kernelmill.scale import ClusterError, PieceError  # noqa: E402
 
 RIDGE = {"target": "y", "n_components": 64, "tune": False, "alpha": 1e-3}
 LBFGS = {"target": "place", "n_components": 32, "tune": False, "solver": "lbfgs", "alpha": 1e-3}
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(autouse=True)
@@ -132,50 +124,62 @@ def test_folds_refit_and_validation(tmp_path, waves_csv, client):
     assert tested.summary.held_out.n_rows == 300
 
 
+SGD = {"target": "place", "n_components": 32, "tune": False, "alpha": 1e-4, "epochs": 2}
 KILLED = {
-    "survey": "kernelmill.workflows.survey:SurveyPass.update",
-    "train": "kernelmill.workflows.spread_table:_ReadTraining.__call__",
-    "predict": "kernelmill.workflows.prediction:Prediction.__call__",
+    "survey": (RIDGE, "kernelmill.workflows.survey:SurveyPass.update", 2),
+    "lbfgs": ({**LBFGS, "epochs": 2}, "kernelmill.learners.solvers.lbfgs:_add_losses", 5),
+    "sgd": (SGD, "kernelmill.learners.solvers.averaging:_visit", 5),
+    "predict": (RIDGE, "kernelmill.workflows.prediction:Prediction.__call__", 2),
 }
 
 
-def kill_once(place, marker):
-    """Patch a method on a worker: the first call of it anywhere kills its process."""
-    from importlib import import_module
+def kill_at(place, marker, n_calls):
+    """Patch a function on a worker: its nth call on any worker kills the process, once."""
+    import importlib
+    import operator
 
     module, _, path = place.partition(":")
-    name, _, method = path.partition(".")
-    cls = getattr(import_module(module), name)
-    original = getattr(cls, method)
+    *parents, name = path.split(".")
+    owner = importlib.import_module(module)
+    owner = operator.attrgetter(".".join(parents))(owner) if parents else owner
+    original = getattr(owner, name)
 
     def patched(*args, **options):
-        try:
-            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return original(*args, **options)
-        return os.kill(os.getpid(), signal.SIGKILL)
+        with Path(marker).open("ab") as file:
+            file.write(b".")
+            file.flush()
+            if file.tell() == n_calls:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return original(*args, **options)
 
-    setattr(cls, method, patched)
+    setattr(owner, name, patched)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("stage", KILLED)
-def test_killed_worker_changes_nothing(stage, waves_csv, client, ridge_on_cluster, tmp_path):
+def test_killed_worker_changes_nothing(
+    stage, waves_csv, rings_csv, client, ridge_on_cluster, tmp_path
+):
+    options, place, n_calls = KILLED[stage]
+    source = waves_csv if options is RIDGE else rings_csv
+    expected = (
+        ridge_on_cluster if options is RIDGE else fit_table(source, **options, cluster=client)
+    )
     client.wait_for_workers(2)
-    marker = tmp_path / "killed"
-    client.run(kill_once, KILLED[stage], str(marker))
+    marker = tmp_path / "calls"
+    client.run(kill_at, place, str(marker), n_calls)
     if stage == "predict":
-        expected = ridge_on_cluster.predict_table(waves_csv)["prediction"].to_numpy()
-        found = ridge_on_cluster.predict_table(waves_csv, cluster=client)["prediction"]
-        np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-6, atol=1e-6)
+        here = expected.predict_table(source)["prediction"].to_numpy()
+        there = expected.predict_table(source, cluster=client)["prediction"]
+        np.testing.assert_allclose(there.to_numpy(), here, rtol=1e-6, atol=1e-6)
     else:
-        model = fit_table(waves_csv, **RIDGE, cluster=client)
-        np.testing.assert_array_equal(model.learner.coef_, ridge_on_cluster.learner.coef_)
+        model = fit_table(source, **options, cluster=client)
+        np.testing.assert_array_equal(model.learner.coef_, expected.learner.coef_)
         one, other = (
-            asdict(replace(each.summary.held_out, seconds=0.0))
-            for each in (ridge_on_cluster, model)
+            asdict(replace(each.summary.held_out, seconds=0.0)) for each in (expected, model)
         )
         assert one == other
-    assert marker.exists()
+    assert marker.stat().st_size >= n_calls
 
 
 def test_bad_row_names_file_and_rows(tmp_path, client):
@@ -206,27 +210,39 @@ def test_worker_with_another_version_is_refused(waves_csv, client, monkeypatch):
         fit_table(waves_csv, **RIDGE, cluster=client)
 
 
-def test_scheduler_that_goes_away(tmp_path, waves_csv, ridge):
-    """A clear error, and a checkpoint with which the same call finishes elsewhere."""
+def test_scheduler_that_goes_away(tmp_path, rings_csv, client):
+    """A clear error after the first epoch, and --resume finishes on another cluster."""
+    from kernelmill import load
+    from kernelmill.cli import main
     from kernelmill.runtime.progress import SilentProgress
 
-    checkpoint = tmp_path / "fit.checkpoint"
-    options = {"target": "y", "n_components": 64, "checkpoint": checkpoint, "kernel": "gaussian"}
-    options |= {"checkpoint_seconds": 0.0, "column_scales": False}
+    expected = fit_table(rings_csv, **{**SGD, "epochs": 3}, cluster=client)
+    out = tmp_path / "rings.kmill"
+    checkpoint = tmp_path / "rings.kmill.checkpoint"
     local = distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, dashboard_address=":0", processes=False, silence_logs=50
     )
+    passes = []
 
     class Closing(SilentProgress):
-        def start(self, stage, total=None, unit="rows"):
-            if stage == "Training":
+        def end_pass(self, text):
+            passes.append(text)
+            if len(passes) == 2:  # the state after the first pass is saved
                 local.close()
 
-    with pytest.raises(ClusterError, match=r"the connection to the scheduler .* is lost"):
-        fit_table(waves_csv, **options, cluster=local, progress=Closing())
+    options = {"checkpoint": checkpoint, "checkpoint_seconds": 0.0, "cluster": local}
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(ClusterError, match=r"the connection to the scheduler .* is lost"),
+    ):
+        fit_table(rings_csv, **{**SGD, "epochs": 3}, **options, progress=Closing())
+    assert len(passes) == 2
     assert checkpoint.exists()
-    model = fit_table(waves_csv, **options)
-    assert model.summary.held_out.metrics["r2"] > 0.9
+    settings = ("-t", "place", "-n", "32", "--no-tune", "--alpha", "1e-4", "--epochs", "3")
+    place = ("--out", out, "--cluster", client.scheduler.address, "--precision", "float64")
+    assert main(["fit", str(rings_csv), *settings, "--resume", *map(str, place)]) == 0
+    np.testing.assert_array_equal(load(out).learner.coef_, expected.learner.coef_)
+    assert not checkpoint.exists()
 
 
 @pytest.mark.parametrize(
@@ -272,9 +288,11 @@ def test_command_line(tmp_path, waves_csv, client, ridge, capfd):
     assert "--cluster must be the address of a scheduler" in capfd.readouterr().err
 
 
-def test_solver_that_needs_one_machine(waves_csv, client):
-    with pytest.raises(ArgumentError, match="solver does not run on a cluster, got 'cg'"):
-        fit_table(waves_csv, **RIDGE, solver="cg", cluster=client)
+def test_conjugate_gradients(waves_csv, client, ridge):
+    model = fit_table(waves_csv, **RIDGE, solver="cg", cluster=client)
+    assert model.summary.solver == "cg"
+    scale = np.abs(ridge.learner.coef_).max()
+    assert np.abs(model.learner.coef_ - ridge.learner.coef_).max() < 1e-3 * scale
 
 
 @pytest.mark.parametrize("name", ["rows.npz", "rows.svm"])
