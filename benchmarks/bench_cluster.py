@@ -36,6 +36,7 @@ except ImportError:
 N_COLUMNS, N_FEATURES, N_TEST = 50, 2048, 20_000
 LENGTH_SCALE = 7.0
 EPOCHS = 2
+MODELS = ("ridge", "sgd", "incremental")
 CHUNK_ROWS = 62_500
 
 
@@ -117,7 +118,7 @@ class Comparison:
     def run(self, n: int, models: Sequence[str]) -> None:
         """Print the times with n threads and with n workers of one thread."""
         alone = {}
-        for name in models:
+        for name in set(models) & set(self.settings):
             learner: Any = (KernelRegressor if name == "ridge" else KernelClassifier)(
                 **self.settings[name], n_threads=n
             )
@@ -141,12 +142,12 @@ class Comparison:
                 spread = DaskKernelClassifier(**self.settings["sgd"])
                 measure(f"sgd, {n} workers", partial(spread.fit, rows, codes), client)
                 self.print_error(spread.to_local().predict)
-                if Incremental is not None:
-                    peer = partial(incremental_sgd, client, rows, codes)
-                    self.print_error(measure(f"Incremental, {n} workers", peer, client))
+            if "incremental" in models and Incremental is not None:
+                peer = partial(incremental_sgd, client, rows, codes)
+                self.print_error(measure(f"Incremental, {n} workers", peer, client))
 
 
-def main(models: Sequence[str] = ("ridge", "sgd"), workers: Sequence[int] = (1, 2)) -> None:
+def main(models: Sequence[str] = MODELS, workers: Sequence[int] = (1, 2)) -> None:
     """Print the table."""
     n_rows = 1_000_000 if at_least("usual") else 250_000
     heading(f"Clusters: {n_rows} x {N_COLUMNS} rows, {N_FEATURES} features ({load()})")
@@ -156,4 +157,4 @@ def main(models: Sequence[str] = ("ridge", "sgd"), workers: Sequence[int] = (1, 
 
 
 if __name__ == "__main__":  # a part of it: python -m benchmarks.bench_cluster ridge 2
-    main(sys.argv[1:2] or ("ridge", "sgd"), [int(n) for n in sys.argv[2:]] or (1, 2))
+    main(sys.argv[1:2] or MODELS, [int(n) for n in sys.argv[2:]] or (1, 2))
