@@ -336,7 +336,7 @@ def test_descent_resumes_from_the_last_epoch(tmp_path, monkeypatch):
     [
         ("exact", {}, 17, 0.0),  # in the pass after that for the sample
         ("cg", {"tol": 1e-8}, 35, 0.0),  # in the first iteration
-        ("lbfgs", {"tol": 1e-6}, 75, 1e-3),
+        ("lbfgs", {"tol": 1e-6}, 45, 1e-3),
     ],
 )
 def test_solvers_resume_from_what_is_done(tmp_path, solver, options, fails_at, tolerance):

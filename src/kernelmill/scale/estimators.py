@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from kernelmill.learners.blocks import count_rows
 from kernelmill.learners.run import Run
 from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
 from kernelmill.learners.statistics import RidgeStatistics
+from kernelmill.learners.targets import check_labels
 from kernelmill.random import Stream
 from kernelmill.scale.cluster import Cluster
 from kernelmill.scale.collections import is_dask, map_rows, pieces_of
@@ -79,6 +81,10 @@ class _OnCluster:
         pieces = pieces_of(X, y, sample_weight, cluster, seed=int(stream.integers(1, 2**31)[0]))
         if persist:
             pieces.persist()
+        if "classes" in options and options["classes"] is None and plain.class_weight != "balanced":
+            options["classes"] = pieces.find_labels(
+                partial(check_labels, name=type(plain).__name__)
+            )
         plain.fit_blocks(pieces, **options)
         for name in self._fitted_names():
             delattr(self, name)
@@ -194,7 +200,8 @@ class DaskKernelClassifier(_OnCluster, KernelClassifier):
         y : dask array or series of shape (n,)
         sample_weight : dask array or series of shape (n,), default=None
         classes : array_like, default=None
-            All labels. Without them an additional pass collects them.
+            All labels. Without them, the pass for the sample collects them; with
+            ``class_weight="balanced"`` it takes another one.
         run : Run, default=None
             As in `KernelClassifier.fit`.
 

@@ -54,6 +54,9 @@ _FEWEST_GROUPS, _MOST_GROUPS = 16, 1024
 Read = Callable[[Any], Iterable[Any]]
 """From the source of a piece to its blocks: tuples (X, y) or (X, y, sample_weight)."""
 
+CheckLabels = Callable[[Any, Any], NDArray[Any]]
+"""From the targets of some rows, and the rows, to their labels."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -86,11 +89,14 @@ class KeyedSample(NamedTuple):
         In the order of the keys, unchecked.
     counts : dict of int to int
         The number of rows of each piece that was sampled.
+    labels : ndarray or None
+        The distinct targets of all rows, if they were asked for.
     """
 
     keys: NDArray[np.float64]
     rows: Block | None
     counts: dict[int, int]
+    labels: NDArray[Any] | None = None
 
 
 class Pieces:
@@ -148,14 +154,25 @@ class Pieces:
     def first(self) -> tuple[Any, ...]:
         """The rows that are in this process."""
         if self._first is None:
-            sample = self.sample(SAMPLE_ROWS, Stream.from_seed(self._seed))
-            assert sample.rows is not None
-            self._first = sample.rows[:3]
-            self.pieces = [
-                replace(piece, n_rows=sample.counts[number])
-                for number, piece in enumerate(self.pieces)
-            ]
+            self._draw_first(None)
+        assert self._first is not None
         return self._first
+
+    def find_labels(self, check: CheckLabels) -> NDArray[Any] | None:
+        """Return the distinct labels of all rows, collected in the pass that draws `first`.
+
+        ``check(y, X)`` returns the labels of some rows. None if no row has a positive weight.
+        """
+        return self._draw_first(check)
+
+    def _draw_first(self, check: CheckLabels | None) -> NDArray[Any] | None:
+        sample = self.sample(SAMPLE_ROWS, Stream.from_seed(self._seed), check)
+        assert sample.rows is not None
+        self._first = sample.rows[:3]
+        self.pieces = [
+            replace(piece, n_rows=sample.counts[number]) for number, piece in enumerate(self.pieces)
+        ]
+        return sample.labels
 
     @property
     def n_rows(self) -> int | None:
@@ -172,12 +189,16 @@ class Pieces:
             for piece, source in zip(self.pieces, sources, strict=True)
         ]
 
-    def sample(self, n_rows: int, stream: Stream) -> KeyedSample:
+    def sample(
+        self, n_rows: int, stream: Stream, check_labels: CheckLabels | None = None
+    ) -> KeyedSample:
         """Return a uniform sample of all rows without replacement, and count the rows.
 
-        It depends on the stream and on the numbers of rows of the pieces.
+        It depends on the stream and on the numbers of rows of the pieces. With `check_labels`, the
+        distinct labels are collected.
         """
-        sample: KeyedSample = self.fold(_SampleFold(n_rows, stream), _SampleMerge(n_rows))
+        fold = _SampleFold(n_rows, stream, check_labels)
+        sample: KeyedSample = self.fold(fold, _SampleMerge(n_rows))
         if sample.rows is None:
             raise ArgumentError("must have at least one row, got none", parameter="X")
         return sample
@@ -334,6 +355,7 @@ def _ignore_rows(_: int) -> None:
 class _SampleFold:
     n_rows: int
     stream: Stream
+    check_labels: CheckLabels | None = None
 
     def __call__(
         self, total: KeyedSample | None, blocks: Iterable[Any], number: int
@@ -352,6 +374,9 @@ class _SampleFold:
                 assert smallest.rows is not None
                 _check_finite(smallest.rows)  # here, where an error has a place
                 sample = merge(sample, smallest)
+                if self.check_labels is not None and (rows.weight is None or np.any(rows.weight)):
+                    labels = np.unique(self.check_labels(rows.y, rows.X))
+                    sample = sample._replace(labels=_join_labels(sample.labels, labels))
         sample = sample._replace(counts={number: count})
         return sample if total is None else merge(sample, total)
 
@@ -367,9 +392,10 @@ class _SampleMerge:
 def merge_samples(a: KeyedSample, b: KeyedSample, n_rows: int) -> KeyedSample:
     """Return a uniform sample of the rows that two samples of at least this size came from."""
     counts = {**a.counts, **b.counts}
+    labels = _join_labels(a.labels, b.labels)
     if a.rows is None or b.rows is None:
         kept = a if b.rows is None else b
-        return kept._replace(counts=counts)
+        return kept._replace(counts=counts, labels=labels)
     parts = [a.rows, b.rows]
     both = Block(
         concatenate_parts([part.X for part in parts]),
@@ -377,7 +403,13 @@ def merge_samples(a: KeyedSample, b: KeyedSample, n_rows: int) -> KeyedSample:
         concatenate_parts([part.weight for part in parts]),
     )
     merged = _smallest(np.concatenate([a.keys, b.keys]), both, n_rows)
-    return merged._replace(counts=counts)
+    return merged._replace(counts=counts, labels=labels)
+
+
+def _join_labels(a: NDArray[Any] | None, b: NDArray[Any] | None) -> NDArray[Any] | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return np.union1d(a, b)
 
 
 def _smallest(keys: NDArray[np.float64], rows: Block, n_rows: int) -> KeyedSample:
