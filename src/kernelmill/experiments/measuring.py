@@ -32,7 +32,7 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 _BLOCK_ELEMENTS = 1 << 20  # of features that are computed at once
-_SHORT_CALL, _LONG_CALL = 0.05, 1.0  # seconds
+_SHORT_CALL, _LONG_CALL = 0.2, 1.0  # seconds
 _QUANTILE = float(norm.ppf((1 + CONFIDENCE) / 2))
 
 

@@ -130,11 +130,14 @@ FIGURE_4_10 = Experiment(
     claims=(
         claim_slope("Fastfood looks linear in D.", "Fastfood, z", 0.7, 1.2),
         claim_slope("Tensor Sketch looks linear in D.", "Tensor Sketch", 0.7, 1.3),
-        claim_ratio(
-            "Tensor Sketch is faster than Fastfood, also with z''.",
-            "Tensor Sketch",
-            "Fastfood, z''",
-            at_most=1.0,
+        replace(
+            claim_ratio(
+                "Tensor Sketch is faster than Fastfood, also with z''.",
+                "Tensor Sketch",
+                "Fastfood, z''",
+                at_most=1.0,
+            ),
+            reason="Both are other programs than those of the thesis, and Fastfood has gained more.",
         ),
         _Z_FASTER,
     ),
