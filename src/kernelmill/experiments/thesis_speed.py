@@ -137,7 +137,7 @@ FIGURE_4_10 = Experiment(
                 "Fastfood, z''",
                 at_most=1.0,
             ),
-            reason="Both are other programs than those of the thesis, and Fastfood has gained more.",
+            reason="Both are other programs than those of the thesis; Fastfood has gained more.",
         ),
         _Z_FASTER,
     ),
