@@ -67,8 +67,9 @@ def _resident() -> int:
 class Soak:
     """Counts of calls and of differences, shared by the threads."""
 
-    def __init__(self, tasks: dict[str, Callable[[], str]]) -> None:
+    def __init__(self, tasks: dict[str, Callable[[], str]], pause: float = 0.0) -> None:
         self.tasks = tasks
+        self.pause = pause  # seconds after every call, to leave a machine to others
         self.expected = {name: task() for name, task in tasks.items()}
         self.calls = 0
         self.forks = 0
@@ -87,6 +88,8 @@ class Soak:
                 self.calls += 1
                 if not same:
                     self.differences.append(name)
+            if self.pause:
+                time.sleep(self.pause)
 
     def _fork(self) -> None:
         child = os.fork()
@@ -120,8 +123,11 @@ def main() -> int:
     """Print calls, forks, differences and memory; 1 if a result differs or memory grows."""
     parser = argparse.ArgumentParser(prog="python -m fuzzing.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument(
+        "--pause", type=float, default=0.0, help="seconds that a thread waits after a call"
+    )
     given = parser.parse_args()
-    soak = Soak(make_tasks())
+    soak = Soak(make_tasks(), given.pause)
     sizes = soak.run(60 * given.minutes)
     growth = sizes[-1] - max(sizes[: max(1, len(sizes) // 4)])
     print(

@@ -36,7 +36,7 @@ LARGEST_EXACT = 2**53  # float64 represents all integers up to this one
 SAME_COLUMNS = "give files with the same columns"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TableColumn:
     """The name of a column and its kind: "numeric", "category", "date" or "other".
 

@@ -78,11 +78,12 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     def _running(self, run: Run | None) -> Iterator[Run]:
         """Yield the run, or one made from the parameters, which is finished at the end."""
         with self._unchanged_on_failure():
-            current = run
-            if current is None:
-                current = self._make_run(self.checkpoint)
-            yield current
-            if run is None:
+            if run is not None:
+                yield run
+                return
+            current = self._make_run(self.checkpoint)
+            with current.locked():
+                yield current
                 current.finish()
 
     def _make_run(self, checkpoint: Any = None) -> Run:

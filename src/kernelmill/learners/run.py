@@ -24,6 +24,7 @@ from kernelmill.formatting import plain
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, WarningProgress
 from kernelmill.storage.atomic_file import atomic_file, check_target
+from kernelmill.storage.file_lock import FileLock
 
 __all__ = ["CheckpointError", "Run", "SavedState", "Watch", "WatchedPoint", "check_identity"]
 
@@ -240,6 +241,25 @@ class Run:
         check_target(checkpoint, parameter="checkpoint")
         self.path = Path(checkpoint)
         self._seconds = float(checkpoint_seconds)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other training runs, of other processes or threads too, off the checkpoint."""
+        lock = None if self.path is None else FileLock(self.path)
+        if lock is None:
+            yield
+            return
+        if not lock.acquire():
+            raise ArgumentError(
+                f"{str(self.path)!r} cannot be used: another training run is writing it",
+                Remedy("choose another file", checkpoint=...),
+                "wait until it has finished",
+                parameter="checkpoint",
+            )
+        try:
+            yield
+        finally:
+            lock.release()
 
     def begin(self, total: int | None = None) -> None:
         """Start the stage "Training" of the progress, with the number of rows of all passes.

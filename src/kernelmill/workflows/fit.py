@@ -270,104 +270,106 @@ def fit_table(
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
     choice = MapChoice(feature_map, kernel, map_options or {})
     run = Run(checkpoint, checkpoint_seconds=checkpoint_seconds, progress=progress)
-    clock = _Clock()
-    with clock.stage("read"):
-        table, target = open_source(source, target, task, table_options)
-        weights = find_weights(table, weights, target)
-        inputs = choose_inputs(table, target, _join_columns(drop, weights))
-        pieces = spread(table, cluster, progress)
-        survey = survey_table(
-            table,
-            inputs,
-            fold=None if pieces is None else pieces.survey,
-            weights=weights,
-            task=task,
-            missing=missing,
-            transform=transform,
-            day_first=day_first,
-            holdout=0.0 if validation is not None and holdout is None else holdout,
-            stream=Stream.from_seed(seed).substream("table"),
-            progress=progress,
+    with run.locked():
+        clock = _Clock()
+        with clock.stage("read"):
+            table, target = open_source(source, target, task, table_options)
+            weights = find_weights(table, weights, target)
+            inputs = choose_inputs(table, target, _join_columns(drop, weights))
+            pieces = spread(table, cluster, progress)
+            survey = survey_table(
+                table,
+                inputs,
+                fold=None if pieces is None else pieces.survey,
+                weights=weights,
+                task=task,
+                missing=missing,
+                transform=transform,
+                day_first=day_first,
+                holdout=0.0 if validation is not None and holdout is None else holdout,
+                stream=Stream.from_seed(seed).substream("table"),
+                progress=progress,
+            )
+            if choice.scales_rows:
+                survey = scale_survey_rows(survey, progress)
+            encoded = None if pieces else encode_table(table, survey, memory, progress)
+            if encoded is None and "block_bytes" not in table_options:
+                table = table.with_block_bytes(small_block_bytes(table))
+        _check_classification(survey.reader, loss=loss, class_weight=class_weight)
+        settings = Settings(
+            choice=choice,
+            n_components=choice.n_components(n_components),
+            loss=loss or "log_loss",
+            epochs=epochs,
+            seed=seed,
+            n_threads=n_threads,
+            solver=solver,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            class_weight=class_weight,
         )
-        if choice.scales_rows:
-            survey = scale_survey_rows(survey, progress)
-        encoded = None if pieces else encode_table(table, survey, memory, progress)
-        if encoded is None and "block_bytes" not in table_options:
-            table = table.with_block_bytes(small_block_bytes(table))
-    _check_classification(survey.reader, loss=loss, class_weight=class_weight)
-    settings = Settings(
-        choice=choice,
-        n_components=choice.n_components(n_components),
-        loss=loss or "log_loss",
-        epochs=epochs,
-        seed=seed,
-        n_threads=n_threads,
-        solver=solver,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        class_weight=class_weight,
-    )
-    settings.check(survey.reader.task)
-    given = _GivenSettings(length_scale, alpha, tune, column_scales, budget)
-    with clock.stage("tune"):
-        fits = count_encoded_bytes(survey) <= memory
-        tuned, others = _tune(given, settings, survey, run, in_memory=fits)
-        settings = replace(settings, choice=tuned.choice, n_components=tuned.n_components)
-    plan = TrainingPlan(settings, tuned, survey, table, encoded, progress, pieces)
-    with clock.stage("train"):
-        learner = plan.fit(run, watched=True)
-    with clock.stage("evaluate"):
-        if validation is None:
-            held_out = plan.evaluate(learner, describe_source(source))
-        else:
-            held_out = plan.evaluate_table(learner, validation, table_options)
-        check = measure_kernel_error(learner.feature_map_, survey.sample)
-        relevance = rank_columns(learner.feature_map_, survey, others)
-        dependence = measure_partial_dependence(learner, survey, relevance)
-    n_held_out = held_out.n_rows if held_out is not None else 0
-    n_trained = survey.n_rows - (n_held_out if validation is None else 0)
-    curve = learning_curve(learner, n_trained, run)
-    with clock.stage("cross-validate", folds is not None):
-        folded = None if folds is None else plan.cross_validate(folds)
-    refitted = refit and n_trained < survey.n_rows
-    with clock.stage("refit", refitted):
-        learner = plan.fit_all_rows() if refitted else learner
-    notes = [*survey.notes, *tuned.notes, *_note_on_std(learner, progress)]
-    summary = FitSummary(
-        task=survey.reader.task,
-        source=describe_source(source),
-        target=str(inputs.target),
-        n_rows=survey.n_rows if refitted else n_trained,
-        n_held_out=n_held_out,
-        columns=survey.columns,
-        n_inputs=survey.encoder.n_inputs,
-        map_name=tuned.choice.name,
-        kernel=str(getattr(learner.feature_map_, "kernel_", "")),
-        n_components=learner.coef_.shape[-1],
-        length_scale=typical_length_scale(learner.feature_map_),
-        alpha=float(learner.alpha_),
-        loss="squared" if survey.n_classes is None else settings.loss,
-        solver=getattr(learner, "solver_", None) or _name_solver(learner),
-        construction=describe_construction(learner.feature_map_),
-        seed=seed,
-        seconds=clock.seconds,
-        peak_memory=_peak_memory(),
-        classes=class_names(survey.reader.classes),
-        tuning=tuned.points,
-        learning_curve=curve,
-        kernel_check=check,
-        held_out=held_out,
-        notes=[str(note) for note in notes],
-        version=version("kernelmill"),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        column_relevance=relevance,
-        partial_dependence=dependence,
-        weights="" if weights is None else str(weights),
-        class_weight=_describe_class_weight(class_weight),
-        cross_validation=folded,
-        refitted=refitted,
-    )
-    return TableModel(learner, survey.encoder, inputs, survey.reader, summary, checkpoint)
+        settings.check(survey.reader.task)
+        given = _GivenSettings(length_scale, alpha, tune, column_scales, budget)
+        with clock.stage("tune"):
+            tuned, others = _tune(
+                given, settings, survey, run, in_memory=count_encoded_bytes(survey) <= memory
+            )
+            settings = replace(settings, choice=tuned.choice, n_components=tuned.n_components)
+        plan = TrainingPlan(settings, tuned, survey, table, encoded, progress, pieces)
+        with clock.stage("train"):
+            learner = plan.fit(run, watched=True)
+        with clock.stage("evaluate"):
+            if validation is None:
+                held_out = plan.evaluate(learner, describe_source(source))
+            else:
+                held_out = plan.evaluate_table(learner, validation, table_options)
+            check = measure_kernel_error(learner.feature_map_, survey.sample)
+            relevance = rank_columns(learner.feature_map_, survey, others)
+            dependence = measure_partial_dependence(learner, survey, relevance)
+        n_held_out = held_out.n_rows if held_out is not None else 0
+        n_trained = survey.n_rows - (n_held_out if validation is None else 0)
+        curve = learning_curve(learner, n_trained, run)
+        with clock.stage("cross-validate", folds is not None):
+            folded = None if folds is None else plan.cross_validate(folds)
+        refitted = refit and n_trained < survey.n_rows
+        with clock.stage("refit", refitted):
+            learner = plan.fit_all_rows() if refitted else learner
+        notes = [*survey.notes, *tuned.notes, *_note_on_std(learner, progress)]
+        summary = FitSummary(
+            task=survey.reader.task,
+            source=describe_source(source),
+            target=str(inputs.target),
+            n_rows=survey.n_rows if refitted else n_trained,
+            n_held_out=n_held_out,
+            columns=survey.columns,
+            n_inputs=survey.encoder.n_inputs,
+            map_name=tuned.choice.name,
+            kernel=str(getattr(learner.feature_map_, "kernel_", "")),
+            n_components=learner.coef_.shape[-1],
+            length_scale=typical_length_scale(learner.feature_map_),
+            alpha=float(learner.alpha_),
+            loss="squared" if survey.n_classes is None else settings.loss,
+            solver=getattr(learner, "solver_", None) or _name_solver(learner),
+            construction=describe_construction(learner.feature_map_),
+            seed=seed,
+            seconds=clock.seconds,
+            peak_memory=_peak_memory(),
+            classes=class_names(survey.reader.classes),
+            tuning=tuned.points,
+            learning_curve=curve,
+            kernel_check=check,
+            held_out=held_out,
+            notes=[str(note) for note in notes],
+            version=version("kernelmill"),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            column_relevance=relevance,
+            partial_dependence=dependence,
+            weights="" if weights is None else str(weights),
+            class_weight=_describe_class_weight(class_weight),
+            cross_validation=folded,
+            refitted=refitted,
+        )
+        return TableModel(learner, survey.encoder, inputs, survey.reader, summary, checkpoint)
 
 
 def _note_on_std(learner: Any, progress: Progress) -> list[Message]:

@@ -3,8 +3,6 @@
 # ruff: noqa: PLC0415 # workflows are imported when a command runs
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import glob
 import os
 import shlex
@@ -19,6 +17,7 @@ from kernelmill.errors import Remedy
 
 if TYPE_CHECKING:
     from kernelmill.workflows import TableModel
+from kernelmill.storage.file_lock import FileLock
 from kernelmill.storage.remote_path import RemotePath, parse_path
 
 __all__ = [
@@ -185,45 +184,20 @@ class FitCheckpoint:
         self.old = model.with_name(f"{model.name}.checkpoint.old")
         self._before = self._stamp()
         self._model = model
-        self._lock_path = model.with_name(f".{model.name}.lock")
-        self._lock: int | None = None
+        self._lock = FileLock(model)
 
     def lock(self) -> None:
-        """Make sure that no other training run writes the same files until `unlock`.
-
-        The lock is one of the system, on a file beside the model; it ends with the process.
-        """
-        while self._lock is None:
-            try:
-                descriptor = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            except OSError:  # reported when the model is written
-                return
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                raise CommandError(
-                    f"another training run is writing {self._model} and its checkpoint",
-                    Remedy("choose another model file", out=...),
-                    "wait until it has finished",
-                ) from None
-            except OSError:  # some network file systems have no locks
-                os.close(descriptor)
-                return
-            # Another run may have removed the file after it was opened here.
-            with contextlib.suppress(FileNotFoundError):
-                if self._lock_path.stat().st_ino == os.fstat(descriptor).st_ino:
-                    self._lock = descriptor
-            if self._lock is None:
-                os.close(descriptor)
+        """Make sure that no other training run writes the same files until `unlock`."""
+        if not self._lock.acquire():
+            raise CommandError(
+                f"another training run is writing {self._model} and its checkpoint",
+                Remedy("choose another model file", out=...),
+                "wait until it has finished",
+            )
 
     def unlock(self) -> None:
         """Allow other training runs to write the files."""
-        if self._lock is not None:
-            with contextlib.suppress(OSError):
-                self._lock_path.unlink()
-            os.close(self._lock)
-            self._lock = None
+        self._lock.release()
 
     def prepare(self, resume: bool) -> str | None:
         """Move an earlier checkpoint aside unless the run resumes; return what to print."""

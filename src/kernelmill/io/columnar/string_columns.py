@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from kernelmill.errors import Message, Remedy
 from kernelmill.io.columnar.arrow_values import drop_codes, to_categories
 from kernelmill.io.text.amounts import NumberStyle, detect_style
+from kernelmill.io.text.evidence import describe_amounts, find_doubt, find_leading_zeros
 from kernelmill.io.text.records import DATE_PATTERN, NUMBER_PATTERN
-from kernelmill.io.text.sniffing import describe_amounts, find_doubt, find_leading_zeros
+from kernelmill.io.text.words import Words
 
 __all__ = ["StringColumn", "inspect_strings", "to_styled_numbers"]
 
@@ -52,28 +53,26 @@ def _inspect(name: str, column: Any, codes: Sequence[str]) -> StringColumn:
     unique = pc.unique(column)  # an Array, of chunked ones too
     if pa.types.is_dictionary(unique.type):  # strings that occur often
         unique = unique.cast(unique.type.value_type)
-    words = to_categories(drop_codes(unique, codes)).dictionary
+    words = Words(to_categories(drop_codes(unique, codes)).dictionary)
     if len(words) == 0:
         return StringColumn()
-    if pc.all(pc.match_substring_regex(words, DATE_PATTERN)).as_py():
+    if words.all(DATE_PATTERN):
         return StringColumn("date")
-    numbers = pc.match_substring_regex(words, NUMBER_PATTERN)
-    n_numbers = pc.sum(numbers).as_py()
-    if n_numbers == len(words):
+    if words.all(NUMBER_PATTERN):
         if find_leading_zeros(words):
             return StringColumn()
         note = Message(
             f"Column {name!r} is read as categories, since its type is that of strings, but all of "
-            f"them are numbers, such as {words[0].as_py()!r}",
+            f"them are numbers, such as {words.array[0].as_py()!r}",
             Remedy("to use them as numbers, read them as such", numeric=[name]),
             column=name,
         )
         return StringColumn(note=note)
-    has_commas = pc.any(pc.match_substring(words, ",")).as_py()
-    for decimal in (".", ",") if has_commas else (".",):
-        if (style := detect_style(words, decimal)) is not None:
-            return StringColumn("numeric", style, describe_amounts(name, words[0].as_py()))
-    return StringColumn(note=find_doubt(name, words, numbers, n_numbers))
+    for decimal in (".", ",") if words.any(",") else (".",):
+        if (style := detect_style(words.array, decimal)) is not None:
+            example = words.array[0].as_py()
+            return StringColumn("numeric", style, describe_amounts(name, example))
+    return StringColumn(note=find_doubt(name, words))
 
 
 def to_styled_numbers(array: Any, style: NumberStyle) -> Any:

@@ -7,7 +7,11 @@ records
 amounts
     Numbers with signs and groups of digits.
 sniffing
-    Delimiter, header and kinds of columns from the first lines of a file.
+    Delimiter and header from the first lines of a file.
+words
+    The different strings of columns, and how many match a pattern.
+evidence
+    Kinds of columns from their first values.
 parser
     Pieces of text as record batches.
 text_file

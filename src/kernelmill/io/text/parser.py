@@ -15,6 +15,7 @@ import pyarrow.csv
 from kernelmill.errors import Remedy
 from kernelmill.io.columnar.arrow_values import (
     CATEGORY_TYPE,
+    are_categories,
     drop_codes,
     exceeds_exact,
     nan_to_null,
@@ -39,9 +40,10 @@ from kernelmill.io.text.sniffing import Dialect, squeeze_spaces
 __all__ = ["TextParser", "decode"]
 
 _MARK = codecs.BOM_UTF8.decode()
-_COLUMNS_AT_ONCE = 4096
+_COLUMNS_AT_ONCE, _MOST_PARTS = 4096, 16
 _SLOW_BYTES = 16 << 10  # at most this much is parsed by the slow parser at once
 _LINES_OF_TITLES = 20
+_FEW_BYTES = 1000  # of a column
 _EMPTY_LINES = re.compile(rb"[\r\n]*\Z")
 
 
@@ -119,12 +121,14 @@ class TextParser:
 
         A converter has its own copy of all spellings of missing values, so that few of them and
         few columns at once save memory. With `grouped`, numbers are read as strings: pyarrow does
-        not support points between groups of digits.
+        not support points between groups of digits. Each part of the columns takes a look at the
+        whole text, so that the number of parts is bounded.
         """
         markers = sorted(self._missing, key=[*MISSING_MARKERS, *self._missing].index)
         types = {"numeric": pa.float64(), "category": CATEGORY_TYPE, "date": pa.string()}
         as_strings = set(self._kinds) if grouped else set(self._styles)
         names = [column.name for column in self.columns]
+        at_once = max(_COLUMNS_AT_ONCE, len(names) // _MOST_PARTS)
         return [
             pa.csv.ConvertOptions(
                 column_types={
@@ -136,9 +140,7 @@ class TextParser:
                 strings_can_be_null=True,
                 decimal_point="." if grouped else self.dialect.decimal,
             )
-            for some in (
-                names[i : i + _COLUMNS_AT_ONCE] for i in range(0, len(names), _COLUMNS_AT_ONCE)
-            )
+            for some in (names[i : i + at_once] for i in range(0, len(names), at_once))
         ]
 
     def parse(self, data: bytes, first_line: int) -> Any:
@@ -161,6 +163,10 @@ class TextParser:
 
     def _check_integers(self, batch: Any, data: bytes, first_line: int) -> None:
         """Raise an error for an integer that became another number."""
+        # One search is quicker than a look at each of many columns of few rows.
+        is_wide = len(data) < _FEW_BYTES * len(self._kinds)
+        if is_wide and LONG_INTEGER.search(data) is None:
+            return
         exact = [
             name
             for name, kind in self._kinds.items()
@@ -256,7 +262,7 @@ class TextParser:
         arrays: list[Any] = []
         for options in self._convert_options(padded=padded, grouped=grouped):
             table = self._read(data, options, parse_options)
-            arrays += [column.combine_chunks() for column in table.columns]
+            arrays += [column.combine_chunks() for column in table.itercolumns()]
         return self._batch(arrays)
 
     def _read(self, data: bytes, convert_options: Any, parse_options: Any) -> Any:
@@ -276,15 +282,15 @@ class TextParser:
 
     def _batch(self, arrays: Sequence[Any]) -> Any:
         finished = []
-        for column, array in zip(self.columns, arrays, strict=True):
-            if isinstance(array, pa.ChunkedArray):
-                array = array.chunk(0) if array.num_chunks else pa.array([], array.type)  # noqa: PLW2901
+        arrays = [_to_array(each) for each in arrays]
+        clean = are_categories(arrays)
+        for column, array, is_clean in zip(self.columns, arrays, clean, strict=True):
             if column.kind == "numeric":
                 numbers = nan_to_null(self._to_numbers(column.name, array))
                 # As strings, codes that are written in another way remain: -999.0 for -999.
                 finished.append(drop_codes(numbers, self._codes) if self._codes else numbers)
             else:
-                words = to_categories(array)
+                words = array if is_clean else to_categories(array)
                 if self._missing != _USUAL:
                     words = drop_codes(words, sorted(self._missing))
                 finished.append(words if column.kind == "category" else words.cast(pa.string()))
@@ -357,6 +363,12 @@ class TextParser:
             "correct it",
             Remedy("read the column as categories", categorical=[name]),
         )
+
+
+def _to_array(column: Any) -> Any:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
 def _parse_grouped(words: Any) -> Any:

@@ -32,6 +32,7 @@ from kernelmill.io.table_file import (
     resolve_kinds,
     set_kinds,
 )
+from kernelmill.io.text.evidence import TextSample, inspect_columns
 from kernelmill.io.text.parser import TextParser, decode
 from kernelmill.io.text.records import (
     count_lines,
@@ -39,13 +40,7 @@ from kernelmill.io.text.records import (
     last_record_end,
     split_records,
 )
-from kernelmill.io.text.sniffing import (
-    Dialect,
-    TextSample,
-    detect_dialect,
-    first_records,
-    inspect_columns,
-)
+from kernelmill.io.text.sniffing import Dialect, detect_dialect, first_records
 
 __all__ = ["TextFile"]
 

@@ -1,0 +1,277 @@
+"""What the first values of the columns of a text file show: kinds, decimal points, doubts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow.compute as pc
+
+from kernelmill.errors import Doubt, Message, Remedy
+from kernelmill.io.text.amounts import NumberStyle, detect_style, is_amount, strip_sign
+from kernelmill.io.text.records import (
+    COMMA_NUMBER_PATTERN,
+    DATE_PATTERN,
+    DECIMAL_COMMA_PATTERN,
+    NUMBER_PATTERN,
+    is_large_integer,
+    is_number,
+)
+from kernelmill.io.text.words import Words, share_patterns
+
+__all__ = [
+    "TextSample",
+    "describe_amounts",
+    "find_doubt",
+    "find_large_integer",
+    "find_leading_zeros",
+    "inspect_columns",
+]
+
+# A column with at least this number of different values, and this share of numbers among them, is
+# numeric: the other values are errors, which the parser reports.
+_FEWEST_VALUES = 20
+_SHARE_OF_NUMBERS = 0.95
+
+_NO_DIGIT = "^[^0-9]*$"
+_WORDS_SHOWN = 200
+
+_NUMBERS = {".": NUMBER_PATTERN, ",": COMMA_NUMBER_PATTERN}
+
+
+@dataclass(frozen=True, slots=True)  # there may be 100,000
+class ColumnEvidence:
+    """What the first values of a column show.
+
+    Attributes
+    ----------
+    name : str
+    decimal : str
+        "." or "," if the column has numbers with such a decimal point, else "".
+    kinds : dict of str to str
+        The kind of the column, by the decimal point of the file.
+    doubts : dict of str to Message
+        A note on a column that may not be of this kind, by the decimal point of the file.
+    all_missing : bool
+        Whether there are rows, but no values.
+    """
+
+    name: str
+    decimal: str
+    kinds: dict[str, str]
+    doubts: dict[str, Message]
+    all_missing: bool
+    zeros: str = ""  # a value with leading zeros
+    styles: dict[str, NumberStyle] = field(default_factory=dict)  # by the decimal point
+    example: str = ""  # a value with a sign or groups of digits
+    large: str = ""  # an integer that float64 may not represent
+
+
+@dataclass(frozen=True)
+class TextSample:
+    """What the first rows of a text file show of its columns.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnEvidence
+    n_rows, n_bytes : int
+        The number of rows that were inspected, and of bytes of text.
+    """
+
+    columns: tuple[ColumnEvidence, ...]
+    n_rows: int
+    n_bytes: int
+
+    def detect_decimal(self, ignored: Collection[str]) -> str:
+        """The decimal point: a comma if some columns have decimal commas and none has points.
+
+        Columns in `ignored` are not considered.
+        """
+        found = {each.decimal for each in self.columns if each.name not in ignored}
+        return "," if "," in found and "." not in found else "."
+
+    def find_styles(self, decimal: str) -> dict[str, NumberStyle]:
+        """The styles of columns whose numbers have signs or groups of digits."""
+        found = {each.name: each.styles.get(decimal) for each in self.columns}
+        return {name: style for name, style in found.items() if style is not None}
+
+    def detect_kinds(
+        self, decimal: str, given: Collection[str]
+    ) -> tuple[dict[str, str], list[Message | str]]:
+        """The kind of each column, and notes on doubtful ones, except if their kind is given."""
+        notes: list[Message | str] = []
+        for each in self.columns:
+            doubt = each.doubts.get(decimal)
+            if each.all_missing:
+                notes.append(
+                    Doubt(
+                        f"All inspected values of column {each.name!r} are missing",
+                        column=each.name,
+                    )
+                )
+            elif doubt is not None and each.name not in given:
+                notes.append(doubt)
+            elif each.example and each.name not in given and each.styles.get(decimal):
+                notes.append(describe_amounts(each.name, each.example))
+            elif each.large and each.name not in given:
+                notes.append(_describe_large(each.name, each.large))
+            elif each.zeros and each.name not in given:
+                notes.append(
+                    Message(
+                        f"Column {each.name!r} has leading zeros, as in {each.zeros!r}, so that "
+                        "its values are categories",
+                        Remedy("if they are numbers, read them as such", numeric=[each.name]),
+                        column=each.name,
+                    )
+                )
+        return {each.name: each.kinds[decimal] for each in self.columns}, notes
+
+
+def describe_amounts(name: str, example: str) -> Message:
+    """A note on a column of amounts, percentages or groups of digits."""
+    return Message(
+        f"Column {name!r} is read as numbers: its values have signs, decimal commas or groups of "
+        f"digits, as in {example!r}",
+        Remedy("if they are categories, read them as such", categorical=[name]),
+        column=name,
+    )
+
+
+def _describe_large(name: str, example: str) -> Doubt:
+    return Doubt(
+        f"Column {name!r} is read as categories: it has integers beyond 2**53, such as {example}, "
+        "which float64 cannot tell from their neighbours",
+        Remedy("if they are measurements, round them", numeric=[name]),
+        Remedy("if they are identifiers, leave the column out", drop=[name]),
+        column=name,
+    )
+
+
+def inspect_columns(sample: Any, n_bytes: int, decimal: str | None) -> TextSample:
+    """Inspect a record batch of categories; `decimal` is None if it has to be detected."""
+    words = share_patterns([column.dictionary for column in sample.columns])
+    decimals = [_find_decimal(each) if decimal is None else "" for each in words]
+    points = (decimal or ".", ",") if "," in decimals else (decimal or ".",)
+    found = zip(sample.schema.names, words, decimals, strict=True)
+    columns = (_inspect_column(*each, points, sample.num_rows > 0) for each in found)
+    return TextSample(tuple(columns), sample.num_rows, n_bytes)
+
+
+def _inspect_column(
+    name: str, words: Words, decimal: str, points: tuple[str, ...], has_rows: bool
+) -> ColumnEvidence:
+    """What the words of a column show, for each decimal point that the file may have."""
+    kinds, doubts = dict[str, str](), dict[str, Message]()
+    for point in points:
+        kinds[point], doubt = _detect_kind(name, words, _NUMBERS[point])
+        if doubt is not None:
+            doubts[point] = doubt
+    is_numeric = "numeric" in kinds.values()
+    zeros = find_leading_zeros(words) if is_numeric else ""
+    large = find_large_integer(words) if is_numeric else ""
+    if zeros or large:
+        kinds = dict.fromkeys(kinds, "category")
+    styles: dict[str, NumberStyle] = {}
+    if not (zeros or large or words.any(_NO_DIGIT)):
+        for point in points:
+            if kinds[point] == "category" and (style := detect_style(words.array, point)):
+                kinds[point], styles[point] = "numeric", style
+                doubts.pop(point, None)
+    example = str(words.array[0].as_py()) if styles else ""
+    all_missing = len(words) == 0 and has_rows
+    return ColumnEvidence(name, decimal, kinds, doubts, all_missing, zeros, styles, example, large)
+
+
+def _detect_kind(name: str, words: Words, numbers: str) -> tuple[str, Message | None]:
+    """The kind of a column, and a note if that is doubtful; `numbers` is the pattern of numbers."""
+    if _are_numbers(words.count(numbers), len(words)):  # also if all values are missing
+        return "numeric", None
+    if words.all(DATE_PATTERN):
+        return "date", None
+    return "category", find_doubt(name, words, numbers)
+
+
+def find_leading_zeros(words: Words) -> str:
+    """A value such as 007, if all are digits: such values are codes or labels."""
+    if not words.any("^0[0-9]+$") or not words.all("^[0-9]+$"):
+        return ""
+    return words.first("^0[0-9]+$")
+
+
+def find_large_integer(words: Words) -> str:
+    """An integer among the words that float64 may not represent; empty if there is none."""
+    pattern = "^[+-]?[0-9]{16,}$"
+    if not words.any(pattern):
+        return ""
+    long = words.array.filter(words.match(pattern)).to_pylist()
+    return next((word for word in long if is_large_integer(word)), "")
+
+
+def _are_numbers(n_numbers: int, n_words: int) -> bool:
+    """Whether a column with this number of numbers among its different values is numeric."""
+    if n_numbers == n_words:
+        return True
+    return n_words >= _FEWEST_VALUES and n_numbers >= _SHARE_OF_NUMBERS * n_words
+
+
+def find_doubt(name: str, words: Words, numbers: str = NUMBER_PATTERN) -> Doubt | None:
+    """A note on a column of categories that may be meant as numbers."""
+    if words.all(_NO_DIGIT):
+        return None
+    if _has_decimal_commas(words) and _are_numbers(words.count(COMMA_NUMBER_PATTERN), len(words)):
+        return Doubt(
+            f"Column {name!r} is read as categories: its values, such as "
+            f"{words.first(DECIMAL_COMMA_PATTERN)!r}, have decimal commas",
+            "write decimal points to have numbers",
+            column=name,
+        )
+    n_numbers = words.count(numbers)
+    if n_numbers >= 20 and len(words) - n_numbers <= max(5, n_numbers // 20):
+        return Doubt(
+            f"Column {name!r} is read as categories: most of its values are numbers, but "
+            f"{words.first(numbers, found=False)[:40]!r} is not",
+            "if it stands for a missing value, leave it empty",
+            column=name,
+        )
+    some = words.array[:_WORDS_SHOWN].to_pylist()
+    amounts = [word for word in some if is_amount(word)]
+    first = next((word for word in amounts if not is_number(word)), None)
+    if first is not None and len(amounts) >= max(2, _SHARE_OF_NUMBERS * len(some)):
+        other = next((word for word in amounts if _shape(word) != _shape(first)), amounts[-1])
+        return Doubt(
+            f"Column {name!r} is read as categories: its values look like numbers, but do not have "
+            f"the same sign and the same groups of digits, as in {first!r} and {other!r}",
+            "write all of them alike to have numbers",
+            column=name,
+        )
+    return None
+
+
+def _has_decimal_commas(words: Words) -> bool:
+    """Whether a word has a decimal comma that does not separate groups of digits."""
+    if not words.any(DECIMAL_COMMA_PATTERN):
+        return False
+    in_groups = words.match("^[+-]?[0-9]{1,3}(,[0-9]{3})+$")
+    return bool(pc.any(pc.and_not(words.match(DECIMAL_COMMA_PATTERN), in_groups)).as_py())
+
+
+def _shape(word: str) -> str:
+    return re.sub("[0-9]+", "0", word)
+
+
+def _find_decimal(words: Words) -> str:
+    """The decimal point in a column of numbers; empty if there are none or only integers."""
+    if _are_numbers(words.count(NUMBER_PATTERN), len(words)):
+        return "." if words.any(r"\.") else ""
+    if words.any(_NO_DIGIT):
+        return ""
+    if (bare := strip_sign(words.array)) != words.array:
+        return _find_decimal(Words(bare))
+    if words.any(r"\.") and (style := detect_style(words.array, ".")) is not None:
+        return style.decimal  # with groups of digits: 1,257.30
+    if words.any(DECIMAL_COMMA_PATTERN):
+        n_numbers = words.count(COMMA_NUMBER_PATTERN)
+        return "," if _are_numbers(n_numbers, len(words)) else ""
+    return ""

@@ -1,0 +1,73 @@
+"""Locks of files that one process may write at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+
+__all__ = ["FileLock"]
+
+
+class FileLock:
+    """A lock of the system, on a file ``.NAME.lock`` beside the file NAME.
+
+    It ends with the process, whatever ends that, so that no lock stays behind. Where the system
+    has no locks, as on some network file systems, or where the file cannot be made, everybody has
+    the lock: the file itself is written atomically anyway.
+
+    Parameters
+    ----------
+    path : Path
+        The file that is to be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from kernelmill.storage.file_lock import FileLock
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     one, other = (FileLock(pathlib.Path(folder, "file")) for _ in range(2))
+    ...     print(one.acquire(), other.acquire())
+    ...     one.release()
+    ...     print(other.acquire())
+    ...     other.release()
+    True False
+    True
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.with_name(f".{path.name}.lock")
+        self._descriptor: int | None = None
+
+    def acquire(self) -> bool:
+        """Take the lock; False if another process, thread or run has it."""
+        while self._descriptor is None:
+            try:
+                descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError:  # reported when the file is written
+                return True
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return False
+            except OSError:
+                os.close(descriptor)
+                return True
+            # Another run may have removed the file after it was opened here.
+            with contextlib.suppress(FileNotFoundError):
+                if self.path.stat().st_ino == os.fstat(descriptor).st_ino:
+                    self._descriptor = descriptor
+            if self._descriptor is None:
+                os.close(descriptor)
+        return True
+
+    def release(self) -> None:
+        """Give the lock back, if it is held."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # children of a fork have a copy
+            os.close(self._descriptor)
+            self._descriptor = None
