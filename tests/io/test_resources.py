@@ -211,6 +211,71 @@ def test_compressed_batches_of_arrow(tmp_path):
         open_table(path)
 
 
+def lying_pages(path):
+    """Five columns whose pages declare 134 MB each; a page has 1.2 MB, compressed to nothing."""
+    table = pa.table({name: ["a" * 1_200_000] for name in "abcde"})
+    pa.parquet.write_table(table, path, compression="zstd", use_dictionary=False)
+    content, n_changed = path.read_bytes(), 0
+    size = 2 * (1_200_000 + 4 + 6)  # with its length and the levels; in zigzag
+    for spelled in (size, size + 2, size + 4):
+        old, new = (
+            b"\x15\x00\x15" + bytes([(n >> s & 0x7F) | 0x80 for s in (0, 7, 14)] + [n >> 21])
+            for n in (spelled, 2**28 - 2)
+        )
+        n_changed += content.count(old)
+        content = content.replace(old, new)
+    assert n_changed == 5
+    path.write_bytes(content)
+
+
+def test_pages_of_parquet_that_lie(tmp_path):
+    path = tmp_path / "rows.parquet"
+    lying_pages(path)
+    assert path.stat().st_size < 10_000
+    with pytest.raises(TableError, match="row group 0 would take 671 MB in memory"):
+        open_table(path)
+
+
+def shared_strings(kind):
+    """2000 rows that share a string of 2 MB, in the ways of Arrow."""
+    text = "a" * 2_000_000
+    if kind == "runs":
+        return pa.RunEndEncodedArray.from_arrays(pa.array([2000], pa.int64()), pa.array([text]))
+    views = np.zeros((2000, 4), np.int32)
+    views[:, 0], views[:, 1] = len(text), int.from_bytes(b"aaaa", "little")
+    buffers = [None, pa.py_buffer(views.tobytes()), pa.py_buffer(text.encode())]
+    return pa.Array.from_buffers(pa.string_view(), 2000, buffers)
+
+
+@pytest.mark.parametrize("kind", ["runs", "views"])
+def test_shared_strings_of_arrow(tmp_path, kind):
+    """pyarrow crashed: an array of strings holds 2 GiB."""
+    path = tmp_path / "rows.arrow"
+    batch = pa.record_batch({"s": shared_strings(kind), "b": np.zeros(2000)})
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_file(path, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    with pytest.raises(TableError, match=r"'s' of 2000 rows would take 4\.0 GB in memory"):
+        list(open_table(path).blocks())
+    few = pa.record_batch({"s": batch.column(0).slice(1990, 5), "b": np.zeros(5)})
+    with pa.ipc.new_file(path, few.schema, options=options) as writer:
+        writer.write_batch(few)
+    [block] = open_table(path).blocks()
+    assert len(block.data.column("s").dictionary[0].as_py()) == 2_000_000
+
+
+def test_bytes_and_lists_of_parquet_are_not_read(tmp_path):
+    """A row of few bytes in the file may be a list of any length, or bytes that rows share."""
+    path = tmp_path / "rows.parquet"
+    shared = pa.array(np.zeros(2000, np.int32)), pa.array([b"a" * 2_000_000])
+    columns = {"s": pa.DictionaryArray.from_arrays(*shared), "b": np.zeros(2000)}
+    columns["l"] = pa.array([[1.0, 2.0]] * 2000)
+    pa.parquet.write_table(pa.table(columns), path, compression="zstd", store_schema=False)
+    [block] = open_table(path).blocks()
+    assert block.data.column("b").to_pylist() == [0.0] * 2000
+    assert [block.data.column(name).null_count for name in "sbl"] == [2000, 0, 2000]
+
+
 def test_a_named_pipe_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(TableError, match="must be a regular file"):

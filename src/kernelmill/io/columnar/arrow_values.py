@@ -56,14 +56,35 @@ def is_text(kind: Any) -> bool:
 
 
 def decoded_bytes(array: Any) -> int:
-    """The bytes of the strings of a dictionary array if each row had its own; 0 for others."""
-    if not pa.types.is_dictionary(array.type) or not is_text(array.type.value_type):
+    """The bytes of strings of which many rows share one, if each row had its own; else 0.
+
+    That is so for dictionaries, runs and views.
+    """
+    if pa.types.is_dictionary(array.type):
+        lengths = _string_bytes(array.dictionary)
+        used = array.indices.drop_null().to_numpy(zero_copy_only=False)
+        counts = np.bincount(used, minlength=len(lengths))
+    elif pa.types.is_run_end_encoded(array.type):
+        lengths = _string_bytes(array.values)
+        ends = array.run_ends.to_numpy() - array.offset
+        counts = np.diff(np.clip(ends, 0, len(array)), prepend=0)
+    elif pa.types.is_string_view(array.type):
+        return int(_string_bytes(array).sum())
+    else:
         return 0
-    lengths = pc.binary_length(array.dictionary.cast(pa.large_string())).fill_null(0)
-    counts = np.bincount(
-        array.indices.drop_null().to_numpy(zero_copy_only=False), minlength=len(lengths)
-    )
-    return int(counts @ lengths.to_numpy(zero_copy_only=False))
+    return int((counts * lengths).sum())
+
+
+def _string_bytes(strings: Any) -> Any:
+    """The bytes of each string; 0 if the values are none."""
+    if pa.types.is_string_view(strings.type):  # 16 bytes each, of which the first 4 are the length
+        views = np.frombuffer(strings.buffers()[1], np.int32)
+        lengths = views[4 * strings.offset :: 4][: len(strings)]
+        return np.where(strings.is_valid().to_numpy(zero_copy_only=False), lengths, 0).astype(int)
+    if not is_text(strings.type):
+        return np.zeros(len(strings), np.int64)
+    lengths = pc.binary_length(strings.cast(pa.large_string())).fill_null(0)
+    return lengths.to_numpy(zero_copy_only=False)
 
 
 def nan_to_null(numbers: Any) -> Any:
@@ -113,21 +134,28 @@ def find_inexact_integer(array: Any) -> int | None:
 
 def drop_codes(array: Any, codes: Sequence[str]) -> Any:
     """Replace the codes of missing values, among strings or numbers, by null."""
-    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if pa.types.is_dictionary(array.type):  # each string once
+        found = _are_codes(array.dictionary, codes)
+        if not pc.any(found).as_py():
+            return array
+        indices = pc.if_else(
+            found.take(array.indices), pa.scalar(None, array.indices.type), array.indices
+        )
+        return pa.DictionaryArray.from_arrays(indices, array.dictionary, ordered=array.type.ordered)
+    found = _are_codes(array, codes)
+    return pc.if_else(found, pa.scalar(None, array.type), array) if pc.any(found).as_py() else array
+
+
+def _are_codes(values: Any, codes: Sequence[str]) -> Any:
+    """Whether each value is one of the codes."""
+    kind = values.type
     if detect_kind(kind) == "numeric" and not pa.types.is_null(kind):
         numbers = [float(code) for code in codes if is_number(code)]
-        found = pc.is_in(array.cast(pa.float64(), safe=False), pa.array(numbers, pa.float64()))
-    elif detect_kind(kind) == "category" and not pa.types.is_boolean(kind):
-        words = pc.utf8_trim_whitespace(array.cast(pa.string()))
-        found = pc.is_in(words, pa.array(list(codes), pa.string()))
-    else:
-        return array
-    if not pc.any(found).as_py():
-        return array
-    if pa.types.is_dictionary(array.type):
-        indices = pc.if_else(found, pa.scalar(None, array.indices.type), array.indices)
-        return pa.DictionaryArray.from_arrays(indices, array.dictionary, ordered=array.type.ordered)
-    return pc.if_else(found, pa.scalar(None, array.type), array)
+        return pc.is_in(values.cast(pa.float64(), safe=False), pa.array(numbers, pa.float64()))
+    if detect_kind(kind) == "category" and not pa.types.is_boolean(kind):
+        words = pc.utf8_trim_whitespace(values.cast(pa.string()))
+        return pc.is_in(words, pa.array(list(codes), pa.string()))
+    return pa.array(np.zeros(len(values), bool))
 
 
 def to_categories(array: Any) -> Any:

@@ -25,6 +25,7 @@ from kernelmill.io.columnar.arrow_values import (
     to_categories,
     to_numbers,
 )
+from kernelmill.io.columnar.parquet_pages import read_footer, scan_groups
 from kernelmill.io.columnar.string_columns import (
     StringColumn,
     inspect_strings,
@@ -165,12 +166,16 @@ class ColumnarFile(TableFile):
         arrays = []
         for column in self.columns:
             array = batch.column(positions[column.name])
+            if column.kind == "other":
+                arrays.append(array)
+                continue
+            # Categories stay a dictionary.
+            if column.kind != "category" or not pa.types.is_dictionary(array.type):
+                self.check_expansion(column.name, array)
             if pa.types.is_run_end_encoded(array.type):
                 array = pc.run_end_decode(array)
             if self.options.missing_codes:
                 array = drop_codes(array, self.options.missing_codes)
-            if column.kind in ("numeric", "date"):
-                self.check_expansion(column.name, array)
             if column.kind == "numeric":
                 arrays.append(self._numbers(column, array, first_row))
             elif column.kind == "category":
@@ -239,6 +244,7 @@ def _decode_dictionaries(batch: Any) -> Any:
 
 
 MOST_BLOCK_BYTES = 1 << 29  # what the rows of a block may expand to
+_MOST_EXPANSION = 20  # of the pages of a row group, beyond MOST_BLOCK_BYTES
 _BLOCKS_OF_TEXT = 4  # a block with long strings may take this many times its usual size
 _BUFFER = 1 << 16  # read at once of each column, rather than all of it
 
@@ -253,6 +259,7 @@ class ParquetFile(ColumnarFile):
     not_copied: ClassVar[tuple[str, ...]] = ("_copy", "_batches_copy")
 
     _stored_types: tuple[tuple[str, Any], ...] = ()  # of the columns, by the names in the file
+    _has_checked_pages = False
 
     def read_schema(self) -> Any:
         """Read the schema, and the sizes of the row groups."""
@@ -271,8 +278,23 @@ class ParquetFile(ColumnarFile):
         self._stored_types = tuple(zip(schema.names, schema.types, strict=True))
         return schema
 
+    def _check_pages(self) -> None:
+        """Raise an error for row groups whose pages would fill the memory, before the first read.
+
+        A small part of a large file may be long, as constant columns are, so that the limit grows
+        with the compressed pages. Headers of remote files would take a request each.
+        """
+        if self._has_checked_pages or isinstance(self.path, RemotePath):
+            return
+        with self.path.open("rb") as file, arrow_errors(self.path):
+            for number, pages in enumerate(scan_groups(read_footer(file), file)):
+                if pages.held > max(MOST_BLOCK_BYTES, _MOST_EXPANSION * pages.stored):
+                    raise self.expansion_error(f"row group {number}", pages.held)
+        self._has_checked_pages = True
+
     def read_first_rows(self, names: list[str]) -> Any:
         """Read the first rows of the first row group that has some."""
+        self._check_pages()
         groups = [group for group, n_rows in enumerate(self._group_rows) if n_rows][:1]
         most = _BLOCKS_OF_TEXT * self.options.block_bytes // max(1, self._row_bytes)
         n_rows = max(1, min(INSPECTED_ROWS, most))
@@ -346,14 +368,42 @@ class ParquetFile(ColumnarFile):
 
     def _read_group(self, file: Any, group: int) -> Iterator[Any]:
         """The batches of a row group, which have as many rows as its metadata declares."""
+        self._check_pages()
         n_rows = 0
+        names = self._read_names()
         with arrow_errors(self.path):
-            for batch in file.iter_batches(self._block_rows, row_groups=[group], use_threads=False):
+            for batch in file.iter_batches(
+                self._block_rows, row_groups=[group], columns=names, use_threads=False
+            ):
                 n_rows += batch.num_rows
                 if batch.num_rows:
-                    yield batch
+                    yield batch if names is None else self._add_unread(batch)
         if n_rows != self._group_rows[group]:
             raise self.damage_error(f"{n_rows} rows in row group {group}", self._group_rows[group])
+
+    def _read_names(self) -> list[str] | None:
+        """The columns to read, None for all: lists and bytes may expand to any size."""
+        assert self.columns is not None
+        used = {column.name for column in self.columns if column.kind != "other"}
+        if len(used) == len(self.columns):
+            return None
+        if self._name_notes:
+            other = next(name for name in self._names if name not in used)
+            raise TableError(
+                f"{self.path}: column {other!r} of type {self._types[other]} cannot be told from "
+                "others, since names repeat",
+                "write the file again with different names",
+            )
+        return [name for name in self._names if name in used]
+
+    def _add_unread(self, batch: Any) -> Any:
+        """A batch with the columns that are not read, which are null."""
+        read = dict(zip(batch.schema.names, batch.columns, strict=True))
+        arrays = [
+            read[name] if name in read else pa.nulls(batch.num_rows, type_)
+            for name, type_ in self._types.items()
+        ]
+        return pa.record_batch(arrays, names=self._names)
 
     def prepare_random_access(self) -> None:
         """Copy the blocks to a temporary file if a row group has several."""
