@@ -574,3 +574,17 @@ def test_training_options(run, rings, tmp_path):
         *("--validation", other, "--json"),
     )
     assert json.loads(out)["summary"]["n_held_out"] == 600
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "transform"])
+def test_models_have_a_budget_of_memory(run, fitted, tmp_path, command):
+    out = [] if command == "evaluate" else ["-o", str(tmp_path / "out.csv")]
+    arguments = (command, str(fitted / "rings.kmill"), str(fitted / "rings.csv"), *out)
+    code, _, said = run(*arguments, "--max-memory", "1")
+    assert code == 1
+    assert "its map would take about" in said
+    assert "--max-memory 1G" in said
+    assert run(*arguments, "--max-memory", "1G")[0] == 0  # the remedy
+    code, _, said = run(*arguments, "--max-memory", "much")
+    assert code == 2
+    assert "must be a size such as 16G or 500M, got 'much'" in said

@@ -18,6 +18,7 @@ import kernelmill
 from kernelmill import fit_table
 from kernelmill.errors import KernelmillError
 from kernelmill.io import TableError
+from kernelmill.learners import load_learner
 from kernelmill.storage import ModelFileError, read_model_file, write_model_file
 from kernelmill.workflows.evaluation import wilson_interval
 
@@ -421,7 +422,7 @@ def test_maps_that_a_budget_does_not_allow(folder, made, n_columns, problem):
         del record["parameters"]["degree"]
     record["n_features_in"] = n_columns
     write_model_file(path, kind=file.kind, record=file.record, tensors=file.tensors)
-    for load in (kernelmill.load, kernelmill.load_predictor):
+    for load in (kernelmill.load, kernelmill.load_predictor, load_learner):
         with pytest.raises(ModelFileError, match=f"{problem}.*max_memory="):
             load(path)
         with pytest.raises(ModelFileError, match="must have a feature for each of 16 weights"):

@@ -8,11 +8,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from kernelmill.arguments import check_integer
 from kernelmill.learners.classifier import KernelClassifier
 from kernelmill.learners.prediction import LinearModel, read_learner
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.learners.solvers.exact import restore_fit
 from kernelmill.learners.targets import TargetShape
+from kernelmill.maps.costs import MOST_MEMORY, check_cost
 from kernelmill.maps.transformers import as_transformer
 from kernelmill.storage import ModelFileError, errors_of_file, read_model_file
 
@@ -21,12 +23,16 @@ __all__ = ["learner_from_record", "load_learner"]
 _DO_NOT_USE = "do not use the file: it was not written by `save` of kernelmill"
 
 
-def load_learner(path: str | os.PathLike[str]) -> KernelClassifier | KernelRegressor:
+def load_learner(
+    path: str | os.PathLike[str], *, max_memory: int = MOST_MEMORY
+) -> KernelClassifier | KernelRegressor:
     """Load the learner in a file that its `save` wrote. Nothing in the file is executed.
 
     Parameters
     ----------
     path : str or path
+    max_memory : int, default=8 GiB
+        The bytes that the map may take, as in `kernelmill.load`.
 
     Returns
     -------
@@ -53,12 +59,14 @@ def load_learner(path: str | os.PathLike[str]) -> KernelClassifier | KernelRegre
     >>> bool(classifier.score(X, y) > 0.95)
     True
     """
+    max_memory = check_integer("max_memory", max_memory, 1)
     file = read_model_file(path)
     with errors_of_file(path, _DO_NOT_USE):
         if file.kind != "learner":
             raise ModelFileError(
                 f"it holds a {file.kind}, not a learner", "load it with kernelmill.load"
             )
+        check_cost(file.record.get("map"), max_memory)
         return learner_from_record(file.record, file.tensors)
 
 

@@ -14,6 +14,7 @@ from kernelmill.cli.program.options import (
     cluster_option,
     data_argument,
     general_options,
+    max_memory_option,
     new_table_options,
     report_option,
 )
@@ -47,6 +48,7 @@ __all__ = ["command"]
     help="Column with the weights of rows. Default: that of the training, if DATA has it.",
 )
 @cluster_option("Evaluation")
+@max_memory_option("Evaluation")
 @new_table_options
 @report_option
 @general_options
@@ -58,6 +60,7 @@ def command(
     weights: str | None,
     cluster: str | None,
     report: str | None,
+    max_memory: int,
     table: dict[str, Any],
 ) -> None:
     """Predict the rows of DATA with MODEL and compare with their targets.
@@ -68,7 +71,7 @@ def command(
     """
     terminal = get_terminal(context)
     page = None if report is None else check_output("report", report, model, source)
-    loaded = load_table_model(model)
+    loaded = load_table_model(model, max_memory)
     with ProgressBars(terminal) as progress:
         evaluation = loaded.evaluate_table(
             source,

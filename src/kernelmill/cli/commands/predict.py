@@ -15,6 +15,7 @@ from kernelmill.cli.program.options import (
     cluster_option,
     data_argument,
     general_options,
+    max_memory_option,
     new_table_options,
 )
 from kernelmill.cli.program.terminal import get_terminal
@@ -84,6 +85,7 @@ _RESULT = "Predictions"
     help="Put ' before strings in CSV that spreadsheets would run as formulas (=, +, -, @).",
 )
 @cluster_option(_RESULT)
+@max_memory_option(_RESULT)
 @new_table_options
 @general_options
 @click.pass_context
@@ -99,6 +101,7 @@ def command(
     keep_columns: bool,
     escape_formulas: bool,
     cluster: str | None,
+    max_memory: int,
     table: dict[str, Any],
 ) -> None:
     """Predict the target of every row of DATA with MODEL, in the order of the rows.
@@ -111,7 +114,7 @@ def command(
     to_stdout = out == STDOUT
     if to_stdout and terminal.json:
         raise UsageError("must be a file with --json, got stdout", parameter="out")
-    loaded = load_table_model(model)
+    loaded = load_table_model(model, max_memory)
     begin = time.perf_counter()
     try:
         with ProgressBars(terminal) as progress:

@@ -14,6 +14,7 @@ from kernelmill.cli.program.options import (
     Option,
     data_argument,
     general_options,
+    max_memory_option,
     new_table_options,
 )
 from kernelmill.cli.program.terminal import get_terminal
@@ -43,11 +44,17 @@ __all__ = ["command"]
     help="An .npy file with a float32 array, or a .parquet, .arrow, .feather, .csv, .tsv or .jsonl "
     "file with a column for each feature; overwritten if it exists. - is stdout, as CSV.",
 )
+@max_memory_option("Features")
 @new_table_options
 @general_options
 @click.pass_context
 def command(
-    context: click.Context, model: str, source: str | list[str], out: str, table: dict[str, Any]
+    context: click.Context,
+    model: str,
+    source: str | list[str],
+    out: str,
+    max_memory: int,
+    table: dict[str, Any],
 ) -> None:
     """Write the random features that MODEL computes for every row of DATA.
 
@@ -59,7 +66,7 @@ def command(
     to_stdout = out == STDOUT
     if to_stdout and terminal.json:
         raise UsageError("must be a file with --json, got stdout", parameter="out")
-    loaded = load_table_model(model, with_estimator=True)
+    loaded = load_table_model(model, max_memory, with_estimator=True)
     begin = time.perf_counter()
     try:
         with ProgressBars(terminal) as progress:

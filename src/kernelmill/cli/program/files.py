@@ -120,7 +120,7 @@ def default_model_name(data: str) -> str:
     return f"{stem or 'model'}.kmill"
 
 
-def load_table_model(path: str, *, with_estimator: bool = False) -> TableModel:
+def load_table_model(path: str, max_memory: int, *, with_estimator: bool = False) -> TableModel:
     """Return the model in a file that `kernelmill fit` wrote; other models cannot read tables.
 
     Predictions need no estimator, and scikit-learn takes longer to import than they take.
@@ -134,7 +134,7 @@ def load_table_model(path: str, *, with_estimator: bool = False) -> TableModel:
         from kernelmill.workflows.model import TableModel
 
     with explain_wrong_file(path):
-        model = load(path) if with_estimator else load_predictor(path)
+        model = (load if with_estimator else load_predictor)(path, max_memory=max_memory)
     if not isinstance(model, TableModel):
         raise CommandError(
             f"{path} holds a learner that was saved in Python and does not know the columns of "

@@ -7,6 +7,7 @@ The Python name of a click parameter is that of the library's parameter (``--see
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ __all__ = [
     "data_argument",
     "drop_option",
     "general_options",
+    "max_memory_option",
     "missing_option",
     "new_table_options",
     "report_option",
@@ -108,6 +110,46 @@ class _Delimiter(click.ParamType):  # type: ignore[type-arg] # generic in new ve
     def spell(self, value: str) -> str:
         """Return the name to type for the character, if it is invisible."""
         return {"\t": "tab", " ": "space"}.get(value, value)
+
+
+class _Size(click.ParamType):  # type: ignore[type-arg] # generic in new versions only
+    """A number of bytes, or of kB, MB, GB or TB, with powers of 1024."""
+
+    name = "size"
+    units = "KMGT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(
+            r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?([KMGT]?)I?B?", value.strip().upper()
+        )
+        size = 0
+        if found is not None:
+            power = 1 + self.units.index(found[2]) if found[2] else 0
+            size = int(float(found[1]) * 1024**power)
+        if size < 1:
+            self.fail(f"must be a size such as 16G or 500M, got {value!r}", param, ctx)
+        return size
+
+    def spell(self, value: int) -> str:
+        """Return the size in gigabytes, rounded up."""
+        return f"{-(-value // 2**30)}G"
+
+
+def max_memory_option(section: str) -> Callable[..., Any]:
+    """``--max-memory``, in this section of the help."""
+    return click.option(
+        "--max-memory",
+        cls=Option,
+        section=section,
+        type=_Size(),
+        default="8G",
+        show_default=True,
+        metavar="SIZE",
+        help="Memory that the map of MODEL may take: a small file can ask for any amount. More "
+        "than the default also allows any time for each row.",
+    )
 
 
 def general_options(function: Decorated) -> Decorated:
