@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -198,13 +199,11 @@ class ColumnEncoder(Encoder):
         values = [self._values(each, data, file, first_row) for each in self.columns]
         width = self.n_inputs
         if width > _MOST_DENSE_COLUMNS:
-            return scale_rows(self._encode_sparse(values, data.num_rows), self.rows)
+            sparse = self._encode_sparse(values, data.num_rows)
+            check_overflow(sparse, self.input_names, file, first_row)
+            return scale_rows(sparse, self.rows)
         out = np.zeros((data.num_rows, width), np.float32)
-        begin = 0
-        for encoding, column in zip(self.columns, values, strict=True):
-            with np.errstate(over="ignore"):
-                encoding.write(column, out[:, begin : begin + encoding.n_columns])
-            begin += encoding.n_columns
+        _write_columns(list(zip(self.columns, values, strict=True)), out)
         check_overflow(out, self.input_names, file, first_row)
         return scale_rows(out, self.rows)
 
@@ -229,18 +228,44 @@ class ColumnEncoder(Encoder):
 
     def _encode_sparse(self, values: list[Any], n_rows: int) -> Any:
         parts = []
-        for encoding, column in zip(self.columns, values, strict=True):
-            if isinstance(encoding, CategoryEncoding):
-                positions = encoding.positions(column)
-                rows = np.flatnonzero(positions >= 0)
-                ones = np.ones(len(rows), np.float32)
-                shape = (n_rows, encoding.n_columns)
-                parts.append(scipy.sparse.csr_array((ones, (rows, positions[rows])), shape=shape))
-            else:
-                dense = np.zeros((n_rows, encoding.n_columns), np.float32)
-                encoding.write(column, dense)
-                parts.append(scipy.sparse.csr_array(dense))
+        pairs = list(zip(self.columns, values, strict=True))
+        for begin in range(0, len(pairs), _MOST_DENSE_COLUMNS):
+            some = pairs[begin : begin + _MOST_DENSE_COLUMNS]
+            for is_category, group in groupby(
+                some, key=lambda pair: isinstance(pair[0], CategoryEncoding)
+            ):
+                encode = _encode_categories if is_category else _encode_numbers
+                parts.append(encode(list(group), n_rows))
         return scipy.sparse.hstack(parts, format="csr", dtype=np.float32)
+
+
+def _encode_categories(pairs: list[Any], n_rows: int) -> Any:
+    """A sparse matrix of columns of categories, given with their values."""
+    rows, columns, begin = [], [], 0
+    for encoding, values in pairs:
+        positions = encoding.positions(values)
+        rows.append(np.flatnonzero(positions >= 0))
+        columns.append(positions[rows[-1]] + begin)
+        begin += encoding.n_columns
+    places = np.concatenate(rows), np.concatenate(columns)
+    ones = np.ones(len(places[0]), np.float32)
+    return scipy.sparse.csr_array((ones, places), shape=(n_rows, begin))
+
+
+def _encode_numbers(pairs: list[Any], n_rows: int) -> Any:
+    """A sparse matrix of other columns: those that are 0 in most rows are worth it."""
+    dense = np.zeros((n_rows, sum(encoding.n_columns for encoding, _ in pairs)), np.float32)
+    _write_columns(pairs, dense)
+    return scipy.sparse.csr_array(dense)
+
+
+def _write_columns(pairs: list[Any], out: NDArray[Any]) -> None:
+    """Encode columns, given with their values, side by side."""
+    begin = 0
+    for encoding, values in pairs:
+        with np.errstate(over="ignore"):
+            encoding.write(values, out[:, begin : begin + encoding.n_columns])
+        begin += encoding.n_columns
 
 
 class ColumnLearner:
@@ -372,10 +397,12 @@ def check_present(column: Any, name: str, file: Any, first_row: int, remedy: Rem
         )
 
 
-def check_overflow(rows: NDArray[Any], names: Any, file: Any, first_row: int) -> None:
+def check_overflow(rows: Any, names: Any, file: Any, first_row: int) -> None:
     """Raise an error if encoded rows have a value beyond the range of float32."""
-    if not np.isfinite(rows).all():
-        row, column = (int(position[0]) for position in np.nonzero(~np.isfinite(rows)))
+    is_dense = isinstance(rows, np.ndarray)
+    if not np.isfinite(rows if is_dense else rows.data).all():
+        dense = rows if is_dense else rows.toarray()
+        row, column = (int(position[0]) for position in np.nonzero(~np.isfinite(dense)))
         raise TableError(
             f"{file}: {names()[column]!r} in row {first_row + row + 1} is too far from the values "
             "in training to be encoded",

@@ -21,6 +21,8 @@ from kernelmill.storage.fields import under_prefix, without_prefix
 from kernelmill.storage.model_file import (
     FORMAT_VERSION,
     ModelFile,
+    check_record,
+    check_tensor_bytes,
     read_model_file,
     write_model_file,
 )
@@ -29,6 +31,8 @@ __all__ = [
     "FORMAT_VERSION",
     "ModelFile",
     "ModelFileError",
+    "check_record",
+    "check_tensor_bytes",
     "errors_of_file",
     "read_model_file",
     "under_prefix",

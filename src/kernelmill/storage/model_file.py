@@ -34,7 +34,14 @@ from kernelmill.storage.tensor_layout import (
     places_of,
 )
 
-__all__ = ["FORMAT_VERSION", "ModelFile", "read_model_file", "write_model_file"]
+__all__ = [
+    "FORMAT_VERSION",
+    "ModelFile",
+    "check_record",
+    "check_tensor_bytes",
+    "read_model_file",
+    "write_model_file",
+]
 
 FORMAT_VERSION = 2
 _FIRST_VERSION = 1  # of files whose record is in the header
@@ -103,25 +110,14 @@ def write_model_file(
     """
     if not isinstance(kind, str) or not NAME.fullmatch(kind):
         raise ModelFileError(f"kind must be a name such as 'learner', got {kind!r:.80}")
-    text, version = canonical_json(dict(record)), _FIRST_VERSION
+    text, version = check_record(record), _FIRST_VERSION
     if _RECORD in tensors:
         raise ModelFileError(f"no tensor must have the name {_RECORD!r}, which is taken")
-    if len(text) > _MOST_RECORD:
-        raise ModelFileError(
-            f"the record of a model must take at most {_MOST_RECORD >> 20} MiB, got "
-            f"{len(text) >> 20} MiB",
-            "fit a model to fewer columns or categories",
-        )
     if len(text) > _MOST_INLINE:
         tensors = {**tensors, _RECORD: np.frombuffer(text.encode("ascii"), np.uint8)}
         text, version = "", FORMAT_VERSION
     places = places_of(tensors)
-    if sum(tensor.nbytes for tensor in tensors.values()) > _MOST_BYTES:
-        raise ModelFileError(
-            f"the arrays of a model must take at most {_MOST_BYTES >> 30} GiB, got more",
-            Remedy("use fewer components", n_components=...),
-            Remedy("store smaller weights", weights="float16"),
-        )
+    check_tensor_bytes(sum(tensor.nbytes for tensor in tensors.values()))
     # Contiguous and little-endian; no copy where they are that already.
     arrays = {
         name: np.ascontiguousarray(tensors[name], place.dtype) for name, place in places.items()
@@ -134,6 +130,32 @@ def write_model_file(
     }
     header = header_of(metadata, places)
     atomic_write(path, chain([header], (_bytes_of(arrays[name]) for name in places)))
+
+
+def check_record(record: Mapping[str, Any], n_more: int = 0) -> str:
+    """Return the text of a record; raise an error if it is longer than a model file holds.
+
+    `n_more` is the number of characters that are still to come.
+    """
+    text = canonical_json(dict(record))
+    size = len(text) + n_more
+    if size > _MOST_RECORD:
+        raise ModelFileError(
+            f"the record of a model must take at most {_MOST_RECORD >> 20} MiB, got "
+            f"{size >> 20} MiB",
+            "fit a model to fewer columns or categories",
+        )
+    return text
+
+
+def check_tensor_bytes(n_bytes: int) -> None:
+    """Raise an error if arrays take more bytes than a model file holds."""
+    if n_bytes > _MOST_BYTES:
+        raise ModelFileError(
+            f"the arrays of a model must take at most {_MOST_BYTES >> 30} GiB, got more",
+            Remedy("use fewer components", n_components=...),
+            Remedy("store smaller weights", weights="float16"),
+        )
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:

@@ -44,6 +44,7 @@ from kernelmill.workflows.relevance import (
     measure_partial_dependence,
     rank_columns,
 )
+from kernelmill.workflows.storable import check_storable
 from kernelmill.workflows.survey import (
     TASKS,
     Survey,
@@ -309,6 +310,7 @@ def fit_table(
             class_weight=class_weight,
         )
         settings.check(survey.reader.task)
+        check_storable(settings, survey, run)
         given = _GivenSettings(length_scale, alpha, tune, column_scales, budget)
         with clock.stage("tune"):
             tuned, others = _tune(
@@ -334,7 +336,6 @@ def fit_table(
         refitted = refit and n_trained < survey.n_rows
         with clock.stage("refit", refitted):
             learner = plan.fit_all_rows() if refitted else learner
-        notes = [*survey.notes, *tuned.notes, *_note_on_std(learner, progress)]
         summary = FitSummary(
             task=survey.reader.task,
             source=describe_source(source),
@@ -359,7 +360,7 @@ def fit_table(
             learning_curve=curve,
             kernel_check=check,
             held_out=held_out,
-            notes=[str(note) for note in notes],
+            notes=list(map(str, [*survey.notes, *tuned.notes, *_note_on_std(learner, progress)])),
             version=version("kernelmill"),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             column_relevance=relevance,
