@@ -15,6 +15,7 @@ import dask
 import distributed
 
 from kernelmill.errors import ArgumentError, KernelmillError
+from kernelmill.io.sources import ignore_pandas
 from kernelmill.scale.cluster import (
     Cluster,
     ClusterError,
@@ -65,7 +66,8 @@ def connect(given: Any) -> Iterator[Cluster]:
 def _open_client(given: Any) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         address = given
-        if isinstance(given, str) and (local := _LOCAL.fullmatch(given)):
+        local = _LOCAL.fullmatch(given) if isinstance(given, str) else None
+        if local is not None:
             n_workers = int(local[1] or len(os.sched_getaffinity(0)))
             address = stack.enter_context(
                 _closing(
@@ -105,6 +107,8 @@ def _open_client(given: Any) -> Iterator[Any]:
             raise ClusterError(
                 f"the cluster {given} has no workers", "start some with: dask worker ADDRESS"
             ) from None
+        if local is not None:
+            client.run(ignore_pandas)  # these workers read files, no data frames
         yield client
 
 

@@ -38,11 +38,11 @@ from kernelmill.workflows.contenders import (
     make_trees,
     tree_columns,
 )
+from kernelmill.workflows.encoded_rows import EncodedRows, concatenate_rows, encode_held_out
 from kernelmill.workflows.evaluation import measure_kernel_error
 from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.records import ComparedModel, Comparison, describe_source
 from kernelmill.workflows.survey import TASKS, open_source, survey_table
-from kernelmill.workflows.training import EncodedRows, concatenate_rows, encode_held_out
 from kernelmill.workflows.tuning import TunedSettings, tune_settings
 
 __all__ = ["PeakMemory", "compare_table", "given_settings"]

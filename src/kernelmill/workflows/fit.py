@@ -34,6 +34,11 @@ from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
 from kernelmill.workflows.clusters import connects_cluster, spread
+from kernelmill.workflows.encoded_rows import (
+    count_encoded_bytes,
+    encode_table,
+    small_block_bytes,
+)
 from kernelmill.workflows.evaluation import class_names, measure_kernel_error
 from kernelmill.workflows.kernel_search import default_components
 from kernelmill.workflows.map_choice import AUTO, MapChoice
@@ -52,14 +57,7 @@ from kernelmill.workflows.survey import (
     scale_survey_rows,
     survey_table,
 )
-from kernelmill.workflows.training import (
-    Settings,
-    count_encoded_bytes,
-    encode_table,
-    learning_curve,
-    number_class_weights,
-    small_block_bytes,
-)
+from kernelmill.workflows.training import Settings, learning_curve, number_class_weights
 from kernelmill.workflows.tuning import TunedSettings, tune_settings
 from kernelmill.workflows.tuning_memory import TuningMemory
 from kernelmill.workflows.validation import TrainingPlan

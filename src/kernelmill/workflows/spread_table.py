@@ -18,6 +18,12 @@ from kernelmill.runtime.progress import Progress
 from kernelmill.scale.cluster import Cluster, PieceError
 from kernelmill.scale.connection import delay, map_in_order, worker_memory
 from kernelmill.scale.pieces import Piece, Pieces
+from kernelmill.workflows.encoded_rows import (
+    EncodedBlock,
+    EncodedRows,
+    count_encoded_bytes,
+    encode_blocks,
+)
 from kernelmill.workflows.evaluation import Scores, make_scores
 from kernelmill.workflows.prediction import (
     Prediction,
@@ -27,12 +33,6 @@ from kernelmill.workflows.prediction import (
     slim,
 )
 from kernelmill.workflows.survey import Survey, SurveyPass, SurveyPlan
-from kernelmill.workflows.training import (
-    EncodedBlock,
-    EncodedRows,
-    count_encoded_bytes,
-    encode_blocks,
-)
 
 __all__ = ["SpreadTable"]
 

@@ -16,18 +16,17 @@ from kernelmill.io import Table
 from kernelmill.learners import Run
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
+from kernelmill.workflows.encoded_rows import (
+    EncodedTable,
+    TrainingRows,
+    concatenate_rows,
+    encode_held_out,
+)
 from kernelmill.workflows.evaluation import make_scores
 from kernelmill.workflows.model import TableModel
 from kernelmill.workflows.records import CrossValidation, Evaluation
 from kernelmill.workflows.survey import HeldOut, Survey
-from kernelmill.workflows.training import (
-    EncodedTable,
-    Settings,
-    TrainingRows,
-    concatenate_rows,
-    encode_held_out,
-    train,
-)
+from kernelmill.workflows.training import Settings, train
 from kernelmill.workflows.tuning import TunedSettings
 
 if TYPE_CHECKING:  # it imports Dask
