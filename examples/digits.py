@@ -23,6 +23,8 @@ from kernelmill.kernels import Matern
 
 LENGTH_SCALE = 3.0
 GAMMA = 1 / (2 * LENGTH_SCALE**2)
+SIZES = (128, 512, 2048, 8192)  # numbers of features
+N_ROWS = 2000  # whose features are timed
 
 
 def compare_models() -> None:
@@ -47,7 +49,7 @@ def compare_models() -> None:
 
     show("linear", "passthrough", RidgeClassifier())
     linear = RidgeClassifier(alpha=0.01)
-    for n in (128, 512, 2048, 8192):
+    for n in SIZES:
         features = Fastfood(n_components=n, length_scale=LENGTH_SCALE, random_state=0)
         show("linear on Fastfood", features, linear)
     features = Fastfood("gaussian", structure="sorf", n_components=2048, random_state=0)
@@ -67,10 +69,10 @@ def compare_models() -> None:
 
 def compare_speed() -> None:
     """Time feature maps with the same number of columns."""
-    print(f"\nFeatures of 2000 rows, float32, {kernelmill.get_num_threads()} threads\n")
+    print(f"\nFeatures of {N_ROWS} rows, float32, {kernelmill.get_num_threads()} threads\n")
     print("inputs -> columns   RBFSampler  RandomFourier     Fastfood")
     for d, n_columns in ((64, 8192), (784, 8192)):
-        x = np.random.default_rng(0).standard_normal((2000, d)).astype(np.float32)
+        x = np.random.default_rng(0).standard_normal((N_ROWS, d)).astype(np.float32)
 
         maps = [
             map_class(n_components=n_columns, random_state=0).fit(x)
@@ -89,6 +91,11 @@ def compare_speed() -> None:
         )
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Run both comparisons."""
     compare_models()
     compare_speed()
+
+
+if __name__ == "__main__":
+    main()

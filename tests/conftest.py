@@ -1,7 +1,9 @@
 """Fixtures that several test files share."""
 
+import multiprocessing
 import os
 import signal
+from multiprocessing import forkserver
 
 import pytest
 from hypothesis import settings
@@ -49,32 +51,74 @@ def one_blas_thread():
         yield
 
 
-@pytest.fixture(scope="session")
-def client():
-    """A client of two Dask workers, each a process with one thread; tests may kill them."""
-    distributed = pytest.importorskip("distributed")
-    import dask
+def shorten_training(monkeypatch):
+    """Train for 20 epochs, not up to 500, and for 2 to 10 on one fold in tuning, not 40 on four.
 
-    settings = {
-        "distributed.worker.daemon": False,
-        "distributed.admin.tick.limit": "1h",
-        "distributed.comm.timeouts.connect": "20s",
-    }
-    with (
-        dask.config.set(settings),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
+    These are the defaults for few rows. Trees of comparisons are five, not a hundred. For tests of
+    something else than accuracy.
+    """
+    from kernelmill.workflows import comparison
+
+    for module in ("kernelmill.learners.solvers.choice", "kernelmill.workflows.training"):
+        monkeypatch.setattr(f"{module}.default_epochs", lambda n_rows: 20)
+    monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 1000)
+    monkeypatch.setattr("kernelmill.workflows.refinement._MOST_FOLDED_ROWS", 0)
+    make_trees = comparison.make_trees
+
+    def make_few_trees(*arguments):
+        for each in make_trees(*arguments):
+            number = "max_iter" if each.name == "boosted trees" else "n_estimators"
+            yield each._replace(model=each.model.set_params(**{number: 5}))
+
+    monkeypatch.setattr(comparison, "make_trees", make_few_trees)
 
 
 @pytest.fixture
 def few_epochs(monkeypatch):
-    """Train for 20 epochs, not up to 500 as is default for few rows: accuracy does not matter."""
-    for module in ("kernelmill.learners.solvers.choice", "kernelmill.workflows.training"):
-        monkeypatch.setattr(f"{module}.default_epochs", lambda n_rows: 20)
+    """Train and tune for few epochs: see `shorten_training`."""
+    shorten_training(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def few_epochs_in_module():
+    """Train and tune for few epochs in all tests and fixtures of a module."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        shorten_training(monkeypatch)
+        yield
+
+
+@pytest.fixture(scope="session")
+def client():
+    """A client of a Dask cluster of two workers, each a process with one thread.
+
+    The workers are forks of a process that has imported what they need. Each start, also of one
+    that takes the place of a killed worker, would take three seconds otherwise.
+    """
+    dask = pytest.importorskip("dask")
+    distributed = pytest.importorskip("distributed")
+    needed = ["distributed", "pandas", "kernelmill.scale", "kernelmill.workflows.spread_table"]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("OMP_NUM_THREADS", "1")  # as Dask does for workers
+        multiprocessing.get_context("forkserver").set_forkserver_preload(needed)
+        forkserver.ensure_running()
+    settings = {
+        "distributed.admin.tick.limit": "1h",
+        "distributed.comm.timeouts.connect": "20s",
+        "distributed.worker.daemon": False,
+        "distributed.worker.multiprocessing-method": "forkserver",
+        "distributed.worker.profile.enabled": False,
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=50,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
 
 
 @pytest.fixture(params=runtime.available_isas())

@@ -27,6 +27,7 @@ def mixed_table(task):
     return Table("mixed", task, "y", frame.assign(y=target))
 
 
+@pytest.mark.usefixtures("few_epochs")
 @pytest.mark.parametrize("model", PEERS)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_every_contender_learns_from_a_mixed_table(model, task):

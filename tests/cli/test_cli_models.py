@@ -20,6 +20,7 @@ from .conftest import revived, widest
 SMALL = ["--n-components", "64"]
 
 
+@pytest.mark.usefixtures("few_epochs")
 def test_fit_with_a_file_and_a_target_only(run, rings, monkeypatch):
     monkeypatch.chdir(rings.parent)
     code, out, err = run("fit", "rings.csv", "--target", "place", "--drop", "radius", *SMALL)

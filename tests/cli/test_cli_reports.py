@@ -11,7 +11,9 @@ from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
 from .conftest import revived, widest
 
-SIZES = ["-n", "16", "-n", "64"]
+SIZES = ["-n", "16", "-n", "64", "--kernel", "gaussian"]
+
+pytestmark = pytest.mark.usefixtures("few_epochs")
 
 
 def test_compare(run, rings, tmp_path):
@@ -34,7 +36,7 @@ def test_compare(run, rings, tmp_path):
 
 
 def test_compare_shows_a_table(run, rings):
-    code, out, _ = run("compare", rings, "-t", "radius", "--drop", "place", *SIZES)
+    code, out, _ = run("compare", rings, "-t", "radius", "--drop", "place", *SIZES, "--rows", "200")
     assert code == 0
     out, _, command = out.rpartition("Next: ")
     assert command.startswith(f"kernelmill fit {rings} --target radius --drop place")
@@ -59,7 +61,6 @@ def test_fit_and_evaluate_write_pages(run, fitted, tmp_path, command):
     assert "<svg" in page.read_text()
 
 
-@pytest.mark.usefixtures("few_epochs")
 def test_demo_shows_the_whole_way(run, tmp_path, monkeypatch):
     """All steps on the real files; the fit is not tuned, and few rows are compared."""
     monkeypatch.setattr(demo, "N_COMPONENTS", (32,))

@@ -3,8 +3,8 @@
 Python blocks of a page run in order in one namespace, shell blocks line by line, all in a temporary
 folder with small files of the names that the page uses. A comment behind a call of ``print`` is the
 expected output, numbers rounded as in the comment. Models of tables have fewer features than the
-default, one kernel instead of a comparison of several, and few epochs. Blocks that cannot run are
-preceded by ``<!-- not run: reason -->``.
+default, one kernel instead of a comparison of several, and few epochs; a diagnosis measures fewer
+features. Blocks that cannot run are preceded by ``<!-- not run: reason -->``.
 """
 
 import contextlib
@@ -153,6 +153,8 @@ def test_code_runs(page, tmp_path, monkeypatch):
     for name, size in {"fit_table": N_COMPONENTS, "compare_table": [N_COMPONENTS]}.items():
         smaller = partial(getattr(kernelmill.workflows, name), n_components=size, kernel=KERNEL)
         monkeypatch.setattr(kernelmill, name, smaller, raising=False)
+    monkeypatch.setattr("kernelmill.workflows.diagnosis._MOST_FEATURES", 512)
+    monkeypatch.setattr("kernelmill.workflows.diagnosis._GRAM_ROWS", 60)
     n_threads = kernelmill.get_num_threads()
     with threadpool_limits(1, user_api="blas"):  # small products, and other tests run beside it
         for block in read_blocks(page):

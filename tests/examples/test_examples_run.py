@@ -138,7 +138,7 @@ class Program:
 
 PROGRAMS = {
     "bounds.py": Program(bounds),
-    "digits.py": Program(digits),
+    "digits.py": Program(digits, settings={"SIZES": (128, 2048), "N_ROWS": 100}),
     "fastfood_by_hand.py": Program(fastfood_by_hand),
     "kernel_conversion.py": Program(kernel_conversion, plot="kernel_conversion.png"),
     "taylor_or_fastfood.py": Program(

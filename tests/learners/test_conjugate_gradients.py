@@ -75,7 +75,7 @@ def test_blocks_are_passed_over_again():
     blocks = [(X[i : i + 700], Y[i : i + 700], weights[i : i + 700]) for i in range(0, 3000, 700)]
     model = KernelRegressor(MAP, alpha=1.0, solver="cg", tol=1e-10).fit_blocks(blocks)
     np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=0, atol=1e-6)
-    with pytest.raises(ValueError, match="blocks must be something to pass over repeatedly"):
+    with pytest.raises(ValueError, match="blocks must be iterable more than once"):
         model.fit_blocks(iter(blocks))
 
 

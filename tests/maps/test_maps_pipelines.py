@@ -1,5 +1,6 @@
 """Maps in scikit-learn pipelines, searches and unions."""
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -38,7 +39,10 @@ def test_logistic_regression(digits):
     assert score > linear.fit(train, y_train).score(test, y_test)
 
 
+# Python 3.12 and newer warn about any fork with threads about.
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_grid_search_in_processes(digits):
+    """In forks, which are quick to start; `test_maps_state.py` loads maps in new processes."""
     train, test, y_train, y_test = digits
     model = make_pipeline(
         StandardScaler(), Fastfood(n_components=200, random_state=0), RidgeClassifier(0.1)
@@ -47,7 +51,8 @@ def test_grid_search_in_processes(digits):
         "fastfood__length_scale": [1e-3, 8.0, "median"],
         "fastfood__kernel": [Gaussian(), Matern(2.5)],
     }
-    searches = [GridSearchCV(model, grid, cv=2, n_jobs=n).fit(train, y_train) for n in (1, 2)]
+    with joblib.parallel_config("multiprocessing"):
+        searches = [GridSearchCV(model, grid, cv=2, n_jobs=n).fit(train, y_train) for n in (1, 2)]
     scores = [s.cv_results_["mean_test_score"] for s in searches]
     np.testing.assert_array_equal(scores[0], scores[1])
     assert searches[1].best_params_["fastfood__length_scale"] != 1e-3

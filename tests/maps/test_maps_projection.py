@@ -47,7 +47,7 @@ def test_lengths_of_frequencies():
 
 def test_has_no_kernel():
     fitted = Fastfood(features="projection").fit(rows())
-    with pytest.raises(ArgumentError, match="no features of a kernel"):
+    with pytest.raises(ArgumentError, match="which have no kernel"):
         fitted.exact_kernel(rows())
 
 

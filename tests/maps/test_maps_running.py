@@ -49,7 +49,7 @@ def test_peak_memory_is_little_more_than_the_output():
             with open("/proc/self/status") as status:
                 return next(int(l.split()[1]) for l in status if l.startswith("VmRSS")) / 1024
 
-        X = np.random.default_rng(0).standard_normal((10_000, 64))  # 5 MiB
+        X = np.random.default_rng(0).standard_normal((4000, 64))  # 2 MiB
         forms = [X, np.asfortranarray(X), sp.csr_array(X)]
         for make in sys.argv[1:]:
             fitted = eval(make).fit(X)
@@ -63,7 +63,7 @@ def test_peak_memory_is_little_more_than_the_output():
     """
     if not os.access("/proc/self/clear_refs", os.W_OK):
         pytest.skip("this system does not let a process reset its peak")
-    # The output takes 78 MiB. scikit-learn's test for finite numbers may take a part of the input.
+    # The output takes 31 MiB. scikit-learn's test for finite numbers may take a part of the input.
     scratch = [float(s) for s in run(code, *MAPS.values())]
     assert len(scratch) == 3 * len(MAPS)
     assert max(scratch) < 16, scratch
@@ -156,11 +156,11 @@ def test_interrupt():
         import numpy as np
         from kernelmill import Fastfood, RandomFourier
 
-        X = np.broadcast_to(np.ones(1024, np.float32), (1 << 20, 1024))  # seconds of work
+        X = np.broadcast_to(np.ones(1024, np.float32), (1 << 19, 1024))  # seconds of work
         for make in sys.argv[1:]:
             fitted = eval(make).set_params(n_components=64).fit(X[:1])
             fitted.transform(X[:100])
-            layout, out = fitted._layout, np.full((1 << 20, 64), np.nan, np.float32)
+            layout, out = fitted._layout, np.full((1 << 19, 64), np.nan, np.float32)
             try:
                 threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
                 fitted.projection_.features(X, layout, None, out, 1)

@@ -300,7 +300,7 @@ def test_input_that_does_not_fit():
 @pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
 def test_weights_that_are_all_zero(solver):
     rows, labels, weights = (as_array(each) for each in (ROWS, LABELS, np.zeros(N_ROWS)))
-    with pytest.raises(ValueError, match=r"sample_weight are all zero"):
+    with pytest.raises(ValueError, match="sample_weight must be positive for some row"):
         DaskKernelClassifier(MAP, solver=solver).fit(rows, labels, weights)
 
 

@@ -45,7 +45,7 @@ def few_bins(monkeypatch):
 
 
 def test_p_values_of_small_samples_are_uniform():
-    values = p_values(15, 20, 1000)
+    values = p_values(15, 20, 600)
     assert_level(values)
     # 100 times the p-value is uniform on 1, ..., 100; minus a uniform part, it is continuous.
     continuous = values - np.random.default_rng(1).uniform(size=values.size) / 100

@@ -61,8 +61,8 @@ def fitted():
     made = {f"classifier, {name}": clone(m).fit(X, CLASSES) for name, m in CLASSIFIERS.items()}
     made |= {f"regressor, {name}": clone(m).fit(X, Y) for name, m in REGRESSORS.items()}
     outputs = np.stack([Y, 2 * Y], axis=1)
-    made["regressor, outputs"] = clone(REGRESSORS["default"]).fit(X, outputs)
-    made["regressor, column"] = clone(REGRESSORS["default"]).fit(X, Y[:, None])
+    made["regressor, outputs"] = clone(REGRESSORS["noise"]).fit(X, outputs)
+    made["regressor, column"] = clone(REGRESSORS["noise"]).fit(X, Y[:, None])
     return made
 
 

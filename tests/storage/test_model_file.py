@@ -400,7 +400,7 @@ class TestHostileHeaders:
     def test_other_spellings(self, written):
         header, rest = header_and_rest(written.read_bytes())
         written.write_bytes(with_header(json.dumps(header, indent=1).encode(), rest))
-        refused(written, "not spelt as kernelmill writes it")
+        refused(written, "not in the form that kernelmill writes")
 
     def test_headers_that_are_too_large(self, path):
         path.write_bytes(with_header(b"{" + b" " * (1 << 24) + b"}", b""))

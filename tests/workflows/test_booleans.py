@@ -82,5 +82,5 @@ def test_a_boolean_target_written_as_numbers(columns):
 
 def test_the_table_itself_is_no_validation(columns, sources):
     for table in (columns, str(sources["rows.csv"]), "-"):
-        with pytest.raises(ArgumentError, match="validation must be another table than the one"):
+        with pytest.raises(ArgumentError, match="validation must not be the training table"):
             fit_table(table, "won", validation=table, **QUICK)

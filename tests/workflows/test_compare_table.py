@@ -19,7 +19,7 @@ from .conftest import write_rings
 
 def test_classification(folder, rings_csv):
     found = compare_table(
-        rings_csv, "place", n_components=(16, 64, 128), rows=900, exact_rows=500, kernel="gaussian"
+        rings_csv, "place", n_components=(16, 64, 128), rows=600, exact_rows=500, kernel="gaussian"
     )
     assert [(m.name, m.n_components) for m in found.models] == [
         ("linear", None),
@@ -53,6 +53,7 @@ def test_classification(folder, rings_csv):
     assert again == found
 
 
+@pytest.mark.usefixtures("few_epochs")
 def test_no_model_is_listed_twice(waves_csv):
     """The Laplacian kernel has random Fourier features in any case."""
     found = compare_table(waves_csv, "y", n_components=[16, 32], kernel="laplacian", rows=300)
@@ -61,9 +62,10 @@ def test_no_model_is_listed_twice(waves_csv):
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.usefixtures("few_epochs")
 @pytest.mark.parametrize("kernel", [None, "matern"])
 def test_regression(waves_csv, kernel):
-    found = compare_table(waves_csv, "y", n_components=[64], kernel=kernel)
+    found = compare_table(waves_csv, "y", n_components=[64], kernel=kernel, rows=400)
     by_name = {model.name: model.error for model in found.models}
     assert found.error_name == "rmse"
     assert by_name["fastfood"] < 0.13 < by_name["linear"]

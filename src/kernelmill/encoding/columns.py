@@ -276,7 +276,7 @@ def numeric_values(column: Any, name: str, first_row: int, file: Any) -> NDArray
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         raise TableError(
             f"{file}: column {name!r} must hold numbers, as in training, got {column.type}",
-            "convert it",
+            "convert it to numbers",
         )
     values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     infinite = np.isinf(values)

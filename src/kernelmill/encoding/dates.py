@@ -307,8 +307,8 @@ class DateFormats:
                 raise TableError(
                     f"column {self.name!r} has dates such as {self._example!r}, in which the day "
                     "or the month may be first",
-                    Remedy("if it is the day, say so", day_first=True),
-                    Remedy("if it is the month, say so", day_first=False),
+                    Remedy("if the day is first, set it", day_first=True),
+                    Remedy("if the month is first, set it", day_first=False),
                     "write them as 2024-05-31",
                     Remedy("leave the column out", drop=[self.name]),
                 )

@@ -362,7 +362,7 @@ class ColumnLearner:
             summary.append(EncodedColumn(learner.name, kind, n_columns, learner.missing, detail))
         encoder = ColumnEncoder(encodings, self.missing)
         if encoder.n_inputs == 0:
-            raise TableError("all input columns are constant", "give other columns")
+            raise TableError("all input columns are constant", "add columns that vary")
         return encoder, summary, self._notes(encodings)
 
     def _notes(self, encodings: list[ColumnEncoding]) -> list[Message | str]:

@@ -90,7 +90,8 @@ class MatrixEncoder(Encoder):
         if data.shape[1] < self.n_inputs:
             raise TableError(
                 f"{file}: rows must have {self.n_inputs} columns, as in training, got "
-                f"{data.shape[1]}"
+                f"{data.shape[1]}",
+                "give all of them",
             )
         rows = data.astype(np.float64)
         self._check(rows, file, first_row)

@@ -288,7 +288,10 @@ class TargetLearner:
                     )
                 )
         if not self.counts:
-            raise TableError(f"the target {self.target!r} has no value in any row")
+            raise TableError(
+                f"the target {self.target!r} has no value in any row",
+                Remedy("give another target", target=...),
+            )
         if len(self.counts) < 2:
             raise TableError(
                 f"the target {self.target!r} must have at least two different values, got only "

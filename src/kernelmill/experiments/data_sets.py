@@ -181,7 +181,7 @@ def _read_cifar(*batches: Path) -> Rows:
         content = np.frombuffer(_bytes_of(path), np.uint8)
         if content.size == 0 or content.size % _CIFAR_RECORD:
             raise MissingDataError(
-                f"{path} is no batch of CIFAR-10: {content.size} bytes are not a multiple of "
+                f"{path} is not a batch of CIFAR-10: {content.size} bytes are not a multiple of "
                 f"{_CIFAR_RECORD}",
                 "use the binary version of the data set",
             )

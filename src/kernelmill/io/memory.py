@@ -88,8 +88,10 @@ def _name_columns(source: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
             f"{source.shape}",
             parameter="names",
         )
-    if len({str(name) for name in names}) < len(names):
-        raise TableError("must be different, got one of them twice", parameter="names")
+    strings = [str(name) for name in names]
+    if len(set(strings)) < len(strings):
+        twice = next(name for name in strings if strings.count(name) > 1)
+        raise TableError(f"must be different, got {twice!r} twice", parameter="names")
     return {str(name): source[:, place] for place, name in enumerate(names)}
 
 

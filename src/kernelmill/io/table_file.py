@@ -151,7 +151,7 @@ class TableFile(ABC):
         return self.blocks()
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for another process or machine, which reads the file, but inspects it not."""
+        """The state for another process or machine, which reads the file without inspecting it."""
         return {**self.__dict__, **dict.fromkeys(self.not_copied), "_is_copy": True}
 
     def check_unchanged(self) -> None:

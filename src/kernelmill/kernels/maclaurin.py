@@ -129,7 +129,7 @@ class Maclaurin(DotProductKernel):
         if not (number >= 0 and math.isfinite(number)):
             raise ValueError(
                 f"coefficients(n) must return finite numbers that are not negative, got {given!r} "
-                f"for n = {n} from {name_of(self.law)}; otherwise the function is not a kernel in "
+                f"for n = {n} from {name_of(self.law)}; others do not give a kernel in "
                 "every dimension."
             )
         if float(self.law(n)) != number:
@@ -179,7 +179,7 @@ def check_coefficients(coefficients: ArrayLike) -> NDArray[np.float64]:
     if wrong.size:
         raise ValueError(
             "coefficients must be finite and not negative, got "
-            f"{float(array[wrong[0]])} at degree {wrong[0]}; otherwise the function is no kernel "
+            f"{float(array[wrong[0]])} at degree {wrong[0]}; others do not give a kernel "
             "in every dimension."
         )
     if not array.any():

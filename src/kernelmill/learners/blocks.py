@@ -222,7 +222,7 @@ class BlockSource:
         """Raise if there is one pass only; `reason` begins with what needs several passes."""
         if not self.repeatable:
             raise ArgumentError(
-                f"must be something to pass over repeatedly for {reason}, got an iterator",
+                f"must be iterable more than once for {reason}, got an iterator",
                 "give a list or an object whose __iter__ starts again",
                 *remedies,
                 parameter="blocks",

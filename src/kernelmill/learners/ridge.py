@@ -294,6 +294,7 @@ class NormalEquations:
         return ArgumentError(
             "must be positive, got 0, for features that are linearly dependent on these "
             f"{self.n_rows} rows: the weights are not determined",
+            Remedy("use a small, positive penalty", alpha=1e-6),
             parameter="alpha",
         )
 

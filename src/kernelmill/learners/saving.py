@@ -61,8 +61,8 @@ def learner_record(
     name = type(model).__name__
     if name not in LEARNERS or not type(model).__module__.startswith(_HOME):
         raise ModelFileError(
-            f"a model must be a {' or a '.join(LEARNERS)} to be saved, got {name}, whose code no "
-            "model file holds",
+            f"a model must be a {' or a '.join(LEARNERS)} to be saved, got {name}, which "
+            "model files cannot hold",
             "keep it with the pickle module or skops",
         )
     check_is_fitted(model)

@@ -306,7 +306,7 @@ def check_some_weight(n_rows: int) -> None:
     """Raise if there are no rows of positive weight."""
     if n_rows == 0:
         raise ArgumentError(
-            "must be above zero for some row, got zeros",
+            "must be positive for some row, got zeros only",
             "leave it out for equal weights",
             parameter="sample_weight",
         )

@@ -182,7 +182,9 @@ def collect_classes(
     known: NDArray[Any] | None = None if classes is None else check_classes(classes)
     found = fold_blocks(blocks, partial(_count_labels, known, name), _add_counts)
     if found.labels is None:  # pieces leave out rows of weight zero
-        raise ArgumentError("are all zero: no rows to train on", parameter="sample_weight")
+        raise ArgumentError(
+            "must be positive for some row, got zeros only", parameter="sample_weight"
+        )
     return found.labels, found.totals, found.n_rows
 
 

@@ -308,9 +308,9 @@ def _whitening(values: NDArray[np.float64], diagonal: NDArray[np.float64]) -> ND
         except scipy.linalg.LinAlgError:
             jitter *= 10
     raise ArgumentError(
-        "the kernel matrix of the landmarks is not positive definite, by far",
+        "the kernel matrix of the landmarks is far from positive definite",
         Remedy("use a larger length scale", length_scale=...),
-        "check the kernel if it is your own function",
+        "check the kernel if it is custom",
     )
 
 

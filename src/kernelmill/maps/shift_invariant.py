@@ -111,7 +111,7 @@ class ShiftInvariantMap(FeatureMap):
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         if self.features == "projection":
             raise ArgumentError(
-                "projections are no features of a kernel",
+                "features='projection' are plain projections, which have no kernel",
                 Remedy("use cosines and sines", features="cos_sin"),
             )
         return self.kernel_(X, Y, length_scale=self.length_scale_)

@@ -153,7 +153,7 @@ def _storable_name(feature_map: Any) -> str:
         known = ", ".join(family.__name__.removesuffix("Map") for family in FAMILIES.values())
         raise ModelFileError(
             f"must be one of kernelmill's maps to be saved ({known}), got "
-            f"{type(feature_map).__name__}, whose code no model file holds",
+            f"{type(feature_map).__name__}, which model files cannot hold",
             "put other steps before the model",
             "keep the model with the pickle module or skops",
             parameter="feature_map",

@@ -61,9 +61,11 @@ class GivenFactors:
                 f"shape {places.shape}",
                 parameter="permutation",
             )
-        if not (np.sort(places, axis=1) == np.arange(shape[1])).all():
+        wrong = (np.sort(places, axis=1) != np.arange(shape[1])).any(axis=1)
+        if wrong.any():
             raise ArgumentError(
-                f"must contain every integer from 0 to {shape[1] - 1} once in each row",
+                f"must contain every integer from 0 to {shape[1] - 1} once in each row, but row "
+                f"{int(wrong.argmax())} does not",
                 parameter="permutation",
             )
         return cls(arrays["B"], places.astype(np.int32), arrays["G"], arrays["S"])

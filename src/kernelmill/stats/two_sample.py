@@ -235,7 +235,9 @@ def two_sample_test(
     stream = Stream.from_random_state(random_state)
     unfitted = prepare_map(feature_map, stream, n_threads)
     if X is Y and hasattr(X, "__next__"):
-        raise ArgumentError("X and Y must be two streams, got one iterator twice")
+        raise ArgumentError(
+            "X and Y must be two streams, got one iterator twice", "give an iterator for each"
+        )
     order = stream.substream("order of rows")
     x = _Sample("X", X, order.substream(0) if shuffle else None)
     y = _Sample("Y", Y, order.substream(1) if shuffle else None)

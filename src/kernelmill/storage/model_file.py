@@ -260,9 +260,9 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
         raise _changed_file_error(error.message.problem) from None
     # Only the canonical spelling is accepted, so equal content means equal bytes.
     if not all(value.isascii() for value in metadata.values()):
-        raise _changed_file_error("its header is not spelt as kernelmill writes it")
+        raise _changed_file_error("its header is not in the form that kernelmill writes")
     if header_of(metadata, places)[8:] != text:
-        raise _changed_file_error("its header is not spelt as kernelmill writes it")
+        raise _changed_file_error("its header is not in the form that kernelmill writes")
     if size > _MOST_BYTES:
         raise ModelFileError(
             f"it is larger than {_MOST_BYTES >> 30} GiB, the largest size of a model"
@@ -280,7 +280,7 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
     except ModelFileError as error:
         raise _changed_file_error(error.message.problem) from None
     if not isinstance(values, dict) or canonical_json(values) != record:
-        raise _changed_file_error("its record is not spelt as kernelmill writes it")
+        raise _changed_file_error("its record is not in the form that kernelmill writes")
     native = {
         name: each.astype(each.dtype.newbyteorder("="), copy=False)
         for name, each in tensors.items()
@@ -298,7 +298,7 @@ def _take_record(tensors: dict[str, NDArray[Any]], inline: str) -> str:
     try:
         return found.tobytes().decode("ascii")
     except UnicodeDecodeError:
-        raise _changed_file_error("its record is not spelt as kernelmill writes it") from None
+        raise _changed_file_error("its record is not in the form that kernelmill writes") from None
 
 
 def _header(text: bytes) -> dict[str, Any]:

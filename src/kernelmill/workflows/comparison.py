@@ -155,7 +155,8 @@ def compare_table(
     if survey.held_out.share == 0:
         raise TableError(
             f"{describe_source(source)} has {survey.n_rows} rows with a target, but a comparison "
-            "needs at least 100"
+            "needs at least 100",
+            "give a larger table",
         )
     test = [part for part in encode_held_out(table, survey) if len(part.target)]
     experiment = _Experiment(

@@ -448,8 +448,7 @@ def _check_validation(source: Any, validation: Any) -> None:
     is_same = validation is source and source is not None
     if is_same or (are_names and validation == source):
         raise ArgumentError(
-            "must be another table than the one to learn from, got "
-            f"{describe_source(source)} for both",
+            f"must not be the training table, got {describe_source(source)} for both",
             Remedy("hold out some of its rows", holdout=...),
             parameter="validation",
         )

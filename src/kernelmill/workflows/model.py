@@ -169,7 +169,7 @@ class TableModel:
             for X, _, _ in self._encode(source, table_options)
         ]
         if not parts:
-            raise TableError(f"{describe_source(source)} has no rows")
+            raise TableError(f"{describe_source(source)} has no rows", "use a table with rows")
         return np.concatenate(parts)
 
     def predict_row(self, row: Any) -> Any:
@@ -294,7 +294,7 @@ class TableModel:
         if out is not None:
             return results.n_rows
         if results.n_rows == 0:
-            raise TableError(f"{describe_source(source)} has no rows")
+            raise TableError(f"{describe_source(source)} has no rows", "use a table with rows")
         return make_like(source, results.columns(), keep=keep_columns and keeps_data)
 
     @connects_cluster
@@ -349,7 +349,9 @@ class TableModel:
         for note in found:
             progress.note(note)
         if scores.n_rows == 0:
-            raise TableError(f"{describe_source(source)} has no rows with a target")
+            raise TableError(
+                f"{describe_source(source)} has no rows with a target", "fill in some targets"
+            )
         return scores.finish(describe_source(source), [str(note) for note in found])
 
     def transform_table(

@@ -31,7 +31,7 @@ from kernelmill.io.columnar.string_columns import (
     inspect_strings,
     to_styled_numbers,
 )
-from kernelmill.io.compression import TemporaryCopy, copy_errors, read_head
+from kernelmill.io.compression import GET_AGAIN, TemporaryCopy, copy_errors, read_head
 from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.parts import Part, cut_evenly
 from kernelmill.io.table_file import (
@@ -61,7 +61,9 @@ class ColumnarFile(TableFile):
         for name in ("delimiter", "header", "skip_rows", "decimal", "encoding"):
             if getattr(options, name) not in (None, 0):
                 raise TableError(
-                    f"is for text files, but {path} has columns with types", parameter=name
+                    f"is for text files, but {path} has columns with types",
+                    "leave it out",
+                    parameter=name,
                 )
         with arrow_errors(path):  # names may not be UTF-8
             schema = self.read_schema()
@@ -231,7 +233,9 @@ def arrow_errors(path: Path) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         first_line = str(error).strip().split("\n")[0].rstrip(".")
-        raise TableError(f"{path} is damaged or of another format: {first_line}") from None
+        raise TableError(
+            f"{path} is damaged or of another format: {first_line}", GET_AGAIN
+        ) from None
 
 
 def _decode_dictionaries(batch: Any) -> Any:

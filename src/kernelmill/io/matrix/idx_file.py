@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kernelmill.errors import Remedy
 from kernelmill.io.compression import (
     GET_AGAIN,
     detect_compression,
@@ -50,12 +51,16 @@ def _read_header(path: Path, n_bytes: int) -> RawArray:
     with open_stream(path) as stream:
         magic = read_fully(stream, 4)
         if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _TYPES:
-            raise TableError(f"{path} is not an IDX file: it begins with {magic!r}")
+            raise TableError(
+                f"{path} is not an IDX file: it begins with {magic!r}",
+                Remedy("give its format", format=...),
+            )
         n_dimensions = magic[3]
         if not 1 <= n_dimensions <= _MOST_DIMENSIONS:
             raise TableError(
                 f"{path} is not a valid IDX file: {n_dimensions} dimensions, expected 1 to "
-                f"{_MOST_DIMENSIONS}"
+                f"{_MOST_DIMENSIONS}",
+                GET_AGAIN,
             )
         sizes = read_fully(stream, 4 * n_dimensions)
     if len(sizes) < 4 * n_dimensions:
@@ -70,7 +75,9 @@ def _read_header(path: Path, n_bytes: int) -> RawArray:
 
 def _check_size(path: Path, shape: tuple[int, ...], needed: int, n_bytes: int) -> None:
     if math.prod(shape[1:]) == 0:
-        raise TableError(f"{path} is not a valid IDX file: its rows are empty, shape {shape}")
+        raise TableError(
+            f"{path} is not a valid IDX file: its rows are empty, shape {shape}", GET_AGAIN
+        )
     limit = largest_size(path, n_bytes)
     exact = detect_compression(path) is None
     if limit is not None and (needed > limit or (exact and needed != limit)):

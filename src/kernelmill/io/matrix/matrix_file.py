@@ -66,7 +66,9 @@ class MatrixFile(TableFile):
         for name in MEANINGLESS:
             if getattr(self.options, name) not in (None, (), 0):
                 raise TableError(
-                    f"is for tables with columns, but {self.path} holds a matrix", parameter=name
+                    f"is for tables with columns, but {self.path} holds a matrix",
+                    "leave it out",
+                    parameter=name,
                 )
         self._block_rows = max(1, self.options.block_bytes // max(1, self._matrix.array.row_bytes))
 
@@ -141,10 +143,14 @@ def check_matrix(path: Path, what: str, shape: tuple[int, ...], dtype: np.dtype[
             "save numbers, for example with array.astype(float)",
         )
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
-        raise TableError(f"{path}: {what} must hold real numbers, got dtype {dtype}")
+        raise TableError(
+            f"{path}: {what} must hold real numbers, got dtype {dtype}",
+            "save it as float64 or as integers",
+        )
     if len(shape) < 2:
         raise TableError(
-            f"{path}: {what} must have two dimensions, rows and columns, got shape {shape}"
+            f"{path}: {what} must have two dimensions, rows and columns, got shape {shape}",
+            "reshape the array; one column is array.reshape(-1, 1)",
         )
     if math.prod(shape[1:]) == 0:
         raise TableError(f"{path}: {what} must have at least one column, got shape {shape}")

@@ -120,7 +120,10 @@ def _sample_first_block(
     block = first_block(blocks)
     mean_weight = 1.0 if block.weight is None else float(block.weight.mean())
     if mean_weight <= 0:
-        raise ArgumentError("are all zero in the first block", parameter="sample_weight")
+        raise ArgumentError(
+            "must be positive for some row of the first block, got zeros only",
+            parameter="sample_weight",
+        )
     order = visiting_order(len(block.y), block.weight, mean_weight, stream.substream("sample"))
     probe = objective.features(take_rows(block.X, order[:1]))
     wanted = rows_to_sample(probe.shape[1], probe.itemsize)
