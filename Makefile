@@ -24,7 +24,8 @@ check: lint
 	$(PYTEST) -m representative tests
 
 # Everything that a change must pass.
-test: lint native-test
+test: $(VENV)/installed
+	$(MAKE) --no-print-directory -j2 lint native-test
 	$(PYTEST) --durations=25
 
 lint: $(VENV)/installed

@@ -80,7 +80,7 @@ def test_ctrl_c_keeps_the_checkpoint_and_no_half_written_file(start, rings):
 def test_ctrl_c_during_tuning_keeps_what_was_found(start, rings):
     """In one line, with code 130; a run that resumes does not repeat it."""
     checkpoint = rings.parent / "rings.kmill.checkpoint"
-    settings = ["fit", rings, "-t", "place", "-n", "64", "--epochs", "1"]
+    settings = ["fit", rings, "-t", "place", "-n", "64", "--epochs", "1", "--kernel", "gaussian"]
     process = start(*settings, "--checkpoint-seconds", "0")
     deadline = time.monotonic() + 60
     while not checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:

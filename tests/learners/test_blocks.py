@@ -43,7 +43,7 @@ class TestBlockSource:
         once = BlockSource(iter([(1, 2, 3)]))
         assert not once.repeatable
         assert list(once) == [Block(1, 2, 3)]
-        with pytest.raises(ValueError, match="repeatedly for a second pass, got an iterator"):
+        with pytest.raises(ValueError, match="more than once for a second pass, got an iterator"):
             list(once)
 
     def test_an_object_that_returns_one_iterator_gives_one_pass(self):

@@ -326,7 +326,7 @@ def test_damaged_files_are_rejected(tmp_path, data, solver, damage):
 def test_needs_a_folder_repeatable_blocks_and_a_time(tmp_path, data):
     with pytest.raises(FileNotFoundError, match="existing folder"):
         training(tmp_path / "nowhere" / "state.npz").fit(*data)
-    with pytest.raises(ValueError, match="repeatedly for a checkpoint"):
+    with pytest.raises(ValueError, match="more than once for a checkpoint"):
         training(tmp_path / "state.npz").fit_blocks(iter([data]))
     for seconds in (-1.0, "often", None, np.nan):
         model = training(tmp_path / "state.npz").set_params(checkpoint_seconds=seconds)

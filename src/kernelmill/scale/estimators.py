@@ -33,7 +33,12 @@ class _OnCluster:
     """What both learners have in common beside a plain learner, the class `_plain`."""
 
     _plain: type
-    client: Any
+
+    def __init__(
+        self, feature_map: Any = "fastfood", *, client: Any = None, **parameters: Any
+    ) -> None:
+        super().__init__(feature_map, **parameters)  # type: ignore[call-arg]
+        self.client = client
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -177,12 +182,6 @@ class DaskKernelClassifier(_OnCluster, KernelClassifier):
 
     _plain = KernelClassifier
 
-    def __init__(
-        self, feature_map: Any = "fastfood", *, client: Any = None, **parameters: Any
-    ) -> None:
-        super().__init__(feature_map, **parameters)
-        self.client = client
-
     def fit(
         self,
         X: Any,
@@ -258,16 +257,7 @@ class DaskKernelClassifier(_OnCluster, KernelClassifier):
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the probabilities, lazily for Dask collections.
-
-        Parameters
-        ----------
-        X : dask array or data frame, or rows in memory
-
-        Returns
-        -------
-        dask array or, of a data frame, data frame with the labels as columns; or ndarray
-        """
+        """Return the logarithms of what `predict_proba` returns."""
         return self._map("predict_log_proba", X, self.classes_.tolist())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -326,12 +316,6 @@ class DaskKernelRegressor(_OnCluster, KernelRegressor):
     """
 
     _plain = KernelRegressor
-
-    def __init__(
-        self, feature_map: Any = "fastfood", *, client: Any = None, **parameters: Any
-    ) -> None:
-        super().__init__(feature_map, **parameters)
-        self.client = client
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, run: Run | None = None) -> Self:
         """Fit the map and the weights.
