@@ -135,7 +135,8 @@ def test_the_sample_stands_for_all_rows():
     blocks = [(Z[i : i + 999], Y[i : i + 999], weights[i : i + 999]) for i in range(0, 3000, 999)]
     means = module._compute_means(blocks)
     np.testing.assert_allclose(means.features, weights @ Z / weights.sum(), rtol=0, atol=1e-13)
-    cross, moments, sample = module._compute_moments_and_sample(blocks, means, Stream.from_seed(0))
+    chosen = module._choose_rows(3000, module._SAMPLE_ROWS, Stream.from_seed(0))
+    cross, moments, sample = module._compute_moments(blocks, means, chosen)
     centered, targets = Z - means.features, Y - means.targets
     np.testing.assert_allclose(cross, centered.T @ (weights[:, None] * targets), atol=1e-7)
     np.testing.assert_allclose(moments, weights @ targets**2, rtol=1e-12)
