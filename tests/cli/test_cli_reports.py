@@ -7,7 +7,7 @@ import pytest
 
 from kernelmill import workflows
 from kernelmill.cli.commands import demo
-from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
+from kernelmill.workflows.records import ComparedModel, Comparison, Evaluation, FitSummary
 
 from .conftest import revived, widest
 
@@ -45,6 +45,23 @@ def test_compare_shows_a_table(run, rings):
     for name in ("linear", "fastfood", "nystroem", "boosted trees", "exact kernel", "rmse"):
         assert name in out
     assert "*" in out
+
+
+@pytest.mark.parametrize("best", ["linear", "fastfood"])
+def test_compare_explains_what_it_suggests(run, monkeypatch, tmp_path, best):
+    """The best model may be one that kernelmill does not fit."""
+    models = [
+        ComparedModel("linear", "linear", None, 90, 0.1 if best == "linear" else 0.3, 1, 1, None),
+        ComparedModel("fastfood", "features", 16, 90, 0.2, 1, 1, None),
+    ]
+    found = Comparison("classification", "a.csv", "y", 90, 30, "error", models)
+    monkeypatch.setattr("kernelmill.workflows.compare_table", lambda *args, **settings: found)
+    page = tmp_path / "c.html"
+    code, out, _ = run("compare", "a.csv", "-t", "y", "--report", page)
+    assert code == 0
+    for text in (" ".join(out.split()), page.read_text()):
+        assert ("The smallest error, 10.0 %, is that of linear" in text) == (best == "linear")
+        assert ("The best that it fits has 20.0 %." in text) == (best == "linear")
 
 
 @pytest.mark.parametrize("command", ["fit", "evaluate"])

@@ -84,6 +84,27 @@ def test_all_models_can_learn():
     assert found.settings.items() >= {"task": "regression", "n_components": 128}.items()
 
 
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.usefixtures("few_epochs")
+def test_weights_of_rows(task):
+    """Rows with wrong targets count little or nothing, in training and in the errors."""
+    rng = np.random.default_rng(0)
+    x, wrong = rng.normal(size=(300, 2)), rng.random(300) < 0.5
+    y = np.where(wrong, -1, 1) * np.sign(x[:, 0])
+    weights = np.where(wrong, rng.choice([0, 1e-9], 300), rng.uniform(1, 2, 300))
+    columns = {"a": x[:, 0], "b": x[:, 1], "w": weights, "y": y}
+    options = {"n_components": [32], "kernel": "gaussian", "task": task}
+    found = compare_table(columns, "y", weights="w", **options)
+    limit = 0.15 if task == "classification" else 0.85
+    assert max(model.error for model in found.models) < limit, found.models
+    assert found.settings["weights"] == "w"
+    assert "Rows are weighted by column 'w'." in found.notes
+    assert found.n_train + found.n_test < 300  # without the rows of weight zero
+    columns["w"] = np.zeros(300)
+    with pytest.raises(TableError, match="are 0"):
+        compare_table(columns, "y", weights="w", **options)
+
+
 @pytest.mark.parametrize("target", ["y", "class"])
 @pytest.mark.usefixtures("few_epochs")
 def test_sparse_rows(folder, target):

@@ -31,7 +31,7 @@ from kernelmill.report.findings import (
 )
 from kernelmill.report.fit_plots import fit_panels
 from kernelmill.report.panel import PageTable, Panel
-from kernelmill.report.usage import fitting_lines, using_lines
+from kernelmill.report.usage import explain_fit, fitting_lines, using_lines
 from kernelmill.storage.atomic_file import atomic_write
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
@@ -104,7 +104,8 @@ def render(
     )
     using = "Using the model" if has_model else "Fitting a model"
     code = [(name, text) for name, text in (("Command line", shell), ("Python", python)) if text]
-    sections.append(Section(using, code=code))
+    reason = explain_fit(comparison) if comparison and not has_model else ""
+    sections.append(Section(using, code=code, paragraphs=[reason] if reason else []))
     findings = [section.finding for section in sections if section.finding]
     return render_sections(
         title or _title(fit, evaluation, comparison),

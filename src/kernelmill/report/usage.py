@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 
-from kernelmill.formatting import clean_text
+from kernelmill.formatting import clean_text, is_number, plain
 from kernelmill.workflows.records import Comparison, Diagnosis, FitSummary, Setting
 
 __all__ = [
+    "explain_fit",
     "fitting_lines",
     "using_lines",
 ]
@@ -67,6 +68,20 @@ def fitting_lines(comparison: Comparison | Diagnosis, model: str) -> tuple[str, 
         ]
     )
     return "" if comparison.in_memory else shell, python
+
+
+def explain_fit(comparison: Comparison) -> str:
+    """Why the fit is not that of the model with the smallest error; "" if it is."""
+    known = [model for model in comparison.models if is_number(model.error)]
+    best = min(known, key=lambda model: model.error, default=None)
+    ours = [model.error for model in known if model.family in ("features", "nystroem")]
+    if best is None or not ours or best.error == min(ours):
+        return ""
+    form = plain.percent if comparison.error_name == "error" else plain.number
+    return (
+        f"The smallest error, {form(best.error)}, is that of {clean_text(best.name)}, which "
+        f"kernelmill does not fit. The best that it fits has {form(min(ours))}."
+    )
 
 
 _DELIMITERS = {"\t": "tab", " ": "space"}  # those that are hard to type in a shell

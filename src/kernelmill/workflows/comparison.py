@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
-import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from kernelmill.arguments import check_choice, check_integer
-from kernelmill.encoding.encoder import MISSING, Encoder, RowScaling
-from kernelmill.encoding.inputs import choose_inputs
+from kernelmill.encoding.encoder import MISSING, Encoder
+from kernelmill.encoding.inputs import choose_inputs, find_weights
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
 from kernelmill.io.sources import is_data
 from kernelmill.io.table import check_columns
-from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.learners.regressor import LEAST_SINGLE_ALPHA
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress, reports_progress
@@ -38,18 +29,18 @@ from kernelmill.workflows.contenders import (
     make_trees,
     tree_columns,
 )
+from kernelmill.workflows.contest import Contest
 from kernelmill.workflows.encoded_rows import EncodedRows, concatenate_rows, encode_held_out
 from kernelmill.workflows.evaluation import measure_kernel_error
 from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.records import ComparedModel, Comparison, describe_source
 from kernelmill.workflows.survey import TASKS, open_source, survey_table
-from kernelmill.workflows.tuning import TunedSettings, tune_settings
+from kernelmill.workflows.tuning import TunedSettings
 
-__all__ = ["PeakMemory", "compare_table", "given_settings"]
+__all__ = ["compare_table", "given_settings"]
 
 _LINEAR_C = (0.01, 0.1, 1.0, 10.0)
 _ROWS_TO_CHOOSE = 8000
-_LENGTHS = ("epochs", "max_iter", "n_estimators")  # what makes a fit long, not large
 _MOST_EXACT_ROWS = 10_000  # their kernel matrix takes 800 MB
 
 
@@ -63,6 +54,7 @@ def compare_table(
     transform: str = "auto",
     drop: Sequence[str | int] = (),
     day_first: bool | None = None,
+    weights: str | int | None = None,
     kernel: Any = None,
     n_components: Sequence[int] = (256, 1024, 4096),
     rows: int = 50_000,
@@ -93,6 +85,9 @@ def compare_table(
     transform : {"auto", "none", "rank"}, default="auto"
     drop : sequence of str or int
     day_first : bool, optional
+    weights : str or int, optional
+        The column with the weights of rows, in tuning, training and errors of all models. It is
+        not an input.
     kernel : str or Kernel, optional
         A shift-invariant kernel; Gaussian by default.
     n_components : sequence of int, default=(256, 1024, 4096)
@@ -138,7 +133,9 @@ def compare_table(
         raise ArgumentError("must hold at least one number, got none", parameter="n_components")
     seed = check_integer("random_state", random_state, 0)
     table, target = open_source(source, target, task, table_options)
-    inputs = choose_inputs(table, target, drop)
+    weights = find_weights(table, weights, target)
+    left_out = [*check_columns("drop", drop), *([] if weights is None else [weights])]
+    inputs = choose_inputs(table, target, left_out)
     survey = survey_table(
         table,
         inputs,
@@ -146,6 +143,7 @@ def compare_table(
         missing=missing,
         transform=transform,
         day_first=day_first,
+        weights=weights,
         holdout=None,
         stream=Stream.from_seed(seed).substream("table"),
         progress=progress,
@@ -159,38 +157,51 @@ def compare_table(
             "give a larger table",
         )
     test = [part for part in encode_held_out(table, survey) if len(part.target)]
-    experiment = _Experiment(
-        EncodedRows(survey.sample, survey.sample_target),
-        concatenate_rows(test),
+    training = EncodedRows(survey.sample, survey.sample_target, survey.sample_weight)
+    contest = Contest(
+        _with_weight(training, "training"),
+        _with_weight(concatenate_rows(test), "test"),
         survey.n_classes,
         seed,
         n_threads,
         survey.encoder.groups(),
     )
-    tuned = experiment.tune(MapChoice(AUTO, kernel), max(sizes), progress=progress)
+    tuned = contest.tune(MapChoice(AUTO, kernel), max(sizes), progress=progress)
     choice = tuned.choice
-    fits = _list_fits(experiment, tuned, choice, sizes, exact_rows, survey.encoder)
+    fits = _list_fits(contest, tuned, choice, sizes, exact_rows, survey.encoder)
     progress.start("Comparing", len(fits), "models")
     models = []
     for fit in fits:
         models.append(fit())
         progress.advance(1)
-    fitted = experiment.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
-    options = {"day_first": day_first, **table_options}
+    fitted = contest.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
+    options = {"day_first": day_first, "weights": weights, **table_options}
     settings = given_settings(task, missing, transform, kernel, drop, options)
     return Comparison(
         task=survey.reader.task,
         source=describe_source(source),
         target=str(inputs.target),
-        n_train=len(survey.sample_target),
-        n_test=len(experiment.test.target),
+        n_train=contest.n_rows,
+        n_test=len(contest.test.target),
         error_name="rmse" if survey.n_classes is None else "error",
         models=models,
         kernel_check=measure_kernel_error(fitted, survey.sample),
-        notes=[str(note) for note in survey.notes],
+        notes=[
+            *(str(note) for note in survey.notes),
+            *([] if weights is None else [f"Rows are weighted by column {weights!r}."]),
+        ],
         settings=_best_settings(models, choice.kernel, settings),
         in_memory=is_data(source),
     )
+
+
+def _with_weight(rows: EncodedRows, which: str) -> EncodedRows:
+    """The rows whose weight is not zero: some of scikit-learn's models take no others."""
+    if rows.weight is None:
+        return rows
+    if not rows.weight.any():
+        raise TableError(f"the weights of all {which} rows are 0", "correct them")
+    return rows.select(rows.weight > 0)
 
 
 def given_settings(
@@ -231,130 +242,8 @@ def _best_settings(
     return settings
 
 
-@dataclass(frozen=True)
-class _Experiment:
-    """Training rows and test rows, the same for all models."""
-
-    training: EncodedRows
-    test: EncodedRows
-    n_classes: int | None
-    seed: int
-    n_threads: int | None
-    groups: NDArray[Any]
-
-    def tune(
-        self,
-        choice: MapChoice,
-        n_components: int,
-        *,
-        progress: Progress,
-        n_rows: int | None = None,
-    ) -> TunedSettings:
-        """Tune a map on the first `n_rows` training rows, by default all of them."""
-        return tune_settings(
-            choice,
-            self.training.X[:n_rows],
-            self.training.target[:n_rows],
-            n_classes=self.n_classes,
-            n_components=n_components,
-            n_rows=len(self.training.target),
-            in_memory=False,  # random features are compared with landmarks, see below
-            seed=self.seed,
-            n_threads=self.n_threads,
-            progress=progress,
-            groups=self.groups,
-        )
-
-    def with_scaled_rows(self) -> _Experiment:
-        """The same rows, scaled to similar lengths."""
-        scaling = RowScaling.of_rows(self.training.X)
-        return replace(
-            self,
-            training=self.training._replace(X=scaling.apply(self.training.X)),
-            test=self.test._replace(X=scaling.apply(self.test.X)),
-        )
-
-    def make_map(self, choice: MapChoice, tuned: TunedSettings, n_components: int) -> Any:
-        """An unfitted map with the tuned length scale."""
-        return choice.make(tuned.length_scale, n_components, self.seed, self.n_threads)
-
-    @property
-    def task(self) -> str:
-        """The task of the models."""
-        return "regression" if self.n_classes is None else "classification"
-
-    @property
-    def n_rows(self) -> int:
-        """The number of training rows."""
-        return len(self.training.target)
-
-    def fit_features(
-        self, choice: MapChoice, tuned: TunedSettings, n_components: int, detail: str = ""
-    ) -> ComparedModel:
-        """A kernel machine on the features of a map."""
-        learner = self.make_learner(self.make_map(choice, tuned, n_components), tuned)
-        return self.measure(
-            choice.name, "features", learner, n_components=n_components, detail=detail
-        )
-
-    def make_learner(self, feature_map: Any, tuned: TunedSettings) -> Any:
-        """An unfitted learner of ours on the features of a transformer."""
-        return (KernelRegressor if self.n_classes is None else KernelClassifier)(
-            feature_map, alpha=tuned.alpha, random_state=self.seed, n_threads=self.n_threads
-        )
-
-    def measure(
-        self,
-        name: str,
-        family: str,
-        model: Any,
-        *,
-        n_components: int | None = None,
-        n_train: int | None = None,
-        detail: str = "",
-    ) -> ComparedModel:
-        """Train and test a model, and measure its error, times and memory."""
-        X, target = self.training.X[:n_train], self.training.target[:n_train]
-        self._warm_up(model)
-        memory = PeakMemory()
-        start = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the time is measured as it is
-            model.fit(X, target)
-        fitted = time.perf_counter()
-        predicted = model.predict(self.test.X)
-        end = time.perf_counter()
-        if self.n_classes is None:
-            error = float(np.sqrt(np.mean((np.ravel(predicted) - self.test.target) ** 2)))
-        else:
-            error = float(np.mean(predicted != self.test.target))
-        return ComparedModel(
-            name=name,
-            family=family,
-            n_components=n_components,
-            n_train=len(target),
-            error=error,
-            fit_seconds=fitted - start,
-            predict_seconds=end - fitted,
-            peak_memory=memory.bytes_more(),
-            detail=detail,
-        )
-
-    def _warm_up(self, model: Any) -> None:
-        """Fit to a few rows: libraries allocate their buffers before the measurement."""
-        X, target = self.training.X, self.training.target
-        known = model.get_params()
-        copy = clone(model).set_params(**{name: 1 for name in _LENGTHS if name in known})
-        _, first = np.unique(target, return_index=True)
-        rows = np.unique(np.r_[first[:50], : min(64, len(target))])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            copy.fit(X[rows], target[rows])
-            copy.predict(X[:2])
-
-
 def _list_fits(
-    experiment: _Experiment,
+    contest: Contest,
     tuned: TunedSettings,
     choice: MapChoice,
     sizes: list[int],
@@ -365,75 +254,73 @@ def _list_fits(
     middle = sizes[len(sizes) // 2]
     others = [] if choice.name == "random_fourier" else [MapChoice("random_fourier", choice.kernel)]
     return [
-        lambda: _fit_linear(experiment),
-        *(partial(experiment.fit_features, choice, tuned, size) for size in sizes),
-        *(partial(experiment.fit_features, other, tuned, middle) for other in others),
-        lambda: _fit_polynomial(experiment, middle),
-        lambda: _fit_nystroem(experiment, tuned, choice, middle),
-        *_list_trees(experiment, encoder),
-        lambda: _fit_exact(experiment, tuned, choice, exact_rows),
+        lambda: _fit_linear(contest),
+        *(partial(contest.fit_features, choice, tuned, size) for size in sizes),
+        *(partial(contest.fit_features, other, tuned, middle) for other in others),
+        lambda: _fit_polynomial(contest, middle),
+        lambda: _fit_nystroem(contest, tuned, choice, middle),
+        *_list_trees(contest, encoder),
+        lambda: _fit_exact(contest, tuned, choice, exact_rows),
     ]
 
 
-def _fit_linear(experiment: _Experiment) -> ComparedModel:
+def _fit_linear(contest: Contest) -> ComparedModel:
     """The linear model; its penalty is chosen on validation rows, as for the kernel machines."""
-    if experiment.n_classes is None:
+    if contest.n_classes is None:
         model = RidgeCV(10.0 ** np.arange(-2, 5))
-        return experiment.measure("linear", "linear", model, detail="RidgeCV")
-    X = experiment.training.X[:_ROWS_TO_CHOOSE]
-    target = experiment.training.target[:_ROWS_TO_CHOOSE]
-    n = (3 * len(target)) // 4
+        return contest.measure("linear", "linear", model, detail="RidgeCV")
+    rows = contest.training.select(slice(_ROWS_TO_CHOOSE))
+    n = (3 * len(rows.target)) // 4
+    first, others = rows.select(slice(n)), rows.select(slice(n, None))
     scores = {}
-    for C in _LINEAR_C if len(np.unique(target[:n])) > 1 else (1.0,):
+    for C in _LINEAR_C if len(np.unique(first.target)) > 1 else (1.0,):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = LogisticRegression(C=C, max_iter=100, tol=1e-2).fit(X[:n], target[:n])
-            scores[C] = fitted.score(X[n:], target[n:])
+            fitted = LogisticRegression(C=C, max_iter=100, tol=1e-2).fit(*first)
+            scores[C] = fitted.score(*others)
     C = max(scores, key=lambda each: (scores[each], -each))
     model = LogisticRegression(C=C, max_iter=200, tol=1e-3)
-    return experiment.measure("linear", "linear", model, detail=f"LogisticRegression, C = {C:g}")
+    return contest.measure("linear", "linear", model, detail=f"LogisticRegression, C = {C:g}")
 
 
-def _fit_polynomial(experiment: _Experiment, n_components: int) -> ComparedModel:
+def _fit_polynomial(contest: Contest, n_components: int) -> ComparedModel:
     """The polynomial kernel, with a penalty of its own; rows are scaled as in a fit."""
     choice = MapChoice("tensor_sketch", options={"degree": 2, "coef0": 1.0})
-    experiment = experiment.with_scaled_rows()
-    tuned = experiment.tune(
+    contest = contest.with_scaled_rows()
+    tuned = contest.tune(
         choice,
         n_components,
         progress=SilentProgress(),
         n_rows=_ROWS_TO_CHOOSE,
     )
-    return experiment.fit_features(choice, tuned, n_components, "degree 2, coef0 = 1")
+    return contest.fit_features(choice, tuned, n_components, "degree 2, coef0 = 1")
 
 
 def _fit_nystroem(
-    experiment: _Experiment, tuned: TunedSettings, choice: MapChoice, n_components: int
+    contest: Contest, tuned: TunedSettings, choice: MapChoice, n_components: int
 ) -> ComparedModel:
     """Nyström features of the same kernel, in blocks, and the same linear model on them."""
-    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(experiment.training.X[:2])
-    n_components = min(n_components, experiment.n_rows)  # one for each row it is based on
-    features = make_nystroem(fitted, n_components, experiment.seed)
-    if experiment.n_classes is None:  # the penalty is that of random features, which may be tiny
+    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(contest.training.X[:2])
+    n_components = min(n_components, contest.n_rows)  # one for each row it is based on
+    features = make_nystroem(fitted, n_components, contest.seed)
+    if contest.n_classes is None:  # the penalty is that of random features, which may be tiny
         tuned = replace(tuned, alpha=max(tuned.alpha, LEAST_SINGLE_ALPHA))
-    learner = experiment.make_learner(features, tuned)
+    learner = contest.make_learner(features, tuned)
     detail = f"Nystroem and {type(learner).__name__}"
-    return experiment.measure(
+    return contest.measure(
         "nystroem", "nystroem", learner, n_components=n_components, detail=detail
     )
 
 
-def _list_trees(experiment: _Experiment, encoder: Encoder) -> list[Callable[[], ComparedModel]]:
-    columns = tree_columns(encoder, experiment.training.X, experiment.test.X)
+def _list_trees(contest: Contest, encoder: Encoder) -> list[Callable[[], ComparedModel]]:
+    columns = tree_columns(encoder, contest.training.X, contest.test.X)
     if columns is None:
         return []
-    trees = make_trees(
-        experiment.n_classes, columns.is_category, experiment.seed, experiment.n_threads
-    )
+    trees = make_trees(contest.n_classes, columns.is_category, contest.seed, contest.n_threads)
     theirs = replace(
-        experiment,
-        training=experiment.training._replace(X=columns.training),
-        test=experiment.test._replace(X=columns.test),
+        contest,
+        training=contest.training._replace(X=columns.training),
+        test=contest.test._replace(X=columns.test),
     )
     return [
         partial(
@@ -441,7 +328,7 @@ def _list_trees(experiment: _Experiment, encoder: Encoder) -> list[Callable[[], 
             each.name,
             "trees",
             each.model,
-            n_train=min(experiment.n_rows, each.most_rows),
+            n_train=min(contest.n_rows, each.most_rows),
             detail=each.detail,
         )
         for each in trees
@@ -449,53 +336,15 @@ def _list_trees(experiment: _Experiment, encoder: Encoder) -> list[Callable[[], 
 
 
 def _fit_exact(
-    experiment: _Experiment, tuned: TunedSettings, choice: MapChoice, most_rows: int | None
+    contest: Contest, tuned: TunedSettings, choice: MapChoice, most_rows: int | None
 ) -> ComparedModel:
-    n_rows = experiment.n_rows
-    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(experiment.training.X[:2])
-    model, detail, power = make_exact(fitted, tuned.alpha, n_rows, experiment.task)
+    n_rows = contest.n_rows
+    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(contest.training.X[:2])
+    model, detail, power = make_exact(fitted, tuned.alpha, n_rows, contest.task)
 
     def measure(rows: int) -> ComparedModel:
-        return experiment.measure("exact kernel", "exact", model, n_train=rows, detail=detail)
+        return contest.measure("exact kernel", "exact", model, n_train=rows, detail=detail)
 
     if most_rows is not None:
         return measure(min(n_rows, most_rows))
     return fit_in_time(measure, min(n_rows, _MOST_EXACT_ROWS), power)
-
-
-class PeakMemory:
-    """The peak of the resident memory beyond its amount at the start, on Linux.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelmill.workflows.comparison import PeakMemory
-    >>> memory = PeakMemory()
-    >>> block = np.ones(1 << 22)
-    >>> peak = memory.bytes_more()
-    >>> peak is None or peak > 1 << 24
-    True
-    """
-
-    def __init__(self) -> None:
-        gc.collect()
-        # Freed memory that the C library keeps would hide what is allocated from it again.
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).malloc_trim(0)
-        # Resets the peak (Linux, proc(5)); without permission, the result is an upper bound.
-        with suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5")
-        self._start = _read_status("VmRSS")
-
-    def bytes_more(self) -> int | None:
-        """The bytes beyond the start; None if the system does not report them."""
-        peak = _read_status("VmHWM")
-        return None if peak is None or self._start is None else max(0, peak - self._start)
-
-
-def _read_status(name: str) -> int | None:
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), None)

@@ -176,11 +176,11 @@ class ExactRidge(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
         self.kernel = kernel
         self.alpha = alpha
 
-    def fit(self, X: Any, target: NDArray[Any]) -> ExactRidge:
+    def fit(self, X: Any, target: NDArray[Any], sample_weight: Any = None) -> ExactRidge:
         """Fit to centered targets."""
         self._model = KernelRidge(alpha=self.alpha, kernel="precomputed")
-        self._X, self._mean = X, float(target.mean())
-        self._model.fit(self.kernel(X), target - self._mean)
+        self._X, self._mean = X, float(np.average(target, weights=sample_weight))
+        self._model.fit(self.kernel(X), target - self._mean, sample_weight)
         return self
 
     def predict(self, X: Any) -> Any:

@@ -74,6 +74,13 @@ _COMPARISON = "Comparison"
 @drop_option(_COMPARISON)
 @day_first_option(_COMPARISON)
 @click.option(
+    "--weights",
+    cls=Option,
+    section=_COMPARISON,
+    metavar="COL",
+    help="Column with the weights of rows in tuning, training and errors; it is not an input.",
+)
+@click.option(
     "--kernel",
     cls=Option,
     section=_COMPARISON,
@@ -148,6 +155,8 @@ def _suggest_fit(comparison: Comparison, source: str | list[str]) -> list[str]:
     """Return the command that fits the best of the kernel machines, for one file."""
     if not isinstance(source, str) or source == STDOUT:
         return []
-    from kernelmill.report.usage import fitting_lines
+    from kernelmill.report.usage import explain_fit, fitting_lines
 
-    return [f"Next: {fitting_lines(comparison, default_model_name(source))[0]}"]
+    reason = explain_fit(comparison)
+    command = fitting_lines(comparison, default_model_name(source))[0]
+    return [*(["", reason] if reason else []), f"Next: {command}"]

@@ -1,0 +1,191 @@
+"""Models trained and tested on the same rows, with error, times and memory of each."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from kernelmill.encoding.encoder import RowScaling
+from kernelmill.learners import KernelClassifier, KernelRegressor
+from kernelmill.runtime.progress import Progress
+from kernelmill.workflows.encoded_rows import EncodedRows
+from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.records import ComparedModel
+from kernelmill.workflows.tuning import TunedSettings, tune_settings
+
+__all__ = ["Contest", "PeakMemory"]
+
+_LENGTHS = ("epochs", "max_iter", "n_estimators")  # what makes a fit long, not large
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Training rows and test rows, the same for all models."""
+
+    training: EncodedRows
+    test: EncodedRows
+    n_classes: int | None
+    seed: int
+    n_threads: int | None
+    groups: NDArray[Any]
+
+    def tune(
+        self,
+        choice: MapChoice,
+        n_components: int,
+        *,
+        progress: Progress,
+        n_rows: int | None = None,
+    ) -> TunedSettings:
+        """Tune a map on the first `n_rows` training rows, by default all of them."""
+        return tune_settings(
+            choice,
+            self.training.X[:n_rows],
+            self.training.target[:n_rows],
+            n_classes=self.n_classes,
+            n_components=n_components,
+            n_rows=len(self.training.target),
+            in_memory=False,  # random features are compared with landmarks, see below
+            seed=self.seed,
+            n_threads=self.n_threads,
+            progress=progress,
+            groups=self.groups,
+            sample_weight=self.training.select(slice(n_rows)).weight,
+        )
+
+    def with_scaled_rows(self) -> Contest:
+        """The same rows, scaled to similar lengths."""
+        scaling = RowScaling.of_rows(self.training.X)
+        return replace(
+            self,
+            training=self.training._replace(X=scaling.apply(self.training.X)),
+            test=self.test._replace(X=scaling.apply(self.test.X)),
+        )
+
+    def make_map(self, choice: MapChoice, tuned: TunedSettings, n_components: int) -> Any:
+        """An unfitted map with the tuned length scale."""
+        return choice.make(tuned.length_scale, n_components, self.seed, self.n_threads)
+
+    @property
+    def task(self) -> str:
+        """The task of the models."""
+        return "regression" if self.n_classes is None else "classification"
+
+    @property
+    def n_rows(self) -> int:
+        """The number of training rows."""
+        return len(self.training.target)
+
+    def fit_features(
+        self, choice: MapChoice, tuned: TunedSettings, n_components: int, detail: str = ""
+    ) -> ComparedModel:
+        """A kernel machine on the features of a map."""
+        learner = self.make_learner(self.make_map(choice, tuned, n_components), tuned)
+        return self.measure(
+            choice.name, "features", learner, n_components=n_components, detail=detail
+        )
+
+    def make_learner(self, feature_map: Any, tuned: TunedSettings) -> Any:
+        """An unfitted learner of ours on the features of a transformer."""
+        return (KernelRegressor if self.n_classes is None else KernelClassifier)(
+            feature_map, alpha=tuned.alpha, random_state=self.seed, n_threads=self.n_threads
+        )
+
+    def measure(
+        self,
+        name: str,
+        family: str,
+        model: Any,
+        *,
+        n_components: int | None = None,
+        n_train: int | None = None,
+        detail: str = "",
+    ) -> ComparedModel:
+        """Train and test a model, and measure its error, times and memory."""
+        rows = self.training.select(slice(n_train))
+        self._warm_up(model)
+        memory = PeakMemory()
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the time is measured as it is
+            model.fit(rows.X, rows.target, sample_weight=rows.weight)
+        fitted = time.perf_counter()
+        predicted = model.predict(self.test.X)
+        end = time.perf_counter()
+        if self.n_classes is None:
+            squares = (np.ravel(predicted) - self.test.target) ** 2
+            error = float(np.sqrt(np.average(squares, weights=self.test.weight)))
+        else:
+            error = float(np.average(predicted != self.test.target, weights=self.test.weight))
+        return ComparedModel(
+            name=name,
+            family=family,
+            n_components=n_components,
+            n_train=len(rows.target),
+            error=error,
+            fit_seconds=fitted - start,
+            predict_seconds=end - fitted,
+            peak_memory=memory.bytes_more(),
+            detail=detail,
+        )
+
+    def _warm_up(self, model: Any) -> None:
+        """Fit to a few rows: libraries allocate their buffers before the measurement."""
+        X, target = self.training.X, self.training.target
+        known = model.get_params()
+        copy = clone(model).set_params(**{name: 1 for name in _LENGTHS if name in known})
+        _, first = np.unique(target, return_index=True)
+        rows = np.unique(np.r_[first[:50], : min(64, len(target))])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            copy.fit(X[rows], target[rows])
+            copy.predict(X[:2])
+
+
+class PeakMemory:
+    """The peak of the resident memory beyond its amount at the start, on Linux.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.workflows.contest import PeakMemory
+    >>> memory = PeakMemory()
+    >>> block = np.ones(1 << 22)
+    >>> peak = memory.bytes_more()
+    >>> peak is None or peak > 1 << 24
+    True
+    """
+
+    def __init__(self) -> None:
+        gc.collect()
+        # Freed memory that the C library keeps would hide what is allocated from it again.
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
+        # Resets the peak (Linux, proc(5)); without permission, the result is an upper bound.
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
+        self._start = _read_status("VmRSS")
+
+    def bytes_more(self) -> int | None:
+        """The bytes beyond the start; None if the system does not report them."""
+        peak = _read_status("VmHWM")
+        return None if peak is None or self._start is None else max(0, peak - self._start)
+
+
+def _read_status(name: str) -> int | None:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), None)
