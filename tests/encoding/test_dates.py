@@ -33,6 +33,13 @@ SECONDS = NOW.replace(tzinfo=dt.UTC).timestamp()
         ("12:30 AM", "time", 1800.0),
         ("23:59:59", "time", 86399.0),
         ("1969-12-31", "year first", -86400.0),
+        ("29.02.24 13:05:09", "day first", SECONDS),
+        ("2/29/24 1:05 PM", "month first", SECONDS - 9),
+        ("29-Feb-24", "name of the month", SECONDS // 86400 * 86400),
+        ("31.12.69", "day first", 364 * 86400.0),  # as strptime has it: 1969 to 2068
+        ("1/1/68", "month first", 35794 * 86400.0),
+        ("2024-02-29 13:05:09", "day first", SECONDS),  # cannot be misread
+        ("2024-02-29 13:05:09", "name of the month", SECONDS),
     ],
 )
 def test_seconds(text, format_, seconds):
@@ -56,6 +63,8 @@ def test_seconds(text, format_, seconds):
         ("12:61", "time"),
         ("5 Foo 2024", "name of the month"),
         ("29.02.2024", "month first"),
+        ("29.02.23", "day first"),
+        ("2023-02-29", "day first"),
     ],
 )
 def test_days_that_do_not_exist(text, format_):
@@ -116,6 +125,30 @@ def test_ambiguous_dates_are_rejected_unless_the_order_is_given(tmp_path):
         assert tuple(find_part("month", seconds)) == months
     shown = dict(columns, day=[*columns["day"][:-1], "30/04/2023"])
     assert fit_table(shown, "y", dates=["day"], **QUICK).encoder.columns[0].format == "day first"
+
+
+def test_years_first_among_other_dates():
+    days = ["01.02.2023", "2023-02-03", "04/05/2023", "2023-02-13"] * 30
+    columns = {"day": days, "y": np.arange(120.0)}
+    with pytest.raises(TableError, match="may be first"):
+        fit_table({**columns, "day": ["01/02/2023", *days[1::2], *days[1::2][:-1]]}, "y", **QUICK)
+    model = fit_table(columns, "y", **QUICK)
+    assert model.encoder.columns[0].format == "day first"
+    assert model.predict({"day": ["2023-02-01"]}) == model.predict({"day": ["01.02.2023"]})
+    only = fit_table({**columns, "day": days[1::2] * 2}, "y", **QUICK)
+    assert only.encoder.columns[0].format == "year first"
+
+
+def test_two_digit_years_have_a_note():
+    days = [
+        f"{day:02}.0{month}.9{year}" for day in range(1, 28) for month in (1, 7) for year in "89"
+    ]
+    columns = {"day": days, "y": np.arange(len(days), dtype=float)}
+    model = fit_table(columns, "y", **QUICK)
+    assert any("'01.01.98', are 1969 to 2068" in note for note in model.summary.notes)
+    with pytest.warns(UserWarning, match=r"'01-01-98', may be dates .* \(dates=\['day'\]\)"):
+        fit_table({**columns, "day": [day.replace(".", "-") for day in days]}, "y", **QUICK)
+    assert open_table({"day": ["1/2/3", "4/5/6"]}).columns[0].kind == "category"
 
 
 def test_mixed_formats_are_named():

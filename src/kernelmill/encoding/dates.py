@@ -27,18 +27,20 @@ _THEN_TIME = rf"(?:(?:[T ]|, ){_TIME})?$"
 _D, _M, _Y, _N = (
     r"(?P<d>[0-9]{1,2})",
     r"(?P<m>[0-9]{1,2})",
-    r"(?P<y>[0-9]{4})",
+    r"(?P<y>[0-9]{4}|[0-9]{2})",
     r"(?P<n>[A-Za-z]{3,9})",
 )
 _PATTERNS = {
-    "year first": rf"^{_Y}[-/]{_M}[-/]{_D}{_THEN_TIME}",
+    "year first": rf"^(?P<y>[0-9]{{4}})[-/]{_M}[-/]{_D}{_THEN_TIME}",
     "day first": rf"^{_D}[./-]{_M}[./-]{_Y}{_THEN_TIME}",
     "month first": rf"^{_M}[/-]{_D}[/-]{_Y}{_THEN_TIME}",
     "name of the month": rf"^(?:{_D}[ -])?{_N}(?:[ -]|(?: (?P<e>[0-9]{{1,2}}),? )){_Y}{_THEN_TIME}",
     "time": rf"^{_TIME}$",
 }
+_SHORT_YEAR = rf"^{_D}[./ -](?:{_M}|{_N})[./ -][0-9]{{2}}(?:[^0-9]|$)"
 FORMATS = (*_PATTERNS, "elapsed")
 PARTS = ("year", "month", "weekday", "time of day", "elapsed time")
+_LAST_YEAR = 68  # of two digits that is in this century, as in Python's `strptime`
 _CYCLES = {"month": 12.0, "weekday": 7.0, "time of day": _DAY}
 _MONTHS = {
     name.lower(): number
@@ -169,7 +171,18 @@ def _seconds_of_type(column: Any) -> NDArray[np.float64]:
 
 
 def _parse(words: Any, format_: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Seconds of strings, NaN where they are missing, and which strings are no dates."""
+    """Seconds of strings, NaN where they are missing, and which strings are no dates.
+
+    Dates with the year first, such as 2024-05-31, may be among those of other formats.
+    """
+    seconds, wrong = _parse_one_format(words, format_)
+    if wrong.any() and format_ in ("day first", "month first", "name of the month"):
+        others, neither = _parse_one_format(words, "year first")
+        seconds, wrong = np.where(wrong, others, seconds), wrong & neither
+    return seconds, wrong
+
+
+def _parse_one_format(words: Any, format_: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     is_null = words.is_null().to_numpy(zero_copy_only=False)
     if format_ not in _PATTERNS:
         return np.full(len(words), np.nan), ~is_null
@@ -213,6 +226,9 @@ def _count_days(
         months = np.array([_MONTHS.get(name or "", np.nan) for name in names], np.float64)
     else:
         months = number("m")
+    two_digits = pc.equal(pc.utf8_length(pc.struct_field(found, "y")), 2).fill_null(False)
+    century = np.where(years > _LAST_YEAR, 1900, 2000)
+    years = years + np.where(two_digits.to_numpy(zero_copy_only=False), century, 0)
     known: NDArray[np.bool_] = ~(np.isnan(years) | np.isnan(months) | np.isnan(days))
     known &= (months >= 1) & (months <= 12) & (days >= 1)
     whole = np.where(known, (years - 1970) * 12 + months - 1, 0).astype(np.int64)
@@ -245,7 +261,7 @@ class DateFormats:
         self.missing = 0
         self.count = 0
         self._formats: list[str] | None = None
-        self._example = ""
+        self._example = self._short_year = ""
 
     def update(self, column: Any, *, file: Any, first_row: int) -> None:
         """Add the dates of a block: strings, or a temporal type."""
@@ -274,6 +290,9 @@ class DateFormats:
                 *self._remedies(),
             )
         self._formats = possible
+        if not self._short_year:
+            short = words.filter(pc.match_substring_regex(words, _SHORT_YEAR))
+            self._short_year = short[0].as_py() if len(short) else ""
 
     def merge(self, later: DateFormats) -> None:
         """Add what another one found in the rows that follow."""
@@ -290,6 +309,7 @@ class DateFormats:
             self._formats = possible
         self._formats = self._formats or later._formats
         self._example = self._example or later._example
+        self._short_year = self._short_year or later._short_year
 
     def _remedies(self) -> tuple[Remedy | str, ...]:
         """What to do about dates of different forms."""
@@ -302,7 +322,7 @@ class DateFormats:
     def encoding(self, sample: Any, *, marks: bool, day_first: bool | None) -> DateEncoding:
         """Return the fitted encoding; parts that do not vary in `sample` are left out."""
         formats = self._formats or ["year first"]
-        if "day first" in formats and "month first" in formats:
+        if formats[0] == "day first" and "month first" in formats:
             if day_first is None:
                 raise TableError(
                     f"column {self.name!r} has dates such as {self._example!r}, in which the day "
@@ -329,9 +349,11 @@ class DateFormats:
 
     def note(self, encoding: Any) -> Message:
         """How the dates were read."""
+        years = f"; years of two digits, as in {self._short_year!r}, are 1969 to 2068"
         return Message(
             f"Column {self.name!r} has dates ({encoding.format}), which become "
-            f"{', '.join(encoding.parts) or 'nothing: they are all equal'}",
+            f"{', '.join(encoding.parts) or 'nothing: they are all equal'}"
+            f"{years if self._short_year else ''}",
             Remedy("leave them out if they do not help to predict the target", drop=[self.name]),
         )
 

@@ -235,6 +235,13 @@ def find_doubt(name: str, words: Words, numbers: str = NUMBER_PATTERN) -> Doubt 
             "if it stands for a missing value, leave it empty",
             column=name,
         )
+    if words.all("^[0-9]{1,2}-[0-9]{1,2}-[0-9]{2}$"):
+        return Doubt(
+            f"Column {name!r} is read as categories: its values, such as "
+            f"{words.array[0].as_py()!r}, may be dates with the year in two digits",
+            Remedy("if the year is last, read them as dates", dates=[name]),
+            column=name,
+        )
     some = words.array[:_WORDS_SHOWN].to_pylist()
     amounts = [word for word in some if is_amount(word)]
     first = next((word for word in amounts if not is_number(word)), None)
