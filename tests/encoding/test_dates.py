@@ -36,7 +36,7 @@ SECONDS = NOW.replace(tzinfo=dt.UTC).timestamp()
         ("29.02.24 13:05:09", "day first", SECONDS),
         ("2/29/24 1:05 PM", "month first", SECONDS - 9),
         ("29-Feb-24", "name of the month", SECONDS // 86400 * 86400),
-        ("31.12.69", "day first", 364 * 86400.0),  # as strptime has it: 1969 to 2068
+        ("31.12.69", "day first", -86400.0),  # as strptime has it: 1969 to 2068
         ("1/1/68", "month first", 35794 * 86400.0),
         ("2024-02-29 13:05:09", "day first", SECONDS),  # cannot be misread
         ("2024-02-29 13:05:09", "name of the month", SECONDS),

@@ -452,7 +452,7 @@ def test_bad_parameters(parameters, error, message, moons):
         (np.ones((4, 2)), [0, 1, 0, 1], [1, 1, 1], "sample_weight"),
         (np.ones((4, 2)), [0, 1, 0, 1], [1, 1, -1, 1], "egative"),
         (np.ones((4, 2)), [0, 1, 0, 1], [0, 0, 0, 0], "zero"),
-        (np.ones((4, 2)), [0, 1, 0, 1], [1, 1, 1, np.nan], "NaN"),
+        (np.ones((4, 2)), [0, 1, 0, 1], [1, 1, 1, np.nan], "nan"),
         (np.ones((0, 2)), [], None, "0 sample"),
     ],
 )
@@ -462,6 +462,30 @@ def test_bad_data(X, y, weight, message):
         with pytest.raises(ValueError, match=message):
             classifier.fit(X, y, weight)
         assert not hasattr(classifier, "coef_")
+
+
+@pytest.mark.parametrize("solver", ["sgd", "lbfgs", "exact"])
+@pytest.mark.parametrize("silent", [0, 1])
+def test_blocks_without_weight_change_nothing(moons, solver, silent):
+    X, y = moons
+    blocks = [(X[:400], y[:400], np.ones(400)), (X[400:800], y[400:800], np.ones(400))]
+    X, y, _ = blocks[silent]
+    blocks[silent] = (X, 1 - y, np.zeros(400))
+    classifier = small(solver=solver, loss="squared" if solver == "exact" else "log_loss")
+    with_both = classifier.fit_blocks(blocks).score(X, y)
+    assert with_both > 0.8
+
+
+def test_times_are_no_numbers(moons):
+    X, y = moons
+    classifier = small(epochs=1).fit(X, y)
+    times = X.astype("datetime64[s]")
+    for call in (classifier.predict, classifier.decision_function, classifier.predict_row):
+        with pytest.raises(TypeError, match=r"numbers.*datetime64\[s\]"):
+            call(times[0] if call == classifier.predict_row else times)
+    frame = pd.DataFrame({"a": X[:3, 0], "b": pd.date_range("2024", periods=3)})
+    with pytest.raises(TypeError, match=r"X must be numbers, got dtype datetime.* in column 'b'"):
+        small(epochs=1).fit(frame, [0, 1, 0])
 
 
 def test_prints_its_progress(moons, capsys):

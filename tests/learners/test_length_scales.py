@@ -195,6 +195,31 @@ def test_regressor_learns_columns():
     np.testing.assert_allclose(scales, learner.learned_scales_.length_scale)
 
 
+@pytest.mark.parametrize("learner", [KernelRegressor, KernelClassifier])
+def test_weights_count_when_columns_are_learned(learner):
+    """Rows of weight zero change nothing, and few heavy rows decide which column matters."""
+    X, _ = make_rows(800)
+    heavy = np.arange(800) % 4 == 0
+    y = np.where(heavy, np.sin(3 * X[:, 0]), np.sin(3 * X[:, 1]))
+    y = y if learner is KernelRegressor else np.sign(y)
+    model = learner(Fastfood(n_components=64), tune="columns", random_state=0)
+    scales = model.fit(X, y, np.where(heavy, 10.0, 1e-3)).learned_scales_.length_scale
+    assert scales[0] < scales[1] / 2
+    scales = model.fit(X, y, np.where(heavy, 0.0, 1.0)).learned_scales_.length_scale
+    assert scales[1] < scales[0] / 2
+    with pytest.raises(ValueError, match="zero"):
+        model.fit(X, y, np.zeros(800))
+
+
+def test_penalties_do_not_depend_on_the_unit_of_weights():
+    X, y = make_rows(200)
+    weights = make_weights(200)
+    model = KernelRegressor(Fastfood(n_components=32), tune="columns", random_state=0)
+    alpha, predicted = model.fit(X, y, weights).alpha_, model.predict(X)
+    assert model.fit(X, y, 8 * weights).alpha_ == pytest.approx(8 * alpha)
+    np.testing.assert_allclose(model.predict(X), predicted, rtol=1e-5, atol=1e-7)
+
+
 def test_classifier_learns_columns(tmp_path):
     X, y = make_rows(1500)
     labels = np.where(y > 0, "up", "down")

@@ -297,6 +297,29 @@ def test_input_that_does_not_fit():
         model.fit(as_array(TARGETS), as_array(TARGETS))
 
 
+def test_dtypes_are_checked_before_anything_is_computed():
+    model = DaskKernelRegressor(MAP, alpha=1.0).fit(as_array(ROWS), as_array(TARGETS))
+    frame = dd.from_pandas(pd.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0]}), npartitions=1)
+    for X in (as_array(ROWS.astype(str)), as_array(ROWS.astype(complex)), frame):
+        for call in (model.predict, lambda X: DaskKernelRegressor(MAP).fit(X, as_array(TARGETS))):
+            with pytest.raises(TypeError, match="X must be real numbers, got dtype"):
+                call(X)
+    with pytest.raises(TypeError, match="y must be real numbers, got dtype complex128"):
+        model.score(as_array(ROWS), as_array(TARGETS.astype(complex)))
+
+
+def test_scores_of_no_rows():
+    rows, zeros = as_array(ROWS), as_array(np.zeros(N_ROWS))
+    for model, y in (
+        (DaskKernelRegressor(MAP, alpha=1.0), as_array(TARGETS)),
+        (DaskKernelClassifier(MAP, loss="squared"), as_array(LABELS)),
+    ):
+        model.fit(rows, y)
+        for given in ((rows[:0], y[:0]), (rows, y, zeros)):
+            with pytest.raises(ValueError, match="at least one row whose weight is not zero"):
+                model.score(*given)
+
+
 @pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
 def test_weights_that_are_all_zero(solver):
     rows, labels, weights = (as_array(each) for each in (ROWS, LABELS, np.zeros(N_ROWS)))

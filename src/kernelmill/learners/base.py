@@ -130,7 +130,13 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             self.feature_map_ = feature_map.fit(X, y)  # some learn from targets
         return X
 
-    def _tune_columns(self, X: Any, Y: NDArray[np.float64], progress: Progress) -> TunedColumns:
+    def _tune_columns(
+        self,
+        X: Any,
+        Y: NDArray[np.float64],
+        sample_weight: NDArray[np.float64] | None,
+        progress: Progress,
+    ) -> TunedColumns:
         """Replace the fitted map by one with length scales learned from checked rows."""
         tuned = tune_columns(
             make_feature_map(self.feature_map, self.stream_, self.n_threads),
@@ -138,6 +144,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             Y,
             groups=self.column_groups,
             stream=self.stream_.substream("length scales"),
+            sample_weight=sample_weight,
         )
         self.feature_map_ = tuned.feature_map.fit(X)
         self.learned_scales_ = tuned.learned

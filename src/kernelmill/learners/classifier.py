@@ -336,7 +336,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
                         parameter="classes",
                     )
                 X = self._fit_map(X, y)
-                self._tune(X, y, self._make_run())
+                self._tune(X, y, sample_weight, self._make_run())
                 self.classes_ = check_classes(classes)
                 self._choose(self._probe(X).shape[1], None)
             elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
@@ -441,20 +441,19 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         self._solver().check_source(source, run)
         first = source.first
         X = self._fit_map(first.X, first.y, self._open_checkpoint(run, first)[0])
-        self._tune(X, first.y, run)
+        self._tune(X, first.y, first.weight, run)
         return X
 
-    def _tune(self, X: Any, y: Any, run: Run) -> None:
+    def _tune(self, X: Any, y: Any, sample_weight: Any, run: Run) -> None:
         """Learn length scales of columns, if asked for: from the signs of the classes."""
         self.__dict__.pop("learned_scales_", None)
         if not self.tune:
             return
-        labels = check_labels(y, X, type(self).__name__)
-        classes = check_classes(labels)
-        signs = signs_of_classes(
-            encode_labels(labels, classes), 1 if len(classes) == 2 else len(classes), np.float64
-        )
-        self._tune_columns(X, signs, run.progress)
+        name, given = type(self).__name__, self.class_weight
+        classes, rows = encode_rows(X, y, sample_weight, given, name)
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        signs = signs_of_classes(rows.y, n_outputs, np.float64)
+        self._tune_columns(X, signs, rows.weight, run.progress)
 
     def _probe(self, X: Any) -> NDArray[Any]:
         """Return the features of one row, which show their number and dtype."""

@@ -23,6 +23,7 @@ from scipy.optimize import minimize
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Kernel, resolve
+from kernelmill.learners.statistics import check_some_weight
 from kernelmill.maps.transformers import MapTransformer
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import one_blas_thread
@@ -449,7 +450,13 @@ class TunedColumns:
 
 
 def tune_columns(
-    feature_map: Any, X: Any, Y: _Array, *, groups: ArrayLike | None, stream: Stream
+    feature_map: Any,
+    X: Any,
+    Y: _Array,
+    *,
+    groups: ArrayLike | None,
+    stream: Stream,
+    sample_weight: _Array | None = None,
 ) -> TunedColumns:
     """Learn a length scale for each column, and keep it if that lowers the error of other rows.
 
@@ -461,6 +468,8 @@ def tune_columns(
         Rows and targets. Length scales are learned from three quarters of them at most.
     groups, stream
         As in `learn_length_scales`.
+    sample_weight : ndarray of shape (n,), optional
+        Of any mean. Rows of weight zero are left out.
     """
     if (
         not isinstance(feature_map, MapTransformer)
@@ -474,8 +483,16 @@ def tune_columns(
             parameter="feature_map",
         )
     n = len(Y)
-    order = np.argsort(stream.substream("order of rows").uniforms(n), kind="stable")[:_JUDGED_ROWS]
+    order = np.argsort(stream.substream("order of rows").uniforms(n), kind="stable")
+    if sample_weight is not None:
+        order = order[sample_weight[order] > 0]
+        check_some_weight(len(order))
+    order = order[:_JUDGED_ROWS]
     X, Y = X[order], Y[order]
+    unit, weights = 1.0, None
+    if sample_weight is not None:
+        unit = float(sample_weight[order].mean())
+        weights = sample_weight[order] / unit
     n_learning = min(_ROWS, max(2, (3 * len(Y)) // 4))
     kernel = resolve(getattr(feature_map, "kernel", "gaussian"))
     learned = learn_length_scales(
@@ -485,6 +502,7 @@ def tune_columns(
         groups=groups,
         stream=stream,
         n_frequencies=int(np.clip(n_learning // 8, 32, _FREQUENCIES)),
+        sample_weight=None if weights is None else weights[:n_learning],
     )
     first = n_learning if n_learning < len(Y) else 0
     small = min(int(feature_map.n_components), _JUDGED_COMPONENTS)
@@ -494,11 +512,11 @@ def tune_columns(
         if "gamma" in parameters:
             parameters["gamma"] = None
         made = type(feature_map)(**{**parameters, "n_components": small}).fit(X)
-        errors = leave_one_out_errors(made, X, Y, first)
+        errors = leave_one_out_errors(made, X, Y, first, sample_weight=weights)
         best = min(errors, key=lambda ridge: errors[ridge])
         tried.append((errors[best], best, type(feature_map)(**parameters)))
     _, alpha, chosen = min(tried, key=lambda each: each[0])
-    return TunedColumns(chosen, alpha, learned, np.array([error for error, _, _ in tried]))
+    return TunedColumns(chosen, alpha * unit, learned, np.array([error for error, _, _ in tried]))
 
 
 def leave_one_out_errors(

@@ -263,6 +263,8 @@ def _real_numbers(given: Any, parameter: str) -> NDArray[Any]:
         array = np.asarray(given)
         if array.dtype.kind == "c":
             raise TypeError("complex numbers have imaginary parts")
+        if array.dtype.kind in "mM":
+            raise TypeError(f"{array.dtype} has a unit")
         native = array.dtype.newbyteorder("=")
         return array.astype(native if native in REAL else np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:

@@ -569,7 +569,8 @@ class KernelRegressor(
 
     def _tune(self, block: Block, run: Run) -> float | _Array:
         if isinstance(self.tune, str):
-            found = self._tune_columns(block.X, block.y.reshape(len(block.y), -1), run.progress)
+            Y = block.y.reshape(len(block.y), -1)
+            found = self._tune_columns(block.X, Y, block.weight, run.progress)
             self.tuning_ = {"error": found.errors}
             penalty = check_penalties(self.alpha, self.noise)
             given = self.alpha is not None or self.noise is not None

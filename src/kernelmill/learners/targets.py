@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, check_array
+from sklearn.utils.validation import _check_y, check_array
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.learners.blocks import Block, count_rows, fold_blocks
@@ -145,18 +145,10 @@ def compute_row_weights(
     factors: NDArray[np.float64] | None,
 ) -> NDArray[np.float64] | None:
     """Return the weight of each row, or None if all are 1."""
-    weights: NDArray[np.float64] | None = None
-    if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = check_optional_weights(sample_weight, len(codes))
     if factors is not None:
         weights = factors[codes] if weights is None else weights * factors[codes]
-    if weights is not None and not np.isfinite(weights.sum()):
-        raise ArgumentError(
-            "must have a finite sum, got infinity",
-            "divide all weights by the largest",
-            parameter="sample_weight",
-        )
-    return weights
+    return check_optional_weights(weights, len(codes))  # products may be infinite
 
 
 def encode_rows(

@@ -335,10 +335,13 @@ def map_from_record(record: Any, tensors: Mapping[str, NDArray[Any]]) -> MapTran
     >>> map_from_record(*stored).transform(np.eye(4)).shape
     (4, 100)
     """
+    place = Place(dict(tensors), path="map")
     try:
-        return as_transformer(FittedMapKind().read(record, Place(dict(tensors), path="map")))
+        found = as_transformer(FittedMapKind().read(record, place))
     except Mismatch:
         raise ModelFileError(f"a map must be an object, got {record!r:.80}") from None
+    place.reject_unread()
+    return found
 
 
 def make_feature_map(feature_map: Any, stream: Stream | None, n_threads: int | None) -> Any:
@@ -396,6 +399,7 @@ def check_data(estimator: Any, X: Any, *, reset: bool, keep_integers: bool = Fal
         raise ArgumentTypeError(
             "is a masked array, whose mask would be lost", "fill or impute it first", parameter="X"
         )
+    _reject_times(X)
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         X = X.astype(dtype.newbyteorder("="))  # scikit-learn would make float64 of float32
@@ -404,6 +408,21 @@ def check_data(estimator: Any, X: Any, *, reset: bool, keep_integers: bool = Fal
         return validate_data(estimator, X, dtype=None, reset=reset)
     X = validate_data(estimator, X, accept_sparse="csr", dtype=kinds, reset=reset)
     return X if isinstance(X, np.ndarray) else canonical_rows(X)
+
+
+def _reject_times(X: Any) -> None:
+    """Raise for dates and durations: as numbers, they would depend on their unit."""
+    columns = getattr(X, "columns", None)
+    dtypes = [getattr(X, "dtype", None)] if columns is None else getattr(X, "dtypes", [])
+    names = [""] if columns is None else [f" in column {name!r}" for name in columns]
+    for dtype, name in zip(dtypes, names, strict=False):
+        is_time = str(dtype).startswith(("Date", "Time", "Duration"))  # those of polars
+        if is_time or getattr(dtype, "kind", "") in ("m", "M"):
+            raise ArgumentTypeError(
+                f"must be numbers, got dtype {dtype}{name}",
+                "convert times to floats in a unit",
+                parameter="X",
+            )
 
 
 def _is_float32_frame(X: Any) -> bool:

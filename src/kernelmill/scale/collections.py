@@ -39,6 +39,8 @@ def pieces_of(X: Any, y: Any, sample_weight: Any, cluster: Cluster, *, seed: int
     cluster : Cluster
     seed : int
     """
+    _check_dtypes(X, "X", "fiubO")
+    _check_dtypes(y, "y", "fiubOUSmM")  # labels may be anything but complex numbers
     X_parts, sizes = _split(X, "X")
     columns = [X_parts]
     for name, values in (("y", y), ("sample_weight", sample_weight)):
@@ -59,6 +61,24 @@ def pieces_of(X: Any, y: Any, sample_weight: Any, cluster: Cluster, *, seed: int
         for number, parts in enumerate(zip(*columns, strict=True))
     ]
     return Pieces(pieces, _read_chunk, cluster, seed=seed)
+
+
+def _check_dtypes(values: Any, name: str, kinds: str) -> None:
+    """Raise for a collection of other dtypes, before any of it is computed."""
+    if not is_dask(values):
+        return
+    has_columns = isinstance(values, dd.DataFrame)
+    dtypes = values.dtypes.items() if has_columns else [("", values.dtype)]
+    for column, dtype in dtypes:
+        if getattr(dtype, "kind", "O") not in kinds or (
+            name == "X" and isinstance(dtype, pd.StringDtype)
+        ):
+            raise ArgumentTypeError(
+                f"must be real numbers, got dtype {dtype}"
+                + (f" in column {column!r}" if has_columns else ""),
+                "convert it with astype",
+                parameter=name,
+            )
 
 
 def _split(values: Any, name: str) -> tuple[list[Any], list[int | None]]:
@@ -143,6 +163,7 @@ def map_rows(function: Callable[[Any], Any], X: Any, *, columns: Any = None) -> 
     -------
     dask array, series or data frame
     """
+    _check_dtypes(X, "X", "fiubO")
     if isinstance(X, da.Array):
         if X.ndim != 2:
             raise ArgumentError(f"must have two dimensions, got shape {X.shape}", parameter="X")

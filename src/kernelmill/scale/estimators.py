@@ -14,12 +14,13 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from kernelmill.errors import ArgumentError
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.learners.blocks import count_rows
 from kernelmill.learners.run import Run
 from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
 from kernelmill.learners.statistics import RidgeStatistics
-from kernelmill.learners.targets import check_labels
+from kernelmill.learners.targets import check_labels, check_targets
 from kernelmill.random import Stream
 from kernelmill.scale.cluster import Cluster
 from kernelmill.scale.collections import is_dask, map_rows, pieces_of
@@ -273,6 +274,7 @@ class DaskKernelClassifier(_OnCluster, KernelClassifier):
             return float(plain.score(X, y, sample_weight))
         pieces = pieces_of(X, y, sample_weight, Cluster(self.client))
         correct, total = pieces.fold(_CorrectFold(plain), _add)
+        _check_scored(total)
         return float(correct / total)
 
 
@@ -384,9 +386,18 @@ class DaskKernelRegressor(_OnCluster, KernelRegressor):
             return float(plain.score(X, y, sample_weight))
         pieces = pieces_of(X, y, sample_weight, Cluster(self.client))
         sums = pieces.fold(_ResidualFold(plain), RidgeStatistics.merge)
+        _check_scored(sums.weight)
         n_outputs = sums.n_targets // 2
         residuals = sums.target_moments + sums.weight * sums.target_mean**2
         return float(np.mean(1 - residuals[n_outputs:] / sums.target_moments[:n_outputs]))
+
+
+def _check_scored(weight: float) -> None:
+    """Raise if there is nothing to score."""
+    if not weight > 0:
+        raise ArgumentError(
+            "must have at least one row whose weight is not zero, got none", parameter="X"
+        )
 
 
 class _CorrectFold:
@@ -423,7 +434,8 @@ class _ResidualFold:
         sums = RidgeStatistics(1, 2 * n_outputs)
         for X, y, weight in blocks:
             if count_rows(X):
-                Y = np.asarray(y, np.float64).reshape(-1, n_outputs)
+                Y = check_targets(y, count_rows(X), type(self.model).__name__)
+                Y = Y.reshape(-1, n_outputs)
                 residuals = Y - self.model.predict(X).reshape(-1, n_outputs)
                 sums.update(np.ones((len(Y), 1)), np.hstack([Y, residuals]), weight)
         return sums if before is None else sums.merge(before)

@@ -180,9 +180,13 @@ class Fields(Mapping[str, Kind]):
         Raises
         ------
         ModelFileError
-            The record has other fields, or a value is not of its kind.
+            The record has other fields, a value is not of its kind, or no field has one of the
+            tensors.
         """
-        return self.read_at(record, Place(dict(tensors or {}), path=path))
+        place = Place(dict(tensors or {}), path=path)
+        values = self.read_at(record, place)
+        place.reject_unread()
+        return values
 
     def write_at(self, values: Any, place: Place) -> dict[str, Any]:
         """`write` for a record inside another."""

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.storage.errors import ModelFileError
+
 __all__ = [
     "ABSENT",
     "Array",
@@ -70,6 +72,8 @@ class Place:
         The field in messages, such as "map.parameters.kernel".
     sizes : dict of int
         The integers and array dimensions read so far that other shapes refer to.
+    read : set of str
+        The names of the tensors that fields have read.
     """
 
     tensors: Tensors
@@ -77,6 +81,7 @@ class Place:
     name: str = ""
     path: str = ""
     sizes: dict[str, int] = dataclasses.field(default_factory=dict)
+    read: set[str] = dataclasses.field(default_factory=set)
 
     @property
     def tensor(self) -> str:
@@ -92,6 +97,13 @@ class Place:
         """The place of the record that this field holds, with tensors under the field's name."""
         prefix = f"{self.tensor}/" if prefixed and self.tensor else self.prefix
         return dataclasses.replace(self, prefix=prefix, name="", sizes=dict(self.sizes))
+
+    def reject_unread(self) -> None:
+        """Raise ModelFileError if there is a tensor that no field has read."""
+        unknown = sorted(self.tensors.keys() - self.read)
+        if unknown:
+            what = self.path or "the record"
+            raise ModelFileError(f"{what} has no field for tensor {unknown[0]!r:.80}")
 
 
 class Kind(ABC):
@@ -398,6 +410,7 @@ class Array(Kind):
         if array is None:
             return None
         self._check(array, place.sizes)
+        place.read.add(self.tensor_name(place))
         return array.copy() if self.copy else array
 
     def _check(self, array: Any, sizes: dict[str, int]) -> None:

@@ -113,7 +113,9 @@ def _table_model(
     """The model of a file's record; an inconsistent record raises ModelFileError."""
     try:
         learner = make_learner(record["learner"], without_prefix("learner", tensors))
-        parts = STORED_PARTS.read({name: record[name] for name in STORED_PARTS}, tensors)
+        others = {name: each for name, each in tensors.items() if not name.startswith("learner/")}
+        fields = {name: value for name, value in record.items() if name != "learner"}
+        parts = STORED_PARTS.read(fields, others)
         model = TableModel(
             learner, parts["encoder"], parts["inputs"], parts["target"], parts["summary"]
         )

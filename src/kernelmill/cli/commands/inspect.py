@@ -112,7 +112,7 @@ def _read_summary(content: ModelFile, path: str) -> tuple[FitSummary | None, dic
                 raise ModelFileError(f"it has no {part}")
         learner = read_learner(record["learner"], without_prefix("learner", tensors))
         found = describe_construction(learner[2].feature_map)
-        parts = Fields(summary=Nested(FitSummary)).read({"summary": record["summary"]}, tensors)
+        parts = Fields(summary=Nested(FitSummary)).read({"summary": record["summary"]})
     return replace(parts["summary"], construction=found), {"construction": found}
 
 

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import (
     Block,
+    BlockSource,
     first_block,
     fold_blocks,
     slice_rows,
@@ -116,14 +117,21 @@ def solve_lbfgs(
 def _sample_first_block(
     objective: Objective, blocks: Iterable[Block], stream: Stream
 ) -> tuple[TopSpectrum, NDArray[np.float64]]:
-    """Return the spectrum of a sample of its rows, and the scores to start from."""
+    """Return the spectrum of a sample of its rows, and the scores to start from.
+
+    Blocks whose weights are all zero are skipped; of spread blocks there is a sample of all rows.
+    """
     block = first_block(blocks)
+    if block.weight is not None and not block.weight.any():
+        is_spread = isinstance(blocks, BlockSource) and blocks.is_spread
+        others = () if is_spread else blocks
+        weighted = (each for each in others if each.weight is None or each.weight.any())
+        if (found := next(iter(weighted), None)) is None:
+            raise ArgumentError(
+                "must be positive for some row, got zeros only", parameter="sample_weight"
+            )
+        block = found
     mean_weight = 1.0 if block.weight is None else float(block.weight.mean())
-    if mean_weight <= 0:
-        raise ArgumentError(
-            "must be positive for some row of the first block, got zeros only",
-            parameter="sample_weight",
-        )
     order = visiting_order(len(block.y), block.weight, mean_weight, stream.substream("sample"))
     probe = objective.features(take_rows(block.X, order[:1]))
     wanted = rows_to_sample(probe.shape[1], probe.itemsize)
