@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kernelmill.runtime.threads import one_blas_thread
+from kernelmill.runtime.threads import limit_blas_threads, one_blas_thread
 
 
 def blas_threads():
@@ -54,3 +54,27 @@ def test_any_thread_may_enter_and_the_last_one_restores():
             left.set()
             assert first.result() == {1}
         assert blas_threads() == before  # this thread did not set the limit
+
+
+def test_limits_of_several_threads_end_with_the_last():
+    """The second thread limits BLAS after a part of the first one's work has released it."""
+    entered, left = threading.Event(), threading.Event()
+
+    def second():
+        with limit_blas_threads(1):
+            entered.set()
+            assert left.wait(10)
+            return blas_threads()
+
+    with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(1) as pool:
+        before = blas_threads()
+        with limit_blas_threads(1):
+            with one_blas_thread():
+                pass
+            waiting = pool.submit(second)
+            assert entered.wait(10)
+        left.set()
+        assert waiting.result() == {1}
+        assert blas_threads() == before
+        with limit_blas_threads(2), pool.submit(limit_blas_threads, None).result():
+            assert blas_threads() == before

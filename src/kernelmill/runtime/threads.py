@@ -1,21 +1,16 @@
 """The number of threads that native code and BLAS use, also controlled by threadpoolctl."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
 
 import threadpoolctl
-from threadpoolctl import LibController, ThreadpoolController, register, threadpool_limits
+from threadpoolctl import LibController, ThreadpoolController, register
 
 from kernelmill import _native
 from kernelmill.arguments import check_integer
 
 _MOST = 2**31 - 1  # of an int in C++
-
-_lock = threading.Lock()
-_blas_limit: Any = None
-_blocks_inside = 0
 
 
 def get_num_threads() -> int:
@@ -83,44 +78,77 @@ register(_ThreadpoolctlController)
 
 
 def limit_blas_threads(n_threads: int | None) -> AbstractContextManager[Any]:
-    """Return a context in which BLAS uses this number of threads; None changes nothing."""
+    """Return a context in which BLAS uses this number of threads; None changes nothing.
+
+    Several threads may be in such contexts. The number is one for the whole process: the smallest
+    of theirs, and the previous one when the last of them leaves.
+    """
     resolve_threads(n_threads)
-    if n_threads is None:
-        return nullcontext()
-    limits: AbstractContextManager[Any] = threadpool_limits(n_threads, user_api="blas")
-    return limits
+    return nullcontext() if n_threads is None else _BlasLimit(n_threads)
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread, in the whole process, inside the block.
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Return a context in which BLAS uses one thread.
 
     BLAS threads that wait for small pieces of work spin, and so take CPU time from native code and
-    from other programs. Several threads may enter; the last one to leave restores the limit.
+    from other programs.
     """
-    global _blas_limit, _blocks_inside  # noqa: PLW0603 # the setting is one for the whole process
-    with _lock:
-        if _blocks_inside == 0:
+    return _BlasLimit(1)
+
+
+class _BlasLimit:
+    """A limit of the threads of BLAS.
+
+    Those of threadpoolctl are not for several threads. Since version 3.8 only one thread can limit
+    a pool that threads share, the first that does, and others are ignored; before, the last one to
+    leave restores what it found, which may be the limit of another. A library that is built with
+    OpenMP has a limit for each thread.
+    """
+
+    _lock = threading.Lock()
+    _limits: ClassVar[list[int]] = []  # of all threads that are inside
+    _libraries: ClassVar[list[Any]] = []  # found by the first of them: that takes milliseconds
+    _originals: ClassVar[dict[str, int]] = {}  # of the libraries with shared threads
+
+    def __init__(self, n_threads: int) -> None:
+        self._n_threads = n_threads
+        self._own: dict[str, int] = {}  # before, of the libraries with limits for each thread
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._limits:
+                self._libraries[:] = ThreadpoolController().select(user_api="blas").lib_controllers
+            self._limits.append(self._n_threads)
             _release_blas()
-            _blas_limit = ThreadpoolController().limit(limits=1, user_api="blas")
-        _blocks_inside += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _blocks_inside -= 1
-            if _blocks_inside == 0:
+            for library in self._libraries:
+                if _is_shared(library):
+                    self._originals.setdefault(library.filepath, library.get_num_threads())
+                    library.set_num_threads(min(self._limits))
+                else:
+                    self._own[library.filepath] = library.get_num_threads()
+                    library.set_num_threads(self._n_threads)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._limits.remove(self._n_threads)
+            before = self._own | ({} if self._limits else self._originals)
+            _release_blas()
+            for library in self._libraries:
+                if library.filepath in before:
+                    library.set_num_threads(before[library.filepath])
+                elif library.filepath in self._originals:
+                    library.set_num_threads(min(self._limits))
+            if not self._limits:
+                self._originals.clear()
                 _release_blas()
-                _blas_limit.restore_original_limits()
-                _release_blas()
+
+
+def _is_shared(library: Any) -> bool:
+    return getattr(library, "threading_layer", None) != "openmp"
 
 
 def _release_blas() -> None:
-    """Let any thread limit BLAS next.
-
-    Since threadpoolctl 3.8 only one thread can, the first that does, and limits of others are
-    ignored: inside the block BLAS would use all threads, or one for ever after it.
-    """
+    """Let any thread limit BLAS next."""
     release = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
     if release is not None:
         release(force=True)
