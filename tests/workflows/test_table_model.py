@@ -279,6 +279,26 @@ def test_kept_columns_are_unchanged(folder):
     assert lines[2].startswith(f"{2**53 + 1},001,2024-01-02,")
 
 
+def test_kept_columns_have_the_text_of_the_file(folder):
+    """Signs, zeros and missing values; as numbers where the format has types."""
+    path = folder / "signs.csv"
+    rows = [
+        f'{i % 40}%,"{i % 9},100.50",{i % 7}.0,{"NA" if i % 5 else "a"},{i % 3}' for i in range(200)
+    ]
+    path.write_text("rate,amount,text of rate,kind,y\n" + "\n".join(rows))
+    model = fit_table(path, "y", n_components=16, tune=False, missing="impute", task="regression")
+    model.predict_table(path, out=folder / "signs_out.tsv", keep_columns=True)
+    lines = (folder / "signs_out.tsv").read_text().splitlines()
+    assert lines[2].replace('"', "").startswith("1%\t1,100.50\t1.0\tNA\t1\t")
+    typed = model.predict_table(path, keep_columns=True)
+    assert typed["amount"][1].as_py() == 1100.5
+    comma = folder / "comma.csv"
+    comma.write_text("a;c;y\n" + "\n".join(f"{i % 9},5;x{i % 3};{i % 4},25" for i in range(200)))
+    model = fit_table(comma, "y", n_components=16, tune=False)
+    model.predict_table(comma, out=folder / "comma_out.csv", keep_columns=True)
+    assert (folder / "comma_out.csv").read_text().splitlines()[2].startswith("1.5,x1,1.25,")
+
+
 def test_kinds_cannot_be_changed_for_a_model(rings_csv, classifier):
     with pytest.raises(TableError, match="categorical is not allowed here"):
         classifier.predict(rings_csv, categorical=["a"])

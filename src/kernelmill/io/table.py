@@ -504,6 +504,19 @@ class Table:
         """
         return self._derive(block_bytes=check_integer("block_bytes", block_bytes, 1))
 
+    def with_text(self) -> Table:
+        """Return a table whose blocks also have the values of text files as they are written.
+
+        `text_columns` has the names of their columns. Numbers with decimal commas are left out.
+        Tables of other formats stay what they are.
+        """
+        return self._derive(keep_text=True) if self.format == "text" else self
+
+    @property
+    def text_columns(self) -> Mapping[str, str]:
+        """The columns of blocks that have the text of other columns, by the names of these."""
+        return self._files[0].text_columns
+
     def _derive(self, **changes: Any) -> Table:
         files: list[TableFile] = []
         for number, file in enumerate(self._files):

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
@@ -69,6 +70,7 @@ class TableOptions:
     missing_codes: Sequence[str] = ()
     names: Sequence[str] | None = None
     default_header: bool | None = None  # of text files, where `header` is None
+    keep_text: bool = False  # of text files: see `Table.with_text`
 
 
 class TableFile(ABC):
@@ -88,6 +90,8 @@ class TableFile(ABC):
         Of formats with indices: whether they count from 0.
     n_rows : int or None
         The number of rows, if it is known without reading them.
+    text_columns : dict
+        See `Table.text_columns`.
     """
 
     # Files may differ in the number of features; the table has the largest.
@@ -102,6 +106,7 @@ class TableFile(ABC):
     carries_labels: bool = False
     zero_based: bool | None = None
     n_rows: int | None = None
+    text_columns: Mapping[str, str] = MappingProxyType({})
     _is_copy = False
 
     def __init__(self, path: Path, options: TableOptions, first: Self | None) -> None:

@@ -21,6 +21,7 @@ from kernelmill.io import Table, TableBlock, TableError
 from kernelmill.io.errors import NotANumberError
 from kernelmill.io.memory import make_like
 from kernelmill.io.sources import describe_data, is_data
+from kernelmill.io.writing.table_writer import is_text_file
 from kernelmill.learners.run import Run
 from kernelmill.runtime.progress import Progress, SilentProgress, WarningProgress
 from kernelmill.storage import under_prefix, write_model_file
@@ -240,9 +241,10 @@ class TableModel:
         std : bool, default=False
             Add a column with the standard deviation of a new target, noise included.
         keep_columns : bool, default=False
-            Write the columns of the table before the prediction: inputs as they were read, others
-            as in the file, without surrounding spaces. If the table has a column of the same name,
-            the predictions are called "prediction (model)".
+            Write the columns of the table before the prediction. From one text file to another,
+            values stay as they are written, without surrounding spaces, except numbers with
+            decimal commas, which become points. If the table has a column of the same name, the
+            predictions are called "prediction (model)".
         cluster : str, distributed.Client or Dask cluster, optional
             As in `fit_table`: workers read and predict, this process writes.
         escape_formulas : bool, default=False
@@ -269,14 +271,15 @@ class TableModel:
             self.encoder.n_inputs,
             others_as_strings=keep_columns,
         )
+        if keep_columns and is_text_file(out):
+            table = table.with_text()
         kept = _kept_columns(table) if keep_columns else {}
         predicted = prediction_columns(self, probabilities, std)
         names_in_file = {name: _free_name(name, kept) for name in predicted}
         columns = {**kept, **{names_in_file[name]: kind for name, kind in predicted.items()}}
         keeps_data = out is None and is_data(source)  # as they are, not as they were read
-        request = Prediction(
-            self, names, () if keeps_data else tuple(kept), names_in_file, probabilities, std
-        )
+        shown = {} if keeps_data else {name: table.text_columns.get(name, name) for name in kept}
+        request = Prediction(self, names, shown, names_in_file, probabilities, std)
         unseen = UnseenCategories()
         pieces = spread(table, cluster, progress)
         if pieces is None:
@@ -472,4 +475,7 @@ def _kept_columns(table: Table) -> dict[str, Any]:
             f"{table.files[0]} is a matrix without named columns",
             Remedy("do not keep them", keep_columns=False),
         )
-    return {c.name: np.float64 if c.kind == "numeric" else "string" for c in table.columns}
+    return {
+        c.name: np.float64 if c.kind == "numeric" and c.name not in table.text_columns else "string"
+        for c in table.columns
+    }

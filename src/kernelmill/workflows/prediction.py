@@ -112,8 +112,8 @@ class Prediction:
     model : TableModel
     names : dict or None
         The names of the inputs in the file.
-    kept : tuple of str
-        Columns of the table that are put before the predictions.
+    kept : dict
+        Names of columns that are put before the predictions, and the columns of blocks with them.
     renamed : dict
         The names of predicted columns in the result.
     probabilities, std : bool
@@ -122,7 +122,7 @@ class Prediction:
 
     model: Any
     names: dict[str, str] | None
-    kept: tuple[str, ...]
+    kept: Mapping[str, str]
     renamed: Mapping[str, str]
     probabilities: bool
     std: bool
@@ -130,7 +130,7 @@ class Prediction:
     def blocks(self, source: Any, unseen: UnseenCategories) -> Iterator[dict[str, Any]]:
         """Yield the columns of each block of a table, or of a piece of one."""
         for X, block, _ in self.model._blocks(source, self.names, unseen=unseen):
-            values = {name: column_values(block.data, name) for name in self.kept}
+            values = {name: column_values(block.data, here) for name, here in self.kept.items()}
             for name, column in self._predict(X).items():
                 values[self.renamed[name]] = column
             yield values

@@ -79,6 +79,8 @@ class TextParser:
         Of columns whose numbers have signs or groups of digits.
     rounded : collection of str
         Columns that may have integers beyond 2**53.
+    markers : collection of str
+        How missing values are written, besides the codes.
     """
 
     def __init__(
@@ -90,12 +92,13 @@ class TextParser:
         missing_codes: Sequence[str] = (),
         styles: Mapping[str, NumberStyle] | None = None,
         rounded: Collection[str] = (),
+        markers: Collection[str] = MISSING_MARKERS,
     ) -> None:
         self.path = path
         self.dialect = dialect
         self.columns = columns
         self._first_line = first_line
-        self._missing = {*MISSING_MARKERS, *missing_codes}
+        self._missing = {*markers, *missing_codes}
         self._codes = tuple(missing_codes)
         self._rounded = frozenset(rounded)
         self._kinds = {column.name: column.kind for column in columns}
@@ -125,14 +128,16 @@ class TextParser:
         whole text, so that the number of parts is bounded.
         """
         markers = sorted(self._missing, key=[*MISSING_MARKERS, *self._missing].index)
-        types = {"numeric": pa.float64(), "category": CATEGORY_TYPE, "date": pa.string()}
+        types = {"numeric": pa.float64(), "category": CATEGORY_TYPE}
         as_strings = set(self._kinds) if grouped else set(self._styles)
         names = [column.name for column in self.columns]
         at_once = max(_COLUMNS_AT_ONCE, len(names) // _MOST_PARTS)
         return [
             pa.csv.ConvertOptions(
                 column_types={
-                    name: pa.string() if name in as_strings else types[self._kinds[name]]
+                    name: pa.string()
+                    if name in as_strings
+                    else types.get(self._kinds[name], pa.string())
                     for name in some
                 },
                 include_columns=some,
@@ -289,6 +294,9 @@ class TextParser:
                 numbers = nan_to_null(self._to_numbers(column.name, array))
                 # As strings, codes that are written in another way remain: -999.0 for -999.
                 finished.append(drop_codes(numbers, self._codes) if self._codes else numbers)
+            elif column.kind == "text":
+                words = pc.utf8_trim_whitespace(array)
+                finished.append(drop_codes(words, sorted(self._missing)))
             else:
                 words = array if is_clean else to_categories(array)
                 if self._missing != _USUAL:

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
+import pyarrow as pa
+
 from kernelmill.errors import Remedy
 from kernelmill.io.compression import (
     TemporaryCopy,
@@ -59,7 +61,7 @@ class TextFile(TableFile):
     the bytes of each can be read again separately. Parts are ranges of bytes.
     """
 
-    not_copied: ClassVar[tuple[str, ...]] = ("_copy", "_sample", "_parser")
+    not_copied: ClassVar[tuple[str, ...]] = ("_copy", "_sample", "_parser", "_text_parser")
 
     def __init__(self, path: Path, options: TableOptions, first: TextFile | None) -> None:
         super().__init__(path, options, first)
@@ -97,7 +99,35 @@ class TextFile(TableFile):
             self._dialect = replace(self._dialect, decimal=first._dialect.decimal)
             self.columns, self._piece_bytes = first.columns, first._piece_bytes
             self._styles = first._styles
+        self._make_parsers()
+
+    def _make_parsers(self) -> None:
         self._parser = self._make_parser()
+        self._text_parser: TextParser | None = None
+        self.text_columns = {}
+        if not self.options.keep_text:
+            return
+        kept = [
+            column.name
+            for column in self.columns or ()
+            if column.kind != "numeric" or self._dialect.decimal == "."
+        ]
+        self.text_columns = {name: f"text of {name}" for name in kept}
+        while set(self._dialect.names) & set(self.text_columns.values()):
+            self.text_columns = {n: f"text of {text}" for n, text in self.text_columns.items()}
+        as_they_are = [TableColumn(name, "text") for name in kept]
+        self._text_parser = TextParser(
+            self.path, self._dialect, as_they_are, self._first_line, markers=("",)
+        )
+
+    def _parse(self, data: bytes, line: int) -> Any:
+        """A record batch of complete records; with the text of values, if that is to be kept."""
+        batch = self._parser.parse(data, line)
+        if self._text_parser is None:
+            return batch
+        text = self._text_parser.parse(data, line)
+        names = [self.text_columns[name] for name in text.schema.names]
+        return pa.record_batch([*batch.columns, *text.columns], [*batch.schema.names, *names])
 
     def _make_parser(self) -> TextParser:
         assert self.columns is not None
@@ -114,7 +144,7 @@ class TextFile(TableFile):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._parser = self._make_parser()
+        self._make_parsers()
 
     def _find_first_line(self, start: bytes) -> int:
         """The offset of the first line to read: after the byte order mark and skipped lines."""
@@ -262,7 +292,7 @@ class TextFile(TableFile):
         places: list[tuple[int, int, int]] = []
         with self._open() as stream:
             for offset, data, line in self._pieces(stream, Part(self._offset, None)):
-                batch = self._parser.parse(data, line)
+                batch = self._parse(data, line)
                 if batch.num_rows:
                     places.append((offset, len(data), line))
                     yield batch, None
@@ -306,7 +336,7 @@ class TextFile(TableFile):
             return
         with self._open() as stream:
             for _, data, line in self._pieces(stream, part):
-                batch = self._parser.parse(data, line)
+                batch = self._parse(data, line)
                 if batch.num_rows:
                     yield batch, None
 
@@ -372,7 +402,7 @@ class TextFile(TableFile):
         offset, size, line = self._places[number]
         with self._open() as stream:
             data = read_at(stream, offset, size)
-        return self._parser.parse(data, line), None
+        return self._parse(data, line), None
 
 
 def _next_line(data: bytes, offset: int) -> int:

@@ -19,9 +19,16 @@ from kernelmill.io.writing.formats import SPREADSHEET_FORMATS, TABLE_FORMATS, Np
 from kernelmill.storage.atomic_file import atomic_file, check_target
 from kernelmill.storage.remote_path import is_url, parse_path
 
-__all__ = ["STDOUT", "TableWriter", "open_writer"]
+__all__ = ["STDOUT", "TableWriter", "is_text_file", "open_writer"]
 
 STDOUT = "-"
+
+
+def is_text_file(path: Any) -> bool:
+    """Whether `open_writer` writes delimited text to this path."""
+    return path is not None and (
+        str(path) == STDOUT or Path(str(path)).suffix.lower() in (".csv", ".tsv")
+    )
 
 
 def open_writer(
