@@ -24,6 +24,14 @@ def make_columns(n_rows=300, seed=0):
     return {"a": a, "b": b, "color": color, "place": label}
 
 
+def test_classes_with_hardly_any_rows_have_a_note():
+    columns = make_columns()
+    columns["place"][5] = "inn"
+    with pytest.warns(UserWarning, match=r"learn from: 'inn' \(1 row\) of 300 rows; correct the"):
+        fit_table(columns, "place", **QUICK)
+
+
+@pytest.mark.filterwarnings("ignore:Classes with hardly any rows")
 @pytest.mark.parametrize("memory", [0, 1 << 20])
 def test_rows_of_rare_classes_stay_in_training(memory):
     columns = make_columns()

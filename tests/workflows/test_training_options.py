@@ -9,8 +9,10 @@ from sklearn import metrics
 import kernelmill
 from kernelmill import fit_table
 from kernelmill.errors import ArgumentError
+from kernelmill.formatting import html
 from kernelmill.io import TableError
 from kernelmill.random import Stream
+from kernelmill.report.evaluation_plots import class_table
 from kernelmill.workflows.fit import _tuning_weights
 from kernelmill.workflows.validation import _assign_folds
 
@@ -257,3 +259,21 @@ def test_more_folds_than_rows():
     rows = np.random.default_rng(0).normal(size=(20, 3))
     with pytest.raises(ValueError, match="folds must be at most the number of rows, 20, got 30"):
         fit_table(rows, 2, folds=30, tune=False, n_components=8)
+
+
+def test_confusion_has_rows_and_weights(columns):
+    weights = np.where(columns["a"] > 0.3, 3.0, 0.5)
+    table = dict(columns, w=weights)
+    rough = QUICK | {"n_components": 8, "alpha": 0.003}
+    model = fit_table(table, "place", weights="w", drop=["radius"], holdout=0, **rough)
+    found = model.evaluate_table(table)
+    rows, sums = np.array(found.confusion), np.array(found.weighted_confusion)
+    assert rows.sum() == 500
+    assert sums.sum() == pytest.approx(weights.sum())
+    assert found.metrics["error"] == pytest.approx(1 - np.trace(sums) / sums.sum())
+    assert found.to_record()["weighted_confusion"] == found.weighted_confusion
+    assert model.evaluate_table(table, weights=False).weighted_confusion is None
+    recall = sums[0, 0] / sums[0].sum()
+    shown = class_table(found)
+    assert shown.caption == "By class; recall and precision are weighted"
+    assert shown.rows[0][2] == html.percent(recall) != html.percent(rows[0, 0] / rows[0].sum())

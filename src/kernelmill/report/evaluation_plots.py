@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 from matplotlib.figure import Figure
@@ -280,18 +281,20 @@ def class_table(evaluation: Evaluation) -> PageTable | None:
     if not classes or not confusion or not is_confusion_matrix(classes, confusion):
         return None
     rows = []
+    weights: Sequence[Sequence[float]] = evaluation.weighted_confusion or confusion
     for k, name in enumerate(classes):
-        true, predicted = sum(confusion[k]), sum(row[k] for row in confusion)
-        correct = confusion[k][k]
+        true, predicted = sum(weights[k]), sum(row[k] for row in weights)
+        correct = weights[k][k]
         rows.append(
             [
                 clean_text(name),
-                html.count(true),
+                html.count(sum(confusion[k])),
                 html.percent(correct / true if true else None),
                 html.percent(correct / predicted if predicted else None),
             ]
         )
-    return PageTable(["class", "rows", "recall", "precision"], rows, "By class")
+    unit = "" if evaluation.weighted_confusion is None else "; recall and precision are weighted"
+    return PageTable(["class", "rows", "recall", "precision"], rows, f"By class{unit}")
 
 
 def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
@@ -334,6 +337,8 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
     drawn = ""
     if n > MAX_CLASSES:
         drawn = f" The {len(most_confused(confusion))} classes with the most errors are shown."
+    if evaluation.weighted_confusion is not None:
+        drawn += " These are numbers of rows, without their weights."
     return Panel(
         f"{key}-confusion",
         "Confusion matrix",

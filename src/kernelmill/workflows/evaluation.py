@@ -97,6 +97,7 @@ class ClassifierScores(Scores):
         self._confusion = np.zeros((n, n), np.int64)
         self._weighted = np.zeros((n, n))  # sums of weights
         self._squared_weights = 0.0
+        self._has_weights = False
         self._has_probabilities = learner.loss == "log_loss"
         self._log_loss = 0.0
         # Sums over bins: of rows, of weights, of probabilities and of correct predictions.
@@ -107,6 +108,7 @@ class ClassifierScores(Scores):
         """Predict rows and compare with the numbers of their classes."""
         if len(target) == 0:
             return
+        self._has_weights |= weight is not None
         weight = np.ones(len(target)) if weight is None else weight
         n = len(self._classes)
         if self._has_probabilities:
@@ -149,6 +151,7 @@ class ClassifierScores(Scores):
         self.n_rows += later.n_rows
         self._confusion += later._confusion
         self._weighted += later._weighted
+        self._has_weights |= later._has_weights
         self._squared_weights += later._squared_weights
         self._log_loss += later._log_loss
         self._bins += later._bins
@@ -194,6 +197,7 @@ class ClassifierScores(Scores):
             calibration=calibration,
             notes=notes,
             ranking=self._rank() if self._has_probabilities else None,
+            weighted_confusion=self._weighted.tolist() if self._has_weights else None,
         )
 
     def _rank(self) -> Ranking | None:

@@ -226,6 +226,8 @@ class Evaluation(Result):
     predicted: list[float] | None = None
     notes: list[str] = field(default_factory=list)
     ranking: Ranking | None = field(default=None, metadata=ADDED)  # of two classes
+    # Sums of weights, as `confusion` has numbers of rows; None if rows have no weights.
+    weighted_confusion: list[list[float]] | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True, repr=False)

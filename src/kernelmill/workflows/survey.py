@@ -16,7 +16,7 @@ from kernelmill.encoding.encoder import ColumnLearner, Encoder, RowScaling
 from kernelmill.encoding.inputs import Inputs, count_inputs, find_target, read_weights
 from kernelmill.encoding.matrix import MatrixLearner
 from kernelmill.encoding.targets import TargetLearner, TargetReader, format_label
-from kernelmill.errors import ArgumentTypeError, Message, Remedy
+from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_table
 from kernelmill.io.row_sample import RowSample, find_limit, take_rows
@@ -43,6 +43,7 @@ _SAMPLE_BYTES = 64 << 20  # of encoded rows
 _UNENCODED_ROWS = 2000
 _MOST_HELD_OUT = 10_000
 _FEWEST_ROWS = 100
+_FEW_OF_CLASS = 5
 
 
 def open_source(
@@ -289,7 +290,9 @@ def survey_table(
         known = np.full(len(numbers), np.nan)
         known[chosen] = numbers[chosen]
     encoder, columns, column_notes = learner.finish(data, known)
-    notes = [*inputs.select_notes(table.notes), *target_notes, *kept_notes, *column_notes]
+    rare_notes = _note_rare_classes(target, reader, n_rows)
+    target_notes = [*target_notes, *rare_notes, *kept_notes]
+    notes = [*inputs.select_notes(table.notes), *target_notes, *column_notes]
     if target.missing:
         notes.append(f"Left out {plain.count(target.missing, 'row')} without a target.")
     if holdout is None and n_rows < _FEWEST_ROWS:
@@ -339,6 +342,29 @@ def scale_survey_rows(survey: Survey, progress: Progress) -> Survey:
     )
 
 
+def _note_rare_classes(target: TargetLearner, reader: TargetReader, n_rows: int) -> list[Doubt]:
+    """A note about classes that have hardly any rows to learn from; they may be typing errors."""
+    labels = [] if reader.classes is None else reader.classes.tolist()
+    counts = {label: target.counts[label] for label in labels}
+    rare = {each: n for each, n in counts.items() if n < _FEW_OF_CLASS and 100 * n < n_rows}
+    if not rare:
+        return []
+    return [
+        Doubt(
+            f"Classes with hardly any rows to learn from: {_list_classes(rare)} of "
+            f"{plain.count(n_rows, 'row')}",
+            "correct the labels, or leave these rows out",
+        )
+    ]
+
+
+def _list_classes(counts: Mapping[Any, int]) -> str:
+    shown = [
+        f"{format_label(label)!r} ({plain.count(count, 'row')})" for label, count in counts.items()
+    ]
+    return ", ".join(shown[:5]) + (", ..." if len(shown) > 5 else "")
+
+
 def _keep_rare_classes(
     target: TargetLearner, reader: TargetReader, share: float
 ) -> tuple[tuple[int, ...], list[str]]:
@@ -352,14 +378,9 @@ def _keep_rare_classes(
     )
     if not kept:
         return (), []
-    names = [format_label(reader.classes[place].item()) for place in kept]
-    counts = [target.counts[reader.classes[place].item()] for place in kept]
-    shown = ", ".join(
-        f"{name!r} ({plain.count(count, 'row')})"
-        for name, count in list(zip(names, counts, strict=True))[:5]
-    )
-    more = ", ..." if len(kept) > 5 else ""
-    return kept, [f"No rows are held out of classes that are too rare for it: {shown}{more}."]
+    labels = [reader.classes[place].item() for place in kept]
+    shown = _list_classes({label: target.counts[label] for label in labels})
+    return kept, [f"No rows are held out of classes that are too rare for it: {shown}."]
 
 
 def _held_out_share(holdout: float | None, default: float, n_rows: int) -> float:

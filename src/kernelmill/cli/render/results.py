@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -132,7 +132,9 @@ def render_evaluation(
     yield _metrics(evaluation)
     if evaluation.confusion is not None and evaluation.classes is not None:
         yield ""
-        yield from _confusions(evaluation.classes, evaluation.confusion)
+        yield from _confusions(
+            evaluation.classes, evaluation.confusion, evaluation.weighted_confusion
+        )
     if evaluation.calibration is not None and evaluation.calibration.counts:
         yield ""
         yield Text(
@@ -172,20 +174,30 @@ def _metrics(evaluation: Evaluation) -> Table:
     return table
 
 
-def _confusions(classes: list[str], confusion: list[list[int]]) -> Iterator[RenderableType]:
+def _confusions(
+    classes: list[str], confusion: list[list[int]], weighted: list[list[float]] | None
+) -> Iterator[RenderableType]:
     """Yield the confusion matrix if it fits into 80 columns, otherwise its largest entries."""
     widest = max((len(str(count)) for row in confusion for count in row), default=1)
     first = min(FIRST, max(map(len, classes), default=0) + 3)
     room = (WIDTH - first - LAST - 1) // max(len(classes), 1) - 1
     if len(classes) <= LARGEST_MATRIX and widest <= room:
         yield Text("Confusion matrix: rows are true classes, columns are predicted classes", "bold")
-        yield _confusion(classes, confusion, room)
+        if weighted is not None:
+            yield "Numbers of rows; the recall is weighted"
+        yield _confusion(classes, confusion, room, weighted or confusion)
     else:
-        yield Text(f"Most frequent errors among {len(classes)} classes", "bold")
+        unit = "" if weighted is None else ", in numbers of rows without weights"
+        yield Text(f"Most frequent errors among {len(classes)} classes{unit}", "bold")
         yield _confused_pairs(classes, confusion)
 
 
-def _confusion(classes: list[str], confusion: list[list[int]], room: int) -> Table:
+def _confusion(
+    classes: list[str],
+    confusion: list[list[int]],
+    room: int,
+    weighted: Sequence[Sequence[float]],
+) -> Table:
     # Names that would be cut are numbered instead: "cl…" next to "cl…" is of no use.
     numbered = max(map(len, classes)) > room
     rows = [f"{i + 1} {name}" for i, name in enumerate(classes)] if numbered else classes
@@ -198,8 +210,8 @@ def _confusion(classes: list[str], confusion: list[list[int]], room: int) -> Tab
     for i, (name, row) in enumerate(zip(rows, confusion, strict=True)):
         # Dots for zeros make the errors stand out.
         cells = [str(count) if count else "·" for count in row]
-        total = sum(row)
-        recall = plain.percent(row[i] / total if total else None)
+        total = sum(weighted[i])
+        recall = plain.percent(weighted[i][i] / total if total else None)
         table.add_row(shorten(name, FIRST), *cells, recall)
     return table
 
