@@ -1,9 +1,10 @@
-// Products of rows with few outputs: arrays in, one core call, result out.
+// Products of rows with few outputs, and steps of descent: arrays in, one core call, result out.
 #include "kernelmill/few_outputs.hpp"
 
 #include <nanobind/nanobind.h>
 
 #include "buffer.hpp"
+#include "kernelmill/descent.hpp"
 #include "rows.hpp"
 #include "run.hpp"
 
@@ -66,6 +67,49 @@ void add_weighted_rows_into(nb::handle x, nb::handle factors, nb::handle sums, i
     });
 }
 
+// x: (n, D); factors: (n, T), contiguous; directions: (k, D + 1); damping: (k,), contiguous; last,
+// average and move: (T, D + 1), written.
+void descend_into(nb::handle x, nb::handle factors, nb::handle directions, nb::handle damping,
+                  nb::handle last, nb::handle average, nb::handle move, double step, double alpha,
+                  double constant, double curvature, double averaging, int n_threads) {
+    const Buffer rows(x, Buffer::Access::read), by(factors, Buffer::Access::read),
+        along(directions, Buffer::Access::read), less(damping, Buffer::Access::read);
+    const Buffer to(last, Buffer::Access::write), mean(average, Buffer::Access::write),
+        scratch(move, Buffer::Access::write);
+    with_real_type(to, [&](auto zero) {
+        using T = decltype(zero);
+        const Batch<T> batch{matrix<T>(rows, "x must be a matrix of the dtype of last"),
+                             contiguous<T>(by, kind_of<T>, "factors must have the dtype of last")};
+        const Preconditioner<T> preconditioner{
+            matrix<T>(along, "directions must be a matrix of the dtype of last"),
+            contiguous<T>(less, kind_of<T>, "damping must have the dtype of last")};
+        const DescentWeights<T> weights{
+            output<T>(to, "last must be a matrix that does not overlap itself"),
+            output<T>(mean, "average must be a matrix that does not overlap itself"),
+            output<T>(scratch, "move must be a matrix that does not overlap itself")};
+        require(same_shape(to, mean) && same_shape(to, scratch),
+                "average and move must have the shape of last");
+        require(to.extent(1) == rows.extent(1) + 1 && to.extent(1) == along.extent(1),
+                "last and directions must have the columns of x and one more");
+        require(by.ndim() == 2 && by.extent(0) == rows.extent(0) && by.extent(1) == to.extent(0),
+                "factors must have the rows of x and a column for each row of last");
+        require(less.ndim() == 1 && less.extent(0) == along.extent(0),
+                "damping must have an element for each row of directions");
+        for (const Buffer* written : {&to, &mean, &scratch}) {
+            for (const Buffer* other : {&rows, &by, &along, &less, &to, &mean, &scratch}) {
+                require(written == other || !written->overlaps(*other),
+                        "last, average and move must not overlap another argument");
+            }
+        }
+        const auto dim = static_cast<size_t>(rows.extent(1));
+        const StepRule rule{step, alpha, constant, curvature, averaging};
+        const size_t elements = (rows.size() + along.size() + to.size()) * weights.last.count;
+        run(n_threads, elements, [&](const Execution& execution) {
+            return descend<T>(batch, dim, preconditioner, rule, weights, execution);
+        });
+    });
+}
+
 }  // namespace
 
 void register_few_outputs(nb::module_& m) {
@@ -73,6 +117,10 @@ void register_few_outputs(nb::module_& m) {
           nb::arg("n_threads"));
     m.def("add_weighted_rows", &add_weighted_rows_into, nb::arg("x"), nb::arg("factors"),
           nb::arg("sums"), nb::arg("n_threads"));
+    m.def("descend", &descend_into, nb::arg("x"), nb::arg("factors"), nb::arg("directions"),
+          nb::arg("damping"), nb::arg("last"), nb::arg("average"), nb::arg("move"), nb::arg("step"),
+          nb::arg("alpha"), nb::arg("constant"), nb::arg("curvature"), nb::arg("averaging"),
+          nb::arg("n_threads"));
 }
 
 }  // namespace kernelmill::bindings

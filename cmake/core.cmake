@@ -10,6 +10,7 @@ add_library(
     kernelmill_core STATIC
     native/core/convolution.cpp
     native/core/dense.cpp
+    native/core/descent.cpp
     native/core/exponentials.cpp
     native/core/fastfood.cpp
     native/core/few_outputs.cpp

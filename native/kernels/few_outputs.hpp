@@ -134,6 +134,7 @@ void score_rows(const T* x, ptrdiff_t x_stride, size_t rows, const T* weights,
 
 // Rows that are added at a time: their elements stay in registers while all outputs meet them.
 constexpr int rows_added = most_sums >= 24 ? 8 : 4;
+constexpr size_t many_outputs = 16;
 
 // V vectors of columns of sums[c] += factors[r][c] * row r, for R rows, one after the other.
 template <class T, int R, int V>
@@ -144,7 +145,11 @@ KM_INLINE void add_block(const T* x, ptrdiff_t x_stride, const T* factors, size_
     KM_UNROLL
     for (int r = 0; r < R; ++r) {
         KM_UNROLL
-        for (int v = 0; v < V; ++v) value[r][v] = load(x + r * x_stride + v * w);
+        for (int v = 0; v < V; ++v) {
+            value[r][v] = load(x + r * x_stride + v * w);
+            // Of many outputs few columns fit: too few for the hardware to foresee the next rows.
+            if (outputs >= many_outputs) __builtin_prefetch(x + (R + r) * x_stride + v * w, 0, 2);
+        }
     }
     for (size_t c = 0; c < outputs; ++c) {
         T* to = sums + static_cast<ptrdiff_t>(c) * sums_stride;

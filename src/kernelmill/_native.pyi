@@ -83,6 +83,21 @@ def score_rows(
 def add_weighted_rows(
     x: NDArray[Any], factors: NDArray[Any], sums: NDArray[Any], n_threads: int
 ) -> None: ...
+def descend(
+    x: NDArray[Any],
+    factors: NDArray[Any],
+    directions: NDArray[Any],
+    damping: NDArray[Any],
+    last: NDArray[Any],
+    average: NDArray[Any],
+    move: NDArray[Any],
+    step: float,
+    alpha: float,
+    constant: float,
+    curvature: float,
+    averaging: float,
+    n_threads: int,
+) -> None: ...
 def row_products(
     x: Rows, like: NDArray[Any], vector: NDArray[Any] | None, out: NDArray[Any], n_threads: int
 ) -> None: ...

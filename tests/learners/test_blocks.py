@@ -18,7 +18,8 @@ from kernelmill.learners.solvers.cg import solve_cg
 from kernelmill.learners.solvers.exact import collect_statistics, solve_exact, solve_signs
 from kernelmill.learners.solvers.exact import solve_statistics as solve_merged
 from kernelmill.learners.solvers.lbfgs import solve_lbfgs
-from kernelmill.learners.solvers.sgd import SgdSettings, SgdState, solve_sgd
+from kernelmill.learners.solvers.sgd import SgdSettings, solve_sgd
+from kernelmill.learners.solvers.sgd_state import SgdState
 from kernelmill.learners.statistics import RidgeStatistics
 
 

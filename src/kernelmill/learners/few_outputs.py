@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kernelmill import _native
 from kernelmill.runtime.threads import resolve_threads
 
-__all__ = ["add_weighted_rows", "lay_out_columns", "score_rows"]
+__all__ = ["add_weighted_rows", "lay_out_columns", "lay_out_rows", "score_rows"]
 
 _LINE = 64  # bytes of a cache line, which vectors should not cross
 

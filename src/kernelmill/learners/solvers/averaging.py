@@ -18,14 +18,9 @@ from numpy.typing import NDArray
 from kernelmill.learners.blocks import Block, BlockSource
 from kernelmill.learners.losses import ClassifierFit, Objective
 from kernelmill.learners.run import Run
-from kernelmill.learners.solvers.sgd import (
-    SgdSettings,
-    SgdState,
-    Training,
-    Weights,
-    state_from_arrays,
-    state_to_arrays,
-)
+from kernelmill.learners.solvers.descent import Weights
+from kernelmill.learners.solvers.sgd import SgdSettings, Training
+from kernelmill.learners.solvers.sgd_state import SgdState, state_from_arrays, state_to_arrays
 
 __all__ = ["ROWS_PER_LANE", "solve_averaged_sgd"]
 

@@ -27,10 +27,10 @@ from kernelmill.learners.solvers.sgd import (
     PLAIN_EPOCHS,
     PLAIN_LEARNING_RATE,
     SgdSettings,
-    SgdState,
     default_epochs,
     solve_sgd,
 )
+from kernelmill.learners.solvers.sgd_state import SgdState
 from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.random import Stream
 

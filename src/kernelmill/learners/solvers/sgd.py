@@ -6,8 +6,8 @@ A run can stop after any batch and resume there with the same result, bit for bi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,27 +15,22 @@ from numpy.typing import NDArray
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
 from kernelmill.learners.feature_map import rows_per_block
-from kernelmill.learners.few_outputs import add_weighted_rows, lay_out_columns, score_rows
-from kernelmill.learners.losses import ClassifierFit, Loss, Objective, classes_of_scores
-from kernelmill.learners.run import Run, SavedState, Watch
+from kernelmill.learners.few_outputs import score_rows
+from kernelmill.learners.losses import ClassifierFit, Objective, classes_of_scores
+from kernelmill.learners.run import Run, Watch
+from kernelmill.learners.solvers.descent import Descent, Weights
+from kernelmill.learners.solvers.row_order import held_out_rows, visiting_order
+from kernelmill.learners.solvers.sgd_state import SgdState, state_from_arrays, state_to_arrays
 from kernelmill.learners.solvers.spectrum import MOST_DIRECTIONS, TopSpectrum, rows_to_sample
-from kernelmill.random import Stream
 from kernelmill.runtime.threads import one_blas_thread
 
 __all__ = [
     "PLAIN_EPOCHS",
     "PLAIN_LEARNING_RATE",
-    "Descent",
     "SgdSettings",
-    "SgdState",
     "Training",
-    "Weights",
     "default_epochs",
-    "held_out_rows",
     "solve_sgd",
-    "state_from_arrays",
-    "state_to_arrays",
-    "visiting_order",
 ]
 
 _ROWS_TO_SEE = 100_000
@@ -43,13 +38,8 @@ _FEWEST_EPOCHS, _MOST_EPOCHS = 4, 500
 # Curtó et al. (2017, McKernel), captions of Figures 2 and 3; the step is for unit features.
 PLAIN_EPOCHS, _PLAIN_BATCH, PLAIN_LEARNING_RATE = 20, 10, 0.001
 
-_AVERAGING = 8.0
 _DECAY_ROWS = 1 << 13
 _LARGEST_BATCH = 256
-
-_INTEGERS = ("decay_rows", "epoch", "block", "batch", "loss_rows", "weight_rows", "n_stale")
-_FLOATS = ("loss_sum", "weight_sum")
-_SCALARS = ("largest_left", "longest_left", "constant", "longest", "mean_square")
 
 
 def default_epochs(n_rows: int | None) -> int:
@@ -96,335 +86,6 @@ class SgdSettings:
     one_block: bool = False
     validation_fraction: float = 0.0
     patience: int = 3
-
-
-def visiting_order(
-    n_rows: int, weights: NDArray[np.float64] | None, mean_weight: float, stream: Stream
-) -> NDArray[np.intp]:
-    """Return a shuffled list with row i weights[i] / mean_weight times on average.
-
-    By systematic sampling: the number of visits of a row is rounded up or down, never more. Steps
-    on such a list need no weights, and one heavy row does not make them large. Without weights it
-    is a permutation.
-    """
-    rows = np.arange(n_rows, dtype=np.intp)
-    if weights is not None:
-        edges = np.cumsum(weights) / mean_weight
-        offset = float(stream.substream("offset").uniforms(1)[0])
-        counts = np.diff(np.floor(edges + offset), prepend=np.floor(offset)).astype(np.intp)
-        rows = np.repeat(rows, counts)
-    if len(rows) == 0:
-        return rows
-    order: NDArray[np.intp] = rows[stream.permutation(len(rows))]
-    return order
-
-
-def held_out_rows(
-    classes: NDArray[np.intp], fraction: float, stream: Stream, block: int
-) -> NDArray[np.bool_]:
-    """Return which rows of a block are held out: this fraction of each class, at random.
-
-    The same rows in every pass. At least one row of each class is left for training.
-    """
-    out = np.zeros(len(classes), bool)
-    if not fraction:
-        return out
-    shuffled = stream.substream("held out", block).permutation(len(classes))
-    by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
-    sorted_classes = classes[by_class]
-    starts = np.flatnonzero(np.diff(sorted_classes, prepend=-1))
-    sizes = np.diff(starts, append=len(classes))
-    ranks = np.arange(len(classes)) - np.repeat(starts, sizes)
-    taken = np.repeat(np.minimum(np.round(sizes * fraction), sizes - 1), sizes)
-    out[by_class] = ranks < taken
-    return out
-
-
-@dataclass
-class Weights:
-    """The weights of descent, and the number of its steps.
-
-    Attributes
-    ----------
-    last : ndarray of shape (D + 1, n_outputs)
-        Weights of the features and, below them, of the constant.
-    average : ndarray of shape (D + 1, n_outputs)
-        Their average over the steps, recent ones counting more (polynomial decay averaging, Shamir
-        & Zhang, 2013): what predictions use.
-    n_steps, n_rows : int
-        Steps taken, and rows seen in them.
-
-    Notes
-    -----
-    Columns are contiguous, as native products take them.
-    """
-
-    last: NDArray[Any]
-    average: NDArray[Any]
-    n_steps: int = 0
-    n_rows: int = 0
-
-    def __post_init__(self) -> None:
-        self.last, self.average = lay_out_columns(self.last), lay_out_columns(self.average)
-
-    @classmethod
-    def constant_scores(
-        cls, n_features: int, scores: NDArray[np.float64], constant: float, dtype: Any
-    ) -> Self:
-        """Return weights that give every row these scores."""
-        start = np.zeros((n_features + 1, len(scores)), dtype)
-        start[-1] = scores / constant
-        return cls(start, start.copy())
-
-    def copy(self) -> Weights:
-        """Return a copy."""
-        return Weights(self.last.copy(), self.average.copy(), self.n_steps, self.n_rows)
-
-
-@dataclass
-class Descent:
-    """One step of descent on a batch.
-
-    The objective is the mean loss plus ``alpha / 2`` times the squared norm of the weights, the
-    intercept left out. The step size falls with the square root of the rows seen.
-
-    Parameters
-    ----------
-    loss : Loss
-    alpha : float
-    spectrum : TopSpectrum
-        Without eigenvectors, descent is plain.
-    curvature : float
-        Of the loss: see `Loss.curvature`.
-    decay_rows : int
-        The number of rows after which steps are shorter by the square root of two.
-    fixed_step : float, default=None
-        Instead of steps from the spectrum: constant ones, without averaging.
-    n_threads : int, default=None
-    """
-
-    loss: Loss
-    alpha: float
-    spectrum: TopSpectrum
-    curvature: float
-    decay_rows: int
-    fixed_step: float | None = None
-    n_threads: int | None = None
-    _vectors: NDArray[Any] = field(init=False)
-    _damping: NDArray[Any] = field(init=False)
-    _buffer: NDArray[Any] | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        spectrum = self.spectrum
-        self._vectors = lay_out_columns(spectrum.vectors).T
-        self._damping = spectrum.damping.astype(spectrum.vectors.dtype)[:, None]
-
-    def step(self, weights: Weights, Z: NDArray[Any], codes: NDArray[np.intp]) -> float:
-        """Improve the weights by a batch; return the sum of its losses before that."""
-        n = len(Z)
-        last, average = weights.last.T, weights.average.T
-        losses, derivatives = self.loss.derivatives(self._scores(last, Z), codes)
-        move = self._move(last, Z, derivatives)
-        if self.fixed_step is None:
-            step = self._step_size(n, weights.n_rows)
-            step *= self._best_share(last, move, step, derivatives, self._scores(move, Z))
-        else:
-            step = self.fixed_step
-        move *= step
-        last -= move
-        weights.n_steps += 1
-        weights.n_rows += n
-        if self.fixed_step is None:
-            np.subtract(last, average, out=move)
-            move *= (_AVERAGING + 1) / (weights.n_steps + _AVERAGING)
-            average += move
-        else:
-            average[...] = last
-        return float(losses.sum(dtype=np.float64))
-
-    def _scores(self, weights: NDArray[Any], Z: NDArray[Any]) -> NDArray[Any]:
-        scores = score_rows(Z, weights[:, :-1], self.n_threads)
-        scores += self.spectrum.constant * weights[:, -1]
-        return scores
-
-    def _move(self, last: NDArray[Any], Z: NDArray[Any], derivatives: NDArray[Any]) -> NDArray[Any]:
-        """Return the preconditioned gradient, of shape (n_outputs, D + 1), until the next call."""
-        factors = np.divide(derivatives, len(Z), order="C")
-        if self._buffer is None:
-            self._buffer = lay_out_columns(np.zeros_like(last.T, order="C")).T
-        move = self._buffer  # not a new array in each step, whose pages would be new as well
-        np.multiply(last, self.alpha, out=move)
-        move[:, -1] = self.spectrum.constant * factors.sum(axis=0)
-        add_weighted_rows(Z, factors, move[:, :-1], self.n_threads)
-        if len(self._vectors):
-            along = score_rows(self._vectors, move, self.n_threads)
-            along *= -self._damping
-            add_weighted_rows(self._vectors, along, move, self.n_threads)
-        return move
-
-    def _step_size(self, n: int, n_rows: int) -> float:
-        r"""Return half of the largest stable step, less as more rows are seen.
-
-        For least squares in mean square: with :math:`\beta` the largest :math:`z^T P z` and
-        :math:`\lambda` the largest eigenvalue that P leaves, steps below
-        :math:`2 b / (h (\beta + (b - 1) \lambda))` are (Ma, Bassily & Belkin, 2018).
-        """
-        spectrum = self.spectrum
-        steepest = self.curvature * (spectrum.longest_left + (n - 1) * spectrum.largest_left)
-        decay = np.sqrt(1 + n_rows / self.decay_rows)
-        return float(n / (steepest + n * self.alpha) / decay)
-
-    def _best_share(
-        self,
-        last: NDArray[Any],
-        move: NDArray[Any],
-        step: float,
-        derivatives: NDArray[Any],
-        change: NDArray[Any],
-    ) -> float:
-        """Return the share of a step that lowers the objective of its batch the most, at most 1.
-
-        Rows unlike those of the sample can be longer, or lie in directions that P damps too
-        little. Without this limit they would make descent unstable.
-        """
-        n = len(change)
-        gain = step * _inner_product(derivatives, change) / n
-        bend = step**2 * self.curvature * _inner_product(change, change) / n
-        if self.alpha:
-            last, move = last[:, :-1], move[:, :-1]
-            gain += step * self.alpha * _inner_product(last, move)
-            bend += step**2 * self.alpha * _inner_product(move, move)
-        return gain / bend if bend > gain > 0 else 1.0
-
-
-def _inner_product(a: NDArray[Any], b: NDArray[Any]) -> float:
-    """Return the inner product of two matrices, not by a BLAS: it depends on them alone."""
-    return float(np.einsum("ij,ij->i", a, b).sum(dtype=np.float64))
-
-
-@dataclass
-class SgdState:
-    """The progress of a training run, and what it has learned.
-
-    Attributes
-    ----------
-    stream : Stream
-        Draws the order of the rows.
-    weights, spectrum
-        None before the first rows.
-    sample : ndarray
-        Features of rows seen, while they are too few to estimate the spectrum.
-    constant : float
-        That of the first spectrum: the unit of the intercept.
-    decay_rows : int
-        See `Descent`.
-    epoch, block, batch : int
-        The numbers of epochs, blocks of the next epoch and batches of the next block done.
-    loss_sum, loss_rows, weight_sum, weight_rows
-        Sums over this epoch, and over the first one.
-    best : ndarray
-        The averaged weights with the best score on held-out rows.
-    n_stale : int
-        The number of epochs since then.
-    """
-
-    stream: Stream
-    weights: Weights | None = None
-    spectrum: TopSpectrum | None = None
-    sample: NDArray[Any] | None = None
-    constant: float | None = None
-    decay_rows: int = 0
-    epoch: int = 0
-    block: int = 0
-    batch: int = 0
-    loss_sum: float = 0.0
-    loss_rows: int = 0
-    weight_sum: float = 0.0
-    weight_rows: int = 0
-    loss_curve: list[float] = field(default_factory=list)
-    validation_curve: list[float] = field(default_factory=list)
-    best: NDArray[Any] | None = None
-    n_stale: int = 0
-
-    def for_more_rows(self) -> SgdState:
-        """Return a state for a pass over further rows; this one stays as it is."""
-        return replace(
-            self,
-            stream=self.stream.substream("further rows"),
-            weights=None if self.weights is None else self.weights.copy(),
-            loss_curve=list(self.loss_curve),
-            validation_curve=[],
-            epoch=0,
-            best=None,
-            n_stale=0,
-        )
-
-    def without_spectrum(self) -> SgdState:
-        """Return what a finished run keeps: further rows give another spectrum."""
-        return replace(self, spectrum=None, sample=None, best=None)
-
-
-def state_to_arrays(state: SgdState) -> dict[str, NDArray[Any]]:
-    """Return arrays from which `state_from_arrays` restores the state, bit for bit."""
-    assert state.weights is not None
-    assert state.spectrum is not None
-    weights, spectrum = state.weights, state.spectrum
-    arrays: dict[str, NDArray[Any]] = {
-        "integers": np.array([getattr(state, name) for name in _INTEGERS], np.int64),
-        "floats": np.array([getattr(state, name) for name in _FLOATS], np.float64),
-        "loss_curve": np.array(state.loss_curve, np.float64),
-        "validation_curve": np.array(state.validation_curve, np.float64),
-        "counts": np.array([weights.n_steps, weights.n_rows], np.int64),
-        "last": weights.last,
-        "average": weights.average,
-        "vectors": spectrum.vectors,
-        "damping": spectrum.damping,
-        "scalars": np.array([getattr(spectrum, name) for name in _SCALARS], np.float64),
-        "sample_rows": np.array([spectrum.n_rows], np.int64),
-    }
-    if state.sample is not None:
-        arrays["sample"] = state.sample
-    if state.best is not None:
-        arrays["best"] = state.best
-    return arrays
-
-
-def state_from_arrays(saved: SavedState, stream: Stream, objective: Objective) -> SgdState:
-    """Return the state that was saved."""
-    n_features, dtype = objective.n_features, objective.dtype
-    shape = (n_features + 1, objective.n_outputs)
-    damping = saved.array("damping", (None,), np.float64)
-    n_steps, n_rows = map(int, saved.array("counts", (2,), np.int64))
-    scalars = saved.array("scalars", (len(_SCALARS),), np.float64).tolist()
-    last = saved.array("last", shape, dtype)
-    average = saved.array("average", shape, dtype)
-    sample = best = None
-    if "sample" in saved:
-        sample = saved.array("sample", (None, n_features), dtype)
-    if "best" in saved:
-        best = saved.array("best", shape, dtype)
-    state = SgdState(
-        stream=stream,
-        weights=Weights(last, average, n_steps, n_rows),
-        spectrum=TopSpectrum(
-            saved.array("vectors", (n_features + 1, len(damping)), dtype),
-            damping,
-            **dict(zip(_SCALARS, scalars, strict=True)),
-            n_rows=int(saved.array("sample_rows", (1,), np.int64)[0]),
-        ),
-        sample=sample,
-        constant=scalars[_SCALARS.index("constant")],
-        best=best,
-        loss_curve=saved.array("loss_curve", (None,), np.float64).tolist(),
-        validation_curve=saved.array("validation_curve", (None,), np.float64).tolist(),
-    )
-    integers = saved.counts("integers", len(_INTEGERS))
-    for name, integer in zip(_INTEGERS, integers, strict=True):
-        setattr(state, name, integer)
-    floats = saved.array("floats", (len(_FLOATS),), np.float64)
-    for name, number in zip(_FLOATS, floats, strict=True):
-        setattr(state, name, float(number))
-    return state
 
 
 def solve_sgd(

@@ -12,6 +12,7 @@ reduces that ratio (Ma & Belkin, 2017):
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -20,7 +21,9 @@ import scipy  # scipy.linalg is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError
+from kernelmill.learners.blocks import slice_rows
 from kernelmill.learners.few_outputs import lay_out_columns
+from kernelmill.runtime.threads import get_num_threads
 
 __all__ = ["MOST_DIRECTIONS", "TopSpectrum", "rows_to_sample"]
 
@@ -32,6 +35,7 @@ _SAMPLE_BYTES = 1 << 28
 _SMALLEST_RATIO = 1e-6
 _TYPICAL_BATCH = 256
 _TINY = 1e-300
+_ROWS_OF_PRODUCTS = 512
 _SMALL_MATRIX = 600  # rows of those whose eigenvalues are computed as quickly
 _LANCZOS_STEPS = 60
 _LANCZOS_TOLERANCE = 1e-4  # of the largest eigenvalue; steps are half of the largest stable ones
@@ -123,21 +127,21 @@ class TopSpectrum:
             rows = np.hstack([Z, np.full((m, 1), constant)], dtype=np.float64)
             values, coordinates = _top_eigenpairs(None, most + 1, rows[:n_used])
         else:
-            products = np.asarray(Z @ Z.T, np.float64)
+            products = _products_of_rows(Z)
             products += constant**2
             values, coordinates = _top_eigenpairs(products[:n_used, :n_used], most + 1, None)
-        values /= n_used
+        values = values.astype(np.float64) / n_used
         # Smaller eigenvalues are rounding errors of the others, or what a few rows not in the
         # sample would dwarf.
         floor = float(values[0]) * max(_SMALLEST_RATIO, 1e3 * float(np.finfo(Z.dtype).eps))
         most = int(np.count_nonzero(values[:most] > floor))
-        scaled = coordinates[:, :most] / np.sqrt(values[:most] * n_used)
+        scaled = (coordinates[:, :most] / np.sqrt(values[:most] * n_used)).astype(coordinates.dtype)
         choices = []
         for k in _counts(most, complete):
             damping = _damping(values, k, floor, ridge)
             if products is not None:
                 along = products[judged, :n_used] @ scaled[:, :k]
-                left = products[judged, judged] - (along * damping) @ along.T
+                left = products[judged, judged] - (along * damping.astype(along.dtype)) @ along.T
                 squares_left, found = np.diagonal(left), _largest_of_products(left, complete)
             else:
                 assert rows is not None
@@ -161,6 +165,26 @@ class TopSpectrum:
         )
 
 
+def _products_of_rows(Z: NDArray[Any]) -> NDArray[Any]:
+    """Return the products of all pairs of rows, in the precision of the rows.
+
+    They are computed in fixed blocks, on several threads: bits do not depend on their number.
+    """
+    out = np.empty((len(Z), len(Z)), Z.dtype)
+    blocks = list(slice_rows(len(Z), _ROWS_OF_PRODUCTS))
+
+    def multiply(pair: tuple[slice, slice]) -> None:
+        first, second = pair
+        np.matmul(Z[first], Z[second].T, out=out[first, second])
+        if first != second:
+            out[second, first] = out[first, second].T
+
+    pairs = [(first, second) for i, first in enumerate(blocks) for second in blocks[: i + 1]]
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        list(pool.map(multiply, pairs))
+    return out
+
+
 def _counts(most: int, complete: bool) -> list[int]:
     """Return the numbers of eigenvectors to try."""
     return [most] if complete else sorted({most >> shift for shift in range(9)})
@@ -174,7 +198,7 @@ def _damping(
     return np.clip(1 - (tail + ridge) / (values[:k] + ridge), 0.0, 1.0)
 
 
-def _largest_of_products(products: NDArray[np.float64], complete: bool) -> float:
+def _largest_of_products(products: NDArray[Any], complete: bool) -> float:
     """Return the largest eigenvalue of the second moments, from products of damped rows.
 
     That of few rows is too large: unless they are `complete`, the mean square of one half along
@@ -207,7 +231,7 @@ def _largest_of_rows(rows: NDArray[np.float64], complete: bool) -> float:
     return max(means, default=0.0)
 
 
-def _largest_value(matrix: NDArray[np.float64]) -> float:
+def _largest_value(matrix: NDArray[Any]) -> float:
     """Return the largest eigenvalue of a symmetric matrix, or of RᵀR for rows R with fewer columns.
 
     Of large matrices by Lanczos iteration, which converges from below; all directions are kept
@@ -243,8 +267,8 @@ def _largest_value(matrix: NDArray[np.float64]) -> float:
 
 
 def _top_eigenpairs(
-    products: NDArray[np.float64] | None, k: int, rows: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    products: NDArray[Any] | None, k: int, rows: NDArray[np.float64] | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the k largest eigenvalues of the products of all rows, descending, and eigenvectors.
 
     Given the `rows` instead, those of the products of columns are used, which are the same: faster
@@ -265,7 +289,7 @@ def _top_eigenpairs(
     return values, vectors
 
 
-def _vectors(Z: NDArray[Any], scaled: NDArray[np.float64], constant: float) -> NDArray[Any]:
+def _vectors(Z: NDArray[Any], scaled: NDArray[Any], constant: float) -> NDArray[Any]:
     """Return orthonormal eigenvectors in feature space, from coordinates in the sample."""
     n_used, k = scaled.shape
     vectors = np.empty((Z.shape[1] + 1, k), Z.dtype)

@@ -1,0 +1,147 @@
+"""Steps of descent on batches of features: the weights, and what a step does to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill import _native
+from kernelmill.learners.few_outputs import lay_out_columns, lay_out_rows, score_rows
+from kernelmill.learners.losses import Loss
+from kernelmill.learners.solvers.spectrum import TopSpectrum
+from kernelmill.runtime.threads import resolve_threads
+
+__all__ = ["Descent", "Weights"]
+
+_AVERAGING = 8.0
+
+
+@dataclass
+class Weights:
+    """The weights of descent, and the number of its steps.
+
+    Attributes
+    ----------
+    last : ndarray of shape (D + 1, n_outputs)
+        Weights of the features and, below them, of the constant.
+    average : ndarray of shape (D + 1, n_outputs)
+        Their average over the steps, recent ones counting more (polynomial decay averaging, Shamir
+        & Zhang, 2013): what predictions use.
+    n_steps, n_rows : int
+        Steps taken, and rows seen in them.
+
+    Notes
+    -----
+    Columns are contiguous, as native products take them.
+    """
+
+    last: NDArray[Any]
+    average: NDArray[Any]
+    n_steps: int = 0
+    n_rows: int = 0
+
+    def __post_init__(self) -> None:
+        self.last, self.average = lay_out_columns(self.last), lay_out_columns(self.average)
+
+    @classmethod
+    def constant_scores(
+        cls, n_features: int, scores: NDArray[np.float64], constant: float, dtype: Any
+    ) -> Self:
+        """Return weights that give every row these scores."""
+        start = np.zeros((n_features + 1, len(scores)), dtype)
+        start[-1] = scores / constant
+        return cls(start, start.copy())
+
+    def copy(self) -> Weights:
+        """Return a copy."""
+        return Weights(self.last.copy(), self.average.copy(), self.n_steps, self.n_rows)
+
+
+@dataclass
+class Descent:
+    """One step of descent on a batch.
+
+    The objective is the mean loss plus ``alpha / 2`` times the squared norm of the weights, the
+    intercept left out. The step size falls with the square root of the rows seen.
+
+    Parameters
+    ----------
+    loss : Loss
+    alpha : float
+    spectrum : TopSpectrum
+        Without eigenvectors, descent is plain.
+    curvature : float
+        Of the loss: see `Loss.curvature`.
+    decay_rows : int
+        The number of rows after which steps are shorter by the square root of two.
+    fixed_step : float, default=None
+        Instead of steps from the spectrum: constant ones, without averaging.
+    n_threads : int, default=None
+    """
+
+    loss: Loss
+    alpha: float
+    spectrum: TopSpectrum
+    curvature: float
+    decay_rows: int
+    fixed_step: float | None = None
+    n_threads: int | None = None
+    _directions: NDArray[Any] = field(init=False)
+    _damping: NDArray[Any] = field(init=False)
+    _move: NDArray[Any] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        spectrum = self.spectrum
+        self._directions = lay_out_columns(spectrum.vectors).T
+        self._damping = spectrum.damping.astype(spectrum.vectors.dtype)
+
+    def step(self, weights: Weights, Z: NDArray[Any], codes: NDArray[np.intp]) -> float:
+        """Improve the weights by a batch; return the sum of its losses before that."""
+        n, Z = len(Z), lay_out_rows(Z)
+        last, average = weights.last.T, weights.average.T
+        scores = score_rows(Z, last[:, :-1], self.n_threads)
+        scores += self.spectrum.constant * last[:, -1]
+        losses, derivatives = self.loss.derivatives(scores, codes)
+        if self._move is None:  # not a new array in each step, whose pages would be new as well
+            self._move = lay_out_columns(np.zeros_like(last.T, order="C")).T
+        if self.fixed_step is None:
+            # The share of a step that lowers the objective of its batch the most is taken. Rows
+            # unlike those of the sample can be longer, or lie in directions that P damps too
+            # little. Without this limit they would make descent unstable.
+            step, curvature = self._step_size(n, weights.n_rows), self.curvature
+            averaging = (_AVERAGING + 1) / (weights.n_steps + 1 + _AVERAGING)
+        else:
+            step, curvature, averaging = self.fixed_step, 0.0, 1.0
+        _native.descend(
+            Z,
+            np.divide(derivatives, n, order="C"),
+            self._directions,
+            self._damping,
+            last,
+            average,
+            self._move,
+            step,
+            self.alpha,
+            self.spectrum.constant,
+            curvature,
+            averaging,
+            resolve_threads(self.n_threads),
+        )
+        weights.n_steps += 1
+        weights.n_rows += n
+        return float(losses.sum(dtype=np.float64))
+
+    def _step_size(self, n: int, n_rows: int) -> float:
+        r"""Return half of the largest stable step, less as more rows are seen.
+
+        For least squares in mean square: with :math:`\beta` the largest :math:`z^T P z` and
+        :math:`\lambda` the largest eigenvalue that P leaves, steps below
+        :math:`2 b / (h (\beta + (b - 1) \lambda))` are (Ma, Bassily & Belkin, 2018).
+        """
+        spectrum = self.spectrum
+        steepest = self.curvature * (spectrum.longest_left + (n - 1) * spectrum.largest_left)
+        decay = np.sqrt(1 + n_rows / self.decay_rows)
+        return float(n / (steepest + n * self.alpha) / decay)

@@ -1,0 +1,146 @@
+"""The state of a descent: weights, spectrum and progress, in memory and in checkpoints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.learners.losses import Objective
+from kernelmill.learners.run import SavedState
+from kernelmill.learners.solvers.descent import Weights
+from kernelmill.learners.solvers.spectrum import TopSpectrum
+from kernelmill.random import Stream
+
+__all__ = ["SgdState", "state_from_arrays", "state_to_arrays"]
+
+_INTEGERS = ("decay_rows", "epoch", "block", "batch", "loss_rows", "weight_rows", "n_stale")
+_FLOATS = ("loss_sum", "weight_sum")
+_SCALARS = ("largest_left", "longest_left", "constant", "longest", "mean_square")
+
+
+@dataclass
+class SgdState:
+    """The progress of a training run, and what it has learned.
+
+    Attributes
+    ----------
+    stream : Stream
+        Draws the order of the rows.
+    weights, spectrum
+        None before the first rows.
+    sample : ndarray
+        Features of rows seen, while they are too few to estimate the spectrum.
+    constant : float
+        That of the first spectrum: the unit of the intercept.
+    decay_rows : int
+        See `Descent`.
+    epoch, block, batch : int
+        The numbers of epochs, blocks of the next epoch and batches of the next block done.
+    loss_sum, loss_rows, weight_sum, weight_rows
+        Sums over this epoch, and over the first one.
+    best : ndarray
+        The averaged weights with the best score on held-out rows.
+    n_stale : int
+        The number of epochs since then.
+    """
+
+    stream: Stream
+    weights: Weights | None = None
+    spectrum: TopSpectrum | None = None
+    sample: NDArray[Any] | None = None
+    constant: float | None = None
+    decay_rows: int = 0
+    epoch: int = 0
+    block: int = 0
+    batch: int = 0
+    loss_sum: float = 0.0
+    loss_rows: int = 0
+    weight_sum: float = 0.0
+    weight_rows: int = 0
+    loss_curve: list[float] = field(default_factory=list)
+    validation_curve: list[float] = field(default_factory=list)
+    best: NDArray[Any] | None = None
+    n_stale: int = 0
+
+    def for_more_rows(self) -> SgdState:
+        """Return a state for a pass over further rows; this one stays as it is."""
+        return replace(
+            self,
+            stream=self.stream.substream("further rows"),
+            weights=None if self.weights is None else self.weights.copy(),
+            loss_curve=list(self.loss_curve),
+            validation_curve=[],
+            epoch=0,
+            best=None,
+            n_stale=0,
+        )
+
+    def without_spectrum(self) -> SgdState:
+        """Return what a finished run keeps: further rows give another spectrum."""
+        return replace(self, spectrum=None, sample=None, best=None)
+
+
+def state_to_arrays(state: SgdState) -> dict[str, NDArray[Any]]:
+    """Return arrays from which `state_from_arrays` restores the state, bit for bit."""
+    assert state.weights is not None
+    assert state.spectrum is not None
+    weights, spectrum = state.weights, state.spectrum
+    arrays: dict[str, NDArray[Any]] = {
+        "integers": np.array([getattr(state, name) for name in _INTEGERS], np.int64),
+        "floats": np.array([getattr(state, name) for name in _FLOATS], np.float64),
+        "loss_curve": np.array(state.loss_curve, np.float64),
+        "validation_curve": np.array(state.validation_curve, np.float64),
+        "counts": np.array([weights.n_steps, weights.n_rows], np.int64),
+        "last": weights.last,
+        "average": weights.average,
+        "vectors": spectrum.vectors,
+        "damping": spectrum.damping,
+        "scalars": np.array([getattr(spectrum, name) for name in _SCALARS], np.float64),
+        "sample_rows": np.array([spectrum.n_rows], np.int64),
+    }
+    if state.sample is not None:
+        arrays["sample"] = state.sample
+    if state.best is not None:
+        arrays["best"] = state.best
+    return arrays
+
+
+def state_from_arrays(saved: SavedState, stream: Stream, objective: Objective) -> SgdState:
+    """Return the state that was saved."""
+    n_features, dtype = objective.n_features, objective.dtype
+    shape = (n_features + 1, objective.n_outputs)
+    damping = saved.array("damping", (None,), np.float64)
+    n_steps, n_rows = map(int, saved.array("counts", (2,), np.int64))
+    scalars = saved.array("scalars", (len(_SCALARS),), np.float64).tolist()
+    last = saved.array("last", shape, dtype)
+    average = saved.array("average", shape, dtype)
+    sample = best = None
+    if "sample" in saved:
+        sample = saved.array("sample", (None, n_features), dtype)
+    if "best" in saved:
+        best = saved.array("best", shape, dtype)
+    state = SgdState(
+        stream=stream,
+        weights=Weights(last, average, n_steps, n_rows),
+        spectrum=TopSpectrum(
+            saved.array("vectors", (n_features + 1, len(damping)), dtype),
+            damping,
+            **dict(zip(_SCALARS, scalars, strict=True)),
+            n_rows=int(saved.array("sample_rows", (1,), np.int64)[0]),
+        ),
+        sample=sample,
+        constant=scalars[_SCALARS.index("constant")],
+        best=best,
+        loss_curve=saved.array("loss_curve", (None,), np.float64).tolist(),
+        validation_curve=saved.array("validation_curve", (None,), np.float64).tolist(),
+    )
+    integers = saved.counts("integers", len(_INTEGERS))
+    for name, integer in zip(_INTEGERS, integers, strict=True):
+        setattr(state, name, integer)
+    floats = saved.array("floats", (len(_FLOATS),), np.float64)
+    for name, number in zip(_FLOATS, floats, strict=True):
+        setattr(state, name, float(number))
+    return state
