@@ -129,3 +129,32 @@ def test_descent_does_not_depend_on_threads(loss):
     for other in fits[1:]:
         np.testing.assert_array_equal(other.coef_, fits[0].coef_)
         np.testing.assert_array_equal(other.intercept_, fits[0].intercept_)
+
+
+def test_steps_depend_on_their_operands_alone(isa):
+    """Threads, layouts, bad arguments; the core's own tests compare steps with long sums."""
+    rng = np.random.default_rng(3)
+    Z, factors = draw(rng, (60, 500), np.float32), draw(rng, (60, 3), np.float32)
+    directions, damping = draw(rng, (8, 501), np.float32) / 30, np.full(8, 0.5, np.float32)
+    start = draw(rng, (3, 501), np.float32)
+
+    def step(n_threads, rows=Z, **changes):
+        arrays = {name: start.copy() for name in ("last", "average", "move")} | changes
+        scalars = (0.1, 1e-3, 1.0, 2.0, 0.25, n_threads)
+        _native.descend(rows, factors, directions, damping, *arrays.values(), *scalars)
+        return arrays["last"], arrays["average"]
+
+    last, average = step(1)
+    assert not np.array_equal(last, start)
+    np.testing.assert_allclose(average, 0.75 * start + 0.25 * last, rtol=0, atol=1e-5)
+    wide = np.zeros((60, 600), np.float32)
+    wide[:, :500] = Z
+    for other in (step(3), step(1, wide[:, :500]), step(1, move=lay_out_columns(start.T).T)):
+        np.testing.assert_array_equal(other[0], last)
+        np.testing.assert_array_equal(other[1], average)
+    for wrong in ({"last": start[:, :-1].copy()}, {"average": start.astype(np.float64)}):
+        with pytest.raises(TypeError):
+            step(1, **wrong)
+    both = start.copy()
+    with pytest.raises(TypeError, match="overlap"):
+        step(1, last=both, move=both)

@@ -9,6 +9,7 @@ from sklearn.kernel_ridge import KernelRidge
 
 from kernelmill import Fastfood, RandomFourier, TensorSketch
 from kernelmill.learners.regressor import KernelRegressor
+from kernelmill.learners.solvers import exact
 
 MAPS = [
     Fastfood(n_components=64, length_scale=1.5, random_state=1),
@@ -208,3 +209,36 @@ def test_a_single_row():
     model = KernelRegressor(MAPS[0], noise=0.1).fit(X[:1], Y[:1, 0])
     std = model.predict(X[:1], return_std=True)[1]
     assert std == pytest.approx([np.sqrt(0.1)])
+
+
+def test_products_are_summed_in_float32_where_that_is_harmless(monkeypatch):
+    """Where they are, predictions change by less than 1e-6 of the targets in the mean square."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6000, 4)).astype(np.float32)
+    y = np.sin(X.sum(axis=1)) + 0.1 * rng.standard_normal(6000)
+    X_new = rng.standard_normal((500, 4)).astype(np.float32)
+    chosen = []
+
+    class Statistics(exact.RidgeStatistics):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            chosen.append(self.single_precision)
+
+    monkeypatch.setattr(exact, "RidgeStatistics", Statistics)
+
+    def predict(alpha, rows=X, weights=None):
+        feature_map = Fastfood(n_components=256, length_scale=2.0, random_state=0)
+        model = KernelRegressor(feature_map, alpha=alpha, solver="exact").fit(rows, y, weights)
+        return model.predict(X_new)
+
+    expected = {alpha: predict(alpha) for alpha in (1.0, 10.0)}
+    assert chosen == [False, False]  # too few products
+    monkeypatch.setattr(exact, "_LEAST_PRODUCTS", 1)
+    for alpha, right in expected.items():
+        assert np.sqrt(np.mean((predict(alpha) - right) ** 2)) < 1e-6 * y.std()
+    assert chosen[2:] == [True, True]
+    predict(1e-3)
+    predict([1e-3, 10.0])
+    predict(1.0, X.astype(np.float64))
+    predict(1.0, X, np.ones(6000))
+    assert chosen[4:] == [False] * 4

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dgemm, dgemv, dsyr, dsyrk
+from scipy.linalg.blas import dgemm, dgemv, dsyr, dsyrk, ssyrk
 
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError
+from kernelmill.learners.blocks import slice_rows
+from kernelmill.learners.few_outputs import add_weighted_rows, lay_out_rows
 from kernelmill.learners.ridge import NormalEquations
 from kernelmill.runtime.interrupts import defer_interrupts
+from kernelmill.runtime.threads import get_num_threads
 
 __all__ = [
     "RidgeStatistics",
@@ -24,6 +28,8 @@ _LARGEST = 1e140  # sums of squares and of products of such numbers are finite
 _MOST_ROWS = 2047  # and one more row, see `update`
 _FEWEST_ROWS = 255
 _MOST_PRODUCTS = 1 << 35  # of one call of the BLAS, about a second, for Ctrl-C to be heard
+_SINGLE_ROWS = 256  # whose products with targets are added in float32
+_COLUMNS = 256
 
 Moments = NDArray[np.float64]
 
@@ -49,6 +55,10 @@ class RidgeStatistics:
         The number D of columns of Z. The memory is that of D² numbers of 8 bytes.
     n_targets : int
         The number T of columns of Y.
+    single_precision : bool, default=False
+        Whether products of float32 features without weights are summed in float32 over up to 2047
+        rows, and in float64 over these sums. That takes half the time; for which penalties it does
+        no harm is up to the caller, see `exact.solve_exact`.
 
     Attributes
     ----------
@@ -77,7 +87,7 @@ class RidgeStatistics:
     True
     """
 
-    def __init__(self, n_features: int, n_targets: int) -> None:
+    def __init__(self, n_features: int, n_targets: int, *, single_precision: bool = False) -> None:
         n_features = check_integer("n_features", n_features, 1)
         n_targets = check_integer("n_targets", n_targets, 1)
         self.n_rows = 0
@@ -88,7 +98,9 @@ class RidgeStatistics:
         self.moments: Moments = np.zeros((n_features, n_features), order="F")
         self.cross = np.zeros((n_features, n_targets))
         self.target_moments = np.zeros(n_targets)
-        self._scratch: Moments | None = None
+        self.single_precision = single_precision
+        self._scratch: NDArray[Any] | None = None
+        self._products: NDArray[np.float32] | None = None
 
     @property
     def n_features(self) -> int:
@@ -131,16 +143,64 @@ class RidgeStatistics:
         step = min(len(Z), rows_per_update(self.n_features))
         # One row more: the pairwise rule's shift between the means is a row like the others. The
         # array is kept from block to block, as new pages take a tenth of the time of the products.
-        if self._scratch is None or len(self._scratch) <= step:
-            self._scratch = np.empty((step + 1, self.n_features))
+        is_single = self.single_precision and Z.dtype == np.float32 and weights is None
+        dtype = np.dtype(np.float32 if is_single else np.float64)
         features = self._scratch
+        if features is None or len(features) <= step or features.dtype != dtype:
+            features = self._scratch = np.empty((step + 1, self.n_features), dtype)
         targets = np.empty((step + 1, self.n_targets))
         with defer_interrupts():
             for begin in range(0, len(Z), step):
                 rows = slice(begin, begin + step)
                 part = None if weights is None else weights[rows]
-                self._add(Z[rows], Y[rows], part, features, targets)
+                if is_single:
+                    self._add_single(lay_out_rows(Z[rows]), Y[rows], features, targets)
+                else:
+                    self._add(Z[rows], Y[rows], part, features, targets)
         return self
+
+    def _add_single(
+        self,
+        Z: NDArray[np.float32],
+        Y: NDArray[Any],
+        features: NDArray[np.float32],
+        targets: NDArray[np.float64],
+    ) -> None:
+        """Add a few checked rows without weights, by products in float32."""
+        n_rows = len(Z)
+        features, targets = features[: n_rows + 1], targets[: n_rows + 1]
+        rows = features[:n_rows]
+        shares = np.full((n_rows, 1), 1 / n_rows, np.float32)
+        center = np.zeros((1, self.n_features), np.float32)
+        add_weighted_rows(Z, shares, center)
+        _subtract_from_rows(Z, center[0], rows)
+        # What the rounded center leaves: it counts for the mean, and its square for nothing.
+        rest = np.zeros_like(center)
+        add_weighted_rows(rows, shares, rest)
+        target_mean = np.asarray(Y.mean(axis=0, dtype=np.float64))
+        np.subtract(Y, target_mean, out=targets[:n_rows])
+        total = self.weight + n_rows
+        for values, block_mean, mean in (
+            (features, center[0].astype(np.float64) + rest[0], self.feature_mean),
+            (targets, target_mean, self.target_mean),
+        ):
+            shift = block_mean - mean
+            np.add(mean, shift * (n_rows / total), out=mean)
+            values[n_rows] = shift * np.sqrt(self.weight * (n_rows / total))
+        if self._products is None:
+            self._products = np.zeros(self.moments.shape, np.float32, order="F")
+        products = self._products
+        result = ssyrk(1.0, features.T, beta=0.0, c=products, overwrite_c=1)
+        _in_place(result, products)
+        _add_upper(products, self.moments)
+        factors = targets.astype(np.float32)
+        for part in slice_rows(n_rows + 1, _SINGLE_ROWS):
+            sums = np.zeros((self.n_targets, self.n_features), np.float32)
+            add_weighted_rows(features[part], factors[part], sums)
+            self.cross += sums.T
+        self.target_moments += np.einsum("ij,ij->j", targets, targets)
+        self.weight = total
+        self.n_rows += n_rows
 
     def _add(
         self,
@@ -169,7 +229,7 @@ class RidgeStatistics:
         # scipy's BLAS throughout: threads of another one, NumPy's, would spin for a while beside it
         for values, mean in ((features, self.feature_mean), (targets, self.target_mean)):
             block_mean = dgemv(1.0, values[:n_rows].T, shares)
-            _subtract_from_rows(values[:n_rows], block_mean)
+            _subtract_from_rows(values[:n_rows], block_mean, values[:n_rows])
             if weights is not None:
                 values[:n_rows] *= np.sqrt(weights)[:, None]
             shift = block_mean - mean
@@ -245,7 +305,7 @@ class RidgeStatistics:
                 "the statistics must have rows with a positive weight, got none",
                 "add rows with update",
             )
-        self._scratch = None
+        self._scratch = self._products = None
         moments = self.moments.copy(order="F")
         cross, target_moments = self.cross.copy(), self.target_moments.copy()
         if not fit_intercept:
@@ -288,7 +348,7 @@ class RidgeStatistics:
         return values
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_scratch": None}
+        return {**vars(self), "_scratch": None, "_products": None}
 
     def __sizeof__(self) -> int:
         # Dask places tasks where their largest inputs are.
@@ -341,15 +401,24 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     return weights
 
 
-def _subtract_from_rows(values: NDArray[np.float64], row: NDArray[np.float64]) -> None:
-    """Subtract in place, by copies of the row: NumPy's broadcasting takes ten times as long."""
+def _subtract_from_rows(values: NDArray[Any], row: NDArray[Any], out: NDArray[Any]) -> None:
+    """Subtract a row from all, by copies of it: NumPy's broadcasting takes ten times as long."""
     copies = np.tile(row, (min(len(values), 32), 1))
-    for begin in range(0, len(values), len(copies)):
-        part = values[begin : begin + len(copies)]
-        part -= copies[: len(part)]
+    for part in slice_rows(len(values), len(copies)):
+        np.subtract(values[part], copies[: part.stop - part.start], out=out[part])
 
 
-def _in_place(result: Moments, given: Moments) -> None:
+def _add_upper(products: NDArray[np.float32], moments: Moments) -> None:
+    """Add the upper triangle of one matrix in Fortran order to that of another, by threads."""
+
+    def add(columns: slice) -> None:
+        moments[: columns.stop, columns] += products[: columns.stop, columns]
+
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        list(pool.map(add, slice_rows(len(moments), _COLUMNS)))
+
+
+def _in_place(result: NDArray[Any], given: NDArray[Any]) -> None:
     """Raise if the BLAS wrapper has worked on a copy."""
     if not np.may_share_memory(result, given):
         raise RuntimeError("scipy's BLAS worked on a copy of the moments, which stay incomplete.")

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
 import click
 
+from kernelmill import __version__
 from kernelmill.cli.program.errors import (
     BROKEN_PIPE,
     FAILED,
@@ -86,7 +86,7 @@ class _Group(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @general_options
-@click.version_option(version("kernelmill"), prog_name="kernelmill")
+@click.version_option(__version__, prog_name="kernelmill")
 @click.pass_context
 def program(context: click.Context) -> None:
     """Kernel machines at linear cost: from a data file to a model to predictions."""

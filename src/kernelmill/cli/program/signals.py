@@ -18,12 +18,15 @@ __all__ = ["exit_on_interrupt", "ignore_interrupts", "runs_as_program", "unwind_
 
 _STDERR = 2
 _NAME = "kernelmill.cli"
+_MODULE_PARTS = ("kernelmill", "cli", "__main__.py")
 
 
 def runs_as_program() -> bool:
     """Whether the process is the command `kernelmill`, or ``python -m kernelmill.cli``."""
     first = sys.argv[0] if getattr(sys, "argv", None) else ""
-    return PurePath(first).name == "kernelmill" or (first == "-m" and _NAME in sys.orig_argv)
+    path = PurePath(first)
+    is_module = first == "-m" and _NAME in sys.orig_argv  # while the package is imported
+    return path.name == "kernelmill" or is_module or path.parts[-3:] == _MODULE_PARTS
 
 
 @contextmanager

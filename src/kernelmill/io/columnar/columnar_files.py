@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet
 
 from kernelmill.errors import Remedy
 from kernelmill.formatting import plain
@@ -319,8 +318,10 @@ class ParquetFile(ColumnarFile):
         self._places: list[tuple[int, int]] = []  # the group and the first row of each block
 
     def _open(self) -> Any:
+        from pyarrow.parquet import ParquetFile  # noqa: PLC0415 # other files do without it
+
         with arrow_errors(self.path):
-            return pa.parquet.ParquetFile(
+            return ParquetFile(
                 self.path.open("rb") if isinstance(self.path, RemotePath) else self.path,
                 buffer_size=_BUFFER,
                 pre_buffer=False,

@@ -20,6 +20,7 @@ from kernelmill.learners.blocks import (
     FoldState,
     PassDigest,
     count_rows,
+    first_block,
     slice_rows,
     take_rows,
 )
@@ -54,6 +55,12 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 _SIGN_ROWS = 2048
+
+# Sums in float32, see `_allows_single_precision`. Below this number of products nothing is gained.
+_LEAST_PRODUCTS = 1 << 36
+_PROBED_ROWS = 64
+_NORM_OF_ERROR = 0.05
+_HARMLESS = 2.0**-14  # ratio of the norm to the penalty
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,11 @@ def solve_exact(
         All rows: penalties are then compared by leaving out each row, otherwise by generalized
         cross-validation.
     """
-    statistics = RidgeStatistics(objective.n_features, objective.n_targets)
+    statistics = RidgeStatistics(
+        objective.n_features,
+        objective.n_targets,
+        single_precision=_allows_single_precision(objective, blocks),
+    )
     statistics = collect_statistics(objective.features, blocks, run, statistics)
     rows = None
     if again is not None:
@@ -131,6 +142,31 @@ def solve_exact(
         statistics, objective.penalty, fit_intercept=objective.fit_intercept, rows=rows
     )
     return fit, statistics
+
+
+def _allows_single_precision(objective: RidgeObjective, blocks: Iterable[Block]) -> bool:
+    """Return whether products may be summed in float32: for many of them, and large penalties.
+
+    Such sums change the moments by a matrix whose norm grows with the square root of the number
+    of rows, and predictions by about a hundredth of the ratio of that norm to the penalty. Up to
+    1e-6 of the targets is allowed, some ten times what rounding the features to float32 does (docs/
+    decisions/030-products-in-float32.md).
+    """
+    if not (isinstance(blocks, BlockSource) and blocks.is_whole):
+        return False
+    n_features, n_rows = objective.n_features, blocks.n_rows or 0
+    if n_rows * n_features**2 < _LEAST_PRODUCTS:
+        return False
+    block = first_block(blocks)
+    if block.weight is not None:
+        return False
+    some = objective.features(take_rows(block.X, slice(0, _PROBED_ROWS)))
+    if some.dtype != np.float32:
+        return False
+    mean_square = float(np.einsum("ij,ij->", some, some, dtype=np.float64)) / len(some)
+    eps = float(np.finfo(np.float32).eps)
+    norm = _NORM_OF_ERROR * eps * mean_square * np.sqrt(n_rows * rows_per_update(n_features))
+    return bool(np.min(objective.penalty) >= norm / _HARMLESS)
 
 
 def collect_statistics(
@@ -194,7 +230,7 @@ def _add_rows(
     saved = run.take_saved()
     if saved is not None:
         statistics, n_passed, expected = _statistics_from_arrays(
-            saved, n_features, statistics.n_targets
+            saved, n_features, statistics.n_targets, statistics.single_precision
         )
         del saved
     passed = PassDigest()
@@ -336,7 +372,7 @@ def _statistics_to_arrays(
 
 
 def _statistics_from_arrays(
-    saved: SavedState, n_features: int, n_targets: int
+    saved: SavedState, n_features: int, n_targets: int, single_precision: bool = False
 ) -> tuple[RidgeStatistics, int, bytes]:
     """Return the statistics that were saved, the number of rows, and the digest of their blocks."""
     n_passed, n_rows = saved.counts("counts", 2)
@@ -354,7 +390,9 @@ def _statistics_from_arrays(
         moments=np.require(moments, requirements=["F", "A", "W"]),
         cross=saved.array("cross", (n_features, n_targets), np.float64),
         target_moments=saved.array("target_moments", (n_targets,), np.float64),
+        single_precision=single_precision,
         _scratch=None,
+        _products=None,
     )
     digest = saved.array("digest", (DIGEST_BYTES,), np.uint8)
     return statistics, n_passed, digest.tobytes()
