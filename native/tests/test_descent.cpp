@@ -80,33 +80,31 @@ template <class T>
 void steps_are_those_of_long_sums() {
     constexpr long double eps = std::numeric_limits<T>::epsilon();
     // Long steps, which are shortened; short ones; and plain descent.
-    const StepRule rules[] = {{0.5, 0.1, 0.7, 2.0, 0.3},
-                              {1e-4, 0.0, 0.7, 1.0, 0.3},
-                              {0.5, 0.1, 1.0, 0.0, 1.0}};
+    const StepRule rules[] = {
+        {0.5, 0.1, 0.7, 2.0, 0.3}, {1e-4, 0.0, 0.7, 1.0, 0.3}, {0.5, 0.1, 1.0, 0.0, 1.0}};
     for (const auto& shape : shapes) {
         const auto [rows, dim, outputs, count] = shape;
         const size_t size = dim + 1, stride = size + gap, x_stride = dim + gap;
         const auto room = [](size_t n, size_t step) { return n == 0 ? 0 : n * step - gap; };
-        const auto x = numbers<T>(room(rows, x_stride), 1),
-                   factors = numbers<T>(rows * outputs, 2),
+        const auto x = numbers<T>(room(rows, x_stride), 1), factors = numbers<T>(rows * outputs, 2),
                    directions = numbers<T>(room(count, stride), 3), damping = numbers<T>(count, 4),
                    first = numbers<T>(room(outputs, stride), 5),
                    mean = numbers<T>(room(outputs, stride), 6);
         for (const StepRule& rule : rules) {
-            const auto exact =
-                reference(shape, x, factors, directions, damping, first, mean, rule);
+            const auto exact = reference(shape, x, factors, directions, damping, first, mean, rule);
             std::vector<T> before;
             for (int n_threads : {1, 3}) {
                 Execution execution;
                 execution.n_threads = n_threads;
                 auto last = first, average = mean, move = mean;
                 const auto step = static_cast<ptrdiff_t>(stride);
-                CHECK(descend<T>({{x.data(), static_cast<ptrdiff_t>(x_stride), rows}, factors.data()},
-                                 dim, {{directions.data(), step, count}, damping.data()}, rule,
-                                 {{last.data(), step, outputs},
-                                  {average.data(), step, outputs},
-                                  {move.data(), step, outputs}},
-                                 execution));
+                CHECK(
+                    descend<T>({{x.data(), static_cast<ptrdiff_t>(x_stride), rows}, factors.data()},
+                               dim, {{directions.data(), step, count}, damping.data()}, rule,
+                               {{last.data(), step, outputs},
+                                {average.data(), step, outputs},
+                                {move.data(), step, outputs}},
+                               execution));
                 // The share of a step is a ratio of sums: compare moves of the size they have.
                 long double largest = 0, change = 0;
                 for (long double m : exact.move) largest = std::max(largest, std::abs(m));
