@@ -174,7 +174,8 @@ def _declare_mnist(figure: str, title: str) -> Experiment:
         "t = 40, 1,024 cosines and as many sines for each expansion; LR: on pixels. Plain "
         "stochastic gradient descent with batches of 10 for 20 epochs, at learning rates 0.001 "
         "(MRBF) and 0.01 (LR). One run, whose interval is that of an error on the test images; up "
-        "to eight expansions. The paper draws curves without numbers.",
+        "to eight expansions. The paper draws curves without numbers. It calls Figure 2 "
+        "full-batch; its caption has batches of 10, like that of Figure 3.",
         row="kernel expansions",
         columns=(Column("MRBF", "%", "higher"), Column("LR", "%", "higher")),
         parts=dict.fromkeys(("LR", "MRBF"), ("mnist",)),
