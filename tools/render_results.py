@@ -1,11 +1,13 @@
 """Write docs/results/full.md and quick.md from the results in the folders full and quick there.
 
-Copy the JSON files of `kernelmill reproduce` there first:
+    kernelmill reproduce all --out results
+    python tools/render_results.py results
 
-    kernelmill reproduce all --out docs/results/full
-    python tools/render_results.py
+takes the results of `kernelmill reproduce` into these folders first. Parts of an experiment that
+were not run again stay as they are, with the commit that they were run at.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -13,6 +15,18 @@ from kernelmill.experiments import EXPERIMENTS, Outcome, load_record
 from kernelmill.report.experiment_page import render_markdown
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
+
+
+def take(folder: Path) -> None:
+    """Copy or merge the results of a folder."""
+    for name in EXPERIMENTS:
+        if not (folder / f"{name}.json").exists():
+            continue
+        record = load_record(folder / f"{name}.json")
+        path = RESULTS / record.scale / f"{name}.json"
+        if path.exists():
+            record = load_record(path).updated(record)
+        path.write_text(json.dumps(record.to_json(), indent=1))
 
 
 def render(scale: str) -> str:
@@ -26,6 +40,8 @@ def render(scale: str) -> str:
 
 
 def main() -> None:
+    for folder in sys.argv[1:]:
+        take(Path(folder))
     for folder in sorted(path for path in RESULTS.iterdir() if path.is_dir()):
         scale = folder.name
         text = render(scale)

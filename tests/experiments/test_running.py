@@ -73,6 +73,24 @@ def test_parts_can_be_run_one_by_one(tmp_path, counting_experiment):
     assert outcome.missing == {"b": "it was not run"}
 
 
+def test_parts_of_other_commits_keep_them(tmp_path, counting_experiment):
+    """A record that is updated by a newer one, part by part, and its file."""
+    old = run_experiment(counting_experiment([]), scale=Scale.TEST)
+    new = run_experiment(counting_experiment([]), scale=Scale.TEST, seed=1)
+    del old.parts["c"], new.parts["a"]
+    new.parts["c"] = replace(new.parts["c"], missing="no data")
+    merged = replace(old, commit="older").updated(replace(new, commit="newer"))
+    assert {name: part.commit for name, part in merged.parts.items()} == {
+        "a": "older",
+        "b": "",
+        "c": "",
+    }
+    assert sorted(merged.commits) == ["newer", "older"]
+    assert merged.parts["b"].cells == new.parts["b"].cells
+    (tmp_path / "record.json").write_text(json.dumps(merged.to_json()))
+    assert load_record(tmp_path / "record.json") == merged
+
+
 def test_results_of_other_settings_are_kept_aside(tmp_path, counting_experiment):
     calls = []
     run_experiment(counting_experiment(calls), scale=Scale.TEST, folder=tmp_path)

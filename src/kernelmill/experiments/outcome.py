@@ -227,7 +227,7 @@ class Outcome:
             "scale": record.scale,
             "seed": record.seed,
             "version": record.version,
-            "commit": record.commit,
+            "commit": ", ".join(record.commits) or record.commit,
             "created": record.created,
             "machine": record.machine,
             "seconds": record.seconds,

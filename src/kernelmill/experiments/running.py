@@ -37,6 +37,7 @@ class PartResult:
     cells: tuple[Cell, ...] = ()
     points: tuple[Points, ...] = ()
     missing: str = ""
+    commit: str = ""  # where it is not that of the record
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,26 @@ class Record:
     def seconds(self) -> float:
         """How long all parts took."""
         return sum(part.seconds for part in self.parts.values())
+
+    @property
+    def commits(self) -> list[str]:
+        """The commits that the parts were run at."""
+        found = dict.fromkeys(each.commit or self.commit for each in self.parts.values())
+        return [each for each in found if each]
+
+    def updated(self, newer: Record) -> Record:
+        """The newer record, with the parts that only this one has; each keeps its commit."""
+        kept = {name: part for name, part in self.parts.items() if not part.missing}
+        found = {name: part for name, part in newer.parts.items() if not part.missing}
+        parts = {
+            **newer.parts,
+            **{
+                name: replace(part, commit=part.commit or self.commit)
+                for name, part in kept.items()
+            },
+            **found,
+        }
+        return replace(newer, parts=parts)
 
     def to_json(self) -> dict[str, Any]:
         """The fields as values that the `json` module can write."""
@@ -156,6 +177,7 @@ def load_record(path: Path) -> Record:
                 tuple(_read_cell(each) for each in part["cells"]),
                 tuple(_read_points(each) for each in part["points"]),
                 str(part["missing"]),
+                str(part.get("commit", "")),
             )
             for name, part in values.pop("parts").items()
         }

@@ -213,7 +213,7 @@ def render_markdown(outcomes: Sequence[Outcome]) -> str:
         lines += [experiment.settings, ""]
         made = f"`{experiment.name}` {_SCALES[record.scale]}, seed {record.seed}"
         made += f", kernelmill {record.version}" if record.version else ""
-        made += f" at {record.commit}" if record.commit else ""
+        made += f" at {' and '.join(record.commits)}" if record.commits else ""
         made += f", {record.created[:10]}, {html.duration(record.seconds)}"
         lines += [f"{made}; {outcome.n_runs}." if outcome.n_runs else f"{made}.", ""]
         missing = outcome.missing_by_reason
