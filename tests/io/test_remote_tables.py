@@ -148,6 +148,27 @@ def test_models_and_predictions(store, tmp_path):
         kernelmill.load("memory://models/other.kmill")
 
 
+def test_commands_write_models_to_urls(store, tmp_path, monkeypatch, capfd):
+    from kernelmill.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    store.pipe_file(
+        "/data/rows.csv", b"x,y\n" + b"".join(b"%d,%d\n" % (i, i % 5) for i in range(99))
+    )
+    fit = ["fit", "memory://data/rows.csv", "-t", "y", "-n", "16", "--no-tune", "--epochs", "2"]
+    assert main([*fit, "--out", "memory://models/a.kmill"]) == 0
+    assert "Model: memory://models/a.kmill (" in capfd.readouterr().out
+    predict = ["predict", "memory://models/a.kmill", "memory://data/rows.csv"]
+    assert main([*predict, "--out", "memory://out/a.csv"]) == 0
+    assert store.exists("/out/a.csv")
+    assert list(tmp_path.iterdir()) == []  # neither a checkpoint nor its lock
+    capfd.readouterr()
+    assert main([*fit, "--out", "memory://models"]) == 1
+    assert "--out must be a file, got 'memory://models'" in capfd.readouterr().err
+    assert main([*fit, "--out", "nowhere://a.kmill"]) == 1
+    assert "nowhere://a.kmill cannot be opened" in capfd.readouterr().err
+
+
 def test_parts_of_paths():
     path = RemotePath("s3://bucket/folder/rows.csv.gz")
     assert (path.name, path.suffix, str(path.parent)) == (

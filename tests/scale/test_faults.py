@@ -1,6 +1,8 @@
 """Faults with real processes: workers and schedulers that die, other versions, threads."""
 
 import os
+import platform
+import resource
 import signal
 import subprocess
 import sys
@@ -140,6 +142,21 @@ def test_tasks_share_the_cores(client):
     pieces = [Piece(str(number), 1) for number in range(4)]
     # Dask gives its worker processes OMP_NUM_THREADS=1.
     assert Pieces(pieces, read_nothing, Cluster(client)).fold(report_threads, max) == 1
+
+
+def count_page_faults(total, blocks, number):
+    """The page faults of 50 arrays of 4 MiB, one after the other."""
+    list(blocks)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(50):
+        np.ones(1 << 19)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the allocator is that of glibc")
+def test_tasks_use_freed_memory_again(client):
+    found = Pieces([Piece("one", 1)], read_nothing, Cluster(client)).fold(count_page_faults, max)
+    assert found < 5000  # about 500, or 25,000 with new pages
 
 
 def test_tasks_share_the_cores_of_a_worker_with_threads():
