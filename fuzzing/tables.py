@@ -71,14 +71,19 @@ def make_subjects() -> list[Subject]:
     checked = {
         "rows.csv.gz": (gzip.compress(text),),
         "rows.csv.bz2": (bz2.compress(text), bz2.compress(text[:400]) + bz2.compress(text[400:])),
+        "rows.csv.zst": (_zstd_bytes(text), _zstd_bytes(text[:400]) + _zstd_bytes(text[400:])),
         "rows.idx.gz": (gzip.compress(idx), gzip.compress(idx, 0)),
         "rows.npz": (original["rows.npz"], _npz_bytes(np.savez_compressed, arrays)),
     }
     for name, seeds in checked.items():
-        plain = name.removesuffix(".gz").removesuffix(".bz2")
+        plain = _without_compression(name)
         expected = partial(_read_original, plain, original[plain])
         subjects.append(_subject(name, seeds, mutate_bytes, expected))
     return subjects
+
+
+def _without_compression(name: str) -> str:
+    return name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".zst")
 
 
 def _subject(name: str, seeds: tuple[bytes, ...], mutate: Any, reader: Reader) -> Subject:
@@ -108,7 +113,7 @@ def _judge(reader: Reader, path: Path) -> str:
 def read_rows(path: Path, **options: Any) -> Rows:
     """All rows as kernelmill reads them, in order and shuffled, which must give the same ones."""
     name = path.name.split("-")[-1]
-    plain = name.removesuffix(".gz").removesuffix(".bz2")
+    plain = _without_compression(name)
     table = open_table(path, **{**_OPTIONS.get(plain, {}), **options})
     blocks = {block.first_row: _block_rows(block) for block in table.blocks()}
     if "block_bytes" in options and options["block_bytes"] < 1000:
@@ -173,6 +178,53 @@ def _read_original(name: str, content: bytes, path: Path) -> Rows:
     original = path.with_name(f"original-{name}")
     original.write_bytes(content)
     return read_rows(original)
+
+
+def _zstd_bytes(data: bytes) -> bytes:
+    """A frame of Zstandard with a checksum, which pyarrow verifies, but does not write."""
+    frame = bytearray(pa.compress(data, "zstd", asbytes=True))
+    frame[4] |= 4  # the flag of the checksum
+    return bytes(frame) + struct.pack("<I", _xxh64(data) & 0xFFFFFFFF)
+
+
+_PRIMES = (
+    *(0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9),
+    *(0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5),
+)
+_WORD = (1 << 64) - 1
+
+
+def _xxh64(data: bytes) -> int:
+    """The hash function XXH64 of Collet (2012), with seed 0, of at least 32 bytes."""
+    p1, p2, p3, p4, p5 = _PRIMES
+
+    def turn(value: int, count: int) -> int:
+        return (value << count | value >> 64 - count) & _WORD
+
+    def mix(value: int, word: int) -> int:
+        return turn((value + word * p2) & _WORD, 31) * p1 & _WORD
+
+    lanes = [(p1 + p2) & _WORD, p2, 0, -p1 & _WORD]
+    n_words = len(data) // 32 * 4
+    words = struct.unpack_from(f"<{n_words}Q", data)
+    for place, word in enumerate(words):
+        lanes[place % 4] = mix(lanes[place % 4], word)
+    found = sum(turn(lane, count) for lane, count in zip(lanes, (1, 7, 12, 18), strict=True))
+    for lane in lanes:
+        found = ((found ^ mix(0, lane)) * p1 + p4) & _WORD
+    found = (found + len(data)) & _WORD
+    rest = data[8 * n_words :]
+    while len(rest) >= 8:
+        found = (turn(found ^ mix(0, struct.unpack_from("<Q", rest)[0]), 27) * p1 + p4) & _WORD
+        rest = rest[8:]
+    if len(rest) >= 4:
+        word = struct.unpack_from("<I", rest)[0]
+        found, rest = (turn(found ^ word * p1 & _WORD, 23) * p2 + p3) & _WORD, rest[4:]
+    for byte in rest:
+        found = turn(found ^ byte * p5 & _WORD, 11) * p1 & _WORD
+    for shift, prime in ((33, p2), (29, p3)):
+        found = (found ^ found >> shift) * prime & _WORD
+    return found ^ found >> 32
 
 
 def _csv_bytes(rng: np.random.Generator) -> bytes:

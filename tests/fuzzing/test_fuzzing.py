@@ -1,18 +1,24 @@
 """Past failures, replayed, and a few mutations of every subject; `make fuzz` runs many."""
 
 import shutil
+import time
+import zipfile
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuzzing import arrays, checkpoints, model_files, tables
+from fuzzing import arrays, campaign, checkpoints, model_files, tables
 from fuzzing.campaign import Subject, run_campaign
 from fuzzing.mutation import change_record, mutate_bytes, mutate_text
 from kernelmill.errors import KernelmillError
 from kernelmill.io import open_table
+from kernelmill.io.matrix import matrix_file
+from kernelmill.io.text.parser import TextParser
+from kernelmill.storage import kinds, model_file
 
 CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
 SUBJECTS = {
@@ -54,6 +60,57 @@ def test_failures_are_counted_and_kept(tmp_path):
     assert 0 < len(tally.failures) < 30
     assert len(list((tmp_path / "kept").iterdir())) == len(tally.failures)
     assert "AssertionError" in tally.failures[0]
+
+
+def lose_the_last_row(original):
+    def parse(self, data, first_line):
+        batch = original(self, data, first_line)
+        return batch.slice(0, batch.num_rows - 1) if b"e" in data else batch
+
+    return parse
+
+
+PLANTED = {  # a bug, and the subject that must find it
+    "a checksum is not read": (
+        "rows.idx.gz",
+        lambda patch: patch.setattr(matrix_file, "read_to_end", lambda *_: None),
+    ),
+    "rows are lost": (
+        "rows.csv",
+        lambda patch: patch.setattr(TextParser, "parse", lose_the_last_row(TextParser.parse)),
+    ),
+    "tensors are not checked": (
+        "learner.kmill",
+        lambda patch: patch.setattr(kinds.Array, "_check", lambda *_: None),
+    ),
+    "a checksum is not compared": (
+        "damaged.kmill",
+        lambda patch: patch.setattr(model_file, "_checksum", lambda *_: mock.ANY),
+    ),
+    "a state is not checked": (
+        "run.checkpoint",
+        lambda patch: patch.setattr(zipfile.ZipExtFile, "_update_crc", lambda *_: None),
+    ),
+    "strides are ignored": (
+        "dense.arrays",
+        lambda patch: patch.setattr(arrays, "sincos", lambda X: (X.ravel("K"),)),
+    ),
+    "it hangs": (
+        "sparse.arrays",
+        lambda patch: (
+            patch.setattr(campaign, "_HANGS_AFTER", 1),
+            patch.setattr(arrays, "_generator", lambda _: time.sleep(60)),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_planted_bugs_are_found(bug, tmp_path, monkeypatch):
+    name, plant = PLANTED[bug]
+    plant(monkeypatch)
+    n = 1 if bug == "it hangs" else 40
+    assert run_campaign(SUBJECTS[name], n, 1, tmp_path).failures != []
 
 
 def test_mutations_are_functions_of_the_seed():
