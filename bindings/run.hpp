@@ -2,6 +2,10 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <unistd.h>
+
+#include <exception>
+#include <optional>
 
 #include "kernelmill/threads.hpp"
 
@@ -11,6 +15,35 @@ namespace nb = nanobind;
 
 // Work that is done sooner than the GIL can be handed over keeps it.
 constexpr size_t elements_worth_releasing = 2048;
+
+// Calls take(), which takes the GIL. If the interpreter is being finalized, CPython up to 3.13 ends
+// the thread instead, by an exception that must not pass through C++ functions: it would abort the
+// process. The thread then waits for the end of the process, as CPython 3.14 lets it wait. Only
+// daemon threads get there.
+template <class Take>
+auto take_gil(Take&& take) {
+    try {
+        return take();
+    } catch (...) {
+        while (true) pause();
+    }
+}
+
+// Returns what call() does, without the GIL.
+template <class Call>
+auto without_gil(Call&& call) {
+    std::optional<decltype(call())> result;
+    std::exception_ptr failed;
+    PyThreadState* const thread = PyEval_SaveThread();
+    try {
+        result = call();
+    } catch (const std::exception&) {
+        failed = std::current_exception();
+    }
+    take_gil([thread] { PyEval_RestoreThread(thread); });
+    if (failed) std::rethrow_exception(failed);
+    return *result;
+}
 
 // Runs call(execution), a core function that works through `elements` elements and returns false
 // when interrupted. The interpreter's signal handlers run on the way; if one raises (Ctrl-C), the
@@ -24,15 +57,12 @@ void run(int n_threads, size_t elements, Call&& call) {
         return;
     }
     execution.interrupted = [](void*) {
-        nb::gil_scoped_acquire acquire;
-        return PyErr_CheckSignals() != 0;
+        const PyGILState_STATE state = take_gil([] { return PyGILState_Ensure(); });
+        const bool raised = PyErr_CheckSignals() != 0;
+        PyGILState_Release(state);
+        return raised;
     };
-    bool done;
-    {
-        nb::gil_scoped_release release;
-        done = call(execution);
-    }
-    if (!done) throw nb::python_error();
+    if (!without_gil([&] { return call(execution); })) throw nb::python_error();
 }
 
 }  // namespace kernelmill::bindings

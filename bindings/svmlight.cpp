@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include "buffer.hpp"
+#include "run.hpp"
 
 namespace kernelmill::bindings {
 namespace {
@@ -30,11 +31,8 @@ T* elements(const Buffer& buffer, char kind, const char* what) {
 
 nb::tuple bounds(nb::handle text) {
     const Text from(text);
-    SvmlightBounds bounds;
-    {
-        nb::gil_scoped_release release;
-        bounds = svmlight_bounds(from.data(), from.size());
-    }
+    const SvmlightBounds bounds =
+        without_gil([&] { return svmlight_bounds(from.data(), from.size()); });
     return nb::make_tuple(bounds.rows, bounds.entries);
 }
 
@@ -55,8 +53,8 @@ nb::tuple parse(nb::handle text, int32_t largest_index, nb::handle labels, nb::h
             elements<T>(to_values, to_values.kind(), "values must be contiguous"),
             to_labels.size(),
             to_indices.size()};
-        nb::gil_scoped_release release;
-        return parse_svmlight(from.data(), from.size(), largest_index, arrays);
+        return without_gil(
+            [&] { return parse_svmlight(from.data(), from.size(), largest_index, arrays); });
     });
     return nb::make_tuple(outcome.rows, outcome.entries, outcome.lines, outcome.smallest,
                           outcome.largest, name_of(outcome.problem), outcome.position,

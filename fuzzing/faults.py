@@ -1,8 +1,9 @@
 """Faults while commands run: `python -m fuzzing.faults --count 40`, or `make faults`.
 
-Processes are killed at random moments, disks are full after some bytes, clocks jump, memory is
-short. Afterwards each file is the old one or a complete new one, `--resume` gives the same bits,
-and messages name the file or a remedy. Only processes started here are killed.
+Processes are killed and interrupted at random moments, of tuning too, disks are full after some
+bytes, clocks jump, memory is short, checkpoints are damaged, two runs write one file. Afterwards
+each file is the old one or a complete new one, `--resume` gives the same bits, and messages name
+the file and a remedy, which is tried. Only processes started here are killed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ import kernelmill
 from kernelmill.storage import ModelFileError, read_model_file
 
 _FIT = ("--n-components", "256", "--epochs", "30", "--checkpoint-seconds", "0", "--no-tune")
-_SLOWEST = 120  # seconds, after which a process is stopped
+_TUNE = ("--n-components", "64", "--epochs", "2", "--checkpoint-seconds", "0", "--map", "fastfood")
+_SLOWEST = 300  # seconds, after which a process is stopped
+_RESUME = "run again with --resume"
 
 
 def _command(*arguments: str) -> list[str]:
@@ -59,10 +62,20 @@ class Faults:
         self.page = folder / "page.html"
         self.fit = ("fit", "rows.csv", "-t", "label", "-o", "model.kmill", *_FIT)
         self.predict = ("predict", "model.kmill", "rows.csv", "-o", "predictions.csv")
+        (folder / "few.csv").write_text(
+            "".join((folder / "rows.csv").read_text().splitlines(keepends=True)[:250])
+        )
+        self.tune = ("fit", "few.csv", "-t", "label", "-o", "tuned.kmill", *_TUNE)
+        self.tuned = folder / "tuned.kmill"
+        self.skipped = dict[str, str]()
         self.report = ("evaluate", "model.kmill", "rows.csv", "--report", "page.html")
         begin = time.monotonic()
         self._run(self.fit)
         self.seconds = time.monotonic() - begin
+        begin = time.monotonic()
+        self._run(self.tune)
+        self.tuning_seconds = time.monotonic() - begin
+        self.expected_tuned = _digest(self.tuned)
         for command in (self.predict, self.report):
             self._run(command)
         self.expected = _digest(self.model)
@@ -78,12 +91,13 @@ class Faults:
             check=False,
             **settings,
         )
-        if not settings and done.returncode != 0:
+        if not settings and done.returncode != 0:  # no fault, or the remedy of one
             raise RuntimeError(f"{command} fails without a fault: {done.stderr}")
         return done
 
     def _lose(self, what: str) -> None:
         self.losses.append(what)
+        print(f"lost: {what}", flush=True)
 
     def check_files(self, what: str) -> None:
         """The model loads, and predictions and page are complete, or absent."""
@@ -111,21 +125,121 @@ class Faults:
         command = (self.fit, self.fit, self.predict, self.report)[int(self.rng.integers(4))]
         if command is self.fit and self.rng.random() < 0.5:
             self.model.unlink(missing_ok=True)
-        process = subprocess.Popen(
-            _command(*command),
-            cwd=self.folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        process = self._start(command)
         time.sleep(float(self.rng.uniform(0, 1.1)) * self.seconds)
         process.kill()
-        process.wait()
+        process.communicate()
         self.check_files(f"killed {command[0]}")
         if command is self.fit:
             self._run((*self.fit, "--resume"))
             self.check_files("resumed after kill")
             if not self.model.exists():
                 self._lose("no model after --resume")
+
+    def kill_tuning(self) -> None:
+        """Kill a fit while it tunes; what was measured is in the checkpoint."""
+        self.tuned.unlink(missing_ok=True)
+        process = self._start(self.tune)
+        time.sleep(float(self.rng.uniform(0.2, 1)) * self.tuning_seconds)
+        process.kill()
+        process.wait()
+        self._run((*self.tune, "--resume"))
+        if _digest(self.tuned) != self.expected_tuned:
+            self._lose("another model after a kill during tuning")
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C during a fit: a message, whose remedy gives the same model."""
+        self.model.unlink(missing_ok=True)
+        process = self._start(self.fit)
+        time.sleep(float(self.rng.uniform(0.3, 1)) * self.seconds)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=_SLOWEST)[1]
+        if "Traceback" in said or (process.returncode and "interrupted" not in said):
+            self._lose(f"interrupted fit: exit code {process.returncode}, {said[-300:]}")
+        self._try_remedy("interrupted fit", said)
+
+    def run_twice(self) -> None:
+        """Fit to one file twice at the same time: the second run is an error, the first is not."""
+        first = self._start(self.fit)
+        lock = self.folder / ".model.kmill.lock"
+        while not lock.exists() and first.poll() is None:
+            time.sleep(0.01)
+        second = self._run(self.fit, env=dict(os.environ))
+        if first.poll() is None and "another training run is writing model.kmill" not in (
+            second.stderr
+        ):
+            self._lose(f"two runs: {second.stderr[-300:]}")
+        first.communicate(timeout=_SLOWEST)
+        if first.returncode != 0:
+            self._lose("two runs: the first one fails")
+        self.check_files("two runs")
+
+    def damage_checkpoint(self) -> None:
+        """Change a checkpoint: an error that names it, whose remedy gives the same model."""
+        self.model.unlink(missing_ok=True)
+        process = self._start(self.fit)
+        checkpoint = self.folder / "model.kmill.checkpoint"
+        while not checkpoint.exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+        process.communicate()
+        if checkpoint.exists():
+            content = bytearray(checkpoint.read_bytes())
+            content[int(self.rng.integers(len(content)))] ^= 1
+            checkpoint.write_bytes(content)
+        done = self._run((*self.fit, "--resume"), env=dict(os.environ))
+        self.check_words("a damaged checkpoint", done)
+        if done.returncode != 0:
+            for words in ("model.kmill.checkpoint", "run again without --resume"):
+                if words not in done.stderr:
+                    self._lose(f"a damaged checkpoint: no {words!r} in {done.stderr[-300:]}")
+            self._run(self.fit)  # the remedy
+        self.check_files("a damaged checkpoint")
+
+    def fill_file_system(self) -> None:
+        """Run out of space on a small file system of its own, make room, and try the remedy."""
+        disk = self.folder / "disk"
+        disk.mkdir(exist_ok=True)
+        size = int(self.rng.choice([4, 8, 16, 24, 32, 40, 48])) << 10
+        if not _mount(disk, size):
+            self.skipped["fill_file_system"] = "no file system can be mounted here"
+            return
+        try:
+            self._fill(disk, size)
+        finally:
+            subprocess.run(["umount", str(disk)], check=True)
+
+    def _fill(self, disk: Path, size: int) -> None:
+        out = disk / "model.kmill"
+        command = ("fit", "rows.csv", "-t", "label", "-o", "disk/model.kmill", *_FIT)
+        done = self._run(command, env=dict(os.environ))
+        what = f"fit on a file system of {size} bytes"
+        self.check_words(what, done)
+        if done.returncode != 0 and "disk/" not in done.stderr:
+            self._lose(f"{what}: no file is named: {done.stderr[-300:]}")
+        if done.returncode != 0 and out.exists():
+            self._lose(f"{what}: a part of a model")
+        _mount(disk, 16 << 20, again=True)
+        again = (*command, "--resume") if _RESUME in done.stderr else command
+        self._run(again)
+        if _digest(out) != self.expected:
+            self._lose(f"{what}: another model after the remedy")
+
+    def _try_remedy(self, what: str, said: str) -> None:
+        """Run a fit again, with --resume if the message says so."""
+        self._run((*self.fit, "--resume") if _RESUME in said else self.fit)
+        self.check_files(f"{what}, remedy")
+        if not self.model.exists():
+            self._lose(f"{what}: no model after the remedy")
+
+    def _start(self, command: tuple[str, ...]) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            _command(*command),
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def fill_disk(self) -> None:
         """Let every write beyond some bytes of a file fail, as on a full disk."""
@@ -184,19 +298,35 @@ class Faults:
         kinds: tuple[Callable[[], None], ...] = (
             self.kill,
             self.fill_disk,
-            self.kill,
+            self.fill_file_system,
+            self.kill_tuning,
             self.limit_memory,
+            self.interrupt,
             self.fill_disk,
+            self.damage_checkpoint,
+            self.kill,
             self.jump_clock,
+            self.run_twice,
         )
         for number in range(count):
             fault = kinds[number % len(kinds)]
             fault()
-            self.tried[fault.__name__] = self.tried.get(fault.__name__, 0) + 1
+            if fault.__name__ not in self.skipped:
+                self.tried[fault.__name__] = self.tried.get(fault.__name__, 0) + 1
             for rest in self.folder.glob(".*.tmp"):  # of killed processes
                 rest.unlink()
             if not self.model.exists():
                 self._run(self.fit)
+
+
+def _mount(folder: Path, size: int, *, again: bool = False) -> bool:
+    """Mount a file system in memory of this size, or change the size; False without the rights."""
+    options = f"remount,size={size}" if again else f"size={size}"
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def main() -> int:
@@ -213,9 +343,9 @@ def main() -> int:
         shutil.rmtree(folder)
     tried = ", ".join(f"{name} {count}" for name, count in sorted(faults.tried.items()))
     print(f"kernelmill {kernelmill.__version__}: faults tried: {tried}")
+    for name, reason in faults.skipped.items():
+        print(f"skipped {name}: {reason}")
     print(f"losses: {len(faults.losses)}")
-    for loss in faults.losses:
-        print(loss)
     return min(1, len(faults.losses))
 
 
