@@ -28,7 +28,8 @@ def make_subjects() -> list[Subject]:
     """Models of all kinds, with changed content and with changed bytes."""
     folder = Path(__file__).parent.parent / "tests" / "storage" / "golden"
     tables = sorted(folder.glob("table-*.kmill"))
-    learners = sorted(set(folder.glob("*.kmill")) - set(tables))
+    newer = folder / "long_record-2.kmill"  # of format 2
+    learners = sorted({*folder.glob("*-1.kmill")} - {*tables})
     subjects = [
         Subject(
             "learner.kmill",
@@ -41,7 +42,7 @@ def make_subjects() -> list[Subject]:
         data = path.with_suffix(".csv").read_bytes()
         seeds = (path.read_bytes(),)
         subjects.append(Subject(path.name, seeds, _mutate, partial(_judge, {".csv": data})))
-    damaged = tuple(path.read_bytes() for path in (learners[0], tables[0]))
+    damaged = tuple(path.read_bytes() for path in (learners[0], tables[0], newer))
     judge = partial(_judge_damage, damaged)
     return [*subjects, Subject("damaged.kmill", damaged, mutate_bytes, judge)]
 

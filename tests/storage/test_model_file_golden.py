@@ -13,7 +13,7 @@ import pytest
 import kernelmill
 from kernelmill.learners import load_learner
 from kernelmill.maps.transformers import MAPS
-from kernelmill.storage import read_model_file
+from kernelmill.storage import model_file, read_model_file
 
 FOLDER = Path(__file__).with_name("golden")
 EXPECTED = FOLDER / "expected.json"
@@ -112,3 +112,17 @@ def test_what_the_fourth_table_adds():
     summary = kernelmill.load(FOLDER / "table-4.kmill").summary
     assert summary.held_out.ranking.positive == "yes"
     assert all(point.held_out_loss > 0 for point in summary.learning_curve)
+
+
+def test_a_record_in_a_tensor(tmp_path, monkeypatch):
+    """Format 2: the model of the first table, as if its record were too long for the header."""
+    file = FOLDER / "long_record-2.kmill"
+    found = read_model_file(file)
+    assert found.format_version == 2
+    assert found.record == read_model_file(FOLDER / "table-1.kmill").record
+    model = kernelmill.load(file)
+    expected = json.loads(EXPECTED.read_text())["table-1.kmill"]["labels"]
+    assert model.predict(FOLDER / "table-1.csv").tolist() == expected
+    monkeypatch.setattr(model_file, "_MOST_INLINE", 1000)
+    model.save(tmp_path / file.name)
+    assert (tmp_path / file.name).read_bytes() == file.read_bytes()
