@@ -13,8 +13,8 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 CHECKED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1"
 NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELMILL_EMULATED_512=ON
 
-.PHONY: demo check test lint format bench native-test sanitize cross fuzz fuzz-native faults \
-	clean
+.PHONY: demo check test lint format bench native-test sanitize cross fuzz fuzz-native \
+	fuzz-bindings faults clean
 
 demo: $(VENV)/installed
 	$(BIN)/kernelmill demo --out build/demo
@@ -74,6 +74,10 @@ fuzz-native:
 		-Inative/include -Inative/core fuzzing/native/fuzz_svmlight.cc native/core/svmlight.cpp \
 		-o build/fuzzing/fuzz_svmlight && \
 	build/fuzzing/fuzz_svmlight -runs=$(N)000 -seed=1$(SEED) -max_len=400 build/fuzzing/svmlight
+
+# The arrays that Python passes to the C++ core, with an extension module under ASan.
+fuzz-bindings: $(VENV)/installed
+	sh tools/fuzz_bindings.sh $(BIN)/python $(N) $(SEED)
 
 # Killed processes, full disks, clocks that jump, little memory.
 faults: $(VENV)/installed

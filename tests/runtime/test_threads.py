@@ -241,3 +241,26 @@ class TestInterrupt:
         """)
         result = run(code)
         assert result.stdout.strip() == "whole", result.stderr
+
+
+@pytest.mark.parametrize("function", ["fwht(X)", "svmlight_bounds(TEXT)"])
+def test_daemon_threads_at_exit(function):
+    """CPython ends them when they take the GIL, which must not unwind C++ functions."""
+    code = f"""
+import threading, time
+import numpy as np
+from kernelmill._native import svmlight_bounds
+from kernelmill.transforms import fwht
+X, TEXT = np.zeros((2000, 1024), np.float32), b"1 1:1\\n" * 1_000_000
+begun = threading.Barrier(4)
+def work():
+    begun.wait()
+    while True:
+        {function}
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+begun.wait()
+time.sleep(0.05)
+"""
+    done = run(code)
+    assert (done.returncode, done.stderr) == (0, "")
