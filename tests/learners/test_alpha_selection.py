@@ -44,15 +44,17 @@ def test_leave_one_out_is_that_of_refitting(weighted, fit_intercept):
 
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_gcv_is_its_definition(weighted, fit_intercept):
+@pytest.mark.parametrize("times", [1, 3])  # few penalties have a factor each
+def test_gcv_is_its_definition(weighted, fit_intercept, times):
     X, Y, weights, feature_map = problem()
-    model = KernelRegressor(feature_map, alpha=ALPHAS, fit_intercept=fit_intercept)
+    alphas = np.tile(ALPHAS, times)
+    model = KernelRegressor(feature_map, alpha=alphas, fit_intercept=fit_intercept)
     model.fit(X, Y, weights if weighted else None)
     weights = weights if weighted else np.ones(40)
     root = np.sqrt(weights)[:, None]
     Z = feature_map.fit(X).transform(X)
     design = np.hstack([Z, np.ones((40, 1))]) if fit_intercept else Z
-    for alpha, score in zip(ALPHAS, model.scores_, strict=True):
+    for alpha, score in zip(alphas, model.scores_, strict=True):
         penalty = alpha * np.eye(design.shape[1])
         if fit_intercept:
             penalty[-1, -1] = 0

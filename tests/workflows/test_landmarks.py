@@ -6,10 +6,18 @@ import scipy.sparse as sp
 
 import kernelmill
 from kernelmill import Fastfood, fit_table
+from kernelmill.runtime.progress import SilentProgress
 from kernelmill.workflows import tuning
-from kernelmill.workflows.kernel_search import Sample
+from kernelmill.workflows.kernel_search import (
+    LINE,
+    Candidate,
+    KernelSearch,
+    Sample,
+    average_scales,
+)
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.refinement import Refinement
+from kernelmill.workflows.tuning_memory import TuningMemory
 
 from .conftest import write_rings, write_waves
 
@@ -88,19 +96,19 @@ def test_a_linear_table_gets_a_linear_kernel():
     y = X @ rng.standard_normal(6) + 0.5 * rng.standard_normal(200)
     model = fit_table((X, y), kernel="exponential", random_state=0, holdout=0.0)
     assert model.learner.feature_map_.linear >= 1
-    assert any("linear kernel" in note for note in model.summary.notes)
+    assert any("linear" in note for note in model.summary.notes)
     assert "linear" in model.summary.construction
 
 
 def test_classes_that_a_line_separates():
-    """The log loss sees it, squared errors do not: a nearly linear kernel with one length scale."""
+    """The log loss sees it, squared errors do not: a linear kernel with one length scale."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((150, 12))
     y = np.where(X.sum(axis=1) + 0.3 * rng.standard_normal(150) > 0, "a", "b")
     model = fit_table((X, y), kernel="exponential", random_state=0, holdout=0.0)
-    assert model.learner.feature_map_.linear == 100
+    assert model.learner.feature_map_.linear == LINE
     assert np.ndim(model.learner.feature_map_.length_scale_) == 0
-    assert any("nearly linear" in note for note in model.summary.notes)
+    assert any("kernel is linear" in note for note in model.summary.notes)
 
 
 def test_a_wave_gets_none():
@@ -120,6 +128,7 @@ def test_each_quarter_of_few_rows_validates(monkeypatch):
         refinement = Refinement(
             MapChoice("nystroem"),
             sample,
+            scales=(1.0,) * 4,
             n_components=16,
             loss="log_loss",
             seed=0,
@@ -133,9 +142,47 @@ def test_each_quarter_of_few_rows_validates(monkeypatch):
         return [fold.validation_X for fold in refinement._folds]
 
     np.testing.assert_array_equal(np.concatenate(validated()), sample.X)
-    monkeypatch.setattr("kernelmill.workflows.refinement._MOST_FOLDED_ROWS", 100)
+    monkeypatch.setattr("kernelmill.workflows.kernel_search.MOST_FOLDED_ROWS", 100)
     (last,) = validated()
     np.testing.assert_array_equal(last, sample.X[sample.n_train :])
+
+
+def test_length_scales_of_a_fold_do_not_depend_on_its_rows():
+    """Rows that validate are unseen: their targets change the length scales of other folds only."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 3))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(80)
+    first_quarter = np.arange(80) < 20
+
+    def learn(targets):
+        sample = Sample.of(X, targets, None)
+        search = KernelSearch(
+            MapChoice("nystroem", "gaussian"), sample, 0, 1, [], SilentProgress(), TuningMemory()
+        )
+        scales = np.array([0.5, 2.0, 2.0])
+        return search.with_folds(Candidate(MapChoice("nystroem", "gaussian"), scales), None).folds
+
+    folds, changed = learn(y), learn(np.where(first_quarter, -y, y))
+    assert len(folds) == 4
+    np.testing.assert_array_equal(folds[0], changed[0])
+    assert not np.array_equal(folds[1], changed[1])
+    mean = average_scales(folds)
+    assert np.all(mean[0] < mean[1:])  # the wave is in the first column
+    np.testing.assert_allclose(np.log(mean).mean(), np.log(folds[-1]).mean())
+
+
+def test_the_penalty_is_chosen_again_by_all_rows(monkeypatch):
+    """Leave-one-out errors of a few rows only say where to look."""
+    monkeypatch.setattr("kernelmill.workflows.kernel_search.MOST_COMPARING_ROWS", 60)
+    monkeypatch.setattr("kernelmill.workflows.tuning.MOST_COMPARING_ROWS", 60)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    y = X[:, 0] + rng.standard_normal(300)
+    options = {"kernel": "gaussian", "random_state": 0, "holdout": 0.0, "n_components": 64}
+    model = fit_table((X, y), **options)
+    assert len(model.learner.alphas_) == 5
+    assert model.learner.alpha_ == model.learner.alphas_[np.argmin(model.learner.scores_)]
+    assert not hasattr(fit_table((X, y), alpha=1.0, **options).learner, "alphas_")
 
 
 def test_the_penalty_is_tuned_at_the_number_of_features_that_is_given(monkeypatch):

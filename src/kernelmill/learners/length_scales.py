@@ -10,7 +10,7 @@ constant b and the variance s² are eliminated. Classes are regressed on as sign
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -35,7 +35,9 @@ __all__ = [
     "TunedColumns",
     "learn_length_scales",
     "leave_one_out_errors",
+    "leaving_one_out",
     "tune_columns",
+    "walk_ridges",
 ]
 
 MOST_COLUMNS = 4096
@@ -531,9 +533,37 @@ def leave_one_out_errors(
 ) -> dict[float, float]:
     """Mean squared leave-one-out errors of the rows from `first` on, for some ridges.
 
-    The residual of row i without that row is rᵢ / (1 - hᵢ), for its leverage hᵢ. Ridges are
-    `start` times powers of √10, on both sides of the best one, and at least about `least`.
     With weights, whose mean is 1, it is the weighted mean.
+    """
+    measure = leaving_one_out(fitted, X, Y, first, sample_weight)
+    return walk_ridges([measure], start=start, least=least)
+
+
+def walk_ridges(
+    measures: Sequence[Callable[[float], float]], *, start: float, least: float
+) -> dict[float, float]:
+    """The mean of some errors as functions of the ridge, for some ridges.
+
+    These are `start` times powers of √10, on both sides of the best one, and at least about
+    `least`.
+    """
+
+    def measure(ridge: float) -> float:
+        return sum(each(ridge) for each in measures) / len(measures)
+
+    errors = {start: measure(start)}
+    _walk(errors, measure, 10**0.5, 1e8 * start)
+    if min(errors, key=lambda ridge: errors[ridge]) == start:
+        _walk(errors, measure, 10**-0.5, least)
+    return errors
+
+
+def leaving_one_out(
+    fitted: Any, X: Any, Y: _Array, first: int, sample_weight: _Array | None = None
+) -> Callable[[float], float]:
+    """The mean squared leave-one-out error of the rows from `first` on, as a function of the ridge.
+
+    The residual of row i without that row is rᵢ / (1 - hᵢ), for its leverage hᵢ.
     """
     Z = np.asarray(fitted.transform(X), np.float64)
     n = len(Z)
@@ -561,11 +591,7 @@ def leave_one_out_errors(
             error = float(np.sum(left_out**2)) / total
         return error if math.isfinite(error) else math.inf
 
-    errors = {start: measure(start)}
-    _walk(errors, measure, 10**0.5, 1e8 * start)
-    if min(errors, key=lambda ridge: errors[ridge]) == start:
-        _walk(errors, measure, 10**-0.5, least)
-    return errors
+    return measure
 
 
 def _walk(

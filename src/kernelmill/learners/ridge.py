@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from kernelmill.arguments import check_positive
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
@@ -32,6 +32,7 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 
+_FEW_ALPHAS = 8  # for which as many factors take less time than the eigenvalues
 _LEAST_LEFT = 1e-14  # of 1 - h, a few ulp
 
 
@@ -117,6 +118,11 @@ class CholeskyInverse:
         """Return (M + αI)⁻¹ times a matrix of D rows."""
         half = dtrsm(1.0, self._factor, np.asfortranarray(columns), lower=1)
         return np.asarray(dtrsm(1.0, self._factor, half, lower=1, trans_a=1, overwrite_b=1))
+
+    def trace(self) -> float:
+        """Return the sum of the diagonal, |L⁻¹|²."""
+        inverted, _ = dtrtri(self._factor, lower=1)
+        return float(sum(np.vdot(column[i:], column[i:]) for i, column in enumerate(inverted.T)))
 
     def quadratic_forms(self, rows: _Array) -> _Array:
         """Return zᵀ (M + αI)⁻¹ z of each row z of a C-ordered matrix, which is overwritten."""
@@ -311,22 +317,44 @@ def gcv_scores(equations: NormalEquations, alphas: _Array) -> _Array:
     weight, averaged over outputs (Golub, Heath & Wahba 1979). Weights count as precisions.
     Infinite where the fit leaves no degree of freedom.
     """
-    eigenvalues, _ = equations.spectrum()
     n_rows = equations.n_rows
+    rounding = (n_rows + len(equations.cross)) * np.finfo(np.float64).eps
     scores = np.empty(len(alphas))
     for i, alpha in enumerate(alphas):
-        rotated = equations.rotated_cross(alpha)
-        shifted = eigenvalues + alpha
-        trace = equations.n_free + float((eigenvalues / shifted).sum())
-        share = (rotated / shifted[:, None]) * rotated
-        # yᵀy - 2 cᵀw + wᵀMw; rounding may leave a perfect fit a negative rest.
-        explained = (share * (1 + alpha / shifted)[:, None]).sum(axis=0)
+        if len(alphas) <= _FEW_ALPHAS:
+            explained, trace = _explained_by_factor(equations, alpha)
+        else:
+            explained, trace = _explained_by_spectrum(equations, alpha)
+        # Rounding may leave a perfect fit a negative rest.
         residuals = np.maximum(equations.target_moments - explained, 0.0)
-        free = 1.0 - trace / n_rows
+        free = 1.0 - (equations.n_free + trace) / n_rows
         scores[i] = np.inf
-        if free > n_rows * np.finfo(np.float64).eps:
+        if free > rounding:
             scores[i] = residuals.mean() / equations.weight / free**2
     return scores
+
+
+def _explained_by_spectrum(equations: NormalEquations, alpha: float) -> tuple[_Array, float]:
+    """Return 2 cᵀw - wᵀMw for the weights w of each output, and the trace of M (M + αI)⁻¹."""
+    eigenvalues, _ = equations.spectrum()
+    rotated = equations.rotated_cross(alpha)
+    shifted = eigenvalues + alpha
+    share = (rotated / shifted[:, None]) * rotated
+    explained = (share * (1 + alpha / shifted)[:, None]).sum(axis=0)
+    return explained, float((eigenvalues / shifted).sum())
+
+
+def _explained_by_factor(equations: NormalEquations, alpha: float) -> tuple[_Array, float]:
+    """Return the same from a Cholesky factor L: an eighth of the time of the eigenvalues.
+
+    With (M + αI) w = c, the first is cᵀw + α|w|²; the second is D - α|L⁻¹|².
+    """
+    inverse = equations.inverse(alpha)
+    if isinstance(inverse, SpectralInverse):
+        return _explained_by_spectrum(equations, alpha)
+    weights = inverse.times(equations.cross)
+    explained = np.einsum("ij,ij->j", equations.cross + alpha * weights, weights)
+    return explained, len(weights) - alpha * inverse.trace()
 
 
 def leave_one_out_scores(

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,21 +25,28 @@ from kernelmill.learners.length_scales import (
     MOST_COLUMNS,
     LearnedScales,
     learn_length_scales,
-    leave_one_out_errors,
+    leaving_one_out,
+    walk_ridges,
 )
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
-from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.map_choice import BRIEF_KERNELS, MapChoice
 from kernelmill.workflows.records import TuningPoint
 from kernelmill.workflows.tuning_memory import TuningMemory
 
 __all__ = [
+    "LEAST_RIDGE",
+    "LINE",
     "LINEAR_WEIGHTS",
+    "MOST_COMPARING_ROWS",
+    "MOST_FOLDED_ROWS",
     "MOST_STEPS",
+    "NOTE_OF_LINE",
     "Candidate",
     "KernelSearch",
     "Sample",
+    "average_scales",
     "budget_factor",
     "default_components",
     "is_over_budget",
@@ -50,6 +58,11 @@ _Array = NDArray[np.float64]
 
 LINEAR_WEIGHTS = (1.0, 10.0, 100.0)
 """Of a linear kernel beside one of variance 1."""
+LINE = 1e4
+"""The weight of a linear kernel beside which the other one is negligible."""
+NOTE_OF_LINE = "The kernel is linear: that has the smallest error on validation rows."
+MOST_FOLDED_ROWS = 1000
+"""Up to which each quarter of the rows validates in turn."""
 MOST_STEPS = 6
 """Of the bandwidth in one direction."""
 FIRST_SEARCH, NEXT_SEARCH = 8, 4
@@ -57,16 +70,16 @@ FIRST_SEARCH, NEXT_SEARCH = 8, 4
 
 _TUNING_COMPONENTS = 1024
 _MOST_LEARNING_ROWS = 2500
-_MOST_COMPARING_ROWS = 5000
+MOST_COMPARING_ROWS = 5000  # of leave-one-out errors
 _MOST_JUDGED_ROWS = 2500
 _FACTORS = 2.0 ** np.array([0.5, -0.5])  # of the bandwidth
-_WARM_EVALUATIONS = 20
+_EVALUATIONS, _WARM_EVALUATIONS, _BRIEF_EVALUATIONS = 40, 20, 5  # of the evidence
 _SCALING_COMPONENTS = 1536
 _USUAL_BUDGET = 60.0
 _ROUNDING = 1e-6  # errors that differ by less, relatively, are the same
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
 # Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
-_LEAST_RIDGE = {"nystroem": 1e-4}
+LEAST_RIDGE = {"nystroem": 1e-4}
 # What another doubling gains, of the gain before it: errors of random features fall as 1/D, those
 # of landmarks more slowly where the kernel is rough.
 _LEFT_TO_GAIN = {"nystroem": 0.7}
@@ -93,6 +106,14 @@ class Sample:
         signs = np.where(target[:, None] == np.arange(n_classes), 1.0, -1.0)
         return cls(X, signs[:, 1:] if n_classes == 2 else signs, target, n_train, weight)
 
+    def quarters(self) -> list[slice]:
+        """Rows that validate in turn: each quarter of few rows, and the last one of many."""
+        total = len(self.Y)
+        if total > MOST_FOLDED_ROWS:
+            return [slice(self.n_train, total)]
+        begins = [(total * quarter) // 4 for quarter in range(4)]
+        return [slice(begin, end) for begin, end in pairwise([*begins, total])]
+
     def weights_of(self, rows: Any) -> _Array | None:
         """The weights of some rows, with mean 1."""
         if self.weight is None:
@@ -104,13 +125,23 @@ class Sample:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel and length scales, with their error and the ridge that has it."""
+    """A kernel and length scales, with their error and the ridge that has it.
+
+    If each quarter of the rows validates in turn, `folds` are the length scales that were learned
+    without it; those of the candidate were learned without the last one.
+    """
 
     choice: MapChoice
     length_scale: Any
     error: float = math.inf
     ridge: float = 0.1
     tried: tuple[TuningPoint, ...] = ()
+    folds: tuple[Any, ...] = ()
+
+    def scaled(self, factor: float) -> Candidate:
+        """The candidate with all length scales times a factor."""
+        folds = tuple(scale * factor for scale in self.folds)
+        return replace(self, length_scale=self.length_scale * factor, folds=folds)
 
     @property
     def is_per_column(self) -> bool:
@@ -156,8 +187,9 @@ class KernelSearch:
         dim = self._sample.X.shape[1]
         learns = learns and 1 < dim <= MOST_COLUMNS
         choices = self._choice.candidates(dim)
-        learned = self._learn(choices[:1], groups, learns, None)
-        learned += self._learn(choices[1:], groups, learns, learned[0])
+        rows = np.arange(self._n_learning)
+        learned = self._learn(choices[:1], groups, learns, None, rows)
+        learned += self._learn(choices[1:], groups, learns, learned[0], rows)
         candidates = []
         for choice, scales in zip(choices, learned, strict=True):
             found = scales.length_scale if learns else scales.isotropic
@@ -205,30 +237,70 @@ class KernelSearch:
             notes.append("Added a linear kernel, which lowers the error of validation rows.")
         return best
 
+    def with_folds(self, best: Candidate, groups: NDArray[Any] | None) -> Candidate:
+        """The candidate with length scales for each quarter that validates, learned without it.
+
+        The searches begin as the first one does, not from its result, which has seen all rows but
+        the last quarter.
+        """
+        quarters = self._sample.quarters()
+        if not best.is_per_column or len(quarters) == 1:
+            return replace(best, folds=(best.length_scale,) * len(quarters))
+        gaussian = self._choice.candidates(self._sample.X.shape[1])[:1]
+        plain = [replace(best.choice, options={})]
+        scales = []
+        for out in quarters[:-1]:
+            rows = np.delete(np.arange(len(self._sample.Y)), out)
+            learned = self._learn(gaussian, groups, True, None, rows)
+            if plain != gaussian:
+                learned = self._learn(plain, groups, True, learned[0], rows)
+            scales.append(learned[0].length_scale)
+        return replace(best, folds=(*scales, best.length_scale))
+
+    def or_line(self, best: Candidate, notes: list[str]) -> Candidate:
+        """A linear kernel with one length scale, if that has a smaller error."""
+        if not takes_line(best.choice) or self.shared_scale is None:
+            return best
+        linear = Candidate(
+            replace(best.choice, options={"linear": LINE}),
+            self.shared_scale,
+            folds=(self.shared_scale,) * len(best.folds),
+        )
+        linear = self.measure(linear, self._bandwidth_components)
+        if linear.error >= best.error:
+            return best
+        notes[:] = [NOTE_OF_LINE]
+        return linear
+
     def _learn(
         self,
         choices: list[MapChoice],
         groups: NDArray[Any] | None,
         learns: bool,
         start: LearnedScales | None,
+        rows: NDArray[np.intp],
     ) -> list[LearnedScales]:
-        sample, n = self._sample, self._n_learning
+        sample, n = self._sample, len(rows)
 
         def learn(choice: MapChoice) -> LearnedScales:
             kernel = resolve(choice.kernel_name)
             stream = Stream.from_seed(self._seed).substream("length scales", str(kernel))
+            evaluations = _EVALUATIONS
+            if start is not None:
+                is_brief = choice.kernel_name in BRIEF_KERNELS
+                evaluations = _BRIEF_EVALUATIONS if is_brief else _WARM_EVALUATIONS
             learned = self._memory.recall_scales(
-                ("length scales", choice, start),
+                ("length scales", choice, start, rows),
                 lambda: learn_length_scales(
                     kernel,
-                    sample.X[:n],
-                    sample.Y[:n],
+                    sample.X[rows],
+                    sample.Y[rows],
                     groups=groups if learns else np.zeros(sample.X.shape[1], np.int64),
                     stream=stream,
                     n_frequencies=int(np.clip(n // 8, 32, 256)),
                     start=start if learns else None,
-                    sample_weight=sample.weights_of(slice(n)),
-                    max_evaluations=(40 if start is None else _WARM_EVALUATIONS) if learns else 1,
+                    sample_weight=sample.weights_of(rows),
+                    max_evaluations=evaluations if learns else 1,
                 ),
             )
             self._progress.advance(FIRST_SEARCH if start is None else NEXT_SEARCH)
@@ -253,8 +325,9 @@ class KernelSearch:
 
     def _measure(self, candidate: Candidate, n_components: int | None = None) -> Candidate:
         size = n_components or self._n_components
+        scales = candidate.length_scale, candidate.folds
         found = self._memory.recall(
-            ("errors", candidate.choice, candidate.length_scale, candidate.ridge, size),
+            ("errors", candidate.choice, scales, candidate.ridge, size),
             lambda: list(self._errors(candidate, size).items()),
         )
         errors: dict[float, float] = dict(found)
@@ -276,30 +349,41 @@ class KernelSearch:
         return replace(candidate, error=errors[best], ridge=best, tried=tried)
 
     def _errors(self, candidate: Candidate, size: int) -> dict[float, float]:
-        """Leave-one-out errors, by ridge."""
-        # The rows whose errors count come last: no length scale was learned from them.
+        """Leave-one-out errors of rows that no length scale was learned from, by ridge."""
+        least = LEAST_RIDGE.get(candidate.choice.name, 1e-8)
+        scales = candidate.folds if len(candidate.folds) > 1 else (candidate.length_scale,)
+        measures = []
+        for scale, rows, n_judged in zip(scales, *self._rows_to_judge(len(scales)), strict=True):
+            X, Y = self._sample.X[rows], self._sample.Y[rows]
+            fitted = candidate.choice.make(scale, size, self._seed, 1).fit(X)
+            weights = self._sample.weights_of(rows)
+            measures.append(leaving_one_out(fitted, X, Y, len(rows) - n_judged, weights))
+        return walk_ridges(measures, start=max(candidate.ridge, least), least=least)
+
+    def _rows_to_judge(self, n_folds: int) -> tuple[list[NDArray[np.intp]], list[int]]:
+        """Rows to train on, for each fold, and how many of them, the last ones, are judged."""
         total, n_learning = len(self._sample.Y), self._n_learning
-        n_rows = min(total, _MOST_COMPARING_ROWS)
-        others = np.arange(total - n_rows + n_learning, total)
-        kept = np.concatenate([np.arange(n_learning), others])
-        X, Y = self._sample.X[kept], self._sample.Y[kept]
-        first = max(n_learning, n_rows - _MOST_JUDGED_ROWS) if others.size else 0
-        fitted = candidate.choice.make(candidate.length_scale, size, self._seed, 1).fit(X)
-        least = _LEAST_RIDGE.get(candidate.choice.name, 1e-8)
-        start = max(candidate.ridge, least)
-        weights = self._sample.weights_of(kept)
-        return leave_one_out_errors(
-            fitted, X, Y, first, start=start, least=least, sample_weight=weights
-        )
+        every = np.arange(total)
+        if n_folds > 1:
+            quarters = self._sample.quarters()
+            rows = [np.concatenate([np.delete(every, out), every[out]]) for out in quarters]
+            return rows, [len(every[out]) for out in quarters]
+        n_rows = min(total, MOST_COMPARING_ROWS)
+        others = every[total - n_rows + n_learning :]
+        kept = np.concatenate([every[:n_learning], others])
+        return [kept], [min(len(others), _MOST_JUDGED_ROWS) if others.size else n_rows]
+
+    @property
+    def _bandwidth_components(self) -> int:
+        return min(_SCALING_COMPONENTS, max(self._n_components, len(self._sample.Y)))
 
     def best_bandwidth(self, best: Candidate) -> Candidate:
         """All length scales times a common factor: more rows and features need shorter ones."""
-        size = min(_SCALING_COMPONENTS, max(self._n_components, len(self._sample.Y)))
+        size = self._bandwidth_components
         best = self.measure(best, size)
         for factor in _FACTORS:
             for _ in range(MOST_STEPS):
-                changed = replace(best, length_scale=best.length_scale * float(factor))
-                changed = self.measure(changed, size)
+                changed = self.measure(best.scaled(float(factor)), size)
                 if changed.error >= best.error:
                     break
                 best = changed
@@ -381,6 +465,19 @@ def estimate_seconds(
         return (2e-9 + 2e-10 * outputs) * epochs * n * D
     passes = 1 if 4 * n * D <= KEPT_BYTES else epochs
     return passes * whitening + 2e-10 * outputs * epochs * n * D
+
+
+def average_scales(scales: tuple[Any, ...]) -> Any:
+    """The geometric mean of length scales learned from several parts of the rows.
+
+    Where the parts disagree about a column, the rows do not determine its length scale; the mean
+    is less extreme than any of them.
+    """
+    if not isinstance(scales[-1], np.ndarray) or len(scales) == 1:
+        return scales[-1]
+    logs = np.log(np.array(scales))
+    logs -= logs.mean(axis=1, keepdims=True)  # the common factor is that of the last one
+    return np.exp(logs.mean(axis=0) + np.log(scales[-1]).mean())
 
 
 def typical_scale(length_scale: Any) -> float:

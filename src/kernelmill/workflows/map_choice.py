@@ -13,12 +13,15 @@ from kernelmill.kernels import Kernel, Polynomial, resolve
 from kernelmill.maps.registry import map_name, map_parameters
 from kernelmill.maps.transformers import MAPS, MapTransformer
 
-__all__ = ["AUTO", "MapChoice"]
+__all__ = ["AUTO", "BRIEF_KERNELS", "MapChoice"]
 
 AUTO = "auto"
 """Fastfood for kernels of the Euclidean distance, random Fourier features for others."""
+BRIEF_KERNELS = ("matern:nu=2.5", "rational_quadratic")
+"""Kernels between others, whose length scales are nearly those of the Gaussian kernel."""
 
-_KERNELS = ("gaussian", "matern", "exponential", "laplacian")  # to choose from
+# To choose from. The length scales of the last two are searched for only briefly.
+_KERNELS = ("gaussian", "matern", "exponential", "laplacian", *BRIEF_KERNELS)
 _MOST_COMPONENTS = 1 << 22  # weights and scratch of training take some 100 bytes for each
 _MOST_LAPLACIAN_COLUMNS = 128  # a dense projection costs O(d) operations for each feature
 

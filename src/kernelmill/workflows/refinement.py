@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import FunctionTransformer
 
 from kernelmill.learners import DEFAULT_C, KernelClassifier
 from kernelmill.maps.registry import map_name
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.kernel_search import (
-    LINEAR_WEIGHTS,
+    LINE,
     MOST_STEPS,
     Sample,
     budget_factor,
@@ -24,7 +26,7 @@ from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import TuningPoint
 from kernelmill.workflows.tuning_memory import TuningMemory
 
-__all__ = ["Refinement"]
+__all__ = ["Refined", "Refinement"]
 
 _Array = NDArray[np.float64]
 
@@ -35,7 +37,8 @@ _REFINING_COMPONENTS = 2048
 _REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each
 _ROWS_TO_SEE = 40_000
 _NEAR, _FAR = 1.1, 1.5  # times the smallest loss: worth a closer look, or not worth another
-_MOST_FOLDED_ROWS = 300  # up to which a classifier is refined by cross-validation
+_TOLERANCE = 1e-5
+_FEW_ROWS = 2000  # of landmarks, for which quasi-Newton steps are faster than descent
 _SECONDS_OF_FEATURE = 3e-9  # of one row, in a classifier
 _WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a percent
 
@@ -74,13 +77,12 @@ class _Fold:
         return FunctionTransformer(), *self._features[1:]
 
 
-class _Refined(NamedTuple):
-    """The best settings, their loss, and that of rows which no length scale was learned from."""
+class Refined(NamedTuple):
+    """The best penalty and factor of the length scales, and their loss."""
 
-    length_scale: Any
+    factor: float
     C: float
     loss: float = math.inf
-    unseen_loss: float = math.inf
 
 
 class Refinement:
@@ -88,13 +90,15 @@ class Refinement:
 
     Ridge regression on few rows finds length scales that suit few rows: more rows, and other
     penalties, need shorter ones. Of few rows each quarter validates in turn: the last one alone
-    would leave the choice to chance.
+    would leave the choice to chance. `scales` are the length scales to begin with, for each
+    quarter those that were learned without it; a factor of all of them is searched.
     """
 
     def __init__(
         self,
         choice: MapChoice,
         sample: Sample,
+        scales: Sequence[Any],
         *,
         n_components: int,
         loss: str,
@@ -112,26 +116,20 @@ class Refinement:
         self._n_components = min(n_components, int(_REFINING_COMPONENTS * budget_factor(budget)))
         self._loss, self._seed, self._n_threads = loss, seed, n_threads
         self._points, self._progress = points, progress
-        total = len(sample.Y)
-        begins = [(total * quarter) // 4 for quarter in range(4)]
-        outs = [slice(begin, end) for begin, end in pairwise([*begins, total])]
-        if total > _MOST_FOLDED_ROWS:
-            outs = [slice(sample.n_train, total)]
-        most = _REFINING_ROWS if choice.name == "nystroem" else total
-        folds = [_Fold(sample, out, most) for out in outs]
-        self._folds = [fold for fold in folds if fold.is_useful]
-        self._losses: dict[tuple[float, float], list[float]] = {}  # the last rows are unseen
+        most = _REFINING_ROWS if choice.name == "nystroem" else len(sample.Y)
+        folds = [_Fold(sample, out, most) for out in sample.quarters()]
+        useful = [place for place, fold in enumerate(folds) if fold.is_useful]
+        self._folds = [folds[place] for place in useful]
+        self._scales = [scales[place] for place in useful]
+        self._losses: dict[tuple[float, float], float] = {}
 
-    def best(
-        self, length_scale: Any, fixed_C: float | None, *, search_length_scale: bool
-    ) -> _Refined:
-        """The length scale and C = 1 / (alpha n) with the smallest loss on the validation rows."""
+    def best(self, fixed_C: float | None, *, search_length_scale: bool) -> Refined:
+        """The factor and C = 1 / (alpha n) with the smallest loss on the validation rows."""
         if not self._folds:
-            return _Refined(length_scale, fixed_C or DEFAULT_C)
-        self._length_scale = length_scale
+            return Refined(1.0, fixed_C or DEFAULT_C)
         C = fixed_C or self._better_C(1.0, DEFAULT_C, steps=(10.0, 0.1))
         factor = 1.0
-        if length_scale is not None and search_length_scale:
+        if search_length_scale:
             step = 2**-0.5
             if self._loss_at(factor * step, C) >= self._loss_at(factor, C):
                 step = 2**0.5
@@ -141,25 +139,23 @@ class Refinement:
                 factor *= step
         if fixed_C is None:
             C = self._better_C(factor, C, steps=(10**0.5, 10**-0.5))
-        scaled = None if length_scale is None else length_scale * factor
-        return _Refined(scaled, C, self._loss_at(factor, C), self._losses[factor, C][-1])
+        return Refined(factor, C, self._loss_at(factor, C))
 
-    def best_line(self, length_scale: float, to_beat: float) -> _Refined:
+    def best_line(self, to_beat: float) -> Refined:
         """The best C of a kernel that is linear for the most part, if it is near the other loss.
 
         Squared errors, by which kernels are compared, do not show that a line separates classes.
         """
+        C = DEFAULT_C / LINE
         if not self._folds:
-            return _Refined(length_scale, DEFAULT_C)
-        self._length_scale = length_scale
-        C = DEFAULT_C / LINEAR_WEIGHTS[-1]
+            return Refined(1.0, C)
         if self._loss_at(1.0, C) < _FAR * to_beat:
             C = self._better_C(1.0, C, steps=(10.0, 0.1))
         if self._loss_at(1.0, C) < _NEAR * to_beat:
             C = self._better_C(1.0, C, steps=(10**0.5, 10**-0.5))
-        return _Refined(length_scale, C, self._loss_at(1.0, C), self._losses[1.0, C][-1])
+        return Refined(1.0, C, self._loss_at(1.0, C))
 
-    def best_at_size(self, found: _Refined, n_components: int, budget: float) -> _Refined:
+    def best_at_size(self, found: Refined, n_components: int, budget: float) -> Refined:
         """The best C for all features of the model: more of them may need another penalty.
 
         Fewer serve for the search before. Landmarks are left out, since they take long, and so is
@@ -169,8 +165,10 @@ class Refinement:
         is_larger = n_components > self._n_components
         if self._choice.name == "nystroem" or not is_larger or seconds > budget / 4:
             return found
-        self._length_scale, self._n_components = found.length_scale, n_components
-        C = self._better_C(1.0, found.C, steps=(10**0.5, 10**-0.5)) if self._folds else found.C
+        self._n_components = n_components
+        if not self._folds:
+            return found
+        C = self._better_C(found.factor, found.C, steps=(10**0.5, 10**-0.5))
         return found._replace(C=C)
 
     def _better_C(self, factor: float, C: float, steps: tuple[float, ...]) -> float:
@@ -185,43 +183,49 @@ class Refinement:
 
     def _loss_at(self, factor: float, C: float) -> float:
         if (factor, C) not in self._losses:
-            scaled = None if self._length_scale is None else self._length_scale * factor
+            scaled = [None if scale is None else scale * factor for scale in self._scales]
             step = ("loss", self._choice, scaled, C, self._n_components)
-            losses = self._memory.recall(step, lambda: self._measure(scaled, C))
+            loss = self._memory.recall(step, lambda: self._measure(scaled, C))
             criterion = "log loss" if self._loss == "log_loss" else "error"
             # As the penalty of the final model: C is the same, and alpha depends on the rows.
             self._points.append(
                 TuningPoint(
-                    typical_scale(scaled),
+                    typical_scale(scaled[-1]),
                     1 / (C * self._n_rows),
-                    float(np.mean(losses)),
+                    loss,
                     criterion,
                     kernel=self._choice.kernel_name,
-                    per_column=isinstance(scaled, np.ndarray),
+                    per_column=isinstance(scaled[-1], np.ndarray),
                     n_components=self._n_components,
                 )
             )
             self._progress.advance(ONE_LOSS)
-            self._losses[factor, C] = losses
-        return float(np.mean(self._losses[factor, C]))
+            self._losses[factor, C] = loss
+        return self._losses[factor, C]
 
-    def _measure(self, length_scale: Any, C: float) -> list[float]:
-        return [self._measure_fold(fold, length_scale, C) for fold in self._folds]
+    def _measure(self, scales: Sequence[Any], C: float) -> float:
+        pairs = zip(self._folds, scales, strict=True)
+        return float(np.mean([self._measure_fold(fold, scale, C) for fold, scale in pairs]))
 
     def _measure_fold(self, fold: _Fold, length_scale: Any, C: float) -> float:
         n = len(fold.codes)
         feature_map, X, validation_X = fold.map_rows(
             self._choice.make(length_scale, self._n_components, self._seed, self._n_threads)
         )
+        quick = self._choice.name == "nystroem" and n <= _FEW_ROWS and self._loss == "log_loss"
         learner = KernelClassifier(
             feature_map,
             loss=self._loss,
             alpha=1 / (C * n),
-            epochs=int(np.clip(-(-_ROWS_TO_SEE // n), 2, 100 if len(self._folds) == 1 else 40)),
+            solver="lbfgs" if quick else "sgd",
+            tol=_TOLERANCE,
+            epochs=int(np.clip(-(-_ROWS_TO_SEE // n), 2, 100)),
             random_state=self._seed,
             n_threads=self._n_threads,
         )
-        learner.fit(X, fold.codes, sample_weight=fold.weights)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # near enough for a comparison
+            learner.fit(X, fold.codes, sample_weight=fold.weights)
         codes, weights = fold.validation_codes, fold.validation_weights
         return _held_out_loss(learner, validation_X, codes, weights)
 

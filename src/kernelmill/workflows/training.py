@@ -84,7 +84,7 @@ class Settings:
         return self.loss != "squared" or self.solver not in ("auto", "exact")
 
     def make_learner(
-        self, task: str, feature_map: Any, alpha: float, epochs: int | None = None
+        self, task: str, feature_map: Any, alpha: Any, epochs: int | None = None
     ) -> Any:
         """An unfitted learner; `epochs` replaces a number of passes that is not given."""
         common: dict[str, Any] = {
@@ -140,7 +140,10 @@ def train(
     if classes is None:
         run.begin(n_training)
         blocks = training_rows if encoded is None else InMemoryBlocks(encoded.training)
-        learner = settings.make_learner("regression", feature_map, tuned.alpha)
+        alpha: Any = tuned.alpha
+        if len(tuned.alphas) > 1 and not settings.needs_several_passes("regression"):
+            alpha = np.array(tuned.alphas)
+        learner = settings.make_learner("regression", feature_map, alpha)
         if encoded is not None and settings.choice.name == "nystroem":
             return learner.fit(*encoded.training, run=run)  # landmarks are drawn from all rows
         with run.saving_on_interrupt():

@@ -19,11 +19,15 @@ from numpy.typing import NDArray
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.kernel_search import (
     FIRST_SEARCH,
-    LINEAR_WEIGHTS,
+    LEAST_RIDGE,
+    LINE,
+    MOST_COMPARING_ROWS,
     NEXT_SEARCH,
+    NOTE_OF_LINE,
     Candidate,
     KernelSearch,
     Sample,
+    average_scales,
     is_over_budget,
     takes_line,
 )
@@ -39,6 +43,7 @@ _Array = NDArray[np.float64]
 _FEW_ROWS = 20_000  # up to which random features are not considered
 _MANY_LANDMARKS = 3072  # with which they beat random features for more rows
 _MOST_LANDMARK_COLUMNS = 1024
+_AROUND = tuple(10.0 ** (power / 2) for power in range(-2, 3))  # of a ridge found with fewer rows
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,8 @@ class TunedSettings:
     n_components : int
     points : list of TuningPoint
     notes : list of str
+    alphas : tuple of float
+        If there are several, the learner of values chooses among them by all rows.
     """
 
     choice: MapChoice
@@ -62,6 +69,7 @@ class TunedSettings:
     n_components: int
     points: list[TuningPoint]
     notes: tuple[str, ...] = ()
+    alphas: tuple[float, ...] = ()
 
 
 def tune_settings(
@@ -133,16 +141,23 @@ def tune_settings(
     )
     if is_free:
         best = search.best_candidate(groups, learns=column_scales, notes=notes)
+        best = search.with_folds(best, groups)
         if n_classes is None:  # a classifier has a loss of its own for this
-            best = search.best_bandwidth(best)
+            best = search.or_line(search.best_bandwidth(best), notes)
     else:
-        best = Candidate(choice.candidates(X.shape[1])[0], length_scale)
+        folds = (length_scale,) * len(sample.quarters())
+        best = Candidate(choice.candidates(X.shape[1])[0], length_scale, folds=folds)
         if n_components is None or (alpha is None and n_classes is None):
             best = search.measure(best)
     if n_components is None:
         n_components = search.enough_components(best, n_classes, n_rows, budget)
     ridge = best.ridge if alpha is None else alpha
-    settings = TunedSettings(best.choice, best.length_scale, ridge, n_components, points)
+    folds, mean = best.folds, average_scales(best.folds)
+    settings = TunedSettings(best.choice, mean, ridge, n_components, points)
+    if n_classes is None and alpha is None and n_rows > MOST_COMPARING_ROWS:
+        least = LEAST_RIDGE.get(best.choice.name, 0.0)
+        around = [max(ridge * factor, least) for factor in _AROUND]
+        settings = replace(settings, alphas=tuple(dict.fromkeys(around)))
     if n_classes is not None:
         refine = partial(
             Refinement,
@@ -159,20 +174,19 @@ def tune_settings(
         )
         chosen = best.choice
         fixed_C = None if alpha is None else 1 / max(alpha * n_rows, 1e-300)
-        found = refine(chosen).best(best.length_scale, fixed_C, search_length_scale=is_free)
+        found = refine(chosen, scales=folds).best(fixed_C, search_length_scale=is_free)
         if alpha is None and search.shared_scale is not None and takes_line(chosen):
-            linear = replace(chosen, options={"linear": LINEAR_WEIGHTS[-1]})
-            other = refine(linear).best_line(search.shared_scale, found.loss)
-            if other.unseen_loss < found.unseen_loss:
-                chosen, found = linear, other
-                notes[:] = [
-                    "The kernel is nearly linear, with one length scale for all columns: that has "
-                    "the smallest loss on validation rows."
-                ]
+            linear = replace(chosen, options={"linear": LINE})
+            shared = (search.shared_scale,) * len(folds)
+            other = refine(linear, scales=shared).best_line(found.loss)
+            if other.loss < found.loss:
+                chosen, found, folds, mean = linear, other, shared, search.shared_scale
+                notes[:] = [NOTE_OF_LINE]
         if alpha is None:
-            found = refine(chosen).best_at_size(found, n_components, budget)
+            found = refine(chosen, scales=folds).best_at_size(found, n_components, budget)
         penalty = 1 / (found.C * n_rows) if alpha is None else alpha
-        settings = replace(settings, choice=chosen, length_scale=found.length_scale, alpha=penalty)
+        scaled = mean * found.factor if is_free else mean
+        settings = replace(settings, choice=chosen, length_scale=scaled, alpha=penalty)
     return replace(settings, notes=tuple(notes))
 
 
