@@ -95,6 +95,7 @@ def measure(table: Table, seed: int, model: str) -> Result:
         predict_seconds=round(made.predict_seconds, 3),
         n_train=made.n_train,
         n_test=len(split.test),
+        tuning_share=made.tuning_share,
     )
 
 

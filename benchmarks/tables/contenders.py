@@ -50,6 +50,7 @@ class Outcome:
     seconds: float
     cpu_seconds: float
     predict_seconds: float
+    tuning_share: float | None = None
 
 
 class Stopwatch:
@@ -99,6 +100,7 @@ def run_kernelmill(split: Split) -> Outcome:
         seconds=seconds,
         cpu_seconds=cpu_seconds,
         predict_seconds=predict_seconds,
+        tuning_share=model.summary.seconds["tune"] / seconds,
     )
 
 

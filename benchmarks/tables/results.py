@@ -18,6 +18,7 @@ class Result:
     """One model on one split of one table.
 
     The error is the root mean squared error, or the share of rows that are misclassified.
+    `tuning_share` is the share of the time of a fit that tuning took, where the model says so.
     """
 
     table: str
@@ -31,6 +32,7 @@ class Result:
     predict_seconds: float
     n_train: int
     n_test: int
+    tuning_share: float | None = None
 
 
 def read_results(paths: Iterable[Path]) -> list[Result]:
@@ -40,7 +42,7 @@ def read_results(paths: Iterable[Path]) -> list[Result]:
     for path in paths:
         for line in path.read_text().splitlines() if path.exists() else ():
             record = json.loads(line)
-            result = Result(**{key: record[key] for key in names})
+            result = Result(**{key: record[key] for key in names & record.keys()})
             found[result.table, result.split, result.model] = result
     return list(found.values())
 

@@ -4,7 +4,7 @@ A search by ridge regression (`kernel_search`) finds the kernel and its length s
 rows, and in regression as long as the budget allows some thousands of landmarks, the features are
 those of `Nystroem`; with all rows as landmarks, which few rows are worth, that is the exact kernel
 machine. For a classifier, penalty and bandwidth are then refined with its own loss (`refinement`).
-docs/decisions/014, 018, 021 and 023 have the measurements.
+docs/decisions/014, 018, 021, 023 and 030 have the measurements.
 """
 
 from __future__ import annotations
@@ -134,6 +134,7 @@ def tune_settings(
         _expect_steps(
             len(choice.candidates(X.shape[1])) if is_free else 0,
             learns=column_scales,
+            n_folds=len(sample.quarters()),
             chooses_size=n_components is None,
             refines=n_classes is not None,
         ),
@@ -193,11 +194,14 @@ def tune_settings(
 _USUAL_BANDWIDTHS, _USUAL_LOSSES = 4, 10
 
 
-def _expect_steps(n_kernels: int, *, learns: bool, chooses_size: bool, refines: bool) -> int:
+def _expect_steps(
+    n_kernels: int, *, learns: bool, n_folds: int, chooses_size: bool, refines: bool
+) -> int:
     """About how many units of work a tuning takes; searches may end earlier or later."""
     steps = 0
     if n_kernels:
         steps += FIRST_SEARCH + (n_kernels - 1) * NEXT_SEARCH + n_kernels + learns
+        steps += (n_folds - 1) * (FIRST_SEARCH + NEXT_SEARCH) * learns
         steps += 0 if refines else _USUAL_BANDWIDTHS
     elif chooses_size or not refines:
         steps += 1
