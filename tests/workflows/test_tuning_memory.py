@@ -42,7 +42,7 @@ def columns():
 def counted(monkeypatch):
     """How often the steps of tuning are computed."""
     calls = []
-    places = [(kernel_search, "learn_length_scales"), (kernel_search, "leave_one_out_errors")]
+    places = [(kernel_search, "learn_length_scales"), (kernel_search, "walk_ridges")]
     for place, name in [*places, (Refinement, "_measure")]:
         work = getattr(place, name)
 
