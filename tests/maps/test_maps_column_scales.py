@@ -4,6 +4,7 @@ The number of columns is part of these maps, so they are not in the table of map
 """
 
 import copy
+import itertools
 import pickle
 
 import joblib
@@ -62,22 +63,21 @@ def rounding_bound(Z, dtype):
 
 
 class TestMeaning:
-    @pytest.mark.parametrize("dtype", DTYPES)
-    @pytest.mark.parametrize("dim", [1, 5, 37, 64])
-    def test_features_are_those_of_scaled_data(self, isa, scaled_random_map, points, dim, dtype):
-        X = points(40, dim, dtype)
-        by_columns = scaled_random_map(dim, n_components=200).fit(X)
-        scales = by_columns.length_scale_
-        Z = by_columns.transform(X)
-        scaled = X / scales  # in float64
-        by_number = clone(by_columns).set_params(length_scale=1.0).fit(scaled)
-        expected = by_number.transform(scaled)
-        np.testing.assert_allclose(Z, expected, rtol=0, atol=rounding_bound(expected, dtype))
-        if getattr(by_columns, "weighting", "gaussian") == "gaussian":
-            # The spread is computed from rows that are rounded to their dtype.
-            rtol = 100 * np.finfo(dtype).eps if hasattr(by_columns, "spread_") else 1e-12
-            k = by_columns.exact_kernel(X)
-            np.testing.assert_allclose(k, by_number.exact_kernel(scaled), rtol=rtol, atol=1e-14)
+    def test_features_are_those_of_scaled_data(self, isa, scaled_random_map, points):
+        for dim, dtype in itertools.product([1, 5, 37, 64], DTYPES):
+            X = points(40, dim, dtype)
+            by_columns = scaled_random_map(dim, n_components=200).fit(X)
+            scales = by_columns.length_scale_
+            Z = by_columns.transform(X)
+            scaled = X / scales  # in float64
+            by_number = clone(by_columns).set_params(length_scale=1.0).fit(scaled)
+            expected = by_number.transform(scaled)
+            np.testing.assert_allclose(Z, expected, rtol=0, atol=rounding_bound(expected, dtype))
+            if getattr(by_columns, "weighting", "gaussian") == "gaussian":
+                # The spread is computed from rows that are rounded to their dtype.
+                rtol = 100 * np.finfo(dtype).eps if hasattr(by_columns, "spread_") else 1e-12
+                k = by_columns.exact_kernel(X)
+                np.testing.assert_allclose(k, by_number.exact_kernel(scaled), rtol=rtol, atol=1e-14)
 
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_equal_scales_are_one_number_to_the_bit(self, scaled_map, points, same_bits, dtype):
@@ -159,35 +159,35 @@ class TestMeaning:
 
 
 class TestBits:
-    @pytest.mark.parametrize("dtype", DTYPES)
-    def test_batches_and_threads(self, isa, scaled_random_map, points, same_bits, dtype):
-        X = points(43, 37, dtype)
-        fitted = scaled_random_map(37, n_components=333).fit(X)
-        Z = fitted.transform(X)
-        assert Z.real.dtype == dtype
-        for size in (1, 2, 3, 4, 7, 9, 17, 33):
-            same_bits(fitted.transform(X[7 : 7 + size]), Z[7 : 7 + size])
-        for n_threads in (1, 2, 3):
-            same_bits(fitted.set_params(n_threads=n_threads).transform(X), Z)
+    def test_batches_and_threads(self, isa, scaled_random_map, points, same_bits):
+        for dtype in DTYPES:
+            X = points(43, 37, dtype)
+            fitted = scaled_random_map(37, n_components=333).fit(X)
+            Z = fitted.transform(X)
+            assert Z.real.dtype == dtype
+            for size in (1, 2, 3, 4, 7, 9, 17, 33):
+                same_bits(fitted.transform(X[7 : 7 + size]), Z[7 : 7 + size])
+            for n_threads in (1, 2, 3):
+                same_bits(fitted.set_params(n_threads=n_threads).transform(X), Z)
 
-    @pytest.mark.parametrize("dtype", DTYPES)
-    def test_sparse_and_other_layouts(self, isa, scaled_random_map, points, same_bits, dtype):
-        X = points(41, 37, dtype)
-        X[np.random.default_rng(0).uniform(size=X.shape) < 0.7] = 0
-        X[::7] = 0
-        fitted = scaled_random_map(37, n_components=101)
-        if "center" in fitted.get_params():  # it is subtracted from dense rows only
-            fitted.set_params(center=None)
-        Z = fitted.fit(X).transform(X)
-        csr = sp.csr_array(X)
-        wide = sp.csr_array(X.shape, dtype=dtype)
-        wide.data, wide.indices = csr.data, csr.indices.astype("i8")
-        wide.indptr = csr.indptr.astype("i8")
-        for form in (csr, wide, sp.csc_array(X), np.asfortranarray(X), X[::-1][::-1]):
-            same_bits(fitted.transform(form), Z)
-        for row in (X[2:3], csr[2:3], wide[2:3]):
-            same_bits(fitted.transform(row), Z[2:3])
-        same_bits(clone(fitted).fit(csr).transform(csr), Z)
+    def test_sparse_and_other_layouts(self, isa, scaled_random_map, points, same_bits):
+        for dtype in DTYPES:
+            X = points(41, 37, dtype)
+            X[np.random.default_rng(0).uniform(size=X.shape) < 0.7] = 0
+            X[::7] = 0
+            fitted = scaled_random_map(37, n_components=101)
+            if "center" in fitted.get_params():  # it is subtracted from dense rows only
+                fitted.set_params(center=None)
+            Z = fitted.fit(X).transform(X)
+            csr = sp.csr_array(X)
+            wide = sp.csr_array(X.shape, dtype=dtype)
+            wide.data, wide.indices = csr.data, csr.indices.astype("i8")
+            wide.indptr = csr.indptr.astype("i8")
+            for form in (csr, wide, sp.csc_array(X), np.asfortranarray(X), X[::-1][::-1]):
+                same_bits(fitted.transform(form), Z)
+            for row in (X[2:3], csr[2:3], wide[2:3]):
+                same_bits(fitted.transform(row), Z[2:3])
+            same_bits(clone(fitted).fit(csr).transform(csr), Z)
 
     @pytest.mark.skipif(len(runtime.available_isas()) < 2, reason="only one instruction set here")
     @pytest.mark.parametrize("dtype", DTYPES)
