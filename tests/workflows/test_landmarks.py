@@ -208,3 +208,17 @@ def test_the_penalty_is_tuned_at_the_number_of_features_that_is_given(monkeypatc
         # A weaker penalty has to lower the loss by half a percent.
         assert fit.alpha >= best.alpha * 0.999
     assert sizes == {60.0: {32, 48}, 0.5: {32}}
+
+
+def test_the_penalty_suits_the_number_of_features():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    columns = {"a": x[:, 0], "b": x[:, 1], "y": np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=300)}
+    options = {"kernel": "gaussian", "column_scales": False}
+    model = kernelmill.fit_table(columns, "y", n_components=32, **options)
+    tried = [point for point in model.summary.tuning if point.n_components == 32]
+    assert model.summary.alpha == min(tried, key=lambda point: point.error).alpha
+    many = {"n_components": 1024, "feature_map": "fastfood", "budget": 0.01}
+    model = kernelmill.fit_table(columns, "y", **many, **options)
+    note = "The penalty was tuned with 265 of 1,024 features: more take longer"
+    assert any(each.startswith(note) for each in model.summary.notes), model.summary.notes

@@ -48,6 +48,7 @@ __all__ = [
     "Sample",
     "average_scales",
     "budget_factor",
+    "count_seconds_of_landmarks",
     "default_components",
     "is_over_budget",
     "takes_line",
@@ -75,6 +76,7 @@ _MOST_JUDGED_ROWS = 2500
 _FACTORS = 2.0 ** np.array([0.5, -0.5])  # of the bandwidth
 _EVALUATIONS, _WARM_EVALUATIONS, _BRIEF_EVALUATIONS = 40, 20, 5  # of the evidence
 _SCALING_COMPONENTS = 1536
+_USUAL_RIDGES = 5
 _USUAL_BUDGET = 60.0
 _ROUNDING = 1e-6  # errors that differ by less, relatively, are the same
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
@@ -391,6 +393,30 @@ class KernelSearch:
                 break
         return best
 
+    def n_components_of(self, best: Candidate) -> int:
+        """The number of features that the error of a candidate was measured with."""
+        return max((point.n_components or 0 for point in best.tried), default=self._n_components)
+
+    def seconds_at_size(self, best: Candidate, n_components: int) -> float:
+        """About how long `best_at_size` takes; 0 if the search had that many features."""
+        n_rows = min(len(self._sample.Y), MOST_COMPARING_ROWS)
+        D = self._useful_components(best, n_components)
+        if self.n_components_of(best) == D:
+            return 0.0
+        ridges = _USUAL_RIDGES * (D**3 / 3 + min(n_rows, _MOST_JUDGED_ROWS) * D**2)
+        return 4e-11 * (2 * n_rows * D**2 + ridges)
+
+    def best_at_size(self, best: Candidate, n_components: int) -> Candidate:
+        """The best ridge for all features of the model; fewer serve for the search before."""
+        if self.seconds_at_size(best, n_components) == 0:
+            return best
+        return self.measure(best, self._useful_components(best, n_components))
+
+    def _useful_components(self, best: Candidate, n_components: int) -> int:
+        """As many as there are, of landmarks: no more than rows."""
+        n_rows = min(len(self._sample.Y), MOST_COMPARING_ROWS)
+        return min(n_components, n_rows) if best.choice.name == "nystroem" else n_components
+
     def enough_components(
         self, best: Candidate, n_classes: int | None, n_rows: int, budget: float
     ) -> int:
@@ -456,7 +482,7 @@ def estimate_seconds(
     A model must not depend on how busy a machine is, so no clock is read.
     """
     D, n = n_components, n_rows
-    whitening = 1.2e-11 * n * D**2 + 3e-11 * D**3 if name == "nystroem" else 0.0
+    whitening = count_seconds_of_landmarks(D, n) if name == "nystroem" else 0.0
     if n_classes is None:
         return whitening + 2.5e-11 * n * D**2 + 6e-11 * D**3
     outputs = 1 if n_classes == 2 else n_classes
@@ -478,6 +504,11 @@ def average_scales(scales: tuple[Any, ...]) -> Any:
     logs = np.log(np.array(scales))
     logs -= logs.mean(axis=1, keepdims=True)  # the common factor is that of the last one
     return np.exp(logs.mean(axis=0) + np.log(scales[-1]).mean())
+
+
+def count_seconds_of_landmarks(n_components: int, n_rows: int) -> float:
+    """The time of the features of landmarks."""
+    return 1.2e-11 * n_rows * n_components**2 + 3e-11 * n_components**3
 
 
 def typical_scale(length_scale: Any) -> float:

@@ -20,6 +20,7 @@ from kernelmill.workflows.kernel_search import (
     MOST_STEPS,
     Sample,
     budget_factor,
+    count_seconds_of_landmarks,
     typical_scale,
 )
 from kernelmill.workflows.map_choice import MapChoice
@@ -155,15 +156,27 @@ class Refinement:
             C = self._better_C(1.0, C, steps=(10**0.5, 10**-0.5))
         return Refined(1.0, C, self._loss_at(1.0, C))
 
-    def best_at_size(self, found: Refined, n_components: int, budget: float) -> Refined:
+    def n_components_of(self, _found: Refined) -> int:
+        """The number of features that the loss was measured with."""
+        return self._n_components
+
+    def seconds_at_size(self, _found: Refined, n_components: int) -> float:
+        """About how long `best_at_size` takes; 0 if the search had that many features."""
+        n_rows = max((len(fold.codes) for fold in self._folds), default=0)
+        is_nystroem = self._choice.name == "nystroem"
+        n_components = min(n_components, n_rows) if is_nystroem else n_components
+        if n_components <= self._n_components:
+            return 0.0
+        landmarks = count_seconds_of_landmarks(n_components, n_rows) if is_nystroem else 0.0
+        losses = 3 * _ROWS_TO_SEE * n_components * _SECONDS_OF_FEATURE
+        return len(self._folds) * (landmarks + losses)
+
+    def best_at_size(self, found: Refined, n_components: int) -> Refined:
         """The best C for all features of the model: more of them may need another penalty.
 
-        Fewer serve for the search before. Landmarks are left out, since they take long, and so is
-        what a quarter of the budget does not allow.
+        Fewer serve for the search before.
         """
-        seconds = 3 * len(self._folds) * _ROWS_TO_SEE * n_components * _SECONDS_OF_FEATURE
-        is_larger = n_components > self._n_components
-        if self._choice.name == "nystroem" or not is_larger or seconds > budget / 4:
+        if self.seconds_at_size(found, n_components) == 0:
             return found
         self._n_components = n_components
         if not self._folds:

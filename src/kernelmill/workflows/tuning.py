@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.formatting import plain
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.kernel_search import (
     FIRST_SEARCH,
@@ -44,6 +45,7 @@ _FEW_ROWS = 20_000  # up to which random features are not considered
 _MANY_LANDMARKS = 3072  # with which they beat random features for more rows
 _MOST_LANDMARK_COLUMNS = 1024
 _AROUND = tuple(10.0 ** (power / 2) for power in range(-2, 3))  # of a ridge found with fewer rows
+_CHECK_AT_SIZE = 0.25  # the share of the budget for a penalty that suits all features
 
 
 @dataclass(frozen=True)
@@ -150,8 +152,11 @@ def tune_settings(
         best = Candidate(choice.candidates(X.shape[1])[0], length_scale, folds=folds)
         if n_components is None or (alpha is None and n_classes is None):
             best = search.measure(best)
+    is_given = n_components is not None
     if n_components is None:
         n_components = search.enough_components(best, n_classes, n_rows, budget)
+    elif n_classes is None and alpha is None and n_rows <= MOST_COMPARING_ROWS:
+        best = _best_at_size(search, best, n_components, budget, notes)
     ridge = best.ridge if alpha is None else alpha
     folds, mean = best.folds, average_scales(best.folds)
     settings = TunedSettings(best.choice, mean, ridge, n_components, points)
@@ -183,12 +188,33 @@ def tune_settings(
             if other.loss < found.loss:
                 chosen, found, folds, mean = linear, other, shared, search.shared_scale
                 notes[:] = [NOTE_OF_LINE]
-        if alpha is None:
-            found = refine(chosen, scales=folds).best_at_size(found, n_components, budget)
+        # Landmarks take long: only if the user wants so many of them.
+        if alpha is None and (is_given or chosen.name != "nystroem"):
+            last, said = refine(chosen, scales=folds), notes if is_given else []
+            found = _best_at_size(last, found, n_components, budget, said)
         penalty = 1 / (found.C * n_rows) if alpha is None else alpha
         scaled = mean * found.factor if is_free else mean
         settings = replace(settings, choice=chosen, length_scale=scaled, alpha=penalty)
     return replace(settings, notes=tuple(notes))
+
+
+def _best_at_size(
+    search: KernelSearch | Refinement,
+    found: Any,
+    n_components: int,
+    budget: float,
+    notes: list[str],
+) -> Any:
+    """What was found, with the best penalty for all features of the model; or a note."""
+    n_tuned = search.n_components_of(found)
+    seconds = search.seconds_at_size(found, n_components)
+    if n_components <= n_tuned or seconds <= budget * _CHECK_AT_SIZE:
+        return search.best_at_size(found, n_components)
+    notes.append(
+        f"The penalty was tuned with {plain.count(n_tuned)} of {plain.count(n_components)} "
+        "features: more take longer than a quarter of the budget."
+    )
+    return found
 
 
 _USUAL_BANDWIDTHS, _USUAL_LOSSES = 4, 10
