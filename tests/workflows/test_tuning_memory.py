@@ -1,6 +1,9 @@
 """Tuning that is interrupted, and resumes from its checkpoint."""
 
 import json
+import multiprocessing
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from kernelmill import fit_table
 from kernelmill.learners import CheckpointError, Run
 from kernelmill.runtime.progress import SilentProgress
-from kernelmill.workflows import kernel_search
+from kernelmill.workflows import kernel_search, tuning_memory
 from kernelmill.workflows.refinement import Refinement
 from kernelmill.workflows.tuning_memory import TuningMemory, digest
 
@@ -77,6 +80,37 @@ def test_finished_steps_are_not_repeated(tmp_path, columns, reference, counted, 
     assert model.summary.column_relevance == expected.summary.column_relevance
     model.save(tmp_path / "model.kmill")
     assert not path.exists()
+
+
+class Killing(Interrupting):
+    """Kills the process after some steps of a stage: nothing can be saved any more."""
+
+    def advance(self, amount, status=""):
+        try:
+            super().advance(amount, status)
+        except KeyboardInterrupt:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_killed_process_leaves_its_steps(tmp_path, columns, reference, monkeypatch):
+    monkeypatch.setattr(tuning_memory, "_SECONDS", 0.0)
+    path = tmp_path / "state"
+    settings = {**SETTINGS, "checkpoint": path, "progress": Killing("Tuning", 3)}
+    process = multiprocessing.get_context("fork").Process(
+        target=fit_table, args=(columns, "y"), kwargs=settings
+    )
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    assert path.exists()
+    progress = SilentProgress()
+    said = []
+    monkeypatch.setattr(progress, "note", said.append)
+    again = fit_table(columns, "y", **SETTINGS, checkpoint=path, progress=progress)
+    assert any("Resumed the tuning: " in str(note) for note in said), said
+    assert again.summary.tuning == reference.summary.tuning
+    np.testing.assert_array_equal(again.learner.coef_, reference.learner.coef_)
 
 
 def test_training_resumes_with_the_settings_of_its_checkpoint(
