@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kernelmill import Fastfood, KernelClassifier, KernelRegressor
+from kernelmill.learners.blocks import FoldState
 from kernelmill.random import Stream
 from kernelmill.scale import Cluster, Piece, PieceError, Pieces
 from kernelmill.scale.pieces import group_pieces
@@ -160,3 +161,25 @@ def test_no_rows_at_all():
         KernelRegressor(MAP).fit_blocks(pieces)
     with pytest.raises(ValueError, match="at least one piece"):
         Pieces([], read_targets, Cluster())
+
+
+def join(a, b):
+    return f"({a}{b})"
+
+
+def merge_in_pairs(names):
+    while len(names) > 1:
+        pairs = [names[i : i + 2] for i in range(0, len(names), 2)]
+        names = [pair[0] if len(pair) == 1 else join(*pair) for pair in pairs]
+    return names[0]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 8, 100])
+def test_folds_in_parts_merge_in_the_same_tree(most):
+    for n_groups in range(1, 40):
+        state = FoldState(n_groups)
+        while state.n_done < n_groups:
+            groups = state.next_groups(most)
+            state.add(merge_in_pairs([chr(65 + number) for number in groups]), groups, join)
+            assert len(state.totals) <= n_groups.bit_length()
+        assert state.totals == [merge_in_pairs([chr(65 + number) for number in range(n_groups)])]
