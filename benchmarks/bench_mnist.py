@@ -115,12 +115,12 @@ def exact_svm(data: Mnist, first: list[Measured], largest: list[Measured]) -> No
     print(f"test error {100 * error:.2f} %")
     assert error < WORST_ERROR, f"SVC misclassified {100 * error:.2f} % of the digits."
     print("                                       SVC, s   ours, s    ratio     ratio of CPU times")
-    compare("fit, 8192 features", fit_times, (least(first, "fit"), least(first, "cpu")), 30)
-    compare("fit, the most features", fit_times, (least(largest, "fit"), least(largest, "cpu")), 1)
+    compare("fit, 8192 features", fit_times, (least(first, "fit"), least(first, "cpu")), 80)
+    compare("fit, the most features", fit_times, (least(largest, "fit"), least(largest, "cpu")), 5)
     best = (min(turn[0] for turn in turns), min(turn[1] for turn in turns))
     compare("predict 10000 rows, 8192 features", predict_times, best, 300)
     errors = [np.mean([run.result["error"] for run in runs]) for runs in (first, largest)]
-    print(f"errors: {100 * errors[0]:.2f} % (aim 1.90), {100 * errors[1]:.2f} % (aim 1.46)")
+    print(f"errors: {100 * errors[0]:.2f} % (aim 1.80), {100 * errors[1]:.2f} % (aim 1.35)")
     print(f"peak memory: {max(run.megabytes for run in largest):.0f} MB (aim 1074)")
 
 
