@@ -51,8 +51,9 @@ def one_blas_thread():
         yield
 
 
-def shorten_training(monkeypatch):
-    """Train for 20 epochs, not up to 500, and for 2 to 10 on one fold in tuning, not 40 on four.
+@pytest.fixture
+def few_epochs(monkeypatch):
+    """Train for 20 epochs, not up to 500, and for few on one fold in tuning, not 100 on four.
 
     These are the defaults for few rows. Trees of comparisons are five, not a hundred. For tests of
     something else than accuracy.
@@ -62,7 +63,7 @@ def shorten_training(monkeypatch):
     for module in ("kernelmill.learners.solvers.choice", "kernelmill.workflows.training"):
         monkeypatch.setattr(f"{module}.default_epochs", lambda n_rows: 20)
     monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 1000)
-    monkeypatch.setattr("kernelmill.workflows.refinement._MOST_FOLDED_ROWS", 0)
+    monkeypatch.setattr("kernelmill.workflows.kernel_search.MOST_FOLDED_ROWS", 0)
     make_trees = comparison.make_trees
 
     def make_few_trees(*arguments):
@@ -71,20 +72,6 @@ def shorten_training(monkeypatch):
             yield each._replace(model=each.model.set_params(**{number: 5}))
 
     monkeypatch.setattr(comparison, "make_trees", make_few_trees)
-
-
-@pytest.fixture
-def few_epochs(monkeypatch):
-    """Train and tune for few epochs: see `shorten_training`."""
-    shorten_training(monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def few_epochs_in_module():
-    """Train and tune for few epochs in all tests and fixtures of a module."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        shorten_training(monkeypatch)
-        yield
 
 
 @pytest.fixture(scope="session")
