@@ -17,6 +17,7 @@ import kernelmill.io.text.amounts
 import kernelmill.io.text.records
 import kernelmill.io.text.sniffing
 from kernelmill.io import TableError, open_table
+from kernelmill.io.columnar.parquet_pages import read_footer, scan_groups
 from kernelmill.io.text import records
 
 MODULES = [
@@ -234,6 +235,20 @@ def test_pages_of_parquet_that_lie(tmp_path):
     assert path.stat().st_size < 10_000
     with pytest.raises(TableError, match="row group 0 would take 671 MB in memory"):
         open_table(path)
+
+
+def test_pages_of_other_writers_are_counted(tmp_path):
+    """All values are seen in the headers, so that nothing after the last page is parsed."""
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "rows.parquet"
+    frame = polars.DataFrame({"a": np.arange(900.0), "s": [f"t{i % 7}" for i in range(900)]})
+    for compression in ("uncompressed", "snappy", "gzip", "zstd"):
+        frame.write_parquet(path, compression=compression, row_group_size=400, data_page_size=500)
+        with path.open("rb") as file:
+            groups = list(scan_groups(read_footer(file), file))
+        assert len(groups) >= 2
+        assert all(group.stored > 0 and group.held < 20_000 for group in groups)
+        assert sum(block.n_rows for block in open_table(path).blocks()) == 900
 
 
 def shared_strings(kind):
