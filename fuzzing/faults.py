@@ -202,7 +202,7 @@ class Faults:
         """Run out of space on a small file system of its own, make room, and try the remedy."""
         disk = self.folder / "disk"
         disk.mkdir(exist_ok=True)
-        size = int(self.rng.choice([4, 8, 16, 24, 32, 40, 48])) << 10
+        size = int(self.rng.choice([8, 32, 64, 100, 1000, 1600, 2400])) << 10
         if not _mount(disk, size):
             self.skipped["fill_file_system"] = "no file system can be mounted here"
             return
