@@ -426,7 +426,7 @@ def test_says_when_lbfgs_has_not_converged(moons):
         ({"random_state": -1}, ValueError, "random_state"),
         ({"solver": "exact"}, ValueError, "loss='squared'"),
         ({"solver": "lbfgs", "loss": "hinge"}, ValueError, "smooth"),
-        ({"checkpoint": "x.npz", "solver": "lbfgs"}, ValueError, "checkpoint"),
+        ({"checkpoint": "x.npz", "solver": "exact", "loss": "squared"}, ValueError, "checkpoint"),
     ],
     ids=str,
 )
