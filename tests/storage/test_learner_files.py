@@ -440,7 +440,7 @@ class TestHostile:
 
     def test_messages_name_the_file(self, fitted, path):
         record, tensors = learner_record(fitted["regressor, noise"])
-        bad = self.changed(record, ("map", "parameters", "n_components"), 10**18)
+        bad = self.changed(record, ("map", "parameters", "n_components"), 65)
         write_model_file(path, kind="learner", record=bad, tensors=tensors)
         with pytest.raises(
             ModelFileError, match=r"model\.kmill' cannot be loaded.*do not use the file"
