@@ -257,7 +257,8 @@ def test_options_have_the_names_of_the_librarys_parameters(function, name):
     known = {*inspect.signature(function).parameters, *inspect.signature(open_table).parameters}
     command = import_module(f"kernelmill.cli.commands.{name}").command
     names = {parameter.name for parameter in command.params if parameter.expose_value}
-    # `precision` (its `weights`) and `uncertainty` are for `TableModel.save`, `max_memory` for `load`.
+    # `precision` (its `weights`) and `uncertainty` are for `TableModel.save`, `max_memory` is for
+    # `load`.
     of_files = {"precision", "uncertainty", "max_memory"}
     assert names - known - of_files <= {"model", "out", "report", "resume", "help"}
 
