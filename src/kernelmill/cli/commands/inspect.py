@@ -16,6 +16,7 @@ from kernelmill.cli.render.results import (
     build_json,
     describe_model,
     make_pairs_table,
+    name_held_out,
     render_baseline_note,
     render_columns,
     render_folds,
@@ -77,7 +78,8 @@ def command(context: click.Context, model: str) -> None:
     parts: list[Any] = [make_pairs_table(pairs | describe_model(summary)), ""]
     if summary.held_out is not None:
         held_out = summary.held_out
-        parts += [f"Held out: {render_headline(held_out)}", *render_baseline_note(held_out)]
+        headline = f"{name_held_out(held_out)}: {render_headline(held_out)}"
+        parts += [headline, *render_baseline_note(held_out)]
         parts += [*render_folds(summary), ""]
     from kernelmill.cli.commands.fit import command as fit
 

@@ -10,6 +10,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 import click
@@ -28,8 +29,8 @@ __all__ = [
 def render_message(message: Message, command: click.Command | None) -> Rendered:
     """Return the problem and the remedy as text, with the options of `command`.
 
-    A parameter that the command does not have keeps its name. Its value follows a colon:
-    "use a larger degree (degree: 3)".
+    A parameter that the command does not have is named as that of `fit`, "fit --loss log_loss". If
+    that has none either, its value follows a colon: "use a larger degree (degree: 3)".
 
     Examples
     --------
@@ -112,6 +113,15 @@ def name_parameter(name: str, command: click.Command | None) -> str:
 
 
 def _render_setting(name: str, value: Any, command: click.Command | None) -> str:
+    if find_parameter(name, command) is None and command is not None and command.name != "fit":
+        # Of a model that has to be fitted again. A string: commands import this module.
+        fit: click.Command = import_module("kernelmill.cli.commands.fit").command
+        if find_parameter(name, fit) is not None:
+            return f"fit {_render_option(name, value, fit)}"
+    return _render_option(name, value, command)
+
+
+def _render_option(name: str, value: Any, command: click.Command | None) -> str:
     parameter = find_parameter(name, command)
     shown = name_parameter(name, command)
     if value is ...:

@@ -28,6 +28,7 @@ __all__ = [
     "build_json",
     "describe_model",
     "make_pairs_table",
+    "name_held_out",
     "render_baseline_note",
     "render_columns",
     "render_comparison",
@@ -258,12 +259,17 @@ def _coverage(coverage: Coverage) -> Table:
     return table
 
 
+def name_held_out(evaluation: Evaluation) -> str:
+    """What the rows of the evaluation of a fit are: some of the same table, or another one."""
+    return "Held out" if evaluation.source.endswith(": held-out rows") else "Validation table"
+
+
 def render_summary(
     summary: FitSummary, shown_notes: Collection[str] = ()
 ) -> Iterator[RenderableType]:
     """Yield the model as `fit` shows it at the end: held-out error, columns, notes, settings."""
     if summary.held_out is not None:
-        yield f"Held out: {render_headline(summary.held_out)}"
+        yield f"{name_held_out(summary.held_out)}: {render_headline(summary.held_out)}"
         yield from render_baseline_note(summary.held_out)
     yield from render_folds(summary)
     if summary.column_relevance:
@@ -299,6 +305,8 @@ def describe_model(summary: FitSummary) -> dict[str, str]:
         pairs["classes"] = f"{len(summary.classes)}: {shown}" + (", …" if more > 0 else "")
     pairs["data"] = summary.source
     held_out = f", {plain.count(summary.n_held_out)} held out" if summary.n_held_out else ""
+    if summary.held_out is not None and name_held_out(summary.held_out) != "Held out":
+        held_out = f", {plain.count(summary.n_held_out)} of another table for validation"
     if summary.refitted:
         held_out = f", fitted again to all of them{held_out.replace('held out', 'held out before')}"
     pairs["rows"] = f"{plain.count(summary.n_rows)} for training{held_out}"
