@@ -113,7 +113,7 @@ def test_full_disk(tmp_path, monkeypatch):
             monkeypatch.setattr(writer._format, "_stream", Full())
             writer.write({"n": [1]})
 
-    with pytest.raises(TableError, match=r"p\.npy cannot be written: No space left"):
+    with pytest.raises(TableError, match=r"p\.npy cannot be written: no space left"):
         fill()
     assert list(tmp_path.iterdir()) == []
 

@@ -366,6 +366,8 @@ def render_columns(columns: list[InputColumn]) -> Iterator[RenderableType]:
         missing = plain.count(each.missing) if each.missing else ""
         table.add_row(each.name, each.kind, plain.count(each.n_columns), missing, each.detail)
     yield table
+    if more > 0:
+        yield f"{plain.count(more, 'more column')}: --json lists all of them"
 
 
 def render_relevance(summary: FitSummary) -> Iterator[RenderableType]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -230,8 +231,13 @@ class TableWriter:
                 raise
             if isinstance(error, BrokenPipeError):
                 raise
-            reason = error.strerror or error
-            raise TableError(f"{self.path} cannot be written: {reason}") from None
+            reason = error.strerror or str(error)
+            name = "the standard output" if self._is_stdout else self.path
+            raise TableError(
+                f"{name} cannot be written: {reason[:1].lower()}{reason[1:]}",
+                "free some disk space" if error.errno == errno.ENOSPC else "check the path",
+                "write to another disk",
+            ) from None
 
 
 def _is_same(target: Path, other: str | os.PathLike[str]) -> bool:
