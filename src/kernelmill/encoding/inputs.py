@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kernelmill.encoding.targets import LABELS
 from kernelmill.errors import ArgumentTypeError, Message, Remedy
 from kernelmill.io.errors import TableError
+from kernelmill.io.sources import is_data
 from kernelmill.io.table import Table, check_columns, open_table, open_without_header
 from kernelmill.storage.fields import ADDED, Stored
 from kernelmill.storage.kinds import Integer, ListOf, Null, Text
@@ -335,6 +336,7 @@ def open_like_training(
             f"{table.files[0]} is a matrix, but the model was fitted to a table with columns such "
             f"as {inputs.columns[0][0]!r}",
             "give a table with these columns",
+            *([Remedy("name the columns of the array", names=...)] if is_data(source) else []),
         )
     names, has_target = _find_inputs(table, inputs)
     kinds = {kind: [names[n] for n, k in inputs.columns if k == kind] for kind in _KINDS}
