@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 
-from kernelmill import __version__
 from kernelmill.cli.program.errors import (
     BROKEN_PIPE,
     FAILED,
@@ -86,7 +85,7 @@ class _Group(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @general_options
-@click.version_option(__version__, prog_name="kernelmill")
+@click.version_option(package_name="kernelmill", prog_name="kernelmill")
 @click.pass_context
 def program(context: click.Context) -> None:
     """Kernel machines at linear cost: from a data file to a model to predictions."""
