@@ -62,7 +62,6 @@ def test_no_model_is_listed_twice(waves_csv):
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.usefixtures("few_epochs")
 @pytest.mark.parametrize("kernel", [None, "matern"])
 def test_regression(waves_csv, kernel):
     found = compare_table(waves_csv, "y", n_components=[64], kernel=kernel)
