@@ -64,7 +64,7 @@ def test_no_model_is_listed_twice(waves_csv):
 
 @pytest.mark.parametrize("kernel", [None, "matern"])
 def test_regression(waves_csv, kernel):
-    found = compare_table(waves_csv, "y", n_components=[64], kernel=kernel)
+    found = compare_table(waves_csv, "y", n_components=[256], kernel=kernel)
     by_name = {model.name: model.error for model in found.models}
     assert found.error_name == "rmse"
     assert by_name["fastfood"] < 0.13 < by_name["linear"]
