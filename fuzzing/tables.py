@@ -102,12 +102,21 @@ def _judge(reader: Reader, path: Path) -> str:
         return "rejected"
     assert errors == 0, "rejected with one size of blocks only"
     assert _same(rows[0], rows[1]), "the rows depend on the size of blocks"
+    if _has_unread_columns(path):
+        return "accepted, not compared"
     try:
         expected = reader(path)
     except Incomparable:
         return "accepted, not compared"
     assert _same(rows[0], expected), f"{rows[0][:3]}, {len(rows[0])} rows; {expected[:3]}"
     return "accepted"
+
+
+def _has_unread_columns(path: Path) -> bool:
+    """Whether there are bytes or lists: no model takes them, and those of Parquet are not read."""
+    if path.suffix not in (".parquet", ".feather"):
+        return False
+    return any(column.kind == "other" for column in open_table(path).columns or ())
 
 
 def read_rows(path: Path, **options: Any) -> Rows:
