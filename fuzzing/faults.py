@@ -27,9 +27,18 @@ import numpy as np
 import kernelmill
 from kernelmill.storage import ModelFileError, read_model_file
 
-_FIT = ("--n-components", "256", "--epochs", "30", "--checkpoint-seconds", "0", "--no-tune")
-_TUNE = ("--n-components", "64", "--epochs", "2", "--checkpoint-seconds", "0", "--map", "fastfood")
-_SLOWEST = 300  # seconds, after which a process is stopped
+_FIT = ("--n-components", "256", "--epochs", "30", "--checkpoint-seconds", "0.05", "--no-tune")
+_TUNE = (
+    "--n-components",
+    "64",
+    "--epochs",
+    "2",
+    "--checkpoint-seconds",
+    "0.05",
+    "--map",
+    "fastfood",
+)
+_SLOWEST = 900  # seconds, after which a process is stopped
 _RESUME = "run again with --resume"
 
 
