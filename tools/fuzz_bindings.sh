@@ -11,6 +11,7 @@ packages=$("$python" -c "import sysconfig; print(sysconfig.get_paths()['purelib'
 "$bin"/cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
     -DCMAKE_CXX_FLAGS="-fsanitize=address -fno-omit-frame-pointer" \
     -DPython_EXECUTABLE="$PWD/$python" \
+    -DSKBUILD_SABI_COMPONENT=Development.SABIModule -DSKBUILD_SABI_VERSION=3.11 \
     -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" > $build.log
 "$bin"/cmake --build $build --target _native >> $build.log
 # The editable installation would find its own module, so that .pth files are not read (-S).
