@@ -19,6 +19,8 @@ rm -rf $build/package
 mkdir -p $build/package
 cp -r src/kernelmill $build/package/
 cp $build/_native*.so $build/package/kernelmill/
-LD_PRELOAD=$("${CXX:-c++}" -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+# Python is no C++ program: ASan finds the functions that throw only if their library is loaded.
+preloaded="$("${CXX:-c++}" -print-file-name=libasan.so) $("${CXX:-c++}" -print-file-name=libstdc++.so)"
+LD_PRELOAD=$preloaded ASAN_OPTIONS=detect_leaks=0 \
     PYTHONPATH=$build/package:.:$packages \
     "$python" -S -m fuzzing --count "$count" --seed "$seed" dense.arrays sparse.arrays rows.svm
