@@ -61,6 +61,7 @@ class Contest:
             n_threads=self.n_threads,
             progress=progress,
             groups=self.groups,
+            at_size=False,
             sample_weight=self.training.select(slice(n_rows)).weight,
         )
 

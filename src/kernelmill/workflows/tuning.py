@@ -93,6 +93,7 @@ def tune_settings(
     column_scales: bool = True,
     budget: float = 60.0,
     sample_weight: _Array | None = None,
+    at_size: bool = True,
     memory: TuningMemory | None = None,
 ) -> TunedSettings:
     """Choose what is not given: kernel, map, length scales, penalty, number of features.
@@ -120,6 +121,9 @@ def tune_settings(
         As in `fit_table`.
     sample_weight : ndarray, optional
         The weights of the rows of the sample, in training and in validation.
+    at_size : bool, default=True
+        Whether the penalty has to suit a given number of features; otherwise other machines of the
+        kernel share it.
     memory : TuningMemory, optional
         The results of steps, some of which an earlier run may have computed.
     """
@@ -152,10 +156,10 @@ def tune_settings(
         best = Candidate(choice.candidates(X.shape[1])[0], length_scale, folds=folds)
         if n_components is None or (alpha is None and n_classes is None):
             best = search.measure(best)
-    is_given = n_components is not None
+    is_given = at_size and n_components is not None
     if n_components is None:
         n_components = search.enough_components(best, n_classes, n_rows, budget)
-    elif n_classes is None and alpha is None and n_rows <= MOST_COMPARING_ROWS:
+    elif is_given and n_classes is None and alpha is None and n_rows <= MOST_COMPARING_ROWS:
         best = _best_at_size(search, best, n_components, budget, notes)
     ridge = best.ridge if alpha is None else alpha
     folds, mean = best.folds, average_scales(best.folds)
