@@ -157,7 +157,7 @@ def summary(**changes):
         "seconds": {"train": 125.0, "read": 0.41, "tune": 3.1},
         "peak_memory": 312_000_000,
         "classes": [f"c{i}" for i in range(30)],
-        "held_out": classification(2),
+        "held_out": classification(2, source="adult.data: held-out rows"),
         "notes": ["no header: columns are numbered"],
         "version": "0.1",
         "created": "2026-11-16T08:00:00Z",

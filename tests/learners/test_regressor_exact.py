@@ -6,8 +6,9 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.preprocessing import FunctionTransformer
 
-from kernelmill import Fastfood, RandomFourier, TensorSketch
+from kernelmill import Fastfood, Nystroem, RandomFourier, TensorSketch
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.learners.solvers import exact
 
@@ -241,4 +242,21 @@ def test_products_are_summed_in_float32_where_that_is_harmless(monkeypatch):
     predict([1e-3, 10.0])
     predict(1.0, X.astype(np.float64))
     predict(1.0, X, np.ones(6000))
-    assert chosen[4:] == [False] * 4
+    # Lengths that differ: those of the first rows say nothing about the others.
+    KernelRegressor(FunctionTransformer(), alpha=10.0, solver="exact").fit(X, y)
+    projection = Fastfood(n_components=64, features="projection", random_state=0)
+    KernelRegressor(projection, alpha=1e4, solver="exact").fit(X, y)
+    assert chosen[4:] == [False] * 6
+
+
+def test_the_same_predictions_with_and_without_deviations():
+    """Long length scales: dual weights are large and nearly cancel, so that rounding shows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4)).astype(np.float32)
+    y = X @ [1.0, -2.0, 0.5, 0.0] + 0.1 * rng.standard_normal(300)
+    kernel = Nystroem("laplacian", n_components=300, length_scale=2000.0, random_state=0)
+    model = KernelRegressor(kernel, alpha=1e-6).fit(X, y)
+    alone, (beside, _) = model.predict(X), model.predict(X, return_std=True)
+    exact = model.predict(X.astype(np.float64))
+    np.testing.assert_allclose(beside, alone, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(alone, exact, rtol=0, atol=1e-7)

@@ -39,6 +39,12 @@ __all__ = [
 _Array = NDArray[np.float64]
 
 
+# Scores are about as large as the norm of the weights of features. Where the sum of dual weights is
+# many times that, they have both signs and nearly cancel each other: kernel values that are rounded
+# to float32 would then change the scores visibly.
+_LARGE_DUAL = 64.0
+
+
 class LinearModel(NamedTuple):
     """Weights on the features of a fitted map: scores of rows, in blocks.
 
@@ -60,8 +66,16 @@ class LinearModel(NamedTuple):
     def weighed_features(self) -> tuple[Features, NDArray[Any]]:
         """Return features that are cheap to compute, and weights of them that give the scores."""
         if self.dual is not None:
-            return self.feature_map._kernel_rows, self.dual
+            dtype = np.dtype(np.float64) if self._cancels() else None
+            return partial(self.feature_map._kernel_rows, dtype=dtype), self.dual
         return partial(compute_features, self.feature_map), np.atleast_2d(self.coef)
+
+    def _cancels(self) -> bool:
+        """Return whether rounding to float32, of kernel values or features, changes the scores."""
+        if self.dual is None:
+            return False
+        norms = np.linalg.norm(np.atleast_2d(self.coef), axis=1)
+        return bool((np.abs(self.dual).sum(axis=1) > _LARGE_DUAL * norms).any())
 
     def scores(self, X: Any, dtype: Any = None) -> NDArray[Any]:
         """Return z(x)ᵀ W + b for checked rows, of shape (n_samples, n_outputs).
@@ -78,6 +92,8 @@ class LinearModel(NamedTuple):
             scores[block] = score_rows(Z.astype(coef.dtype, copy=False), coef, n_threads)
         assert scores is not None  # checks reject an empty X
         scores += np.atleast_1d(self.intercept).astype(scores.dtype)
+        if dtype is None and self.dual is not None and X.dtype == np.float32:
+            return scores.astype(np.float32, copy=False)
         return scores
 
     def means_and_variances(self, X: Any, posterior: Posterior) -> tuple[_Array, _Array]:
@@ -99,6 +115,8 @@ class LinearModel(NamedTuple):
                 prior = self.feature_map._variances(take_rows(X, block))
             variances[block, 0] = posterior.relative_variances(Z, prior)
         mean += self.intercept
+        if self._cancels():
+            mean = self.scores(X, np.float64)
         return mean, variances
 
 

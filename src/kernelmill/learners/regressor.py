@@ -35,6 +35,7 @@ from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.learners.targets import TargetShape, check_optional_weights, check_targets
 from kernelmill.learners.tuning import tune_map
 from kernelmill.maps.registry import map_name
+from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.maps.transformers import make_feature_map
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import limit_blas_threads
@@ -525,6 +526,8 @@ class KernelRegressor(
             n_targets=self._targets.n_outputs,
             penalty=self._penalty(tuned),
             fit_intercept=bool(self.fit_intercept),
+            equal_lengths=isinstance(self.feature_map_, ShiftInvariantMap)
+            and self.feature_map_.features != "projection",
         )
         solver = self._solver().resolve(probe.shape[1], adding=adding)
         fit, statistics = solver.solve(objective, source, run, stream=self.stream_)

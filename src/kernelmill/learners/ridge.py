@@ -50,6 +50,8 @@ class RidgeObjective:
         α, or several to choose from.
     fit_intercept : bool
         Whether there is a constant b.
+    equal_lengths : bool
+        Whether the features of all rows have about the same length, as random Fourier features do.
     """
 
     features: Features
@@ -57,6 +59,7 @@ class RidgeObjective:
     n_targets: int
     penalty: float | _Array
     fit_intercept: bool = True
+    equal_lengths: bool = False
 
 
 def check_alpha(name: str, value: Any) -> float:

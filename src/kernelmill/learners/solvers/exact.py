@@ -150,9 +150,10 @@ def _allows_single_precision(objective: RidgeObjective, blocks: Iterable[Block])
     Such sums change the moments by a matrix whose norm grows with the square root of the number
     of rows, and predictions by about a hundredth of the ratio of that norm to the penalty. Up to
     1e-6 of the targets is allowed, some ten times what rounding the features to float32 does (docs/
-    decisions/030-products-in-float32.md).
+    decisions/030-products-in-float32.md). The lengths of a few features stand for those of all:
+    where lengths differ, a single long one could ruin the sums.
     """
-    if not (isinstance(blocks, BlockSource) and blocks.is_whole):
+    if not (isinstance(blocks, BlockSource) and blocks.is_whole and objective.equal_lengths):
         return False
     n_features, n_rows = objective.n_features, blocks.n_rows or 0
     if n_rows * n_features**2 < _LEAST_PRODUCTS:
