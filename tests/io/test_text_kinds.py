@@ -253,3 +253,11 @@ def test_amounts_that_disagree_are_categories_with_a_note(tmp_path):
     other.write_text("n,v\nx,$3\nx,3\n")
     with pytest.raises(TableError, match=r"line 3, column 'v' \(number 1\): '3' is not a number"):
         list(open_table([path, other]).blocks())
+
+
+def test_values_with_and_without_a_sign_are_to_be_written_alike(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("u,v\n1,8.1%\n2,12\n")
+    with pytest.raises(NotANumberError, match=r"'8\.1%' is not a number: other values of the") as e:
+        list(open_table(path, numeric=["v"]).blocks())
+    assert "write all values of the column alike" in str(e.value)

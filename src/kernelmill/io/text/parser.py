@@ -23,7 +23,7 @@ from kernelmill.io.columnar.arrow_values import (
 )
 from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.table_file import TableColumn, large_integer_error
-from kernelmill.io.text.amounts import NumberStyle
+from kernelmill.io.text.amounts import NumberStyle, detect_style
 from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
     LONG_INTEGER,
@@ -366,9 +366,15 @@ class TextParser:
         if name == str(position):
             column = f"column {position}"
         style = self._styles.get(name, NumberStyle(decimal=self.dialect.decimal))
+        why, remedy = style.describe(), "correct it"
+        own = detect_style(pa.array([value]), style.decimal)
+        if not style.sign and own is not None and (own.sign or own.separator):
+            # The value is as good as any: it is the column whose values disagree.
+            why = ": other values of the column lack its sign or its groups of digits"
+            remedy = "write all values of the column alike"
         return NotANumberError(
-            f"{self.path}, line {line}, {column}: {shown!r} is not a number{style.describe()}",
-            "correct it",
+            f"{self.path}, line {line}, {column}: {shown!r} is not a number{why}",
+            remedy,
             Remedy("read the column as categories", categorical=[name]),
         )
 
