@@ -87,9 +87,9 @@ def test_multipliers_are_the_best_of_what_was_tried():
 
 
 def test_few_buckets_and_large_numbers():
-    assert lattice_multipliers(5, 1, 3) == [0, 0, 0]
-    assert lattice_multipliers(5, 2, 3) == [1, 1, 1]
-    assert lattice_multipliers(1, 1, 4) == [1, 1, 1, 1]
+    assert lattice_multipliers(5, 1, 3) == (0, 0, 0)
+    assert lattice_multipliers(5, 2, 3) == (1, 1, 1)
+    assert lattice_multipliers(1, 1, 4) == (1, 1, 1, 1)
     large = lattice_multipliers(10**5, 2**31 - 1, 3)
     assert all(math.gcd(g, 2**31 - 1) == 1 for g in large)
     assert len(lattice_multipliers(3, 1000, 5000)) == 5000

@@ -59,7 +59,8 @@ def tuned_classifier(folder):
 
 
 @pytest.fixture(scope="session")
-def regressor(waves_csv):
+def regressor(folder):
+    """With no settings but the number of features."""
     from kernelmill import fit_table
 
-    return fit_table(waves_csv, "y", n_components=128)
+    return fit_table(write_waves(folder / "few_waves.csv", 600), "y", n_components=128)

@@ -19,33 +19,32 @@ from .conftest import write_rings
 
 def test_classification(folder, rings_csv):
     found = compare_table(
-        rings_csv, "place", n_components=(16, 64, 128), rows=600, exact_rows=300, kernel="gaussian"
+        rings_csv, "place", n_components=(16, 128), rows=600, exact_rows=300, kernel="gaussian"
     )
     assert [(m.name, m.n_components) for m in found.models] == [
         ("linear", None),
         ("fastfood", 16),
-        ("fastfood", 64),
         ("fastfood", 128),
-        ("random_fourier", 64),
-        ("tensor_sketch", 64),
-        ("nystroem", 64),
+        ("random_fourier", 128),
+        ("tensor_sketch", 128),
+        ("nystroem", 128),
         ("boosted trees", None),
         ("random forest", None),
         ("exact kernel", None),
     ]
     errors = [model.error for model in found.models]
-    assert max(errors[6:9]) < 0.08  # Nyström and trees
+    assert max(errors[5:8]) < 0.08  # Nyström and trees
     details = {model.name: model.detail for model in found.models}
     assert details["boosted trees"].endswith("native categories")
     assert details["random forest"].endswith("codes of categories")
-    assert errors[3] < 0.05
+    assert errors[2] < 0.05
     assert errors[0] > 0.2
     assert errors[-1] < 0.08
     assert found.models[-1].n_train == 300
     assert found.models[0].n_train == found.n_train
     assert 0.2 < found.n_test / 1500 < 0.3
     assert all(m.fit_seconds > 0 and m.predict_seconds > 0 for m in found.models)
-    best = min(found.models[1:7], key=lambda m: (m.error, m.n_components))
+    best = min(found.models[1:6], key=lambda m: (m.error, m.n_components))
     assert found.settings["n_components"] == best.n_components
     assert found.settings["feature_map"] == best.name
     assert ("kernel" in found.settings) == (best.name != "tensor_sketch")
@@ -64,7 +63,7 @@ def test_no_model_is_listed_twice(waves_csv):
 
 @pytest.mark.parametrize("kernel", [None, "matern"])
 def test_regression(waves_csv, kernel):
-    found = compare_table(waves_csv, "y", n_components=[256], kernel=kernel)
+    found = compare_table(waves_csv, "y", n_components=[128], kernel=kernel, rows=500)
     by_name = {model.name: model.error for model in found.models}
     assert found.error_name == "rmse"
     assert by_name["fastfood"] < 0.13 < by_name["linear"]
@@ -74,7 +73,7 @@ def test_regression(waves_csv, kernel):
 def test_all_models_can_learn():
     """An odd function of one column, far from zero: each can learn it."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(800, 2))
+    x = rng.normal(size=(600, 2))
     columns = {"a": x[:, 0], "b": x[:, 1], "y": 100 + 3 * x[:, 0] + 0.1 * x[:, 1]}
     found = compare_table(columns, "y", task="regression", drop=(), n_components=[128])
     # Trees are piecewise constant.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cache
 from inspect import signature
 from typing import Any, ClassVar, Self
 
@@ -55,9 +56,11 @@ class FeatureMap(ABC):
     _fitted_parameters: dict[str, Any]
 
     @classmethod
-    def _parameter_names(cls) -> list[str]:
+    @cache
+    def _parameter_names(cls) -> tuple[str, ...]:
         """The names of the parameters, sorted."""
-        return sorted(name for name in signature(cls.__init__).parameters if name != "self")
+        names = signature(cls.__init__).parameters
+        return tuple(sorted(name for name in names if name != "self"))
 
     def _parameters(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._parameter_names()}

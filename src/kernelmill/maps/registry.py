@@ -96,4 +96,4 @@ def map_parameters(name: str) -> tuple[str, ...]:
     >>> map_parameters("count_sketch")
     ('hashing', 'n_components', 'n_threads', 'random_state')
     """
-    return tuple(FAMILIES[name]._parameter_names())
+    return FAMILIES[name]._parameter_names()

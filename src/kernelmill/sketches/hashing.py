@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +58,8 @@ def draw_hashes(
     return buckets, signs
 
 
-def lattice_multipliers(dim: int, length: int, degree: int) -> list[int]:
+@lru_cache(64)  # the search takes as long as the rest of fitting a map of few columns
+def lattice_multipliers(dim: int, length: int, degree: int) -> tuple[int, ...]:
     r"""Multipliers g_k under which sums of g_k u_k modulo `length` seldom collide, 0 <= u_k < dim.
 
     If ``dim**degree <= length`` they never do: g_k = dim**k. Otherwise they are powers of one
@@ -67,11 +69,11 @@ def lattice_multipliers(dim: int, length: int, degree: int) -> list[int]:
     that the choice is the same on every machine.
     """
     if degree * math.log2(dim) < 63 and dim**degree <= length:
-        return [dim**k for k in range(degree)]
+        return tuple(dim**k for k in range(degree))
     candidates = _candidates(dim, length)
     first = next(candidates, 1)
     if dim >= length or degree == 1:  # all residues occur: every generator is as good
-        return [pow(first, k, length) for k in range(degree)]
+        return tuple(pow(first, k, length) for k in range(degree))
     fewest, best = _collisions(first, dim, length, degree), first
     for _ in range(min(63, _WORK // (dim * degree))):
         generator = next(candidates, None)
@@ -80,7 +82,7 @@ def lattice_multipliers(dim: int, length: int, degree: int) -> list[int]:
         collisions = _collisions(generator, dim, length, degree)
         if collisions < fewest:
             fewest, best = collisions, generator
-    return [pow(best, k, length) for k in range(degree)]
+    return tuple(pow(best, k, length) for k in range(degree))
 
 
 def _candidates(dim: int, length: int) -> Iterator[int]:
