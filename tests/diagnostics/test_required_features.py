@@ -228,6 +228,12 @@ class TestRecommendation:
         near = [requirement("many", 1000, 2.0), requirement("few", 600, 2.1)]
         assert recommend_map(near)[0] == 1
 
+    def test_moments_are_equal(self):
+        both = [requirement("many", 1000, 1e-4), requirement("few", 600, 0.05)]
+        at, sentence = recommend_map(both)
+        assert at == 1
+        assert "take less than 0.1 s" in sentence
+
     def test_fewest_is_mentioned(self):
         both = [requirement("few", 100, 9.0), requirement("fast", 1000, 2.0)]
         assert "few needs the fewest, 100, and takes 9 s" in recommend_map(both)[1]

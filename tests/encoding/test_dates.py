@@ -32,6 +32,9 @@ SECONDS = NOW.replace(tzinfo=dt.UTC).timestamp()
         ("Feb 29, 2024 12:00 AM", "name of the month", SECONDS // 86400 * 86400),
         ("12:30 AM", "time", 1800.0),
         ("23:59:59", "time", 86399.0),
+        ("12:30 PM", "time", 45000.0),
+        ("12:30+02:00", "time", 37800.0),
+        ("01:30 +0200", "time", 84600.0),  # of the day before
         ("1969-12-31", "year first", -86400.0),
         ("29.02.24 13:05:09", "day first", SECONDS),
         ("2/29/24 1:05 PM", "month first", SECONDS - 9),
@@ -65,6 +68,18 @@ def test_seconds(text, format_, seconds):
         ("29.02.2024", "month first"),
         ("29.02.23", "day first"),
         ("2023-02-29", "day first"),
+        ("31 May 5 2024", "name of the month"),
+        ("May 2024", "name of the month"),
+        ("31 May-2024", "name of the month"),
+        ("2024-01/05", "year first"),
+        ("31.05/2024", "day first"),
+        ("5/31-2024", "month first"),
+        ("2024-05-31 12:00+99:99", "year first"),
+        ("2024-05-31 12:00+14:01", "year first"),
+        ("12:00+02:60", "time"),
+        ("13:30 AM", "time"),
+        ("13:30 PM", "time"),
+        ("0:30 AM", "time"),
     ],
 )
 def test_days_that_do_not_exist(text, format_):

@@ -111,9 +111,10 @@ def test_training_and_prediction_sniff_once(tmp_path, opened, name):
     with expect(opened, 1):
         inputs = choose_inputs(*open_source(path, "town", "auto", {}), ["id"])
     with expect(opened, 1):
-        table, names, has_target = open_like_training(path, inputs, {}, 0, others_as_strings=True)
+        table, names, has_target = open_like_training(path, inputs, {}, 0)
+        table = inputs.ignore_others(table, names=names)
     assert (names, has_target) == ({"size": "size"}, True)
-    assert [column.kind for column in table.columns] == ["category", "numeric", "category"]
+    assert [column.kind for column in table.columns] == ["other", "numeric", "other"]
 
 
 def test_models_of_files_without_a_header_sniff_once(tmp_path, opened):

@@ -93,7 +93,7 @@ def test_matrices_with_and_without_labels():
         ({"a": np.ones((2, 2))}, {}, r"column 'a' must have one dimension, got shape \(2, 2\)"),
         ({"a": 3}, {}, "column 'a' must be an array or a list, got int"),
         ({}, {}, "dictionary of columns has no columns"),
-        (pd.DataFrame({"a": [1, "x"]}), {}, "column a with type object; let each column hold"),
+        (pd.DataFrame({"a": [1, "x"]}), {}, "column 'a' has .*: int in row 1, str in row 2"),
         (np.ones(3), {}, r"must have two dimensions, rows and columns, got shape \(3,\)"),
         (np.array([[1, "x"]], object), {}, "must hold real numbers, got dtype object; give a data"),
         (np.ones((2, 2)), {"names": ["a"]}, "must have a name for each column, got 1 for"),
@@ -102,7 +102,8 @@ def test_matrices_with_and_without_labels():
         (pd.DataFrame({"a": [1]}), {"names": ["a"]}, "names is for NumPy arrays"),
         (pd.DataFrame({"a": [1]}), {"delimiter": ","}, "delimiter is for text files"),
         ((np.ones((2, 2)), [1]), {}, "y must have one label for each of 2 rows"),
-        ((pd.DataFrame({"a": [1]}), [1]), {}, "add the labels to the data frame as a column"),
+        ((pd.DataFrame({"a": [1]}), [1, 2]), {}, "y has 2 labels for 1 rows of X"),
+        ((pd.DataFrame({"labels": [1]}), [1]), {}, "a column of X is called 'labels'"),
         (np.array([[2**60, 1]]), {}, "integers beyond"),
     ],
 )

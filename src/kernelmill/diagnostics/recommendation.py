@@ -32,6 +32,7 @@ from kernelmill.maps import (
 __all__ = ["list_maps", "recommend_map"]
 
 
+_MOMENT = 0.1  # seconds
 _MOST_DENSE_COLUMNS = 8192  # of matrices and landmarks: beyond, they take gigabytes
 
 
@@ -116,6 +117,8 @@ def _shift_invariant_maps(
 def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | None, str]:
     """The map whose features take the least time, and why, in a sentence.
 
+    Times up to a tenth of a second count as equal; then the fewest features are the best.
+
     Returns
     -------
     index : int or None
@@ -132,26 +135,33 @@ def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | Non
     # What landmarks leave out of the kernel is missing in every model, however small it is; so they
     # are mentioned, and recommended only where nothing else can be.
     random = [pair for pair in usable if pair[1].map_name != "nystroem"] or usable
-    # A fifth is within the chance of a short measurement: then fewer features are better.
-    fastest = min(_seconds(each) for _, each in random)
-    near = [(at, each) for at, each in random if _seconds(each) <= 1.2 * fastest]
+    # A fifth is within the chance of a measurement, and a moment does not matter: then fewer
+    # features are better.
+    enough = max(1.2 * min(_seconds(each) for _, each in random), _MOMENT)
+    near = [(at, each) for at, each in random if _seconds(each) <= enough]
     at, best = min(near, key=lambda pair: pair[1].n_components or 0)
     rows = plain.count(best.n_rows, "row")
     share = plain.percent(best.probability).replace(".0 ", " ")
     sentence = (
         f"Use {best.label} with {plain.count(best.n_components, 'feature')}: {share} of the "
         f"pairs are then within {plain.number(best.tolerance)}, and the features of {rows} take "
-        f"{plain.duration(best.seconds)}"
+        f"{_duration(best)}"
     )
     _, fewest = min(usable, key=lambda pair: pair[1].n_components or 0)
     if (fewest.n_components or 0) * 2 <= (best.n_components or 0):
         sentence += (
             f"; {fewest.label} needs the fewest, {plain.count(fewest.n_components)}, "
-            f"and takes {plain.duration(fewest.seconds)}"
+            f"and takes {_duration(fewest)}"
         )
     if (fewest.n_components or 0) >= best.n_rows:
         sentence += "; with no fewer features than rows, the exact kernel is the better choice"
     return at, sentence + "."
+
+
+def _duration(requirement: FeatureRequirement) -> str:
+    if _seconds(requirement) <= _MOMENT:
+        return "less than 0.1 s"
+    return plain.duration(requirement.seconds)
 
 
 def _seconds(requirement: FeatureRequirement) -> float:

@@ -43,7 +43,10 @@ _CLOSE_ENOUGH = 0.05  # of the tolerance: a measured error has a larger interval
 _NARROW = 1.1  # ratio of two numbers of features between which the error drops
 _LARGEST_SIZE = 1 << 40
 _LARGEST_TAYLOR = 1 << 16  # collisions of all terms are counted
-_TIMED_ROWS = 256
+_TIMED_ROWS = 256  # at first
+_LEAST_SECONDS = 0.005  # of a call that is timed, beside which its overhead is small
+_MOST_TIMED_FEATURES = 1 << 23  # of all rows of a call
+_TIMED_AGAIN = 4
 _FINEST_SINGLE = 1e-4  # below this tolerance, the rounding of float32 features would be measured
 
 
@@ -474,11 +477,11 @@ def _measure_cost(fitted: Any, rows: Any, size: int, n_rows: int) -> _Cost:
     if np.isfinite(single.sum()):
         few = single
     n_features = fitted.transform(few).shape[1]  # draws coefficients, too
-    times = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        fitted.transform(few)
-        times.append(time.perf_counter() - begin)
+    times = [_time_once(fitted, few)]
+    while times[-1] < _LEAST_SECONDS and few.shape[0] * n_features < _MOST_TIMED_FEATURES:
+        few = few[np.arange(2 * few.shape[0]) % few.shape[0]]  # dense or sparse
+        times = [_time_once(fitted, few)]
+    times += [_time_once(fitted, few) for _ in range(_TIMED_AGAIN)]
     # Landmarks are whitened by a triangular matrix.
     factor = (size / n_features) ** (2 if isinstance(fitted, Nystroem) else 1)
     return _Cost(
@@ -486,6 +489,12 @@ def _measure_cost(fitted: Any, rows: Any, size: int, n_rows: int) -> _Cost:
         map_bytes=round(coefficient_bytes(fitted) * factor),
         stored_bytes=4 * size * n_rows,
     )
+
+
+def _time_once(fitted: Any, rows: Any) -> float:
+    begin = time.perf_counter()
+    fitted.transform(rows)
+    return time.perf_counter() - begin
 
 
 def coefficient_bytes(fitted_map: Any) -> int:

@@ -19,6 +19,7 @@ from kernelmill.storage.kinds import Choice, Float, ListOf
 __all__ = ["DateEncoding", "DateFormats", "date_values"]
 
 _DAY = 86_400.0
+_MOST_OFFSET = 14 * 60  # minutes from UTC, in Kiribati
 _TIME = (
     r"(?P<H>[0-9]{1,2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2}(?:[.,][0-9]+)?))?"
     r"(?: ?(?P<p>[AaPp][Mm]))?(?: ?(?P<z>Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?"
@@ -30,11 +31,14 @@ _D, _M, _Y, _N = (
     r"(?P<y>[0-9]{4}|[0-9]{2})",
     r"(?P<n>[A-Za-z]{3,9})",
 )
+# The separators s and t must be equal, which RE2 cannot express; there is a day d or e, not both.
 _PATTERNS = {
-    "year first": rf"^(?P<y>[0-9]{{4}})[-/]{_M}[-/]{_D}{_THEN_TIME}",
-    "day first": rf"^{_D}[./-]{_M}[./-]{_Y}{_THEN_TIME}",
-    "month first": rf"^{_M}[/-]{_D}[/-]{_Y}{_THEN_TIME}",
-    "name of the month": rf"^(?:{_D}[ -])?{_N}(?:[ -]|(?: (?P<e>[0-9]{{1,2}}),? )){_Y}{_THEN_TIME}",
+    "year first": rf"^(?P<y>[0-9]{{4}})(?P<s>[-/]){_M}(?P<t>[-/]){_D}{_THEN_TIME}",
+    "day first": rf"^{_D}(?P<s>[./-]){_M}(?P<t>[./-]){_Y}{_THEN_TIME}",
+    "month first": rf"^{_M}(?P<s>[/-]){_D}(?P<t>[/-]){_Y}{_THEN_TIME}",
+    "name of the month": (
+        rf"^(?:{_D}(?P<s>[ -]))?{_N}(?:(?P<t>[ -])|(?: (?P<e>[0-9]{{1,2}}),? )){_Y}{_THEN_TIME}"
+    ),
     "time": rf"^{_TIME}$",
 }
 _SHORT_YEAR = rf"^{_D}[./ -](?:{_M}|{_N})[./ -][0-9]{{2}}(?:[^0-9]|$)"
@@ -55,8 +59,8 @@ class DateEncoding(ColumnEncoding):
     """Parts of a date, each as numbers.
 
     The year and the elapsed time (of dates: since 1970) are standardized. Month, weekday and time
-    of day are points on a circle, (cos, sin): December is next to January. Times with an offset
-    are those of UTC. A missing date is 0 in all columns, and 1 in a further one if `marks`.
+    of day are points on a circle, (cos, sin): December is next to January. Dates and times with an
+    offset are those of UTC. A missing date is 0 in all columns, and 1 in a further one if `marks`.
 
     Parameters
     ----------
@@ -204,14 +208,19 @@ def _parse_one_format(words: Any, format_: str) -> tuple[NDArray[np.float64], ND
         half = pc.utf8_lower(pc.struct_field(found, "p")).to_pylist()
         after_noon = np.array([each == "pm" for each in half])
         before_noon = np.array([each == "am" for each in half])
-        hours = np.where(after_noon & (hours < 12), hours + 12, hours)
-        hours = np.where(before_noon & (hours == 12), 0.0, hours)
+        wrong_half = (after_noon | before_noon) & ~((hours >= 1) & (hours <= 12))
+        hours = np.where((after_noon | before_noon) & (hours == 12), 0.0, hours)
+        hours = np.where(wrong_half, np.inf, hours + 12.0 * after_noon)
     right = ~(hours > 23) & ~(minutes > 59) & ~(parts_of_minute >= 61)
-    clock += np.nan_to_num(hours) * 3600
+    clock += np.nan_to_num(hours, posinf=0.0) * 3600
+    offsets = _offsets(found)
+    right &= ~np.isnan(offsets)
+    clock -= np.nan_to_num(offsets)
     if format_ == "time":
-        return np.where(matched, clock, np.nan), ~is_null & ~(matched & right)
+        return np.where(matched, clock % _DAY, np.nan), ~is_null & ~(matched & right)
     days, fits = _count_days(number, found, fields)
-    seconds = days * _DAY + clock - _offsets(found)
+    fits &= _separators_agree(found, fields)
+    seconds = days * _DAY + clock
     return np.where(matched & fits, seconds, np.nan), ~is_null & ~(matched & fits & right)
 
 
@@ -239,15 +248,31 @@ def _count_days(
     return counted, known
 
 
+def _separators_agree(found: Any, fields: set[str]) -> NDArray[np.bool_]:
+    """Whether dates are written as 2024-05-31 or 2024/05/31, but not as 2024-05/31."""
+    first, second = pc.struct_field(found, "s"), pc.struct_field(found, "t")
+    agree = pc.equal(first, second)
+    if "e" in fields:  # May 31, 2024: no day before the month
+        has_day_after = pc.not_equal(pc.struct_field(found, "e"), "")
+        agree = pc.if_else(has_day_after, pc.equal(first, ""), agree)
+    values: NDArray[np.bool_] = agree.fill_null(False).to_numpy(zero_copy_only=False)
+    return values
+
+
 def _offsets(found: Any) -> NDArray[np.float64]:
-    """The seconds by which local times are ahead of UTC."""
+    """The seconds by which local times are ahead of UTC; NaN for an impossible offset."""
     zones = pc.struct_field(found, "z").to_pylist()
-    offsets = {
-        zone: (1 if zone[0] == "+" else -1) * (int(zone[1:3]) * 3600 + int(zone[-2:]) * 60)
-        for zone in set(zones)
-        if zone and zone[0] in "+-"
-    }
-    return np.array([offsets.get(zone, 0) for zone in zones], np.float64)
+    offsets = {zone: _offset(zone) for zone in set(zones)}
+    return np.array([offsets[zone] for zone in zones], np.float64)
+
+
+def _offset(zone: str | None) -> float:
+    if not zone or zone[0] not in "+-":
+        return 0.0
+    hours, minutes = int(zone[1:3]), int(zone[-2:])
+    if minutes > 59 or hours * 60 + minutes > _MOST_OFFSET:
+        return np.nan
+    return (1 if zone[0] == "+" else -1) * (hours * 3600.0 + minutes * 60.0)
 
 
 class DateFormats:

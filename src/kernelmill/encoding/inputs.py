@@ -16,13 +16,13 @@ from kernelmill.errors import ArgumentTypeError, Message, Remedy
 from kernelmill.io.errors import TableError
 from kernelmill.io.sources import is_data
 from kernelmill.io.table import Table, check_columns, open_table, open_without_header
+from kernelmill.io.table_file import find_similar
 from kernelmill.storage.fields import ADDED, Stored
 from kernelmill.storage.kinds import Integer, ListOf, Null, Text
 
 __all__ = [
     "Inputs",
     "choose_inputs",
-    "column_values",
     "count_inputs",
     "find_target",
     "find_weights",
@@ -124,6 +124,25 @@ class Inputs(Stored):
         used = {None, self.target, *(name for name, _ in self.columns or ())}
         return [note for note in notes if getattr(note, "column", None) in used]
 
+    def ignore_others(
+        self, table: Table, *used: str | int | None, names: Mapping[str, str] | None = None
+    ) -> Table:
+        """The table, of which only the inputs and the columns in `used` are read.
+
+        `names` are those of the inputs in the file.
+        """
+        if table.columns is None:
+            return table.with_unused([each for each in self.dropped if each not in used])
+        inputs = [name if names is None else names[name] for name, _ in self.columns or ()]
+        known = {*inputs, *used}
+        return table.with_unused([c.name for c in table.columns if c.name not in known])
+
+    def find_target(self, table: Table) -> str | int:
+        """The target as a table that has it names it."""
+        if table.columns is None or not self.numbered:
+            return self.target
+        return table.columns[int(self.target)].name
+
     def data(self, data: Any, names: Mapping[str, str] | None = None) -> Any:
         """Select the inputs among the columns of a block; `names` are those in the file."""
         if self.columns is not None:
@@ -152,6 +171,13 @@ def find_target(table: Table, target: str | int | None) -> str | int:
     """The target as the table names it: a column, a position in a matrix, or "labels"."""
     _check_name("target", target)
     if table.columns is not None:
+        if table.label_column is not None and target not in (None, table.label_column):
+            raise TableError(
+                f"{table.files[0]} has labels, which are the target, got the target {target!r}",
+                Remedy("leave out the target", target=...),
+            )
+        if target is None and table.label_column is not None:
+            return table.label_column
         if target is None:
             names = [column.name for column in table.columns]
             shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
@@ -160,6 +186,8 @@ def find_target(table: Table, target: str | int | None) -> str | int:
                 Remedy("name the column to predict", target=...),
             )
         column = table.columns[table.column_index(target)]
+        if column.name in table.unreadable:
+            _check_kind(table, column.name, column.kind)
         if column.kind not in ("numeric", "category"):
             raise TableError(
                 f"{table.files[0]}: the target {column.name!r} must hold numbers or strings, got a "
@@ -280,6 +308,12 @@ def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | i
 
 
 def _check_kind(table: Table, name: str, kind: str) -> None:
+    if name in table.unreadable:
+        raise TableError(
+            f"{table.files[0]}: {table.unreadable[name]}",
+            "convert them to numbers or to strings",
+            Remedy("leave the column out", drop=[name]),
+        )
     if kind not in _KINDS:
         raise TableError(
             f"{table.files[0]}: column {name!r} is of a kind that cannot be an input ({kind})",
@@ -292,13 +326,10 @@ def open_like_training(
     inputs: Inputs,
     options: Mapping[str, Any],
     n_features: int,
-    *,
-    others_as_strings: bool = False,
 ) -> tuple[Table, dict[str, str] | None, bool]:
     """Open a table for a model.
 
-    The kinds of columns are those of training, whatever the values look like. Other columns may be
-    read as strings, which changes only the spaces around their values.
+    The kinds of columns are those of training, whatever the values look like.
 
     Parameters
     ----------
@@ -308,7 +339,6 @@ def open_like_training(
         Of the model.
     n_features : int
         The width of svmlight files.
-    others_as_strings : bool, default=False
 
     Returns
     -------
@@ -340,11 +370,6 @@ def open_like_training(
         )
     names, has_target = _find_inputs(table, inputs)
     kinds = {kind: [names[n] for n, k in inputs.columns if k == kind] for kind in _KINDS}
-    if others_as_strings:
-        here = [column.name for column in table.columns]
-        target = here[int(inputs.target)] if inputs.numbered and has_target else inputs.target
-        known = {*names.values(), target}
-        kinds["category"] += [name for name in here if name not in known]
     return table.with_kinds(**{_KINDS[kind]: kinds[kind] for kind in _KINDS}), names, has_target
 
 
@@ -379,9 +404,14 @@ def _find_inputs(table: Table, inputs: Inputs) -> tuple[dict[str, str], bool]:
     lacking = [name for name in names.values() if name not in present]
     if lacking or (inputs.numbered and len(names) != len(inputs.columns)):
         listed = ", ".join(map(repr, lacking[:5])) or "their number differs"
+        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        spare = [name for name in here if name not in set(names.values())]
+        near = [(name, find_similar(name, spare)[:1]) for name in lacking[:5]]
+        similar = [f"{found[0]!r} for {name!r}" for name, found in near if found]
+        shown = ", ".join(map(repr, here[:8])) + (", ..." if len(here) > 8 else "")
         raise TableError(
-            f"{table.files[0]} lacks columns that the model needs: {listed}; it has "
-            f"{', '.join(map(repr, here[:8]))}",
+            f"{table.files[0]} lacks columns that the model needs: {listed}{more}; it has {shown}",
+            *([f"rename a column with a similar name: {', '.join(similar)}"] if similar else []),
             f"give the {inputs.n_columns} columns without a header that the model was fitted to"
             if inputs.numbered
             else "give a table with all columns of the training table; in a file, check the header",
@@ -411,13 +441,3 @@ def _open_matrix(
         isinstance(inputs.target, int) and width == inputs.n_columns
     )
     return table, None, has_target
-
-
-def column_values(data: Any, name: str) -> Any:
-    """A column of a record batch as an array of numbers or of strings."""
-    column = data.column(name)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if not pa.types.is_floating(column.type):
-        column = column.cast(pa.string())
-    return column.to_numpy(zero_copy_only=False)

@@ -173,9 +173,11 @@ class JsonLinesFile(ColumnarFile):
         """Raise an error for an integer that became another number."""
         if (found := LONG_INTEGER.search(data)) is None:
             return
+        assert self.columns is not None
+        used = {each.name for each in self.columns if each.kind != "other" or self.originals}
         for name, column in zip(self._names, batch.columns, strict=True):
-            is_checked = pa.types.is_floating(column.type) and name not in self._rounded
-            if is_checked and exceeds_exact(column):
+            is_checked = name in used and name not in self._rounded
+            if is_checked and pa.types.is_floating(column.type) and exceeds_exact(column):
                 raise large_integer_error(str(self.path), name, found[0].decode())
 
     def blocks(self) -> Iterator[tuple[Any, None]]:

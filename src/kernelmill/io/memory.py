@@ -17,14 +17,23 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.errors import Remedy
-from kernelmill.io.columnar.arrow_values import detect_kind
+from kernelmill.io.columnar.arrow_values import detect_kind, to_plain
 from kernelmill.io.columnar.columnar_files import INSPECTED_ROWS, ColumnarFile
 from kernelmill.io.errors import TableError
 from kernelmill.io.matrix.matrix_file import MEANINGLESS, check_exact, check_matrix
 from kernelmill.io.sources import describe_data
 from kernelmill.io.table_file import TableFile, TableOptions
 
-__all__ = ["ColumnsInMemory", "MatrixInMemory", "make_like", "open_data"]
+LABEL_COLUMN = "labels"
+
+__all__ = [
+    "LABEL_COLUMN",
+    "ColumnsInMemory",
+    "MatrixInMemory",
+    "join_arrays",
+    "make_like",
+    "open_data",
+]
 
 
 def open_data(source: Any, options: TableOptions) -> TableFile:
@@ -36,18 +45,18 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
             "give a data frame, or a dictionary of columns",
             parameter="source",
         )
-    if isinstance(source, tuple) and not _is_matrix(source[0]):
-        raise TableError(
-            f"must be a pair of a matrix and its labels, got a {label}",
-            "add the labels to the data frame as a column, and name it as the target",
-            parameter="source",
-        )
     if _is_matrix(source) and options.names is None:
         return MatrixInMemory(source, options)
+    labels = None
+    if isinstance(source, tuple):
+        source, labels = source
     if options.names is not None:
         source = _name_columns(source, options.names)
+    unreadable: dict[str, str] = {}
     try:
-        table = _view_columns(source)
+        table = _view_columns(source, unreadable)
+        if labels is not None:
+            table = _add_labels(label, table, labels)
     except (pa.ArrowException, ValueError, TypeError) as error:
         if isinstance(error, TableError):
             raise
@@ -57,7 +66,26 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
             f"{label} cannot be read: {reason}",
             "let each column hold values of one type: numbers, strings, booleans or dates",
         ) from None
-    return ColumnsInMemory(label, table, options, integer_names=_has_integer_names(source))
+    return ColumnsInMemory(
+        label,
+        table,
+        options,
+        integer_names=_has_integer_names(source),
+        unreadable=unreadable,
+        label_column=None if labels is None else LABEL_COLUMN,
+    )
+
+
+def _add_labels(label: Path, table: Any, labels: Any) -> Any:
+    """The table with a further column, which has the labels of its rows."""
+    if LABEL_COLUMN in table.column_names:
+        raise TableError(
+            f"{label}: a column of X is called {LABEL_COLUMN!r}, as the labels are", "rename it"
+        )
+    column = _view_values("y", labels)
+    if len(column) != table.num_rows:
+        raise TableError(f"{label}: y has {len(column)} labels for {table.num_rows} rows of X")
+    return table.append_column(LABEL_COLUMN, column)
 
 
 def _has_integer_names(source: Any) -> bool:
@@ -69,7 +97,9 @@ def _has_integer_names(source: Any) -> bool:
 
 
 def _is_matrix(source: Any) -> bool:
-    if isinstance(source, tuple) or scipy.sparse.issparse(source):
+    if isinstance(source, tuple):
+        return _is_matrix(source[0])
+    if scipy.sparse.issparse(source):
         return True
     return isinstance(source, np.ndarray) and source.dtype.names is None
 
@@ -95,13 +125,19 @@ def _name_columns(source: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     return {str(name): source[:, place] for place, name in enumerate(names)}
 
 
-def _view_columns(source: Any) -> Any:
-    """The columns of a data frame, a dictionary or a structured array as an Arrow table."""
+def _view_columns(source: Any, unreadable: dict[str, str] | None = None) -> Any:
+    """The columns of a data frame, a dictionary or a structured array as an Arrow table.
+
+    `unreadable` gets the columns that Arrow does not know, which are null; without it they raise.
+    """
     if isinstance(source, np.ndarray):
         assert source.dtype.names is not None
         source = {name: source[name] for name in source.dtype.names}
     if isinstance(source, Mapping):
-        columns = {str(name): _view_values(str(name), each) for name, each in source.items()}
+        columns = {
+            str(name): _view_or_explain(str(name), each, unreadable)
+            for name, each in source.items()
+        }
         if len(columns) < len(source):
             raise TableError(
                 "two columns have the same name, one as a string and one as a number",
@@ -115,7 +151,16 @@ def _view_columns(source: Any) -> Any:
     if type(source).__name__ == "LazyFrame":
         source = source.collect()
     if _package(source) == "pandas":
-        return pa.Table.from_pandas(_convert_types(source), preserve_index=False)
+        frame = _convert_types(source)
+        try:
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        except (pa.ArrowException, ValueError, TypeError):
+            names = [str(name) for name in frame.columns]
+            arrays = [
+                _view_or_explain(name, frame.iloc[:, place], unreadable)
+                for place, name in enumerate(names)
+            ]
+            return pa.Table.from_arrays(arrays, names)
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, pa.RecordBatch):
@@ -152,6 +197,33 @@ def _convert_types(frame: Any) -> Any:
     return frame
 
 
+def _view_or_explain(name: str, values: Any, unreadable: dict[str, str] | None) -> Any:
+    try:
+        return _view_values(name, values)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        if unreadable is None or isinstance(error, TableError):
+            raise
+        unreadable[name] = _explain_types(name, values)
+        return pa.nulls(len(values), pa.binary())  # of the kind "other"
+
+
+def _explain_types(name: str, values: Any) -> str:
+    """Why the values of a column are not those of one type."""
+    first = None
+    for row, value in enumerate(values):
+        if value is None or value != value:  # noqa: PLR0124  (NaN)
+            continue
+        kind = type(value).__name__
+        if first is not None and kind != first[0]:
+            return (
+                f"column {name!r} has values of different types: {first[0]} in row {first[1]}, "
+                f"{kind} in row {row + 1}"
+            )
+        first = first or (kind, row + 1)
+    kind = "unknown" if first is None else first[0]
+    return f"column {name!r} has values of type {kind}, which tables cannot hold"
+
+
 def _view_values(name: str, values: Any) -> Any:
     """One column of a dictionary as an Arrow array; NaN among objects is missing."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
@@ -183,13 +255,24 @@ class ColumnsInMemory(ColumnarFile):
     options : TableOptions
     integer_names : bool, default=False
         Whether integers are names of columns rather than their positions.
+    unreadable, label_column
+        See `Table`.
     """
 
     def __init__(
-        self, label: Path, table: Any, options: TableOptions, *, integer_names: bool = False
+        self,
+        label: Path,
+        table: Any,
+        options: TableOptions,
+        *,
+        integer_names: bool = False,
+        unreadable: Mapping[str, str] | None = None,
+        label_column: str | None = None,
     ) -> None:
         self._table = table
         self.integer_names = integer_names
+        self.unreadable = unreadable or {}
+        self.label_column = label_column
         super().__init__(label, options, None)
 
     def read_state(self) -> tuple[int, int, int]:
@@ -227,6 +310,9 @@ class ColumnsInMemory(ColumnarFile):
 
     def block(self, number: int) -> tuple[Any, None]:
         """The block again."""
+        for name in self.unreadable:
+            if name not in self._unused:
+                raise self.type_error(name)
         return self.convert(self._batches[number], self._first_rows[number]), None
 
 
@@ -293,7 +379,9 @@ class MatrixInMemory(TableFile):
         rows = slice(number * self._block_rows, (number + 1) * self._block_rows)
         labels = None if self._labels is None else self._labels[rows]
         data = self._matrix[rows]
-        return data if scipy.sparse.issparse(data) else check_exact(self.path, data), labels
+        if not scipy.sparse.issparse(data):
+            data = check_exact(self.path, data, self.options.unused)
+        return data, labels
 
 
 def _check_labels(path: Path, labels: Any, n_rows: int) -> NDArray[Any]:
@@ -307,6 +395,13 @@ def _check_labels(path: Path, labels: Any, n_rows: int) -> NDArray[Any]:
     if y.dtype.kind not in "biufU":
         raise TableError(f"{path}: y must hold numbers or strings, got dtype {y.dtype}")
     return y
+
+
+def join_arrays(arrays: Sequence[Any]) -> Any:
+    """One array of NumPy or pyarrow of several."""
+    if isinstance(arrays[0], pa.Array):
+        return pa.concat_arrays([to_plain(array) for array in arrays])
+    return np.concatenate(arrays)
 
 
 def make_like(source: Any, columns: Mapping[str, Any], *, keep: bool = False) -> Any:
@@ -329,6 +424,8 @@ def make_like(source: Any, columns: Mapping[str, Any], *, keep: bool = False) ->
     >>> make_like({"x": [1, 2]}, {"prediction": np.array([0.5, 1.5])}, keep=True)
     {'x': [1, 2], 'prediction': array([0.5, 1.5])}
     """
+    if isinstance(source, tuple) and not _is_matrix(source):
+        source = source[0]
     package = _package(source)
     if isinstance(source, Mapping):
         return {**source, **columns} if keep else dict(columns)
@@ -350,7 +447,7 @@ def make_like(source: Any, columns: Mapping[str, Any], *, keep: bool = False) ->
         if type(source).__name__ == "LazyFrame":
             source = source.collect() if keep else source
         return source.hstack(made.get_columns()) if keep else made
-    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    table = pa.table(dict(columns))
     if not keep:
         return table
     kept = _view_columns(source)

@@ -18,6 +18,7 @@ from kernelmill.io.errors import TableError
 from kernelmill.io.sources import detect_format, find_files, is_data, load_file_class
 from kernelmill.io.table_file import (
     SAME_COLUMNS,
+    Original,
     TableColumn,
     TableFile,
     TableOptions,
@@ -61,8 +62,8 @@ def open_table(
     are numbers; the others then raise an error), "date" if all values are dates or times such as
     2024-05-31, 2024-05-31T12:00:00Z, 31.05.2024, 31/5/2024, 31 May 2024 or 12:00, else "category".
     Percentages, amounts such as $1.20 and groups of digits (1,257.30) are numbers if all values of
-    the column are written alike. `Table.notes` reports
-    what was detected.
+    the column are written alike; in `numeric` columns some may lack the sign or the groups. The
+    number is the one that is written: 5 % is 5. `Table.notes` reports what was detected.
 
     Parameters
     ----------
@@ -70,10 +71,11 @@ def open_table(
         The path "-" is the standard input; it and other streams are copied to a temporary file.
         Data in memory are pandas, polars and pyarrow tables (all that have the Arrow C interface),
         dictionaries of arrays, NumPy arrays (structured, or of two dimensions and more), SciPy
-        sparse matrices, and pairs (X, y) of a matrix and its labels. They are not copied where
-        that is possible. Files that match a pattern are read in sorted order. All files must have
-        the same columns, by name, or the same number of columns if they have no names. The labels
-        of MNIST-like idx files are found by their names, in the folder of the images.
+        sparse matrices, and pairs (X, y) of one of them and the labels of its rows, which are the
+        column "labels" if X has named columns. They are not copied where that is possible. Files
+        that match a pattern are read in sorted order. All files must have the same columns, by
+        name, or the same number of columns if they have no names. The labels of MNIST-like idx
+        files are found by their names, in the folder of the images.
     format : str, optional
         "csv", "tsv" or "text", "jsonl" (one JSON object per line), "parquet", "arrow" (IPC files,
         Feather 2), "npy", "npz" (members X or data, and y or target), "idx" or "svmlight". By
@@ -302,8 +304,8 @@ class TableBlock:
     ----------
     data : pyarrow.RecordBatch, ndarray or scipy.sparse.csr_array
         A record batch if the table has columns: numeric ones are float64, categories are
-        dictionaries of trimmed strings, and missing values are null (never NaN). Otherwise the rows
-        as a matrix.
+        dictionaries of trimmed strings, and missing values are null (never NaN). Columns of kind
+        "other" are null. Otherwise the rows as a matrix.
     labels : ndarray or None
         One label per row, if the file carries labels.
     file : Path
@@ -369,6 +371,10 @@ class Table:
         Of svmlight files: whether their indices count from 0.
     missing_codes : tuple of str
         Values that are missing, besides the usual ones.
+    unreadable : mapping of str to str
+        Columns of data in memory that have no single type, which are of the kind "other", and why.
+    label_column : str or None
+        The column with the labels of a pair (X, y), if X has columns.
     notes : list of Message or str
         What was detected and what looks doubtful, for the user.
     n_bytes : int
@@ -409,6 +415,8 @@ class Table:
         self.carries_labels: bool = first.carries_labels
         self.zero_based: bool | None = first.zero_based
         self.missing_codes: tuple[str, ...] = tuple(first.options.missing_codes)
+        self.unreadable: Mapping[str, str] = first.unreadable
+        self.label_column: str | None = first.label_column
         self.n_bytes: int = sum(file.n_bytes for file in files)
         by_text = {str(note): note for file in files for note in file.notes}
         self.notes: list[Message | str] = list(by_text.values())
@@ -504,18 +512,38 @@ class Table:
         """
         return self._derive(block_bytes=check_integer("block_bytes", block_bytes, 1))
 
-    def with_text(self) -> Table:
-        """Return a table whose blocks also have the values of text files as they are written.
+    def with_unused(self, columns: Sequence[str | int]) -> Table:
+        r"""Return the same table, of which some columns are not read, whatever their values.
 
-        `text_columns` has the names of their columns. Numbers with decimal commas are left out.
-        Tables of other formats stay what they are.
+        Their kind is "other", and they are null in blocks. Columns of a matrix are not checked.
+
+        Examples
+        --------
+        >>> import kernelmill
+        >>> table = kernelmill.open_table({"id": [2**60, 2**60 + 1], "size": [1, 2]})
+        >>> [block.data.to_pydict() for block in table.with_unused(["id"]).blocks()]
+        [{'id': [None, None], 'size': [1.0, 2.0]}]
         """
-        return self._derive(keep_text=True) if self.format == "text" else self
+        return self._derive(unused=check_columns("columns", columns))
+
+    def with_originals(self, form: str) -> Table:
+        """Return a table whose blocks also have the values of all columns as the files have them.
+
+        `originals` has the columns of blocks with them.
+
+        Parameters
+        ----------
+        form : {"text", "values"}
+            For text files, "text" stands for values as they are written, except numbers with
+            decimal commas. With "values", columns that are used are as they are read, and others
+            are strings. Files with types have values of these types in both cases.
+        """
+        return self._derive(originals=check_choice("form", form, ("text", "values")))
 
     @property
-    def text_columns(self) -> Mapping[str, str]:
-        """The columns of blocks that have the text of other columns, by the names of these."""
-        return self._files[0].text_columns
+    def originals(self) -> Mapping[str, Original]:
+        """Where blocks have the values of each column as they are in the file."""
+        return self._files[0].originals
 
     def _derive(self, **changes: Any) -> Table:
         files: list[TableFile] = []

@@ -6,7 +6,7 @@ import difflib
 import re
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from kernelmill.io.errors import TableError
 from kernelmill.io.parts import Part
 
 __all__ = [
+    "Original",
     "TableColumn",
     "TableFile",
     "TableOptions",
@@ -27,8 +28,10 @@ __all__ = [
     "count_rows",
     "enumerate_names",
     "find_column",
+    "find_similar",
     "large_integer_error",
     "make_unique",
+    "name_originals",
     "resolve_kinds",
     "set_kinds",
 ]
@@ -52,6 +55,22 @@ class TableColumn:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class Original:
+    """Where blocks have the values of a column as they are in the file, and their type.
+
+    Attributes
+    ----------
+    name : str
+        Of the column of blocks.
+    type : "string", dtype or pyarrow.DataType
+        As in `open_writer`.
+    """
+
+    name: str
+    type: Any
+
+
 @dataclass(frozen=True)
 class TableOptions:
     """How to read a table: the arguments of `open_table` with the same names."""
@@ -70,7 +89,8 @@ class TableOptions:
     missing_codes: Sequence[str] = ()
     names: Sequence[str] | None = None
     default_header: bool | None = None  # of text files, where `header` is None
-    keep_text: bool = False  # of text files: see `Table.with_text`
+    unused: Sequence[str | int] = ()  # see `Table.with_unused`
+    originals: str | None = None  # "text" or "values": see `Table.with_originals`
 
 
 class TableFile(ABC):
@@ -90,8 +110,8 @@ class TableFile(ABC):
         Of formats with indices: whether they count from 0.
     n_rows : int or None
         The number of rows, if it is known without reading them.
-    text_columns : dict
-        See `Table.text_columns`.
+    originals, unreadable, label_column
+        See `Table`.
     """
 
     # Files may differ in the number of features; the table has the largest.
@@ -106,7 +126,9 @@ class TableFile(ABC):
     carries_labels: bool = False
     zero_based: bool | None = None
     n_rows: int | None = None
-    text_columns: Mapping[str, str] = MappingProxyType({})
+    originals: Mapping[str, Original] = MappingProxyType({})
+    unreadable: Mapping[str, str] = MappingProxyType({})
+    label_column: str | None = None
     _is_copy = False
 
     def __init__(self, path: Path, options: TableOptions, first: Self | None) -> None:
@@ -235,14 +257,19 @@ def find_column(
             "give the zero-based number of the column",
         )
     names = list(positions)
-    similar = difflib.get_close_matches(column, names, n=3, cutoff=0.5)
-    lower = [name for name in names if name.lower() == column.lower()]
     problem = f"{source} has no column {column!r}"
-    if lower or similar:
-        listed = ", ".join(map(repr, dict.fromkeys(lower + similar)))
+    if similar := find_similar(column, names):
+        listed = ", ".join(map(repr, similar))
         raise TableError(problem, f"use a column with a similar name: {listed}")
     dots = ", ..." if len(names) > 10 else ""
     raise TableError(problem, f"use one of its columns: {', '.join(map(repr, names[:10]))}{dots}")
+
+
+def find_similar(column: str, names: Sequence[str]) -> list[str]:
+    """The names that are like that of a column, the most similar first."""
+    plain = column.strip().lower()
+    same = [name for name in names if name.strip().lower() == plain]
+    return list(dict.fromkeys(same + difflib.get_close_matches(column, names, n=3, cutoff=0.5)))
 
 
 def make_unique(given: Sequence[str]) -> tuple[tuple[str, ...], list[Message | str]]:
@@ -265,7 +292,7 @@ def make_unique(given: Sequence[str]) -> tuple[tuple[str, ...], list[Message | s
 
 
 def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> dict[str, str]:
-    """The kinds that the user gives, by the names of columns."""
+    """The kinds that are given, by the names of columns; that of unused ones is "other"."""
     by_name = enumerate_names(names)
     positions = {
         kind: {find_column(each, by_name, None, source) for each in given}
@@ -273,6 +300,7 @@ def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> d
             ("category", options.categorical),
             ("numeric", options.numeric),
             ("date", options.dates),
+            ("other", options.unused),
         )
     }
     both = sorted(positions["category"] & positions["numeric"])
@@ -289,6 +317,14 @@ def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> d
 def set_kinds(kinds: Mapping[str, str], given: Mapping[str, str]) -> tuple[TableColumn, ...]:
     """The columns with their kinds, those in `given` before the detected ones."""
     return tuple(TableColumn(name, given.get(name, kind)) for name, kind in kinds.items())
+
+
+def name_originals(names: Sequence[str], taken: Collection[str]) -> dict[str, str]:
+    """Names for further columns of blocks, which have the values of others as they are."""
+    prefix = "original "
+    while any(f"{prefix}{name}" in taken for name in names):
+        prefix += "original "
+    return {name: f"{prefix}{name}" for name in names}
 
 
 def compare_columns(

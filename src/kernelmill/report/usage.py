@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 
 from kernelmill.formatting import clean_text, is_number, plain
@@ -93,6 +94,12 @@ def _shell_option(name: str, value: Setting) -> str:
         return option if value else "--month-first"
     if isinstance(value, bool):
         return option if value else "--no-" + option[2:]
+    if isinstance(value, dict):  # of the map
+        pairs = [
+            f"{key}={each if isinstance(each, str) else json.dumps(each)}"
+            for key, each in value.items()
+        ]
+        return " ".join(f"--map-option {shlex.quote(clean_text(pair))}" for pair in pairs)
     if isinstance(value, list):
         return " ".join(_shell_option(name, each) for each in value)
     text = _DELIMITERS.get(str(value), str(value)) if name == "delimiter" else str(value)

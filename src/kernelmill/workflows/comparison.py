@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from kernelmill.arguments import check_choice, check_integer
 from kernelmill.encoding.encoder import MISSING, Encoder
-from kernelmill.encoding.inputs import choose_inputs, find_weights
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
@@ -34,7 +33,7 @@ from kernelmill.workflows.encoded_rows import EncodedRows, concatenate_rows, enc
 from kernelmill.workflows.evaluation import measure_kernel_error
 from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.records import ComparedModel, Comparison, describe_source
-from kernelmill.workflows.survey import TASKS, open_source, survey_table
+from kernelmill.workflows.survey import TASKS, open_inputs, survey_table
 from kernelmill.workflows.tuning import TunedSettings
 
 __all__ = ["compare_table", "given_settings"]
@@ -132,10 +131,7 @@ def compare_table(
     if not sizes:
         raise ArgumentError("must hold at least one number, got none", parameter="n_components")
     seed = check_integer("random_state", random_state, 0)
-    table, target = open_source(source, target, task, table_options)
-    weights = find_weights(table, weights, target)
-    left_out = [*check_columns("drop", drop), *([] if weights is None else [weights])]
-    inputs = choose_inputs(table, target, left_out)
+    table, inputs, weights = open_inputs(source, target, task, table_options, drop, weights)
     survey = survey_table(
         table,
         inputs,

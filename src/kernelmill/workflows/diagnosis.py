@@ -37,6 +37,7 @@ from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
 from kernelmill.workflows.comparison import given_settings
+from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import (
     Diagnosis,
     ErrorRange,
@@ -46,13 +47,15 @@ from kernelmill.workflows.records import (
     Setting,
     describe_source,
 )
-from kernelmill.workflows.survey import TASKS, make_input_learner, open_source, survey_table
+from kernelmill.workflows.survey import TASKS, make_input_learner, open_inputs, survey_table
 
 __all__ = ["diagnose_table"]
 
 _GRAM_ROWS = 600
 _SHOWN_PAIRS = 1500
 _MOST_FEATURES = 16_384
+# Of maps, which a fit has arguments for.
+_OTHER_PARAMETERS = ("kernel", "length_scale", "n_components", "random_state", "n_threads")
 
 
 @reports_progress
@@ -150,10 +153,10 @@ def diagnose_table(
             day_first=day_first,
         )
     else:
-        table, target = open_source(source, target, task, table_options)
+        table, inputs, _ = open_inputs(source, target, task, table_options, drop)
         survey = survey_table(
             table,
-            choose_inputs(table, target, drop),
+            inputs,
             task=task,
             missing=missing,
             transform=transform,
@@ -222,7 +225,7 @@ def diagnose_table(
         settings=given_settings(
             task, missing, transform, None, drop, {"day_first": day_first, **table_options}
         )
-        | _fit_settings(recommended, requirements, kernel, scale),
+        | _fit_settings(recommended, requirements, maps, kernel, scale),
         in_memory=is_data(source),
         **details,
     )
@@ -242,10 +245,11 @@ def _warn_of_dimension(gram: GramCheck, alpha: float) -> str:
 def _fit_settings(
     recommended: int | None,
     requirements: list[FeatureRequirement],
+    maps: list[Any],
     kernel: Any,
     scale: float | None,
 ) -> dict[str, Setting]:
-    """Arguments of a fit with the recommended map; parameters of the map are left out."""
+    """Arguments of a fit with the recommended map, among them where it differs from the default."""
     if recommended is None:
         return {}
     best = requirements[recommended]
@@ -258,7 +262,16 @@ def _fit_settings(
         settings["kernel"] = kernel
     if scale is not None:
         settings["length_scale"] = scale
-    return settings
+    given = maps[recommended].get_params(deep=False)
+    default = MapChoice(best.map_name, settings.get("kernel")).make(None, 16, 0, None)
+    options: dict[str, Any] = {
+        name: value
+        for name, value in given.items()
+        if name not in _OTHER_PARAMETERS
+        and isinstance(value, (bool, int, float, str))
+        and value != getattr(default, name)
+    }
+    return settings | ({"map_options": options} if options else {})
 
 
 class _SampledRows(NamedTuple):
@@ -292,6 +305,7 @@ def _sample_inputs(
 ) -> _SampledRows:
     """Encode a sample of the rows of a table without a target, in one pass."""
     inputs = choose_inputs(table, None, drop)
+    table = inputs.ignore_others(table)
     learner = make_input_learner(table, inputs, missing, transform, day_first)
     sample = RowSample(size, stream.substream("sample"))
     n_rows = 0

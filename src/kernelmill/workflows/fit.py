@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.encoding.encoder import MISSING
-from kernelmill.encoding.inputs import choose_inputs, find_weights
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, Message, Remedy
 from kernelmill.formatting import plain
-from kernelmill.io.table import check_columns
 from kernelmill.learners import KernelRegressor, Run, default_alpha
 from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.saving import MOST_UNCERTAIN_FEATURES
@@ -53,7 +51,7 @@ from kernelmill.workflows.storable import check_storable
 from kernelmill.workflows.survey import (
     TASKS,
     Survey,
-    open_source,
+    open_inputs,
     scale_survey_rows,
     survey_table,
 )
@@ -272,9 +270,7 @@ def fit_table(
     with run.locked():
         clock = _Clock()
         with clock.stage("read"):
-            table, target = open_source(source, target, task, table_options)
-            weights = find_weights(table, weights, target)
-            inputs = choose_inputs(table, target, _join_columns(drop, weights))
+            table, inputs, weights = open_inputs(source, target, task, table_options, drop, weights)
             pieces = spread(table, cluster, progress)
             survey = survey_table(
                 table,
@@ -452,11 +448,6 @@ def _check_validation(source: Any, validation: Any) -> None:
             Remedy("hold out some of its rows", holdout=...),
             parameter="validation",
         )
-
-
-def _join_columns(drop: Any, weights: str | int | None) -> list[str | int]:
-    columns = check_columns("drop", drop)
-    return [*columns] if weights is None else [*columns, weights]
 
 
 def _check_arguments(

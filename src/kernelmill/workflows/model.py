@@ -173,18 +173,26 @@ class TableModel:
             raise TableError(f"{describe_source(source)} has no rows", "use a table with rows")
         return np.concatenate(parts)
 
-    def predict_row(self, row: Any) -> Any:
+    def predict_row(self, row: Any, *, probabilities: bool = False, std: bool = False) -> Any:
         """Return the prediction for one row, without the cost of a table.
 
         Parameters
         ----------
-        row : mapping
+        row : mapping or pandas Series
             From the names of the columns to their values; other names are ignored.
+        probabilities : bool, default=False
+            Return the probability of each class, too.
+        std : bool, default=False
+            Return the standard deviation of a new target, noise included, too.
 
         Returns
         -------
-        label or float
-            The prediction of `predict` for a table with this row, of the same type.
+        prediction : label or float
+            That of `predict` for a table with this row, of the same type.
+        probabilities : dict of label to float
+            Only with `probabilities`.
+        std : float
+            Only with `std`.
 
         Examples
         --------
@@ -194,7 +202,14 @@ class TableModel:
         >>> model = kernelmill.fit_table(table, "sign", tune=False)
         >>> model.predict_row({"a": 2.5})
         'low'
+        >>> label, probabilities = model.predict_row({"a": 2.5}, probabilities=True)
+        >>> probabilities["low"] > 0.5
+        True
         """
+        if probabilities or std:
+            check_request(self, probabilities, std)
+        if type(row).__name__ == "Series" and hasattr(row, "to_dict"):
+            row = row.to_dict()
         if not isinstance(row, Mapping):
             raise ArgumentTypeError(
                 f"must be a mapping from names of columns to values, got {type(row).__name__}",
@@ -203,10 +218,17 @@ class TableModel:
             )
         X = None if self._row_encoder is None else self._row_encoder.encode(row)
         if X is None:
-            found = self.predict({name: [value] for name, value in row.items()})[0]
-        else:
-            found = self.learner.predict_row(X[0])
-        return found.item() if isinstance(found, np.generic) else found
+            table = {name: [value] for name, value in row.items()}
+            X = next(encoded for encoded, _, _ in self._encode(table, {}))
+        if probabilities:
+            shares = self.learner.predict_proba(X)[0]
+            labels = self.reader.restore(self.learner.classes_)
+            found = dict(zip(labels.tolist(), shares.tolist(), strict=True))
+            return labels[shares.argmax()].item(), found
+        label = self.reader.restore(np.array([self.learner.predict_row(X[0])]))[0].item()
+        if not std:
+            return label
+        return label, self.learner.predict(X, return_std=True, include_noise=True)[1].item()
 
     @cached_property
     def _row_encoder(self) -> RowEncoder | None:
@@ -241,10 +263,11 @@ class TableModel:
         std : bool, default=False
             Add a column with the standard deviation of a new target, noise included.
         keep_columns : bool, default=False
-            Write the columns of the table before the prediction. From one text file to another,
-            values stay as they are written, without surrounding spaces, except numbers with
-            decimal commas, which become points. If the table has a column of the same name, the
-            predictions are called "prediction (model)".
+            Write the columns of the table before the prediction, with their types and values. From
+            one text file to another, values stay as they are written, without surrounding spaces,
+            except numbers with decimal commas, which become points. From text to other formats,
+            columns that the model does not use are strings. If the table has a column of the same
+            name, the predictions are called "prediction (model)".
         cluster : str, distributed.Client or Dask cluster, optional
             As in `fit_table`: workers read and predict, this process writes.
         escape_formulas : bool, default=False
@@ -264,21 +287,16 @@ class TableModel:
         """
         progress = WarningProgress() if progress is None else progress
         check_request(self, probabilities, std)
-        table, names, _ = open_like_training(
-            source,
-            self.inputs,
-            table_options,
-            self.encoder.n_inputs,
-            others_as_strings=keep_columns,
-        )
-        if keep_columns and is_text_file(out):
-            table = table.with_text()
-        kept = _kept_columns(table) if keep_columns else {}
+        table, names = self._open(source, table_options, keeps_target=keep_columns)
+        keeps_data = out is None and is_data(source)  # as they are, not as they were read
+        kept = _find_names(table) if keep_columns else {}
+        if keep_columns and not keeps_data:
+            table = table.with_originals("text" if is_text_file(out) else "values")
+            kept = {name: original.type for name, original in table.originals.items()}
         predicted = prediction_columns(self, probabilities, std)
         names_in_file = {name: _free_name(name, kept) for name in predicted}
         columns = {**kept, **{names_in_file[name]: kind for name, kind in predicted.items()}}
-        keeps_data = out is None and is_data(source)  # as they are, not as they were read
-        shown = {} if keeps_data else {name: table.text_columns.get(name, name) for name in kept}
+        shown = {name: original.name for name, original in table.originals.items()}
         request = Prediction(self, names, shown, names_in_file, probabilities, std)
         unseen = UnseenCategories()
         pieces = spread(table, cluster, progress)
@@ -329,7 +347,9 @@ class TableModel:
         Evaluation
         """
         progress = SilentProgress() if progress is None else progress
-        table, names, has_target = self._open(source, table_options)
+        table, names, has_target = open_like_training(
+            source, self.inputs, table_options, self.encoder.n_inputs
+        )
         if not has_target:
             raise TableError(
                 f"{table.files[0]} has no target {self.inputs.target!r} to compare with",
@@ -337,6 +357,8 @@ class TableModel:
                 "predict instead",
             )
         column, weight_notes = self._find_weights(table, weights)
+        used = (self.inputs.find_target(table), column)
+        table = self.inputs.ignore_others(table, *used, names=names)
         every = TableScores(self, names, column)
         pieces = spread(table, cluster, progress)
         if pieces is None:
@@ -384,7 +406,7 @@ class TableModel:
             for pandas and polars, else an array.
         """
         progress = WarningProgress() if progress is None else progress
-        table, names, _ = self._open(source, table_options)
+        table, names = self._open(source, table_options)
         progress.start("Transforming", table.n_rows)
         feature_map = self.learner.feature_map_
         columns = dict.fromkeys(feature_map.get_feature_names_out(), np.float32)
@@ -421,14 +443,19 @@ class TableModel:
         return found, [f"Rows are weighted by column {name!r}, as in training."]
 
     def _open(
-        self, source: Any, options: Mapping[str, Any]
-    ) -> tuple[Table, dict[str, str] | None, bool]:
-        return open_like_training(source, self.inputs, options, self.encoder.n_inputs)
+        self, source: Any, options: Mapping[str, Any], *, keeps_target: bool = False
+    ) -> tuple[Table, dict[str, str] | None]:
+        """A table to predict, of which only the inputs are read, and the names of the inputs."""
+        table, names, has_target = open_like_training(
+            source, self.inputs, options, self.encoder.n_inputs
+        )
+        used = [self.inputs.find_target(table)] if has_target and keeps_target else []
+        return self.inputs.ignore_others(table, *used, names=names), names
 
     def _encode(
         self, source: Any, options: Mapping[str, Any]
     ) -> Iterator[tuple[Any, TableBlock, TableBlock]]:
-        table, names, _ = self._open(source, options)
+        table, names = self._open(source, options)
         return self._blocks(table, names)
 
     def _blocks(
@@ -469,13 +496,10 @@ def _free_name(name: str, taken: Mapping[str, Any]) -> str:
     return name
 
 
-def _kept_columns(table: Table) -> dict[str, Any]:
+def _find_names(table: Table) -> dict[str, Any]:
     if table.columns is None:
         raise TableError(
             f"{table.files[0]} is a matrix without named columns",
             Remedy("do not keep them", keep_columns=False),
         )
-    return {
-        c.name: np.float64 if c.kind == "numeric" and c.name not in table.text_columns else "string"
-        for c in table.columns
-    }
+    return dict.fromkeys(column.name for column in table.columns)

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.encoding.inputs import column_values, read_weights
+from kernelmill.encoding.inputs import read_weights
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, open_writer
+from kernelmill.io.memory import join_arrays
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.workflows.evaluation import Scores, class_names, has_std, make_scores
 
@@ -130,7 +131,7 @@ class Prediction:
     def blocks(self, source: Any, unseen: UnseenCategories) -> Iterator[dict[str, Any]]:
         """Yield the columns of each block of a table, or of a piece of one."""
         for X, block, _ in self.model._blocks(source, self.names, unseen=unseen):
-            values = {name: column_values(block.data, here) for name, here in self.kept.items()}
+            values = {name: block.data.column(here) for name, here in self.kept.items()}
             for name, column in self._predict(X).items():
                 values[self.renamed[name]] = column
             yield values
@@ -177,17 +178,17 @@ class _Collected:
         self._matrices: list[NDArray[Any]] = []
 
     def write(self, values: dict[str, Any]) -> None:
-        self._blocks.append({name: np.asarray(each) for name, each in values.items()})
+        self._blocks.append(values)
         self.n_rows += len(next(iter(values.values())))
 
     def write_matrix(self, rows: NDArray[Any]) -> None:
         self._matrices.append(rows)
         self.n_rows += len(rows)
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """All rows of each column."""
+    def columns(self) -> dict[str, Any]:
+        """All rows of each column, as an array of NumPy or pyarrow."""
         names = self._blocks[0] if self._blocks else ()
-        return {name: np.concatenate([each[name] for each in self._blocks]) for name in names}
+        return {name: join_arrays([each[name] for each in self._blocks]) for name in names}
 
     def matrix(self, width: int) -> NDArray[Any]:
         """All rows of the matrix."""

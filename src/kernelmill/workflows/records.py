@@ -105,7 +105,7 @@ def _make_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[s
     return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>"
 
 
-Setting = bool | int | float | str | list[str | int]
+Setting = bool | int | float | str | list[str | int] | dict[str, bool | int | float | str]
 
 STAGES = ("read", "tune", "train", "evaluate")
 

@@ -13,13 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.encoding.encoder import ColumnLearner, Encoder, RowScaling
-from kernelmill.encoding.inputs import Inputs, count_inputs, find_target, read_weights
+from kernelmill.encoding.inputs import (
+    Inputs,
+    choose_inputs,
+    count_inputs,
+    find_target,
+    find_weights,
+    read_weights,
+)
 from kernelmill.encoding.matrix import MatrixLearner
 from kernelmill.encoding.targets import TargetLearner, TargetReader, format_label
 from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_table
 from kernelmill.io.row_sample import RowSample, find_limit, take_rows
+from kernelmill.io.table import check_columns
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import InputColumn
@@ -30,6 +38,7 @@ __all__ = [
     "SurveyPass",
     "SurveyPlan",
     "make_input_learner",
+    "open_inputs",
     "open_source",
     "scale_survey_rows",
     "survey_table",
@@ -66,6 +75,25 @@ def open_source(
         # So that the error for a value that is not a number gives its line.
         table = table.with_kinds(numeric=[target])
     return table, target
+
+
+def open_inputs(
+    source: Any,
+    target: str | int | None,
+    task: str,
+    options: Mapping[str, Any],
+    drop: Any,
+    weights: str | int | None = None,
+) -> tuple[Table, Inputs, str | int | None]:
+    """Open a table to learn from, of which only inputs, target and weights are read.
+
+    The weights are those of the table.
+    """
+    table, target = open_source(source, target, task, options)
+    weights = find_weights(table, weights, target)
+    left_out = [*check_columns("drop", drop), *([] if weights is None else [weights])]
+    inputs = choose_inputs(table, target, left_out)
+    return inputs.ignore_others(table, target, weights), inputs, weights
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,10 @@ __all__ = [
     "find_inexact_integer",
     "is_text",
     "nan_to_null",
+    "plain_type",
     "to_categories",
     "to_numbers",
+    "to_plain",
 ]
 
 CATEGORY_TYPE = pa.dictionary(pa.int32(), pa.string())
@@ -156,6 +158,23 @@ def _are_codes(values: Any, codes: Sequence[str]) -> Any:
         words = pc.utf8_trim_whitespace(values.cast(pa.string()))
         return pc.is_in(words, pa.array(list(codes), pa.string()))
     return pa.array(np.zeros(len(values), bool))
+
+
+def plain_type(kind: Any) -> Any:
+    """The type of values, without dictionaries, runs and views."""
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return plain_type(kind.value_type)
+    return pa.string() if pa.types.is_string_view(kind) or pa.types.is_null(kind) else kind
+
+
+def to_plain(array: Any) -> Any:
+    """An array of the same values, of its `plain_type`."""
+    if pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    if pa.types.is_dictionary(array.type):
+        words = to_plain(array.dictionary)  # strings as views cannot be taken
+        array = pa.DictionaryArray.from_arrays(array.indices, words)
+    return array.cast(plain_type(array.type))
 
 
 def to_categories(array: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,8 +21,10 @@ from kernelmill.io.columnar.arrow_values import (
     drop_codes,
     find_inexact_integer,
     is_text,
+    plain_type,
     to_categories,
     to_numbers,
+    to_plain,
 )
 from kernelmill.io.columnar.parquet_pages import read_footer, scan_groups
 from kernelmill.io.columnar.string_columns import (
@@ -34,15 +36,18 @@ from kernelmill.io.compression import GET_AGAIN, TemporaryCopy, copy_errors, rea
 from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.parts import Part, cut_evenly
 from kernelmill.io.table_file import (
+    Original,
     TableColumn,
     TableFile,
     TableOptions,
     enumerate_names,
     large_integer_error,
     make_unique,
+    name_originals,
     resolve_kinds,
     set_kinds,
 )
+from kernelmill.io.text.amounts import NumberStyle, find_signs
 from kernelmill.io.text.records import MISSING_MARKERS, is_number
 from kernelmill.storage.remote_path import RemotePath
 
@@ -94,7 +99,7 @@ class ColumnarFile(TableFile):
         kinds = {name: self.kind_of(type_) for name, type_ in self._types.items()}
         given = resolve_kinds(self._names, self.options, str(self.path))
         for name, kind in given.items():
-            if kind != kinds[name]:
+            if kind not in (kinds[name], "other"):
                 self._check_kind(TableColumn(name, kind), kinds[name])
         texts = {name for name, type_ in self._types.items() if is_text(type_)}
         shown = {name: found for name, found in self._strings.items() if name in texts}
@@ -103,6 +108,7 @@ class ColumnarFile(TableFile):
             each.note for name, each in shown.items() if each.note is not None and name not in given
         ]
         self._rounded = {name for name, kind in given.items() if kind == "numeric"}
+        self._unused = {name for name, kind in given.items() if kind == "other"}
         if first is not None and first.columns is not None:
             order = {column.name: place for place, column in enumerate(first.columns)}
             columns = tuple(sorted(columns, key=lambda each: order.get(each.name, len(order))))
@@ -117,6 +123,20 @@ class ColumnarFile(TableFile):
         ).difference(given)
         row = sum(8 if column.kind == "numeric" else 16 for column in columns)
         self._block_rows = max(1, self.options.block_bytes // row)
+        self.originals = {} if self.options.originals is None else self._find_originals()
+
+    def _find_originals(self) -> dict[str, Original]:
+        """Where blocks have the values of columns as they are, without dictionaries."""
+        for name, type_ in self._types.items():
+            if detect_kind(type_) == "other":
+                raise TableError(
+                    f"{self.path}: column {name!r} of type {type_} cannot be copied to the result",
+                    "use a file without it",
+                    Remedy("do not keep the columns", keep_columns=False),
+                )
+        assert self.columns is not None
+        names = name_originals([column.name for column in self.columns], self._types)
+        return {name: Original(names[name], plain_type(self._types[name])) for name in names}
 
     @abstractmethod
     def read_schema(self) -> Any:
@@ -138,6 +158,8 @@ class ColumnarFile(TableFile):
         }
         if (kind, column.kind) in possible:
             return
+        if column.name in self.unreadable:
+            raise self.type_error(column.name)
         type_ = self._types[column.name]
         parameter, noun = {
             "category": ("categorical", "categories"),
@@ -155,6 +177,12 @@ class ColumnarFile(TableFile):
             Remedy(f"do not name it in {parameter}", **{parameter: ...}),
         )
 
+    def type_error(self, name: str) -> TableError:
+        """The error for a column in `unreadable`."""
+        return TableError(
+            f"{self.path}: {self.unreadable[name]}", "convert them to numbers or to strings"
+        )
+
     def convert(self, batch: Any, first_row: int, *, copied: bool = False) -> Any:
         """Convert the columns of a batch to those of a block; `first_row` counts in the file.
 
@@ -168,7 +196,7 @@ class ColumnarFile(TableFile):
         for column in self.columns:
             array = batch.column(positions[column.name])
             if column.kind == "other":
-                arrays.append(array)
+                arrays.append(pa.nulls(len(array)))
                 continue
             # Categories stay a dictionary.
             if column.kind != "category" or not pa.types.is_dictionary(array.type):
@@ -185,7 +213,13 @@ class ColumnarFile(TableFile):
                 arrays.append(to_categories(array).cast(pa.string()))  # markers become null
             else:
                 arrays.append(array)
-        return pa.record_batch(arrays, names=[column.name for column in self.columns])
+        names = [column.name for column in self.columns]
+        for name, original in self.originals.items():
+            array = batch.column(positions[name])
+            self.check_expansion(name, array)
+            arrays.append(to_plain(array))
+            names.append(original.name)
+        return pa.record_batch(arrays, names=names)
 
     def check_expansion(self, name: str, array: Any) -> None:
         """Raise an error for strings of a dictionary that would fill the memory one by one."""
@@ -212,17 +246,36 @@ class ColumnarFile(TableFile):
                 return to_styled_numbers(array, style)
             return to_numbers(array)
         except pa.ArrowInvalid:
-            is_right = is_number if style is None else style.is_number
-            for position, value in enumerate(array.to_pylist()):
-                word = str(value).strip()
-                if value is not None and word not in MISSING_MARKERS and not is_right(word):
-                    raise NotANumberError(
-                        f"{self.path}, row {first_row + position + 1}, column {column.name!r}: "
-                        f"{word!r} is not a number{'' if style is None else style.describe()}",
-                        "correct it",
-                        Remedy("read the column as categories", categorical=[column.name]),
-                    ) from None
-            raise
+            if column.name in self._rounded:  # by somebody who says that it is numeric
+                style = NumberStyle(decimal="." if style is None else style.decimal, loose=True)
+                with suppress(pa.ArrowInvalid):
+                    return to_styled_numbers(array, style)
+            raise self._number_error(column.name, array, first_row, style) from None
+
+    def _number_error(
+        self, name: str, array: Any, first_row: int, style: NumberStyle | None
+    ) -> NotANumberError:
+        """The error for the first value that is not a number of the style."""
+        is_right = is_number if style is None else style.is_number
+        why = "" if style is None else style.describe()
+        sign = ""
+        row, word = first_row, ""
+        for row, value in enumerate(array.to_pylist(), first_row + 1):  # noqa: B007
+            word = str(value).strip()
+            if value is None or word in MISSING_MARKERS:
+                continue
+            own = "".join(find_signs(pa.array([word]))) if style and style.loose else ""
+            if own and sign and own != sign:
+                why = f", since others of the column have the sign {sign}"
+            elif is_right(word):
+                sign = sign or own
+                continue
+            break
+        return NotANumberError(
+            f"{self.path}, row {row}, column {name!r}: {word!r} is not a number{why}",
+            "correct it",
+            Remedy("read the column as categories", categorical=[name]),
+        )
 
 
 @contextmanager
@@ -389,25 +442,29 @@ class ParquetFile(ColumnarFile):
     def _read_names(self) -> list[str] | None:
         """The columns to read, None for all: lists and bytes may expand to any size."""
         assert self.columns is not None
+        if self.originals:
+            return None
         used = {column.name for column in self.columns if column.kind != "other"}
         if len(used) == len(self.columns):
             return None
         if self._name_notes:
-            other = next(name for name in self._names if name not in used)
+            others = [n for n in self._names if n not in used and self._expands(n)]
+            if not others:
+                return None
             raise TableError(
-                f"{self.path}: column {other!r} of type {self._types[other]} cannot be told from "
-                "others, since names repeat",
+                f"{self.path}: column {others[0]!r} of type {self._types[others[0]]} cannot be "
+                "told from others, since names repeat",
                 "write the file again with different names",
             )
         return [name for name in self._names if name in used]
 
+    def _expands(self, name: str) -> bool:
+        return self.kind_of(self._types[name]) == "other"
+
     def _add_unread(self, batch: Any) -> Any:
         """A batch with the columns that are not read, which are null."""
         read = dict(zip(batch.schema.names, batch.columns, strict=True))
-        arrays = [
-            read[name] if name in read else pa.nulls(batch.num_rows, type_)
-            for name, type_ in self._types.items()
-        ]
+        arrays = [read.get(name, pa.nulls(batch.num_rows)) for name in self._names]
         return pa.record_batch(arrays, names=self._names)
 
     def prepare_random_access(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -78,7 +78,7 @@ class MatrixFile(TableFile):
 
     def blocks(self) -> Iterator[tuple[Any, NDArray[Any] | None]]:
         """Yield matrices with labels, in order."""
-        rows = (check_exact(self.path, rows) for rows in self._matrix.blocks(self._block_rows))
+        rows = map(self._check_exact, self._matrix.blocks(self._block_rows))
         if self._labels is None:
             yield from ((block, None) for block in rows)
         else:
@@ -103,7 +103,7 @@ class MatrixFile(TableFile):
         for first in range(part.begin, part.end, self._block_rows):
             count = min(self._block_rows, part.end - first)
             labels = None if self._labels is None else self._labels.rows(first, count)
-            yield check_exact(self.path, self._matrix.rows(first, count)), labels
+            yield self._check_exact(self._matrix.rows(first, count)), labels
 
     def prepare_random_access(self) -> None:
         """Decompress the arrays to temporary files, once."""
@@ -117,13 +117,17 @@ class MatrixFile(TableFile):
         first = number * self._block_rows
         count = min(self._block_rows, self.n_rows - first)
         labels = None if self._labels is None else self._labels.rows(first, count)
-        return check_exact(self.path, self._matrix.rows(first, count)), labels
+        return self._check_exact(self._matrix.rows(first, count)), labels
+
+    def _check_exact(self, rows: NDArray[Any]) -> NDArray[Any]:
+        return check_exact(self.path, rows, self.options.unused)
 
 
-def check_exact(path: Path, rows: NDArray[Any]) -> NDArray[Any]:
+def check_exact(path: Path, rows: NDArray[Any], unused: Sequence[str | int]) -> NDArray[Any]:
     """Return the rows; raise an error for integers that float64 may not represent."""
     if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8:
         large = (rows > LARGEST_EXACT) | (rows < -LARGEST_EXACT)
+        large[:, [int(column) for column in unused]] = False
         if large.any():
             row, column = np.argwhere(large)[0]
             raise TableError(

@@ -1,13 +1,15 @@
 """Numbers as people write them: percentages, currencies, groups of digits.
 
 The values of a column have one style: one sign, such as % or $, and one separator of groups of
-three digits. A column whose values disagree is not read as numbers.
+three digits. A column whose values disagree is not read as numbers, unless it is declared numeric,
+by a user or a model: then values may lack the sign and the groups. In any case the number is the
+one that is written: 5 % is 5.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +17,14 @@ import pyarrow.compute as pc
 
 from kernelmill.io.text.records import COMMA_NUMBER_PATTERN, NUMBER_PATTERN
 
-__all__ = ["NumberStyle", "detect_style", "is_amount", "strip_sign"]
+__all__ = [
+    "NumberStyle",
+    "are_loose_numbers",
+    "detect_style",
+    "find_signs",
+    "is_amount",
+    "strip_sign",
+]
 
 _SIGNS = ("%", "‰", "US$", "$", "€", "£", "¥", "₹", "USD", "EUR", "GBP", "CHF", "JPY")
 _ANY_SIGN = "|".join(map(re.escape, _SIGNS))
@@ -31,20 +40,32 @@ _AMOUNT = re.compile(
 
 @dataclass(frozen=True)
 class NumberStyle:
-    """The sign of all numbers of a column, and the separator of groups of digits; or neither."""
+    """The sign of all numbers of a column, and the separator of groups of digits; or neither.
+
+    If it is `loose`, numbers may have no sign or any one of them, and any separator or none.
+    """
 
     sign: str = ""
     separator: str = ""
     decimal: str = "."
+    loose: bool = False
 
     def to_numbers(self, words: Any) -> Any:
         """Convert strings to float64; others than such numbers raise `pyarrow.ArrowInvalid`."""
         bare = pc.utf8_trim_whitespace(words)
-        if self.sign:
+        if self.loose:
+            if len(find_signs(bare)) > 1:
+                raise pa.ArrowInvalid("with different signs")
+            bare = strip_sign(bare)
+            for separator in _SEPARATORS[self.decimal]:
+                pattern = replace(self, separator=separator)._group_pattern()
+                grouped = pc.match_substring_regex(bare, pattern)
+                bare = pc.if_else(grouped, pc.replace_substring(bare, separator, ""), bare)
+        elif self.sign:
             if not pc.all(_has_sign(bare, self.sign), min_count=0).as_py():
                 raise pa.ArrowInvalid(f"not with {self.sign}")
             bare = strip_sign(bare)
-        if self.separator:
+        if self.separator and not self.loose:
             groups = pc.match_substring_regex(bare, self._group_pattern())
             if not pc.all(groups, min_count=0).as_py():
                 raise pa.ArrowInvalid("not in groups of three digits")
@@ -66,7 +87,8 @@ class NumberStyle:
     def describe(self) -> str:
         """What messages say after "is not a number"."""
         commas = " with a decimal comma" if self.decimal == "," else ""
-        return commas + (f" with {self.sign}, as others of the column are" if self.sign else "")
+        is_strict = self.sign and not self.loose
+        return commas + (f" with {self.sign}, as others of the column are" if is_strict else "")
 
     def find_number(self, value: str) -> float | None:
         """The number that a trimmed value stands for; None if it is none of this style."""
@@ -87,10 +109,28 @@ def strip_sign(words: Any) -> Any:
     return pc.replace_substring_regex(pc.replace_substring_regex(words, _BEFORE, r"\1"), _AFTER, "")
 
 
+def find_signs(words: Any) -> list[str]:
+    """The different signs of some words."""
+    found = pc.extract_regex(words, rf"(?P<sign>{_ANY_SIGN})").drop_null()
+    signs: list[str] = pc.unique(pc.struct_field(found, "sign")).to_pylist() if len(found) else []
+    return signs
+
+
 def _has_sign(words: Any, sign: str) -> Any:
     """Whether each value has the sign; a plain zero needs none."""
     is_zero = pc.equal(words, "0")
     return pc.or_(pc.match_substring(words, sign), is_zero)
+
+
+def are_loose_numbers(words: Any, decimal: str) -> bool:
+    """Whether a column with these different values may be declared numeric."""
+    if len(words) == 0 or not is_amount(words[0].as_py()):
+        return False
+    try:
+        NumberStyle(decimal=decimal, loose=True).to_numbers(words)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def detect_style(words: Any, decimal: str) -> NumberStyle | None:
@@ -100,9 +140,7 @@ def detect_style(words: Any, decimal: str) -> NumberStyle | None:
     """
     if len(words) == 0:
         return None
-    found = pc.extract_regex(words, rf"(?P<sign>{_ANY_SIGN})").drop_null()
-    signs = pc.unique(pc.struct_field(found, "sign")).to_pylist() if len(found) else []
-    if len(signs) > 1:
+    if len(signs := find_signs(words)) > 1:
         return None
     sign = signs[0] if signs else ""
     if sign and not pc.all(_has_sign(words, sign), min_count=0).as_py():

@@ -10,7 +10,13 @@ from typing import Any
 import pyarrow.compute as pc
 
 from kernelmill.errors import Doubt, Message, Remedy
-from kernelmill.io.text.amounts import NumberStyle, detect_style, is_amount, strip_sign
+from kernelmill.io.text.amounts import (
+    NumberStyle,
+    are_loose_numbers,
+    detect_style,
+    is_amount,
+    strip_sign,
+)
 from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
     DATE_PATTERN,
@@ -67,6 +73,7 @@ class ColumnEvidence:
     styles: dict[str, NumberStyle] = field(default_factory=dict)  # by the decimal point
     example: str = ""  # a value with a sign or groups of digits
     large: str = ""  # an integer that float64 may not represent
+    loose: tuple[str, ...] = ()  # decimal points with which values are numbers of different styles
 
 
 @dataclass(frozen=True)
@@ -92,9 +99,18 @@ class TextSample:
         found = {each.decimal for each in self.columns if each.name not in ignored}
         return "," if "," in found and "." not in found else "."
 
-    def find_styles(self, decimal: str) -> dict[str, NumberStyle]:
-        """The styles of columns whose numbers have signs or groups of digits."""
-        found = {each.name: each.styles.get(decimal) for each in self.columns}
+    def find_styles(self, decimal: str, declared: Collection[str]) -> dict[str, NumberStyle]:
+        """The styles of columns whose numbers have signs or groups of digits.
+
+        Styles of columns that are `declared` numeric may be loose.
+        """
+        loose = NumberStyle(decimal=decimal, loose=True)
+        found = {
+            each.name: loose
+            if decimal in each.loose and each.name in declared
+            else each.styles.get(decimal)
+            for each in self.columns
+        }
         return {name: style for name, style in found.items() if style is not None}
 
     def detect_kinds(
@@ -174,14 +190,22 @@ def _inspect_column(
     if zeros or large:
         kinds = dict.fromkeys(kinds, "category")
     styles: dict[str, NumberStyle] = {}
+    loose: list[str] = []
     if not (zeros or large or words.any(_NO_DIGIT)):
         for point in points:
-            if kinds[point] == "category" and (style := detect_style(words.array, point)):
+            if kinds[point] != "category":
+                continue
+            if (style := detect_style(words.array, point)) is not None:
                 kinds[point], styles[point] = "numeric", style
                 doubts.pop(point, None)
+            elif are_loose_numbers(words.array, point):
+                loose.append(point)
     example = str(words.array[0].as_py()) if styles else ""
     all_missing = len(words) == 0 and has_rows
-    return ColumnEvidence(name, decimal, kinds, doubts, all_missing, zeros, styles, example, large)
+    return ColumnEvidence(
+        *(name, decimal, kinds, doubts, all_missing, zeros, styles, example, large),
+        loose=tuple(loose),
+    )
 
 
 def _detect_kind(name: str, words: Words, numbers: str) -> tuple[str, Message | None]:
@@ -251,6 +275,7 @@ def find_doubt(name: str, words: Words, numbers: str = NUMBER_PATTERN) -> Doubt 
             f"Column {name!r} is read as categories: its values look like numbers, but do not have "
             f"the same sign and the same groups of digits, as in {first!r} and {other!r}",
             "write all of them alike to have numbers",
+            Remedy("if these do not matter, read them as numbers", numeric=[name]),
             column=name,
         )
     return None

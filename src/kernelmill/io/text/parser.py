@@ -23,7 +23,7 @@ from kernelmill.io.columnar.arrow_values import (
 )
 from kernelmill.io.errors import NotANumberError, TableError
 from kernelmill.io.table_file import TableColumn, large_integer_error
-from kernelmill.io.text.amounts import NumberStyle, detect_style
+from kernelmill.io.text.amounts import NumberStyle, detect_style, find_signs
 from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
     LONG_INTEGER,
@@ -77,8 +77,9 @@ class TextParser:
         As in `open_table`.
     styles : mapping of str to NumberStyle, optional
         Of columns whose numbers have signs or groups of digits.
-    rounded : collection of str
-        Columns that may have integers beyond 2**53.
+    declared : collection of str
+        Columns that are numeric because somebody says so: integers beyond 2**53 are rounded, and
+        styles are loose.
     markers : collection of str
         How missing values are written, besides the codes.
     """
@@ -91,7 +92,7 @@ class TextParser:
         first_line: int = 1,
         missing_codes: Sequence[str] = (),
         styles: Mapping[str, NumberStyle] | None = None,
-        rounded: Collection[str] = (),
+        declared: Collection[str] = (),
         markers: Collection[str] = MISSING_MARKERS,
     ) -> None:
         self.path = path
@@ -100,10 +101,12 @@ class TextParser:
         self._first_line = first_line
         self._missing = {*markers, *missing_codes}
         self._codes = tuple(missing_codes)
-        self._rounded = frozenset(rounded)
-        self._kinds = {column.name: column.kind for column in columns}
+        self._declared = frozenset(declared)
+        self._loose = NumberStyle(decimal=dialect.decimal, loose=True)
+        self._read_columns = [column for column in columns if column.kind != "other"]
+        self._kinds = {column.name: column.kind for column in self._read_columns}
         self._styles = {
-            name: style
+            name: self._loose if name in self._declared else style
             for name, style in (styles or {}).items()
             if self._kinds.get(name) == "numeric"
         }
@@ -130,7 +133,7 @@ class TextParser:
         markers = sorted(self._missing, key=[*MISSING_MARKERS, *self._missing].index)
         types = {"numeric": pa.float64(), "category": CATEGORY_TYPE}
         as_strings = set(self._kinds) if grouped else set(self._styles)
-        names = [column.name for column in self.columns]
+        names = [column.name for column in self._read_columns]
         at_once = max(_COLUMNS_AT_ONCE, len(names) // _MOST_PARTS)
         return [
             pa.csv.ConvertOptions(
@@ -159,8 +162,8 @@ class TextParser:
         if len(batches) == 1:
             return batches[0]
         joined = []
-        for position, column in enumerate(self.columns):
-            arrays = [batch.column(position) for batch in batches]
+        for column in self._read_columns:
+            arrays = [batch.column(column.name) for batch in batches]
             if column.kind == "category":
                 arrays = [array.cast(pa.string()) for array in arrays]
             joined.append(pa.concat_arrays(arrays))
@@ -175,7 +178,7 @@ class TextParser:
         exact = [
             name
             for name, kind in self._kinds.items()
-            if kind == "numeric" and name not in self._rounded and name not in self._styles
+            if kind == "numeric" and name not in self._declared and name not in self._styles
         ]
         large = [name for name in exact if exceeds_exact(batch.column(name))]
         if not large or LONG_INTEGER.search(data) is None:
@@ -283,13 +286,16 @@ class TextParser:
         )
 
     def _types(self) -> list[Any]:
-        return [pa.float64() if each.kind == "numeric" else pa.string() for each in self.columns]
+        return [
+            pa.float64() if each.kind == "numeric" else pa.string() for each in self._read_columns
+        ]
 
     def _batch(self, arrays: Sequence[Any]) -> Any:
+        """A batch of arrays of the columns that are read; the others are null."""
         finished = []
         arrays = [_to_array(each) for each in arrays]
         clean = are_categories(arrays)
-        for column, array, is_clean in zip(self.columns, arrays, clean, strict=True):
+        for column, array, is_clean in zip(self._read_columns, arrays, clean, strict=True):
             if column.kind == "numeric":
                 numbers = nan_to_null(self._to_numbers(column.name, array))
                 # As strings, codes that are written in another way remain: -999.0 for -999.
@@ -302,6 +308,10 @@ class TextParser:
                 if self._missing != _USUAL:
                     words = drop_codes(words, sorted(self._missing))
                 finished.append(words if column.kind == "category" else words.cast(pa.string()))
+        if len(finished) < len(self.columns):
+            unread = pa.nulls(len(finished[0]))
+            read = iter(finished)
+            finished = [next(read) if c.kind != "other" else unread for c in self.columns]
         return pa.record_batch(finished, names=[column.name for column in self.columns])
 
     def _to_numbers(self, name: str, array: Any) -> Any:
@@ -315,6 +325,7 @@ class TextParser:
         names = self.dialect.names
         text = decode(data, self.path, first_line)
         values: list[list[Any]] = [[] for _ in names]
+        signs: dict[str, str] = {}  # of declared columns
         found = split_records(text, self.dialect.separator, first_line, quotes=self.dialect.quotes)
         for line, record in found:
             if len(record) != len(names):
@@ -330,19 +341,20 @@ class TextParser:
                     values[position].append(None)
                 elif self._kinds.get(name) != "numeric":
                     values[position].append(trimmed)
-                elif (style := self._styles.get(name)) is not None:
-                    number = style.find_number(trimmed)
-                    if number is None:
-                        raise self._number_error(line, position, trimmed)
-                    values[position].append(number)
-                elif is_number(trimmed, self.dialect.decimal):
+                elif is_number(trimmed, self.dialect.decimal) and name not in self._styles:
                     values[position].append(parse_number(trimmed, self.dialect.decimal))
                 else:
-                    raise self._number_error(line, position, trimmed)
+                    style = self._loose if name in self._declared else self._styles.get(name)
+                    number = None if style is None else style.find_number(trimmed)
+                    for sign in find_signs(pa.array([trimmed])) if name in self._declared else ():
+                        number = number if signs.setdefault(name, sign) == sign else None
+                    if number is None:
+                        raise self._number_error(line, position, trimmed, signs.get(name, ""))
+                    values[position].append(number)
         by_name = dict(zip(names, values, strict=True))
         types = self._types()
         return self._batch(
-            [pa.array(by_name[c.name], t) for c, t in zip(self.columns, types, strict=True)]
+            [pa.array(by_name[c.name], t) for c, t in zip(self._read_columns, types, strict=True)]
         )
 
     def _width_error(self, line: int, got: int, top: int) -> TableError:
@@ -359,16 +371,23 @@ class TextParser:
             f"{self.path}, line {line}: expected {expected} {noun}, got {got}", *remedies
         )
 
-    def _number_error(self, line: int, position: int, value: str) -> NotANumberError:
+    def _number_error(
+        self, line: int, position: int, value: str, sign: str = ""
+    ) -> NotANumberError:
+        """The error for a value; others of the column may have the sign."""
         name = self.dialect.names[position]
         shown = value if len(value) <= 60 else value[:57] + "..."
         column = f"column {name!r} (number {position})"
         if name == str(position):
             column = f"column {position}"
         style = self._styles.get(name, NumberStyle(decimal=self.dialect.decimal))
+        style = self._loose if name in self._declared else style
         why, remedy = style.describe(), "correct it"
         own = detect_style(pa.array([value]), style.decimal)
-        if not style.sign and own is not None and (own.sign or own.separator):
+        if style.loose and own is not None and own.sign != sign:
+            why = f", since others of the column have the sign {sign}"
+            remedy = "write all values of the column in one unit"
+        elif not style.sign and own is not None and (own.sign or own.separator):
             # The value is as good as any: it is the column whose values disagree.
             why = ": other values of the column lack its sign or its groups of digits"
             remedy = "write all values of the column alike"

@@ -26,17 +26,20 @@ from kernelmill.io.errors import TableError
 from kernelmill.io.parts import Part, cut_evenly, line_start
 from kernelmill.io.table_file import (
     SAME_COLUMNS,
+    Original,
     TableColumn,
     TableFile,
     TableOptions,
     compare_columns,
     make_unique,
+    name_originals,
     resolve_kinds,
     set_kinds,
 )
 from kernelmill.io.text.evidence import TextSample, inspect_columns
 from kernelmill.io.text.parser import TextParser, decode
 from kernelmill.io.text.records import (
+    MISSING_MARKERS,
     count_lines,
     find_open_quote,
     last_record_end,
@@ -94,7 +97,9 @@ class TextFile(TableFile):
         if first is None:
             self.columns, self._piece_bytes = self._decide_columns()
             assert self._sample is not None
-            self._styles = self._sample.find_styles(self._dialect.decimal)
+            given = resolve_kinds(self._dialect.names, self.options, str(self.path))
+            declared = [name for name, kind in given.items() if kind == "numeric"]
+            self._styles = self._sample.find_styles(self._dialect.decimal, declared)
         else:
             self._dialect = replace(self._dialect, decimal=first._dialect.decimal)
             self.columns, self._piece_bytes = first.columns, first._piece_bytes
@@ -104,21 +109,34 @@ class TextFile(TableFile):
     def _make_parsers(self) -> None:
         self._parser = self._make_parser()
         self._text_parser: TextParser | None = None
-        self.text_columns = {}
-        if not self.options.keep_text:
+        self.originals = {}
+        if self.options.originals is None:
             return
+        as_text = self.options.originals == "text"
+        columns = self.columns or ()
         kept = [
             column.name
-            for column in self.columns or ()
-            if column.kind != "numeric" or self._dialect.decimal == "."
+            for column in columns
+            if column.kind == "other"
+            or (as_text and (column.kind != "numeric" or self._dialect.decimal == "."))
         ]
-        self.text_columns = {name: f"text of {name}" for name in kept}
-        while set(self._dialect.names) & set(self.text_columns.values()):
-            self.text_columns = {n: f"text of {text}" for n, text in self.text_columns.items()}
-        as_they_are = [TableColumn(name, "text") for name in kept]
-        self._text_parser = TextParser(
-            self.path, self._dialect, as_they_are, self._first_line, markers=("",)
-        )
+        self._text_names = name_originals(kept, self._dialect.names)
+        self.originals = {
+            column.name: Original(
+                self._text_names.get(column.name, column.name),
+                "float64" if column.kind == "numeric" and column.name not in kept else "string",
+            )
+            for column in columns
+        }
+        if kept:
+            self._text_parser = TextParser(
+                self.path,
+                self._dialect,
+                [TableColumn(name, "text") for name in kept],
+                self._first_line,
+                () if as_text else self.options.missing_codes,
+                markers=("",) if as_text else MISSING_MARKERS,
+            )
 
     def _parse(self, data: bytes, line: int) -> Any:
         """A record batch of complete records; with the text of values, if that is to be kept."""
@@ -126,7 +144,7 @@ class TextFile(TableFile):
         if self._text_parser is None:
             return batch
         text = self._text_parser.parse(data, line)
-        names = [self.text_columns[name] for name in text.schema.names]
+        names = [self._text_names[name] for name in text.schema.names]
         return pa.record_batch([*batch.columns, *text.columns], [*batch.schema.names, *names])
 
     def _make_parser(self) -> TextParser:
@@ -254,7 +272,7 @@ class TextFile(TableFile):
         self.notes = list(dialect.notes)
         given = resolve_kinds(dialect.names, self.options, str(self.path))
         if self.options.decimal is None and dialect.delimiter != ",":
-            categories = {name for name, kind in given.items() if kind == "category"}
+            categories = {name for name, kind in given.items() if kind in ("category", "other")}
             self._dialect = replace(dialect, decimal=sample.detect_decimal(categories))
             if self._dialect.decimal == ",":
                 self.notes.append("Numbers have decimal commas.")

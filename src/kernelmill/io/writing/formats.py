@@ -8,6 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -20,7 +21,7 @@ __all__ = ["SPREADSHEET_FORMATS", "TABLE_FORMATS", "NpyFormat", "TableFormat"]
 
 _FORMULA = r"^([=+\-@\t\r])"  # how the formulas of spreadsheets begin
 
-Columns = Mapping[str, np.dtype[Any] | str]
+Columns = Mapping[str, Any]  # a dtype, "string" or a type of pyarrow
 
 
 class TableFormat(ABC):
@@ -30,7 +31,8 @@ class TableFormat(ABC):
     def check(cls, path: Path, columns: Columns) -> None:
         """Raise an error for columns that the format does not support."""
         for name, kind in columns.items():
-            if not isinstance(kind, str) and (kind.kind not in "biuf" or kind.itemsize > 8):
+            is_dtype = isinstance(kind, np.dtype)
+            if is_dtype and (kind.kind not in "biuf" or kind.itemsize > 8):
                 raise TableError(
                     f"column {name!r} of {path} must hold real numbers or strings, got {kind}"
                 )
@@ -57,12 +59,13 @@ class _PyarrowFormat(TableFormat):
         import pyarrow as pa  # noqa: PLC0415  (heavy)
 
         self._pa = pa
-        types = [
-            pa.string() if isinstance(kind, str) else pa.from_numpy_dtype(kind)
-            for kind in columns.values()
-        ]
-        self._schema = pa.schema(list(zip(columns, types, strict=True)))
+        self._schema = pa.schema([(name, self._find_type(kind)) for name, kind in columns.items()])
         self._writer = self._open(pa.PythonFile(stream, "w"))
+
+    def _find_type(self, kind: Any) -> Any:
+        if isinstance(kind, np.dtype):
+            return self._pa.from_numpy_dtype(kind)
+        return self._pa.string() if isinstance(kind, str) else kind
 
     @abstractmethod
     def _open(self, sink: Any) -> Any:
@@ -224,10 +227,19 @@ class JsonLinesFormat(_PyarrowFormat):
                 name: None if isinstance(value, float) and not math.isfinite(value) else value
                 for name, value in row.items()
             }
-            self._writer.write(json.dumps(finite, ensure_ascii=False).encode() + b"\n")
+            line = json.dumps(finite, ensure_ascii=False, default=_to_json)
+            self._writer.write(line.encode() + b"\n")
 
     def finish(self) -> None:
         self._writer.flush()
+
+
+def _to_json(value: Any) -> str | float:
+    """Decimals as numbers if float64 has all of their digits, dates as 2024-05-31T12:00:00."""
+    if isinstance(value, Decimal):
+        return float(value) if Decimal(repr(float(value))) == value else str(value)
+    text: str = value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return text
 
 
 class NpyFormat(TableFormat):
@@ -239,19 +251,20 @@ class NpyFormat(TableFormat):
     def check(cls, path: Path, columns: Columns) -> None:
         """Raise an error also for strings."""
         super().check(path, columns)
-        strings = [name for name, kind in columns.items() if isinstance(kind, str)]
-        if strings:
-            raise TableError(
-                f"{path} can hold numbers only, but column {strings[0]!r} has strings",
-                "write a .csv or .parquet file",
-            )
+        for name, kind in columns.items():
+            if _find_dtype(kind) is None:
+                found = "strings" if str(kind) == "string" else f"values of type {kind}"
+                raise TableError(
+                    f"{path} can hold numbers only, but column {name!r} has {found}",
+                    "write a .csv or .parquet file",
+                )
 
     def __init__(
         self, stream: IO[bytes], columns: Columns, dtype: np.dtype[Any] | None = None
     ) -> None:
         self._stream = stream
         self.width = len(columns)
-        self._dtype = np.result_type(*columns.values()) if dtype is None else dtype
+        self._dtype = dtype or np.result_type(*(_find_dtype(kind) for kind in columns.values()))
         self._n_rows = 0
         self._write_header()
 
@@ -275,6 +288,14 @@ class NpyFormat(TableFormat):
         """Write the header again, with the number of rows."""
         self._stream.seek(0)
         self._write_header()
+
+
+def _find_dtype(kind: Any) -> np.dtype[Any] | None:
+    """The dtype of numbers; None for anything else."""
+    if isinstance(kind, np.dtype):
+        return kind
+    found = None if isinstance(kind, str) else np.dtype(kind.to_pandas_dtype())
+    return found if found is not None and found.kind in "biuf" else None
 
 
 def _fill_nan(array: Any) -> Any:

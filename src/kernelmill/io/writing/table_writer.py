@@ -51,7 +51,8 @@ def open_writer(
         With the extension .csv, .tsv, .jsonl, .parquet, .feather, .arrow or .npy (numbers only: the
         columns side by side, in a common dtype). "-" is the standard output, as CSV.
     columns : dict of str to dtype
-        The names of the columns, in order, and what they hold: a NumPy dtype or "string".
+        The names of the columns, in order, and what they hold: a NumPy dtype, "string", or a type
+        of pyarrow.
     inputs : iterable of path
         Files that are being read, which must not be replaced.
     parameter : str, default="path"
@@ -134,8 +135,11 @@ class TableWriter:
                 raise TableError(f"{self.path} is being read", "write to another file")
         if not columns:
             raise TableError("must name at least one column, got none", parameter="columns")
-        self._columns: dict[str, np.dtype[Any] | str] = {
-            name: "string" if kind == "string" else np.dtype(kind) for name, kind in columns.items()
+        self._columns: dict[str, Any] = {
+            name: kind
+            if (isinstance(kind, str) and kind == "string") or hasattr(kind, "to_pandas_dtype")
+            else np.dtype(kind)
+            for name, kind in columns.items()
         }
         self._format_class = (SPREADSHEET_FORMATS if escape_formulas else TABLE_FORMATS)[extension]
         self._format_class.check(self.path, self._columns)
@@ -211,7 +215,7 @@ class TableWriter:
         if hasattr(values, "null_count"):  # a pyarrow array, which has its missing values
             return values
         kind = self._columns[name]
-        array = np.asarray(values, dtype=object if isinstance(kind, str) else kind)
+        array = np.asarray(values, dtype=kind if isinstance(kind, np.dtype) else object)
         if array.ndim != 1:
             raise TableError(f"values of {name!r} must have one dimension, got {array.ndim}")
         return array

@@ -1,0 +1,193 @@
+"""Columns that a model does not use, columns that are kept, and values written otherwise."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import kernelmill
+from kernelmill.errors import ArgumentError
+from kernelmill.io import TableError, open_table
+
+N_ROWS = 60
+RATE = np.linspace(1.0, 90.0, N_ROWS).round(1)
+
+
+def frame():
+    return pd.DataFrame(
+        {
+            "id": 2**60 + np.arange(N_ROWS),
+            "rate": RATE,
+            "kind": ["a", "b", "c"] * (N_ROWS // 3),
+            "note": [" two words "] * N_ROWS,
+            "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(N_ROWS), "h"),
+            "count": np.arange(N_ROWS) % 7,
+            "y": 2 * RATE,
+        }
+    )
+
+
+UNUSED = ["id", "note", "when"]
+
+
+def write(table, path):
+    if path.suffix == ".parquet":
+        table.to_parquet(path)
+    elif path.suffix == ".jsonl":
+        table.to_json(path, orient="records", lines=True, date_format="iso")
+    else:
+        table.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model():
+    return kernelmill.fit_table(frame(), "y", drop=UNUSED, tune=False, holdout=0, n_components=64)
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.jsonl", "rows.csv"])
+def test_values_of_unused_columns_do_not_matter(tmp_path, model, name):
+    path = write(frame(), tmp_path / name)
+    fitted = kernelmill.fit_table(path, "y", drop=UNUSED, tune=False, holdout=0, n_components=64)
+    expected = model.predict(frame())
+    assert np.allclose(fitted.predict(path), expected)
+    assert np.allclose(model.predict(path), expected)
+    assert model.evaluate_table(path).n_rows == N_ROWS
+
+
+def test_dropped_columns_of_matrices_do_not_matter(tmp_path):
+    rows = np.c_[2**60 + np.arange(N_ROWS), np.arange(N_ROWS) % 7, np.arange(N_ROWS) % 5]
+    np.save(tmp_path / "rows.npy", rows)
+    for source in (rows, tmp_path / "rows.npy"):
+        fitted = kernelmill.fit_table(source, 2, drop=[0], tune=False, holdout=0, n_components=64)
+        assert len(fitted.predict(source)) == N_ROWS
+    with pytest.raises(TableError, match="column 0 has integers beyond"):
+        kernelmill.fit_table(rows, 2, tune=False, holdout=0, n_components=64)
+
+
+def test_text_in_an_unused_column_of_numbers(tmp_path):
+    path = tmp_path / "rows.csv"
+    lines = [f"{i},{i % 7},{2 * i}" for i in range(50)]
+    path.write_text("\n".join(["a,b,c", *lines[:30], "x,1,2", *lines[30:]]))
+    with pytest.raises(TableError, match="line 32, column 'a'"):
+        list(open_table(path).blocks())
+    (block,) = open_table(path).with_unused(["a"]).blocks()
+    assert block.data["a"].null_count == len(block.data["b"]) == 51
+
+
+def test_the_decimal_point_is_that_of_used_columns(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a;b\n1,5;2.5\n2,5;3.5\n")
+    (block,) = open_table(path).with_unused(["b"]).blocks()
+    assert block.data["a"].to_pylist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.feather", "memory"])
+def test_kept_columns_have_their_types_and_values(tmp_path, model, name):
+    original = pa.Table.from_pandas(frame(), preserve_index=False)
+    source = frame() if name == "memory" else tmp_path / name
+    if name.endswith("parquet"):
+        pq.write_table(original, source)
+    elif name != "memory":
+        pa.feather.write_feather(original, source)
+    model.predict_table(source, out=tmp_path / "out.parquet", keep_columns=True)
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.drop_columns("prediction").equals(original.cast(found.schema.remove(7)))
+    assert found.schema.field("id").type == found.schema.field("count").type == pa.int64()
+    assert pa.types.is_timestamp(found.schema.field("when").type)
+
+
+def test_kept_columns_as_json_lines(tmp_path, model):
+    model.predict_table(frame(), out=tmp_path / "out.jsonl", keep_columns=True)
+    first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
+    prediction = first.pop("prediction")
+    assert first == {
+        **{"id": 2**60, "rate": 1.0, "kind": "a", "note": " two words "},
+        **{"when": "2024-01-01T00:00:00", "count": 0, "y": 2.0},
+    }
+    assert prediction == model.predict(frame())[0]
+    kept = model.predict_table(write(frame(), tmp_path / "rows.csv"), keep_columns=True)
+    assert kept["id"][1].as_py() == str(2**60 + 1)  # text has no types
+    assert kept.schema.field("rate").type == kept.schema.field("y").type == pa.float64()
+
+
+def test_lists_are_not_kept_silently(tmp_path, model):
+    table = pa.table({"rate": [1.0], "kind": ["a"], "count": [1], "list": [[1, 2]]})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    assert len(model.predict(tmp_path / "rows.parquet")) == 1
+    with pytest.raises(TableError, match=r"column 'list' of type list.* cannot be copied"):
+        model.predict_table(
+            tmp_path / "rows.parquet", out=tmp_path / "out.parquet", keep_columns=True
+        )
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.jsonl", "rows.csv"])
+def test_numbers_of_a_model_may_lack_signs_and_groups(tmp_path, model, name):
+    rows = {"kind": ["a"] * 4, "count": [1] * 4}
+    given = pd.DataFrame({"rate": ["12.5%", "12.5", "1,234.5 %", "0"], **rows})
+    expected = model.predict({"rate": [12.5, 12.5, 1234.5, 0.0], **rows})
+    assert (model.predict(write(given, tmp_path / name)) == expected).all()
+    given["rate"] = ["12.5%", "12.5", "1", "$2"]
+    with pytest.raises(TableError, match=r"'\$2' is not a number, since others .* the sign %") as e:
+        model.predict(write(given, tmp_path / name))
+    assert ("line 5" if name.endswith("csv") else "row 4") in str(e.value)
+    given["rate"] = ["12.5%", "12.5", "1,2,3", "2"]
+    with pytest.raises(TableError, match=r"column 'rate'.*'1,2,3' is not a number"):
+        model.predict(write(given, tmp_path / name))
+
+
+def test_signs_after_the_inspected_rows(tmp_path, model):
+    path = tmp_path / "rows.csv"
+    line = "12.5,a,1\n"
+    n_lines = (4 << 20) // len(line) + 100
+    path.write_text("rate,kind,count\n" + line * n_lines + "12.5%,a,1\n")
+    last = list(open_table(path, numeric=["rate"]).blocks())[-1]
+    assert last.data["rate"][-1].as_py() == 12.5
+
+
+def test_absent_columns_with_similar_names(model):
+    with pytest.raises(TableError, match="similar name: 'Rate' for 'rate', 'cuont' for 'count'"):
+        model.predict({"Rate": [1.0], "kind": ["a"], "cuont": [1]})
+
+
+def test_columns_of_several_types():
+    mixed = frame().assign(mixed=[1, "a", None] * (N_ROWS // 3))
+    with pytest.raises(TableError, match=r"'mixed' has .*: int in row 1, str in row 2.*drop="):
+        kernelmill.fit_table(mixed, "y", drop=UNUSED, tune=False)
+    with pytest.raises(TableError, match=r"'mixed' has .*: int in row 1, str in row 2"):
+        kernelmill.fit_table(mixed, "mixed", drop=UNUSED, tune=False)
+    (block,) = open_table(mixed).with_unused([*UNUSED, "mixed"]).blocks()
+    assert block.data["y"].to_pylist() == (2 * RATE).tolist()
+    with pytest.raises(TableError, match=r"'a' has .*: int in row 1, str in row 2"):
+        kernelmill.fit_table({"a": [1, "b"], "y": [1, 2]}, "y")
+
+
+def test_pairs_of_a_frame_and_labels(model):
+    X, y = frame()[["rate", "kind", "count"]], frame()["y"]
+    fitted = kernelmill.fit_table((X, y), tune=False, holdout=0, n_components=64)
+    assert (fitted.predict(X) == model.predict(frame())).all()
+    assert fitted.evaluate_table((X, y.tolist())).n_rows == N_ROWS
+    assert list(fitted.predict_table((X, y)).columns) == ["prediction"]
+    with pytest.raises(TableError, match="y has 3 labels for 60 rows"):
+        kernelmill.fit_table((X, y[:3]))
+    with pytest.raises(TableError, match="has labels, which are the target"):
+        kernelmill.fit_table((X, y), "rate")
+
+
+def test_one_row(model):
+    expected, predictions = model.predict_table(frame(), std=True), model.predict(frame())
+    for row in (frame().iloc[4], {"rate": RATE[4], "kind": "b", "count": 4}):
+        assert model.predict_row(row) == predictions[4]
+        assert model.predict_row(row, std=True) == pytest.approx(tuple(expected.iloc[4]), rel=1e-9)
+    with pytest.raises(ArgumentError, match="probabilities needs a classifier"):
+        model.predict_row(frame().iloc[4], probabilities=True)
+    X, y = frame()[["rate", "count"]], RATE > 40
+    classifier = kernelmill.fit_table((X, y), tune=False, holdout=0, n_components=64)
+    label, shares = classifier.predict_row(X.iloc[0], probabilities=True)
+    assert label is classifier.predict_row(X.iloc[0]) is False
+    expected = classifier.predict_table(X, probabilities=True).iloc[0]
+    assert shares == {False: expected.iloc[1], True: expected.iloc[2]}
