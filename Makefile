@@ -13,6 +13,9 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 CHECKED := -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1"
 NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELMILL_EMULATED_512=ON
 
+# Each of the processes of a test run would compile all modules and tests again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo check test lint format bench native-test sanitize cross fuzz fuzz-native \
 	fuzz-bindings faults clean
 

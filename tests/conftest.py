@@ -2,7 +2,9 @@
 
 import multiprocessing
 import os
+import runpy
 import signal
+import sys
 from multiprocessing import forkserver
 
 import pytest
@@ -106,6 +108,28 @@ def client():
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def _run_program(path, arguments):
+    sys.argv = [str(path), *map(str, arguments)]
+    runpy.run_path(str(path), run_name="__main__")
+
+
+@pytest.fixture
+def fork():
+    """Run a Python program in a process with the imports of this one, which take two seconds."""
+    started = []
+
+    def begin(path, *arguments):
+        context = multiprocessing.get_context("fork")
+        started.append(context.Process(target=_run_program, args=(path, arguments)))
+        started[-1].start()
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.join()
 
 
 @pytest.fixture(params=runtime.available_isas())

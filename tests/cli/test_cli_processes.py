@@ -17,6 +17,8 @@ from kernelmill.cli import main
 from kernelmill.cli.program.terminal import Terminal
 from kernelmill.cli.render.progress import ProgressBars
 
+from .conftest import write_rings
+
 COMMAND = [sys.executable, "-m", "kernelmill.cli"]
 LONG = ["-t", "place", "--no-tune", "--n-components", "256", "--epochs", "1000000"]
 
@@ -77,10 +79,11 @@ def test_ctrl_c_keeps_the_checkpoint_and_no_half_written_file(start, rings):
     ]
 
 
-def test_ctrl_c_during_tuning_keeps_what_was_found(start, rings):
+def test_ctrl_c_during_tuning_keeps_what_was_found(start, run, tmp_path, monkeypatch):
     """In one line, with code 130; a run that resumes does not repeat it."""
-    checkpoint = rings.parent / "rings.kmill.checkpoint"
-    settings = ["fit", rings, "-t", "place", "-n", "64", "--epochs", "1", "--kernel", "gaussian"]
+    rings, checkpoint = tmp_path / "rings.csv", tmp_path / "rings.kmill.checkpoint"
+    write_rings(rings, 200)
+    settings = ["fit", rings, "-t", "place", "-n", "16", "--epochs", "1", "--kernel", "gaussian"]
     process = start(*settings, "--checkpoint-seconds", "0")
     deadline = time.monotonic() + 60
     while not checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:
@@ -92,9 +95,10 @@ def test_ctrl_c_during_tuning_keeps_what_was_found(start, rings):
         "error: interrupted: no model was written, checkpoint kept in rings.kmill.checkpoint"
     )
     assert last[1] == "try: run again with --resume"
-    process = start(*settings, "--resume")
-    assert process.wait(timeout=120) == 0
-    assert b"note: Resumed the tuning: " in process.stderr.read()
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(*settings, "--resume")
+    assert code == 0
+    assert "note: Resumed the tuning: " in err
     assert not checkpoint.exists()
 
 
@@ -289,11 +293,11 @@ def test_lines_of_progress_are_about_the_current_stage(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
-def test_a_model_on_stdout(start, rings, run, tmp_path):
+def test_a_model_on_stdout(rings, tmp_path, monkeypatch, capfdbinary):
     settings = ["-t", "place", "--no-tune", "-n", "16", "--epochs", "1"]
-    process = start("fit", "-", *settings, "-o", "-", stdin=subprocess.PIPE)
-    model, _ = process.communicate(rings.read_bytes())
-    assert process.returncode == 0
-    (tmp_path / "model.kmill").write_bytes(model)
-    assert run("evaluate", tmp_path / "model.kmill", rings)[0] == 0
-    assert run("fit", rings, *settings, "-o", "-", "--resume")[0] == 2
+    with rings.open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert main(["fit", "-", *settings, "-o", "-"]) == 0
+    (tmp_path / "model.kmill").write_bytes(capfdbinary.readouterr().out)
+    assert main(["evaluate", str(tmp_path / "model.kmill"), str(rings)]) == 0
+    assert main(["fit", str(rings), *settings, "-o", "-", "--resume"]) == 2

@@ -1,9 +1,7 @@
 """Fits that are killed and resumed: the same result, bit for bit, or a clear error."""
 
-import os
 import runpy
 import signal
-import subprocess
 import sys
 import time
 
@@ -38,7 +36,7 @@ with threadpool_limits(1, user_api="blas"):
 """
 
 
-def test_resumes_after_a_kill(tmp_path, monkeypatch):
+def test_resumes_after_a_kill(tmp_path, monkeypatch, fork):
     program = tmp_path / "train.py"
     program.write_text(PROGRAM)
     path = tmp_path / "state.npz"
@@ -48,13 +46,14 @@ def test_resumes_after_a_kill(tmp_path, monkeypatch):
         return runpy.run_path(str(program))["classifier"]
 
     whole = train("")
-    process = subprocess.Popen([sys.executable, program, path, "1"])
+    process = fork(program, path, 1)
     deadline = time.monotonic() + 300
-    while process.poll() is None and time.monotonic() < deadline and not path.exists():
+    while process.is_alive() and time.monotonic() < deadline and not path.exists():
         time.sleep(0.02)
     time.sleep(0.15)  # a few more states are written
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     resumed = train(path)
     assert not path.exists()
     for name in ("coef_", "intercept_", "loss_curve_", "validation_curve_"):

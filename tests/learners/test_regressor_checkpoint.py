@@ -1,10 +1,8 @@
 """Regressions that are killed and resume: the same result, bit for bit, or a clear error."""
 
-import os
 import pickle
 import runpy
 import signal
-import subprocess
 import sys
 import time
 
@@ -56,7 +54,7 @@ with threadpool_limits(1, user_api="blas"):
 
 
 @pytest.mark.parametrize(("solver", "blocks"), [("exact", "1"), ("cg", "0")])
-def test_resumes_after_a_kill(tmp_path, monkeypatch, solver, blocks):
+def test_resumes_after_a_kill(tmp_path, monkeypatch, fork, solver, blocks):
     program = tmp_path / "train.py"
     program.write_text(PROGRAM)
     path = tmp_path / "state.npz"
@@ -67,12 +65,13 @@ def test_resumes_after_a_kill(tmp_path, monkeypatch, solver, blocks):
         return runpy.run_path(str(program))["model"]
 
     whole = model(tmp_path / "unused.npz", "5")
-    process = subprocess.Popen([sys.executable, program, path, solver, blocks, "5", "0.05"])
+    process = fork(program, path, solver, blocks, 5, 0.05)
     deadline = time.monotonic() + 300
-    while process.poll() is None and time.monotonic() < deadline and not path.exists():
+    while process.is_alive() and time.monotonic() < deadline and not path.exists():
         time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert path.exists()
     resumed = model(path, "6")  # another seed than before, which no longer matters
     assert not path.exists()
