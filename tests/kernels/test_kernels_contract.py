@@ -162,9 +162,8 @@ def test_parameters_that_are_wrong(name, message):
     assert caught.value.message.parameter == "kernel"
 
 
-@pytest.mark.parametrize(
-    ("X", "Y", "error", "message"),
-    [
+def test_points_that_are_none(kernel):
+    for X, Y, error, message in [
         (np.zeros(3), None, ValueError, r"X must have two dimensions.*\(3,\).*reshape"),
         (np.zeros((2, 3, 4)), None, ValueError, "X must have two dimensions"),
         (np.zeros((2, 0)), None, ValueError, "at least one column"),
@@ -176,26 +175,24 @@ def test_parameters_that_are_wrong(name, message):
         (scipy.sparse.csr_array([[np.nan]]), None, ValueError, "X must hold finite numbers"),
         (scipy.sparse.csr_array([[1j]]), None, TypeError, "X must be real"),
         (scipy.sparse.coo_array(np.ones(3)), None, ValueError, "X must have two dimensions"),
-    ],
-)
-def test_points_that_are_none(kernel, X, Y, error, message):
-    with pytest.raises(error, match=message):
-        kernel(X, Y)
-    with pytest.raises(error, match=message):
-        kernel.distances(X, Y)
+    ]:
+        with pytest.raises(error, match=message):
+            kernel(X, Y)
+        with pytest.raises(error, match=message):
+            kernel.distances(X, Y)
 
 
-@pytest.mark.parametrize("scale", [0, -1.0, np.inf, np.nan])
-def test_length_scales_that_are_none(kernel, scale):
-    with pytest.raises(ValueError, match="length_scale must be a positive, finite number"):
-        kernel([[0.0]], length_scale=scale)
-    with pytest.raises(ValueError, match="gamma must be a positive, finite number"):
-        kernel.length_scale_from_gamma(scale)
-    if scale != 0:
-        with pytest.raises(ValueError, match="variance must be a positive, finite number"):
-            kernel.length_scale_of_spread(3, scale)
-    with pytest.raises(TypeError, match="length_scale must be"):
-        kernel([[0.0]], length_scale="median")
+def test_length_scales_that_are_none(kernel):
+    for scale in [0, -1.0, np.inf, np.nan]:
+        with pytest.raises(ValueError, match="length_scale must be a positive, finite number"):
+            kernel([[0.0]], length_scale=scale)
+        with pytest.raises(ValueError, match="gamma must be a positive, finite number"):
+            kernel.length_scale_from_gamma(scale)
+        if scale != 0:
+            with pytest.raises(ValueError, match="variance must be a positive, finite number"):
+                kernel.length_scale_of_spread(3, scale)
+        with pytest.raises(TypeError, match="length_scale must be"):
+            kernel([[0.0]], length_scale="median")
 
 
 def test_counts_that_are_none(kernel):

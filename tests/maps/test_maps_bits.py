@@ -13,16 +13,16 @@ DTYPES = [np.float64, np.float32]
 SIZES = [(5, 100), (37, 333)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_alone_few_many_and_shuffled(isa, random_map, points, same_bits, dtype):
-    for dim, n_components in SIZES:
-        X = points(43, dim, dtype)
-        fitted = random_map.set_params(n_components=n_components).fit(X)
-        Z = fitted.transform(X)
-        for size in (*range(1, 18), 33):
-            same_bits(fitted.transform(X[7 : 7 + size]), Z[7 : 7 + size])
-        order = np.random.default_rng(0).permutation(43)
-        same_bits(fitted.transform(X[order]), Z[order])
+def test_alone_few_many_and_shuffled(isa, random_map, points, same_bits):
+    for dtype in DTYPES:
+        for dim, n_components in SIZES:
+            X = points(43, dim, dtype)
+            fitted = random_map.set_params(n_components=n_components).fit(X)
+            Z = fitted.transform(X)
+            for size in (*range(1, 18), 33):
+                same_bits(fitted.transform(X[7 : 7 + size]), Z[7 : 7 + size])
+            order = np.random.default_rng(0).permutation(43)
+            same_bits(fitted.transform(X[order]), Z[order])
 
 
 def test_threads(isa, random_map, points, same_bits):
@@ -36,33 +36,33 @@ def test_threads(isa, random_map, points, same_bits):
             same_bits(fitted.transform(X[:1]), Z[:1])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_forms_of_the_array(random_map, points, same_bits, tmp_path, dtype):
-    X = points(40, 37, dtype)
-    fitted = random_map.set_params(n_components=101).fit(X)
-    Z = fitted.transform(X)
-    wide = np.zeros((80, 3 * 37), dtype)
-    wide[::2, ::3] = X
-    readonly = X.copy()
-    readonly.flags.writeable = False
-    X.tofile(tmp_path / "X")
-    unaligned = np.frombuffer(b"x" + X.tobytes(), np.uint8)[1:].view(dtype).reshape(X.shape)
-    forms = {
-        "Fortran order": np.asfortranarray(X),
-        "every other row": wide[:, ::3][::2],
-        "reversed": X[::-1, ::-1].copy()[::-1, ::-1],
-        "read-only": readonly,
-        "memory-mapped": np.memmap(tmp_path / "X", dtype, "r", shape=X.shape),
-        "other byte order": X.astype(X.dtype.newbyteorder()),
-        "unaligned": unaligned,
-        "equal rows": np.broadcast_to(X[0], X.shape),
-    }
-    for name, form in forms.items():
-        before = form.copy()
-        expected = np.repeat(Z[:1], 40, axis=0) if name == "equal rows" else Z
-        same_bits(fitted.transform(form), expected)
-        same_bits(fitted.transform(form[:5]), expected[:5])
-        np.testing.assert_array_equal(form, before)
+def test_forms_of_the_array(random_map, points, same_bits, tmp_path):
+    for dtype in DTYPES:
+        X = points(40, 37, dtype)
+        fitted = random_map.set_params(n_components=101).fit(X)
+        Z = fitted.transform(X)
+        wide = np.zeros((80, 3 * 37), dtype)
+        wide[::2, ::3] = X
+        readonly = X.copy()
+        readonly.flags.writeable = False
+        X.tofile(tmp_path / X.dtype.name)
+        unaligned = np.frombuffer(b"x" + X.tobytes(), np.uint8)[1:].view(dtype).reshape(X.shape)
+        forms = {
+            "Fortran order": np.asfortranarray(X),
+            "every other row": wide[:, ::3][::2],
+            "reversed": X[::-1, ::-1].copy()[::-1, ::-1],
+            "read-only": readonly,
+            "memory-mapped": np.memmap(tmp_path / X.dtype.name, dtype, "r", shape=X.shape),
+            "other byte order": X.astype(X.dtype.newbyteorder()),
+            "unaligned": unaligned,
+            "equal rows": np.broadcast_to(X[0], X.shape),
+        }
+        for name, form in forms.items():
+            before = form.copy()
+            expected = np.repeat(Z[:1], 40, axis=0) if name == "equal rows" else Z
+            same_bits(fitted.transform(form), expected)
+            same_bits(fitted.transform(form[:5]), expected[:5])
+            np.testing.assert_array_equal(form, before)
 
 
 def test_features_do_not_depend_on_the_fitted_batch(random_map, fix_scale, points, same_bits):
@@ -109,29 +109,29 @@ def with_wide_indices(X):
 
 
 class TestSparse:
-    @pytest.mark.parametrize("dtype", DTYPES)
-    def test_forms(self, isa, random_map, fix_scale, same_bits, dtype):
-        X = sparse_points(41, 37, dtype)
-        csr = sp.csr_array(X)
-        forms = [
-            csr,
-            sp.csr_matrix(X),
-            with_wide_indices(csr),
-            with_explicit_zeros(X),
-            in_reverse(csr),
-            sp.csc_matrix(X),
-            sp.csc_array(X),
-            sp.coo_matrix(X),
-            sp.coo_array(X),
-            sp.lil_array(X),
-        ]
-        fitted = fix_scale(random_map.set_params(n_components=101), 2.0).fit(X)
-        Z = fitted.transform(X)
-        for form in forms:
-            same_bits(fitted.transform(form), Z)
-            row = form.tocsr()[2:3]
-            same_bits(fitted.transform(row), Z[2:3])
-        same_bits(random_map.fit(csr).transform(csr), Z)
+    def test_forms(self, isa, random_map, fix_scale, same_bits):
+        for dtype in DTYPES:
+            X = sparse_points(41, 37, dtype)
+            csr = sp.csr_array(X)
+            forms = [
+                csr,
+                sp.csr_matrix(X),
+                with_wide_indices(csr),
+                with_explicit_zeros(X),
+                in_reverse(csr),
+                sp.csc_matrix(X),
+                sp.csc_array(X),
+                sp.coo_matrix(X),
+                sp.coo_array(X),
+                sp.lil_array(X),
+            ]
+            fitted = fix_scale(random_map.set_params(n_components=101), 2.0).fit(X)
+            Z = fitted.transform(X)
+            for form in forms:
+                same_bits(fitted.transform(form), Z)
+                row = form.tocsr()[2:3]
+                same_bits(fitted.transform(row), Z[2:3])
+            same_bits(random_map.fit(csr).transform(csr), Z)
 
     def test_arguments_are_left_alone(self, one_map_per_class):
         X = in_reverse(sp.csr_array(sparse_points(20, 9, np.float64)))

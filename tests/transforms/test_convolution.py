@@ -32,15 +32,15 @@ def sample(shape, dtype, seed=0):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("log2_n", range(18))
-def test_agrees_with_numpy(isa, log2_n, dtype):
-    for rows in [1, 3, 4, 8, 9, 17] if log2_n <= 10 else [1, 3]:
-        operands = [sample((rows, 2**log2_n), dtype, seed) for seed in range(4)]
-        for count in (2, 3, 4):
-            got = circular_convolve(*operands[:count])
-            assert got.dtype == dtype
-            error = np.abs(got - reference(*operands[:count]))
-            assert np.all(error <= tolerance(*operands[:count]))
+def test_agrees_with_numpy(isa, dtype):
+    for log2_n in range(18):
+        for rows in [1, 3, 4, 8, 9, 17] if log2_n <= 10 else [1, 3]:
+            operands = [sample((rows, 2**log2_n), dtype, seed) for seed in range(4)]
+            for count in (2, 3, 4):
+                got = circular_convolve(*operands[:count])
+                assert got.dtype == dtype
+                error = np.abs(got - reference(*operands[:count]))
+                assert np.all(error <= tolerance(*operands[:count]))
 
 
 def test_is_the_definition(isa):
