@@ -1,7 +1,5 @@
 """The Walsh-Hadamard transform against scipy's Hadamard matrix, and its algebraic properties."""
 
-import itertools
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -50,9 +48,11 @@ def test_is_bit_equal_to_slow_butterflies(isa, dtype):
     """Equal to one reference on every instruction set, hence equal among them."""
     for log2_n in range(20):
         rows = [1, 7, 8, 9, 15, 16, 17, 31, 33] if log2_n <= 8 else [1, 3]
-        for count, n_threads in itertools.product(rows, [1, 2, 3]):
+        for count in rows:
             x = sample((count, 2**log2_n), dtype, seed=log2_n)
-            np.testing.assert_array_equal(fwht(x, n_threads=n_threads), slow_butterflies(x))
+            expected = slow_butterflies(x)
+            for n_threads in (1, 2, 3):
+                np.testing.assert_array_equal(fwht(x, n_threads=n_threads), expected)
 
 
 def test_largest_length():
