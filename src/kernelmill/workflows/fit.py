@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 import time
@@ -11,20 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.arguments import check_choice, check_integer, check_positive
-from kernelmill.encoding.encoder import MISSING
+from kernelmill.arguments import check_choice, check_integer
 from kernelmill.encoding.monotone import TRANSFORMS
-from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.learners import KernelRegressor, Run, default_alpha
-from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.saving import MOST_UNCERTAIN_FEATURES
 from kernelmill.learners.targets import compute_class_factors
 from kernelmill.maps.registry import describe_construction
@@ -38,6 +33,12 @@ from kernelmill.workflows.encoded_rows import (
     small_block_bytes,
 )
 from kernelmill.workflows.evaluation import class_names, measure_kernel_error
+from kernelmill.workflows.fit_checks import (
+    check_arguments,
+    check_classification,
+    check_counts,
+    check_storable,
+)
 from kernelmill.workflows.kernel_search import default_components
 from kernelmill.workflows.map_choice import AUTO, MapChoice
 from kernelmill.workflows.model import TableModel
@@ -47,9 +48,7 @@ from kernelmill.workflows.relevance import (
     measure_partial_dependence,
     rank_columns,
 )
-from kernelmill.workflows.storable import check_storable
 from kernelmill.workflows.survey import (
-    TASKS,
     Survey,
     open_inputs,
     scale_survey_rows,
@@ -246,8 +245,8 @@ def fit_table(
     """
     assert progress is not None  # `reports_progress` gives one
     check_choice("transform", transform, TRANSFORMS)
-    _check_counts(folds=(folds, 2, 1000), n_threads=(n_threads, 1, 1024))
-    _check_arguments(
+    check_counts(folds=(folds, 2, 1000), n_threads=(n_threads, 1, 1024))
+    check_arguments(
         task,
         loss,
         missing,
@@ -290,7 +289,7 @@ def fit_table(
             encoded = None if pieces else encode_table(table, survey, memory, progress)
             if encoded is None and "block_bytes" not in table_options:
                 table = table.with_block_bytes(small_block_bytes(table))
-        _check_classification(survey.reader, loss=loss, class_weight=class_weight)
+        check_classification(survey.reader, loss=loss, class_weight=class_weight)
         settings = Settings(
             choice=choice,
             n_components=choice.n_components(n_components),
@@ -416,74 +415,6 @@ def _peak_memory() -> int:
     """The largest resident memory of this process so far, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _check_counts(**limits: tuple[int | None, int, int]) -> None:
-    """Check optional integers, each given with the least and the most that is allowed."""
-    for name, (value, least, most) in limits.items():
-        if value is not None:
-            check_integer(name, value, least, most)
-
-
-def _check_classification(reader: TargetReader, *, loss: str | None, class_weight: Any) -> None:
-    """Raise for options of classifiers that a regression, or its classes, do not have."""
-    if reader.classes is not None:
-        if isinstance(class_weight, str):
-            check_choice("class_weight", class_weight, ("balanced",))
-        number_class_weights(class_weight, reader.classes)  # raises for unknown labels
-        return
-    for name, value in {"loss": loss, "class_weight": class_weight}.items():
-        if value is not None:
-            problem = f"is for classification, got {value!r} for regression"
-            raise ArgumentError(problem, Remedy("leave it out", **{name: None}), parameter=name)
-
-
-def _check_validation(source: Any, validation: Any) -> None:
-    names = (str, os.PathLike)
-    are_names = isinstance(source, names) and isinstance(validation, names)
-    is_same = validation is source and source is not None
-    if is_same or (are_names and validation == source):
-        raise ArgumentError(
-            f"must not be the training table, got {describe_source(source)} for both",
-            Remedy("hold out some of its rows", holdout=...),
-            parameter="validation",
-        )
-
-
-def _check_arguments(
-    task: str,
-    loss: str | None,
-    missing: str,
-    holdout: float | None,
-    length_scale: Any,
-    alpha: float | None,
-    epochs: int | None,
-    memory: int,
-    *,
-    budget: float,
-    tables: tuple[Any, Any],
-    switches: Mapping[str, Any],
-) -> None:
-    _check_validation(*tables)
-    for name, value in switches.items():
-        if value is not None and not isinstance(value, (bool, np.bool_)):
-            raise ArgumentError(f"must be True or False, got {value!r}", parameter=name)
-    check_choice("task", task, TASKS)
-    check_choice("missing", missing, MISSING)
-    if loss is not None:
-        check_choice("loss", loss, tuple(LOSSES))
-    if holdout is not None and not (isinstance(holdout, Real) and 0 <= float(holdout) <= 0.9):
-        problem = f"must be a fraction from 0 to 0.9, got {holdout!r}"
-        raise ArgumentError(problem, parameter="holdout")
-    if length_scale is not None and np.ndim(length_scale) == 0:
-        check_positive("length_scale", length_scale)
-    check_positive("budget", budget)
-    if alpha is not None and not (isinstance(alpha, Real) and 0 <= float(alpha) < np.inf):
-        problem = f"must be a finite, non-negative number, got {alpha!r}"
-        raise ArgumentError(problem, parameter="alpha")
-    if epochs is not None:
-        check_integer("epochs", epochs, 1)
-    check_integer("memory", memory, 0)
 
 
 @dataclass(frozen=True)
