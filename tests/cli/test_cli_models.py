@@ -135,15 +135,6 @@ def test_near_columns_are_suggested(run, rings):
         (["fit", "{csv}", "-t", "place", "--report", "no/r.html"], "no/r.html"),
         (["fit", "{csv}", "-t", "place", "-o", "."], "folder"),
         (["fit", "{csv}", "-t", "place", "-o", "{csv}"], "overwritten"),
-        (["fit", "{csv}", "-t", "place", "--alpha", "-1"], "--alpha must be"),
-        (["fit", "{csv}", "-t", "place", "--kernel", "gausian"], "gaussian"),
-        (["fit", "{csv}", "-t", "place", "--learning-rate", "1"], "--solver plain_sgd"),
-        (["fit", "{csv}", "-t", "radius", "--batch-size", "9"], "without --batch-size"),
-        (["fit", "{csv}", "-t", "place", "--kernel", "matern:mu=1"], "--kernel must be matern:nu="),
-        (
-            ["fit", "{csv}", "-t", "place", "--kernel", "laplacian", "--map", "fastfood"],
-            "--map random_fourier",
-        ),
         (["fit", "{csv}", "-t", "place", "--map-option", "degree=3"], "degree"),
     ],
 )
@@ -157,6 +148,26 @@ def test_work_that_cannot_be_done_exits_with_1(run, rings, monkeypatch, argument
     assert "unexpected: " not in err
     assert rings.read_text() == before
     assert [path.name for path in rings.parent.iterdir()] == ["rings.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fit", "{csv}", "-t", "place", "--alpha", "-1"], "--alpha must be"),
+        (["fit", "{csv}", "-t", "place", "--kernel", "gausian"], "gaussian"),
+        (["fit", "{csv}", "-t", "place", "--learning-rate", "1"], "--solver plain_sgd"),
+        (["fit", "{csv}", "-t", "radius", "--batch-size", "9"], "without --batch-size"),
+        (["fit", "{csv}", "-t", "place", "--kernel", "matern:mu=1"], "--kernel must be matern:nu="),
+        (
+            ["fit", "{csv}", "-t", "place", "--kernel", "laplacian", "--map", "fastfood"],
+            "--map random_fourier",
+        ),
+    ],
+)
+def test_values_of_options_that_are_not_allowed_exit_with_2(run, rings, arguments, words):
+    code, out, err = run(*[argument.format(csv=rings) for argument in arguments])
+    assert (code, out) == (2, ""), err
+    assert words in err
 
 
 @pytest.mark.parametrize(
@@ -268,7 +279,7 @@ def test_predict_std(run, fitted, tmp_path):
     code, _, err = run(
         "predict", fitted / "rings.kmill", fitted / "rings.csv", "-o", out, "--std", "--quiet"
     )
-    assert code == 1
+    assert code == 2
     assert "--probabilities" in err
 
 

@@ -25,7 +25,7 @@ def test_compare(run, rings, tmp_path, monkeypatch):
     comparison = revived(Comparison, record["comparison"])
     families = {model.family for model in comparison.models}
     assert families == {"linear", "features", "nystroem", "trees", "exact"}
-    assert comparison.settings["n_components"] in (16, 64)
+    assert comparison.settings.get("n_components") in (None, 16, 64)  # None for the default fit
     assert f"--n-components {comparison.settings['n_components']}" in page.read_text()
     sizes = {model.n_components for model in comparison.models if model.name == "fastfood"}
     assert sizes == {16, 64}
@@ -40,7 +40,7 @@ def test_compare(run, rings, tmp_path, monkeypatch):
     assert code == 0
     out, _, command = out.rpartition("Next: ")
     assert command.startswith(f"kernelmill fit {rings} --target radius --drop place")
-    assert "--n-components " in command
+    assert "fit (defaults)" in out
     assert widest(out) <= 80
     for name in ("linear", "fastfood", "nystroem", "boosted trees", "exact kernel", "rmse"):
         assert name in out
@@ -57,8 +57,12 @@ def test_compare_explains_what_it_suggests(run, monkeypatch, tmp_path, best):
     found = Comparison("classification", "a.csv", "y", 90, 30, "error", models)
     monkeypatch.setattr("kernelmill.workflows.compare_table", lambda *args, **settings: found)
     page = tmp_path / "c.html"
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.kmill", "a-2.kmill"):  # which the suggested command must not overwrite
+        (tmp_path / name).touch()
     code, out, _ = run("compare", "a.csv", "-t", "y", "--report", page)
     assert code == 0
+    assert "--out a-3.kmill" in out
     for text in (" ".join(out.split()), page.read_text()):
         assert ("The smallest error, 10.0 %, is that of linear" in text) == (best == "linear")
         assert ("The best that it fits has 20.0 %." in text) == (best == "linear")

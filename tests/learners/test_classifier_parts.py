@@ -122,6 +122,13 @@ def rows_of(kind, n, seed):
 
 
 class TestSpectrum:
+    @pytest.mark.parametrize("n_features", [8, 300])
+    def test_features_too_large_to_be_multiplied(self, n_features):
+        Z = np.full((100, n_features), 1e18)
+        assert TopSpectrum.of_sample(Z).longest > 1e36
+        with pytest.raises(ValueError, match=r"products in float32 .*scale the columns of X"):
+            TopSpectrum.of_sample(Z.astype(np.float32))
+
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("kind", ["constant", "normal"])
     def test_says_what_damping_leaves_on_other_rows(self, kind, dtype):

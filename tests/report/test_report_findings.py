@@ -144,16 +144,19 @@ def test_lines_carry_the_settings_of_the_comparison(samples):
         "skip_rows": 2,
         "feature_map": "random_fourier",
         "n_components": 4096,
+        "map_options": {"sampling": "orthogonal", "store_matrix": False},
     }
     comparison = replace(samples["comparison"]["comparison"], settings=settings)
     shell, python = fitting_lines(comparison, "m.kmill")
     assert (
         "--target digit --task regression --drop z --drop 'my col' --delimiter tab --no-header "
-        "--skip-rows 2 --map random_fourier --n-components 4096 --out m.kmill"
+        "--skip-rows 2 --map random_fourier --n-components 4096 --map-option sampling=orthogonal "
+        "--map-option store_matrix=false --out m.kmill"
     ) in shell
     assert (
         "target='digit', task='regression', drop=['z', 'my col'], delimiter='\\t', header=False, "
-        "skip_rows=2, feature_map='random_fourier', n_components=4096)"
+        "skip_rows=2, feature_map='random_fourier', n_components=4096, "
+        "map_options={'sampling': 'orthogonal', 'store_matrix': False})"
     ) in python
     compile(python, "report", "exec")
     from kernelmill.cli.program.group import program
@@ -163,6 +166,7 @@ def test_lines_carry_the_settings_of_the_comparison(samples):
     assert (taken["task"], taken["drop"]) == ("regression", ("z", "my col"))
     assert (taken["header"], taken["skip_rows"]) == (False, 2)
     assert (taken["feature_map"], taken["n_components"]) == ("random_fourier", 4096)
+    assert taken["map_options"] == settings["map_options"]
 
 
 def test_one_row_is_singular(samples):

@@ -1,7 +1,9 @@
 """Locks of files that one training run writes."""
 
 import os
+import signal
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,6 +38,40 @@ def test_a_child_does_not_keep_a_lock(tmp_path):
     assert FileLock(tmp_path / "file").acquire()
     os.write(writing, b"x")
     os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("ending", ["killed", "copied"])
+def test_a_child_has_no_lock_of_its_parent(tmp_path, ending):
+    """Neither does a child keep the lock of a parent that is killed, nor can it release it."""
+    lock = FileLock(tmp_path / "file")
+    if ending == "copied":
+        assert lock.acquire()
+        child = os.fork()
+        if child == 0:
+            lock.release()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert not FileLock(tmp_path / "file").acquire()
+        return
+    reading, writing = os.pipe()
+    holder = os.fork()
+    if holder == 0:
+        lock.acquire()
+        os.close(reading)
+        if os.fork() == 0:
+            os.write(writing, b"x")
+            signal.pause()
+        signal.pause()
+    os.close(writing)
+    os.read(reading, 1)
+    grandchild = int(Path(f"/proc/{holder}/task/{holder}/children").read_text())
+    try:
+        assert not FileLock(tmp_path / "file").acquire()
+        os.kill(holder, signal.SIGKILL)
+        os.waitpid(holder, 0)
+        assert FileLock(tmp_path / "file").acquire()
+    finally:
+        os.kill(grandchild, signal.SIGKILL)
 
 
 def test_where_no_lock_can_be_made_everybody_has_it(tmp_path):

@@ -21,6 +21,9 @@ def test_classification(folder, rings_csv):
     found = compare_table(
         rings_csv, "place", n_components=(16, 128), rows=600, exact_rows=300, kernel="gaussian"
     )
+    default = found.models.pop(1)
+    assert (default.name, default.family) == ("fit (defaults)", "nystroem")
+    assert default.error < 0.08
     assert [(m.name, m.n_components) for m in found.models] == [
         ("linear", None),
         ("fastfood", 16),
@@ -45,9 +48,12 @@ def test_classification(folder, rings_csv):
     assert 0.2 < found.n_test / 1500 < 0.3
     assert all(m.fit_seconds > 0 and m.predict_seconds > 0 for m in found.models)
     best = min(found.models[1:6], key=lambda m: (m.error, m.n_components))
-    assert found.settings["n_components"] == best.n_components
-    assert found.settings["feature_map"] == best.name
-    assert ("kernel" in found.settings) == (best.name != "tensor_sketch")
+    if best.error < default.error:
+        assert found.settings["n_components"] == best.n_components
+        assert found.settings["feature_map"] == best.name
+        assert ("kernel" in found.settings) == (best.name != "tensor_sketch")
+    else:
+        assert found.settings == {"kernel": "gaussian"}
     again = Comparison.from_record(json.loads(json.dumps(found.to_record(), allow_nan=False)))
     assert again == found
 
@@ -79,7 +85,9 @@ def test_all_models_can_learn():
     # Trees are piecewise constant.
     limits = {"trees": 0.6}
     assert all(m.error < limits.get(m.family, 0.3) for m in found.models), found.models
-    assert found.settings.items() >= {"task": "regression", "n_components": 128}.items()
+    best = min(found.models[1:6], key=lambda m: m.error)
+    assert found.settings["task"] == "regression"
+    assert ("n_components" in found.settings) == (best.name != "fit (defaults)")
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

@@ -9,7 +9,13 @@ from pathlib import PurePath
 
 from kernelmill.formatting import clean_text, html, is_number, join_words
 from kernelmill.report.evaluation_plots import is_confusion_matrix
-from kernelmill.workflows.records import ComparedModel, Comparison, Evaluation, FitSummary
+from kernelmill.workflows.records import (
+    DEFAULT_FIT,
+    ComparedModel,
+    Comparison,
+    Evaluation,
+    FitSummary,
+)
 
 __all__ = [
     "Tile",
@@ -136,7 +142,7 @@ def comparison_finding(comparison: Comparison) -> str:
     form = html.percent if comparison.error_name == "error" else partial(html.number, digits=3)
 
     def best(family: str) -> ComparedModel | None:
-        members = [model for model in known if model.family == family]
+        members = [m for m in known if m.family == family and m.name != DEFAULT_FIT]
         return min(members, key=lambda model: model.error) if members else None
 
     def subset(model: ComparedModel) -> str:
@@ -146,7 +152,11 @@ def comparison_finding(comparison: Comparison) -> str:
 
     features, linear, exact = best("features"), best("linear"), best("exact")
     trees = best("trees")
-    clauses = []
+    clauses = [
+        f"{form(model.error)} for what fit does by default"
+        for model in known
+        if model.name == DEFAULT_FIT
+    ]
     if features:
         name = (
             f"{clean_text(features.name)} with {html.count(features.n_components or 0, 'feature')}"
@@ -264,15 +274,21 @@ def comparison_tiles(comparison: Comparison) -> list[Tile]:
     form = html.percent if comparison.error_name == "error" else html.number
     tiles = []
     for family, name in (
+        (DEFAULT_FIT, "Fit with its defaults"),
         ("features", "Features"),
         ("linear", "Linear model"),
         ("trees", "Trees"),
         ("exact", "Exact kernel"),
     ):
-        members = [m for m in comparison.models if m.family == family and is_number(m.error)]
+        members = [
+            model
+            for model in comparison.models
+            if (model.name if model.name == DEFAULT_FIT else model.family) == family
+            and is_number(model.error)
+        ]
         if members:
             best = min(members, key=lambda model: model.error)
-            with_features = f"{html.count(best.n_components)}, " if family == "features" else ""
+            with_features = f"{html.count(best.n_components)}, " if best.n_components else ""
             note = f"{with_features}fitted in {html.duration(best.fit_seconds)}"
             tiles.append(Tile(f"{name}: {comparison.error_name}", form(best.error), note))
     return tiles

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 from pathlib import Path
+from weakref import WeakSet
 
 __all__ = ["FileLock"]
 
@@ -13,7 +14,8 @@ __all__ = ["FileLock"]
 class FileLock:
     """A lock of the system, on a file ``.NAME.lock`` beside the file NAME.
 
-    It ends with the process, whatever ends that, so that no lock stays behind. Where the system
+    It ends with the process, whatever ends that, so that no lock stays behind; a child of a fork
+    does not have it. Where the system
     has no locks, as on some network file systems, or where the file cannot be made, everybody has
     the lock: the file itself is written atomically anyway.
 
@@ -59,6 +61,7 @@ class FileLock:
             with contextlib.suppress(FileNotFoundError):
                 if self.path.stat().st_ino == os.fstat(descriptor).st_ino:
                     self._descriptor = descriptor
+                    _held.add(self)
             if self._descriptor is None:
                 os.close(descriptor)
         return True
@@ -68,6 +71,24 @@ class FileLock:
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 self.path.unlink()
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # children of a fork have a copy
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # native code may have forked
+            self._close()
+
+    def _close(self) -> None:
+        """Close the file, which ends the lock unless the parent of a fork holds it."""
+        if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+        _held.discard(self)
+
+
+_held: WeakSet[FileLock] = WeakSet()
+
+
+def _forget() -> None:
+    """Close the copies that a child of a fork gets: they would hold the locks of its parent."""
+    for lock in list(_held):
+        lock._close()
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -32,7 +32,7 @@ from kernelmill.workflows.contest import Contest
 from kernelmill.workflows.encoded_rows import EncodedRows, concatenate_rows, encode_held_out
 from kernelmill.workflows.evaluation import measure_kernel_error
 from kernelmill.workflows.map_choice import AUTO, MapChoice
-from kernelmill.workflows.records import ComparedModel, Comparison, describe_source
+from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel, Comparison, describe_source
 from kernelmill.workflows.survey import TASKS, open_inputs, survey_table
 from kernelmill.workflows.tuning import TunedSettings
 
@@ -165,6 +165,7 @@ def compare_table(
     tuned = contest.tune(MapChoice(AUTO, kernel), max(sizes), progress=progress)
     choice = tuned.choice
     fits = _list_fits(contest, tuned, choice, sizes, exact_rows, survey.encoder)
+    fits.insert(1, partial(contest.fit_default, kernel))
     progress.start("Comparing", len(fits), "models")
     models = []
     for fit in fits:
@@ -225,11 +226,15 @@ def _best_settings(
 ) -> dict[str, Any]:
     """The given settings, with map, kernel and size of the best kernel machine.
 
-    Without the map, a fit might take one that is not among the models. Maps of polynomial kernels
-    take no other kernel.
+    Those of the default fit are none, and it is the best unless another one has less error. Maps
+    of polynomial kernels take no other kernel.
     """
     ours = [model for model in models if model.family in ("features", "nystroem")]
-    best = min(ours, key=lambda model: (model.error, model.n_components or 0))
+    best = min(
+        ours, key=lambda model: (model.error, model.name != DEFAULT_FIT, model.n_components or 0)
+    )
+    if best.name == DEFAULT_FIT:
+        return given
     settings = given | {"feature_map": best.name, "n_components": best.n_components}
     if best.name not in ("fastfood", "random_fourier", "nystroem"):
         settings.pop("kernel", None)

@@ -17,11 +17,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill.encoding.encoder import RowScaling
-from kernelmill.learners import KernelClassifier, KernelRegressor
-from kernelmill.runtime.progress import Progress
+from kernelmill.learners import KernelClassifier, KernelRegressor, default_epochs
+from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.workflows.encoded_rows import EncodedRows
-from kernelmill.workflows.map_choice import MapChoice
-from kernelmill.workflows.records import ComparedModel
+from kernelmill.workflows.map_choice import AUTO, MapChoice
+from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel
 from kernelmill.workflows.tuning import TunedSettings, tune_settings
 
 __all__ = ["Contest", "PeakMemory"]
@@ -43,12 +43,17 @@ class Contest:
     def tune(
         self,
         choice: MapChoice,
-        n_components: int,
+        n_components: int | None,
         *,
         progress: Progress,
         n_rows: int | None = None,
+        as_fit: bool = False,
     ) -> TunedSettings:
-        """Tune a map on the first `n_rows` training rows, by default all of them."""
+        """Tune a map on the first `n_rows` training rows, by default all of them.
+
+        If `as_fit`, map, penalty and number of features are chosen as `fit_table` does. Otherwise
+        the map is one of random features, and other machines of its kernel share the settings.
+        """
         return tune_settings(
             choice,
             self.training.X[:n_rows],
@@ -56,12 +61,12 @@ class Contest:
             n_classes=self.n_classes,
             n_components=n_components,
             n_rows=len(self.training.target),
-            in_memory=False,  # random features are compared with landmarks, see below
+            in_memory=as_fit,
             seed=self.seed,
             n_threads=self.n_threads,
             progress=progress,
             groups=self.groups,
-            at_size=False,
+            at_size=as_fit,
             sample_weight=self.training.select(slice(n_rows)).weight,
         )
 
@@ -96,6 +101,21 @@ class Contest:
         return self.measure(
             choice.name, "features", learner, n_components=n_components, detail=detail
         )
+
+    def fit_default(self, kernel: Any) -> ComparedModel:
+        """What `fit_table` does unless it is told otherwise, except for the kernel."""
+        choice = MapChoice(AUTO, kernel)
+        tuned = self.tune(choice, None, progress=SilentProgress(), as_fit=True)
+        choice, size = tuned.choice, min(tuned.n_components, self.n_rows)
+        size = size if choice.name == "nystroem" else tuned.n_components
+        learner = self.make_learner(self.make_map(choice, tuned, size), tuned)
+        if self.n_classes is not None:
+            learner.set_params(epochs=default_epochs(self.n_rows))
+        elif len(tuned.alphas) > 1:
+            learner.set_params(alpha=np.array(tuned.alphas))
+        family = "nystroem" if choice.name == "nystroem" else "features"
+        detail = f"{choice.name}, {choice.kernel_name}: what fit chooses"
+        return self.measure(DEFAULT_FIT, family, learner, n_components=size, detail=detail)
 
     def make_learner(self, feature_map: Any, tuned: TunedSettings) -> Any:
         """An unfitted learner of ours on the features of a transformer."""

@@ -286,6 +286,10 @@ class FitSummary(Result):
         object.__setattr__(self, "seconds", {**in_order, **self.seconds})
 
 
+DEFAULT_FIT = "fit (defaults)"
+"""The name of the compared model that `fit_table` fits by default."""
+
+
 @dataclass(frozen=True, repr=False)
 class ComparedModel(Result):
     """One model of a comparison."""

@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415 # workflows are imported when the command runs
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -151,6 +152,14 @@ def command(
     )
 
 
+def _free_name(name: str) -> str:
+    """The name of a model file that does not exist: wine.kmill, or wine-2.kmill, ..."""
+    path, number = Path(name), 2
+    while path.exists():
+        path, number = Path(name).with_stem(f"{Path(name).stem}-{number}"), number + 1
+    return str(path)
+
+
 def _suggest_fit(comparison: Comparison, source: str | list[str]) -> list[str]:
     """Return the command that fits the best of the kernel machines, for one file."""
     if not isinstance(source, str) or source == STDOUT:
@@ -158,5 +167,5 @@ def _suggest_fit(comparison: Comparison, source: str | list[str]) -> list[str]:
     from kernelmill.report.usage import explain_fit, fitting_lines
 
     reason = explain_fit(comparison)
-    command = fitting_lines(comparison, default_model_name(source))[0]
+    command = fitting_lines(comparison, _free_name(default_model_name(source)))[0]
     return [*(["", reason] if reason else []), f"Next: {command}"]

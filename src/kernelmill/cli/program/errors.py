@@ -100,6 +100,9 @@ def report_error(
     """
     if isinstance(error, KernelmillError):
         exit_code = error.exit_code if isinstance(error, CommandError) else FAILED
+        is_option = find_parameter(error.message.parameter or "", command) is not None
+        if is_option and not isinstance(error, CommandError):
+            exit_code = WRONG_USAGE  # the value of an option, which the library checks
         rendered = render_message(error.message, command)
         return ErrorReport(type(error).__name__, *rendered, exit_code)
     if isinstance(error, KeyboardInterrupt | click.Abort):

@@ -105,11 +105,15 @@ class TopSpectrum:
         """
         m = len(Z)
         squares = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
-        if not np.isfinite(squares).all():
+        # Eigenvalues may be as large as the sum of all squares, in the precision of the features.
+        if not squares.sum() < np.finfo(Z.dtype).max / 4:
+            size = float(np.sqrt(squares.max()))
             raise ArgumentError(
-                "the features of some rows are not finite or too large to be multiplied",
-                "scale the columns of X",
+                f"the features of some rows are not finite, or too large for products in {Z.dtype}"
+                f" (up to {size:.3g})",
+                "scale the columns of X, for example with StandardScaler",
                 "look for outliers",
+                *(["give X as float64"] if Z.dtype == np.float32 else []),
             )
         if constant is None:
             constant = float(np.sqrt(squares.mean())) or 1.0
