@@ -107,7 +107,7 @@ class KernelErrors:
 
     @property
     def bias(self) -> Measured:
-        """The mean difference; for an unbiased map, chance alone keeps it from 0."""
+        """The mean difference, which differs from 0 only by chance if the map is unbiased."""
         return mean_of_seeds(self.differences.mean(axis=1))
 
     @property

@@ -470,7 +470,7 @@ class _Cost:
 
 
 def _measure_cost(fitted: Any, rows: Any, size: int, n_rows: int) -> _Cost:
-    """The cost of `size` features of `n_rows` rows, by that of a map with no more of them."""
+    """The cost of `size` features of `n_rows` rows, estimated from a map that is not larger."""
     few = rows[:_TIMED_ROWS]
     with np.errstate(over="ignore"):
         single = few.astype(np.float32)

@@ -115,7 +115,7 @@ def _sketch_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | N
 def _tensor_variance(
     moments: SketchMoments, dim: int, length: int, degree: int, hashing: str
 ) -> Variance:
-    """Of a sketch of a tensor power; that of independent hashing where sums would be too long."""
+    """The variance of a tensor sketch; for independent hashing where sums would be too long."""
     is_exact = hashing == "independent" or dim**degree <= length
     if not is_exact and degree <= _MOST_FACTORS and length <= _MOST_COLUMNS:
         is_exact = length << degree <= _MOST_ENTRIES
@@ -166,7 +166,7 @@ def _collision_chances(
 
 
 def _laws_of_sums(dim: int, length: int, degree: int) -> NDArray[np.float64]:
-    """Of each subset of the places: how probable a sum of differences of 0, of length / 2 is.
+    """Probabilities that sums of differences over each subset of places are 0 or length / 2.
 
     Sums u and v of the two kinds have u + v = u - v = 0 if u = v is 0, or half an even length.
     """

@@ -83,7 +83,7 @@ class NumericMoments:
         self.count = total
 
     def merge(self, later: NumericMoments) -> None:
-        """Add what another one learned from the rows that follow, which is changed.
+        """Add the moments of the rows that follow; `later` is changed.
 
         The mean and the deviation are those of one pass to rounding, all else is the same.
         """
@@ -150,7 +150,7 @@ class NumericMoments:
         return NumericEncoding(self.name, mean, deviation, marks, chosen, both)
 
     def note(self, encoding: Any) -> Message | None:
-        """A note for the user if the column looks like a row number, or has a value far outside."""
+        """A note for the user if the column looks like a row number, or has an extreme value."""
         if self._counts_up and self.count >= _ENOUGH and encoding.scale:
             return Doubt(
                 f"Column {self.name!r} increases by one from row to row",

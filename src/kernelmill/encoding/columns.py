@@ -92,7 +92,7 @@ class NumericEncoding(ColumnEncoding):
         )
 
     def groups(self) -> list[tuple[str, int]]:
-        """Each column by itself: how far numbers are apart says nothing about missing ones."""
+        """Each column is a group: distances of numbers say nothing about missing values."""
         return [(name, 1) for name in self.names()]
 
     def write(self, values: Any, out: NDArray[Any]) -> None:
@@ -137,7 +137,7 @@ class CategoryEncoding(ColumnEncoding):
         return len(self.categories) + self.others + self.marks
 
     def names(self) -> list[str]:
-        """Such as "town = Rome"."""
+        """Names such as "town = Rome"."""
         return (
             [f"{self.name} = {category}" for category in self.categories]
             + [f"{self.name} is another"] * self.others
@@ -145,7 +145,7 @@ class CategoryEncoding(ColumnEncoding):
         )
 
     def groups(self) -> list[tuple[str, int]]:
-        """One of all columns."""
+        """One group of all columns."""
         return [(self.name, self.n_columns)] if self.n_columns else []
 
     def count_unseen(self, values: Any) -> Counter[str]:
@@ -209,7 +209,7 @@ class OrdinalEncoding(ColumnEncoding):
         return [self.name] + [f"{self.name} is missing"] * self.marks
 
     def groups(self) -> list[tuple[str, int]]:
-        """As of a number."""
+        """The groups of a numeric column."""
         return [(name, 1) for name in self.names()]
 
     def count_unseen(self, values: Any) -> Counter[str]:

@@ -91,7 +91,7 @@ class DateEncoding(ColumnEncoding):
         return sum(size for _, size in self.groups())
 
     def names(self) -> list[str]:
-        """Such as "date (year)" and "date (month, sine)"."""
+        """Names such as "date (year)" and "date (month, sine)"."""
         found = []
         for part in self.parts:
             ways = (", cosine", ", sine") if part in _CYCLES else ("",)
@@ -99,7 +99,7 @@ class DateEncoding(ColumnEncoding):
         return found + [f"{self.name} is missing"] * self.marks
 
     def groups(self) -> list[tuple[str, int]]:
-        """One for each part."""
+        """One group for each part."""
         groups = [(f"{self.name} ({part})", 2 if part in _CYCLES else 1) for part in self.parts]
         return groups + [(f"{self.name} is missing", 1)] * self.marks
 
@@ -175,7 +175,7 @@ def _seconds_of_type(column: Any) -> NDArray[np.float64]:
 
 
 def _parse(words: Any, format_: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Seconds of strings, NaN where they are missing, and which strings are no dates.
+    """Seconds of strings, NaN where they are missing, and which strings are not dates.
 
     Dates with the year first, such as 2024-05-31, may be among those of other formats.
     """
@@ -320,7 +320,7 @@ class DateFormats:
             self._short_year = short[0].as_py() if len(short) else ""
 
     def merge(self, later: DateFormats) -> None:
-        """Add what another one found in the rows that follow."""
+        """Add the formats that another one detected in the rows that follow."""
         self.missing += later.missing
         self.count += later.count
         if self._formats is not None and later._formats is not None:

@@ -182,7 +182,7 @@ class ColumnEncoder(Encoder):
         return sum(each.n_columns for each in self.columns)
 
     def input_names(self) -> list[str]:
-        """Such as "age" and "sex = Female"."""
+        """Names such as "age" and "sex = Female"."""
         return [name for each in self.columns for name in each.names()]
 
     def groups(self) -> NDArray[np.intp]:
@@ -191,7 +191,7 @@ class ColumnEncoder(Encoder):
         return np.repeat(np.arange(len(sizes)), sizes)
 
     def group_names(self) -> list[str]:
-        """Such as "age", "age is missing" and "sex"."""
+        """Names such as "age", "age is missing" and "sex"."""
         return [name for each in self.columns for name, _ in each.groups()]
 
     def encode(self, data: Any, *, file: Any = "the table", first_row: int = 0) -> Any:
@@ -253,7 +253,7 @@ def _encode_categories(pairs: list[Any], n_rows: int) -> Any:
 
 
 def _encode_numbers(pairs: list[Any], n_rows: int) -> Any:
-    """A sparse matrix of other columns: those that are 0 in most rows are worth it."""
+    """A sparse matrix of other columns, for those that are 0 in most rows."""
     dense = np.zeros((n_rows, sum(encoding.n_columns for encoding, _ in pairs)), np.float32)
     _write_columns(pairs, dense)
     return scipy.sparse.csr_array(dense)
@@ -319,7 +319,7 @@ class ColumnLearner:
                 learner.update(category_values(column))
 
     def merge(self, later: ColumnLearner) -> None:
-        """Add what another one learned from the rows that follow, which is changed."""
+        """Add the statistics of the rows that follow; `later` is changed."""
         for mine, other in zip(self._learners, later._learners, strict=True):
             mine.merge(other)  # type: ignore[arg-type] # of the same kind
 

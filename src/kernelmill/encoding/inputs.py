@@ -120,14 +120,14 @@ class Inputs(Stored):
             raise ValueError(f"columns without names must be numbered below {self.n_columns}")
 
     def select_notes(self, notes: Iterable[Message | str]) -> list[Message | str]:
-        """Those of a table that are not about columns that the model does not use."""
+        """The notes of a table, except those about columns that the model does not use."""
         used = {None, self.target, *(name for name, _ in self.columns or ())}
         return [note for note in notes if getattr(note, "column", None) in used]
 
     def ignore_others(
         self, table: Table, *used: str | int | None, names: Mapping[str, str] | None = None
     ) -> Table:
-        """The table, of which only the inputs and the columns in `used` are read.
+        """The table with all columns ignored except the inputs and those in `used`.
 
         `names` are those of the inputs in the file.
         """

@@ -50,7 +50,7 @@ class _Level:
 
     @property
     def number(self) -> float:
-        """One that stands for all of them."""
+        """A number that represents all of them."""
         is_bounded = math.isfinite(self.low) and math.isfinite(self.high)
         return (self.low + self.high) / 2 if is_bounded else self.start
 

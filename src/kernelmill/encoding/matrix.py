@@ -74,7 +74,7 @@ class MatrixEncoder(Encoder):
         return np.arange(self.n_inputs)
 
     def group_names(self) -> list[str]:
-        """Those of the columns."""
+        """The names of the columns."""
         return self.input_names()
 
     def encode(self, data: Any, *, file: Any = "the table", first_row: int = 0) -> Any:
@@ -206,7 +206,7 @@ class MatrixLearner:
         self._count += n
 
     def merge(self, later: MatrixLearner) -> None:
-        """Add what another one learned from the rows that follow.
+        """Add the statistics of the rows that follow.
 
         Means and deviations are those of one pass to rounding, all else is the same.
         """

@@ -217,7 +217,7 @@ class TargetLearner:
         self._check_distinct(f"{block.file}: ")
 
     def merge(self, later: TargetLearner) -> None:
-        """Add what another one learned from the rows that follow."""
+        """Add the targets of the rows that follow."""
         self.first_missing = self.first_missing or later.first_missing
         self.missing += later.missing
         self.n_rows += later.n_rows

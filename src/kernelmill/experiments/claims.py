@@ -185,7 +185,7 @@ def _combine(cells: Sequence[Cell], weights: NDArray[np.float64]) -> ConfidenceI
 
 
 def _standard_error(cell: Cell) -> float:
-    """Of the mean of a cell; of a single run, from the interval that it was given, if any."""
+    """The standard error of the mean of a cell; for a single run, from its interval, if any."""
     if len(cell.runs) > 1:
         return float(np.std(cell.runs, ddof=1)) / math.sqrt(len(cell.runs))
     return (cell.half_width or 0.0) / float(norm.ppf((1 + CONFIDENCE) / 2))

@@ -113,7 +113,7 @@ def standardize(X: Any, *others: Any) -> list[Any]:
 
 
 def half_width_of_rmse(residuals: _Array) -> float:
-    """Of the interval for a root mean squared error over other test rows, by the delta method."""
+    """Half the width of the interval of an RMSE over other test rows, by the delta method."""
     squares = residuals**2
     rmse = math.sqrt(float(squares.mean()))
     if rmse == 0 or len(squares) < 2:
@@ -122,7 +122,7 @@ def half_width_of_rmse(residuals: _Array) -> float:
 
 
 def half_width_of_share(share: float, n: int) -> float:
-    """Of the interval for a share of n test rows.
+    """Half the width of the interval of a share of n test rows.
 
     Examples
     --------

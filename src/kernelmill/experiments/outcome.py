@@ -1,4 +1,4 @@
-"""What an experiment gave beside what the paper has: verdicts, and statements checked.
+"""Results of an experiment compared with those of the paper: verdicts, checked statements.
 
 An `Outcome` is what pages, Markdown, JSON and terminals show.
 """
@@ -75,7 +75,7 @@ def judge(experiment: Experiment, results: Results, row: Key, column: str) -> Ve
 
 
 def _half_width(printed: Published, cell: Cell, n_runs: int) -> float:
-    """Of the interval for a published mean over so many runs."""
+    """Half the width of the interval of a published mean over so many runs."""
     if n_runs == 0:
         return 0.0
     spread, degrees = printed.spread, n_runs - 1

@@ -31,7 +31,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class PartResult:
-    """What one part of an experiment gave: its cells and points, or why it was not run."""
+    """The result of one part of an experiment: its cells and points, or why it was not run."""
 
     seconds: float
     cells: tuple[Cell, ...] = ()
@@ -92,7 +92,7 @@ def run_experiment(
     fresh: bool = False,
     progress: Progress | None = None,
 ) -> Record:
-    """Run an experiment, or what an earlier run left of it.
+    """Run an experiment, or the parts that an earlier run did not finish.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class JsonLinesFile(ColumnarFile):
                 yield stream
 
     def cut(self, n_bytes: int) -> list[Part]:
-        """Ranges of bytes, of which `measure` finds the lines; one if they are compressed."""
+        """Cut the file into ranges of bytes, or into one if it is compressed; `measure` follows."""
         if detect_compression(self.path) is not None:
             return super().cut(n_bytes)
         return cut_evenly(0, self.n_bytes, n_bytes)

@@ -285,7 +285,7 @@ class ColumnsInMemory(ColumnarFile):
         return self._table.schema
 
     def kind_of(self, type_: Any) -> str:
-        """As in files, except that categories may be numbers: data frames declare them."""
+        """The kind of a column, as in files, except that categories may be numbers."""
         kind = detect_kind(type_)
         return "category" if pa.types.is_dictionary(type_) and kind != "other" else kind
 
@@ -294,7 +294,7 @@ class ColumnsInMemory(ColumnarFile):
         return self._table.select(names).slice(0, INSPECTED_ROWS)
 
     def check_batch(self, batch: Any) -> None:
-        """Nothing: offsets of the process's own data are not checked."""
+        """Do nothing: offsets of the process's own data are not checked."""
 
     def configure(self, first: ColumnarFile | None) -> None:
         """Set the kinds and the rows per block."""

@@ -64,7 +64,7 @@ def _squared_ramp(cosine: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _step_series(count: int) -> NDArray[np.float64]:
-    """Of 1/2 + arcsin(t) / pi: the odd ones are C(2m, m) / 4^m / (2m + 1) / pi."""
+    """Coefficients of 1/2 + arcsin(t) / pi: the odd ones are C(2m, m) / 4^m / (2m + 1) / pi."""
     out = np.zeros(count)
     out[:1] = 0.5
     m = np.arange(count // 2)

@@ -28,7 +28,7 @@ class MapCost(NamedTuple):
 
 
 def estimate_cost(record: Any) -> MapCost:
-    """Estimate the cost of a map from its record; fields that are no integers count as 1.
+    """Estimate the cost of a map from its record; fields that are not integers count as 1.
 
     Dense maps draw a number for each column and feature, and each degree. Sketches and products of
     Hadamard matrices have some numbers for each column and degree, and for each feature.

@@ -328,7 +328,7 @@ class PermutationEncoder(
         return out
 
     def _decode_sparse(self, Z: Any) -> NDArray[np.int64] | None:
-        """The items of a CSR matrix as `transform` makes them; None if it is another one."""
+        """The items of a CSR matrix as `transform` makes them; None for other matrices."""
         n = self.n_items_
         if isinstance(Z, np.ndarray) or self.encoding != "matrix" or Z.nnz != Z.shape[0] * n:
             return None
@@ -343,7 +343,7 @@ class PermutationEncoder(
         return items if as_made and _are_permutations(items).all() else None
 
     def _decode(self, block: NDArray[Any]) -> NDArray[np.int64]:
-        """The items of encoded rows; anything, if they are not encoded permutations."""
+        """The items of encoded rows; arbitrary if they are not encoded permutations."""
         n = self.n_items_
         if self.encoding == "matrix":
             return np.asarray(np.argmax(block.reshape(-1, n, n), axis=2), np.int64)

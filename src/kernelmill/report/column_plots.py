@@ -138,7 +138,7 @@ def _shorten_name(name: str, length: int) -> str:
 
 
 def drawable(dependences: Sequence[PartialDependence]) -> list[PartialDependence]:
-    """Those with a finite mean for each value."""
+    """Return the columns with a finite mean for each value."""
     return [
         each
         for each in dependences
@@ -305,7 +305,7 @@ def _partial_dependence(fit: FitSummary) -> Panel | None:
 
 
 def _describe_quantity(each: PartialDependence, n_classes: int) -> str:
-    """Such as "probability of ‘yes’"."""
+    """A phrase such as "probability of ‘yes’"."""
     if each.quantity == "prediction":
         return "prediction"
     name = "probability" if each.quantity == "probability" else "share of predictions"

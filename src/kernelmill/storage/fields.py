@@ -423,6 +423,6 @@ def under_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
 
 
 def without_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
-    """Those tensors whose names begin with the prefix and a slash, without these."""
+    """The tensors whose names begin with the prefix and a slash, with both removed."""
     start = f"{prefix}/"
     return {n[len(start) :]: tensor for n, tensor in tensors.items() if n.startswith(start)}

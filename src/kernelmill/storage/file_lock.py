@@ -67,7 +67,7 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Give the lock back, if it is held."""
+        """Release the lock, if it is held."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 self.path.unlink()

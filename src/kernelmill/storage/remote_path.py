@@ -114,7 +114,7 @@ class RemotePath(os.PathLike[str]):
 
     @property
     def name(self) -> str:
-        """The last part."""
+        """The last part of the path."""
         return self._key.name
 
     @property

@@ -193,7 +193,7 @@ def compare_table(
 
 
 def _with_weight(rows: EncodedRows, which: str) -> EncodedRows:
-    """The rows whose weight is not zero: some of scikit-learn's models take no others."""
+    """The rows whose weight is not zero; some scikit-learn models reject the others."""
     if rows.weight is None:
         return rows
     if not rows.weight.any():

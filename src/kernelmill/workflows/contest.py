@@ -118,7 +118,7 @@ class Contest:
         return self.measure(DEFAULT_FIT, family, learner, n_components=size, detail=detail)
 
     def make_learner(self, feature_map: Any, tuned: TunedSettings) -> Any:
-        """An unfitted learner of ours on the features of a transformer."""
+        """An unfitted kernelmill learner on the features of a transformer."""
         return (KernelRegressor if self.n_classes is None else KernelClassifier)(
             feature_map, alpha=tuned.alpha, random_state=self.seed, n_threads=self.n_threads
         )

@@ -232,7 +232,7 @@ def diagnose_table(
 
 
 def _warn_of_dimension(gram: GramCheck, alpha: float) -> str:
-    """A sentence for small tolerances of values that are large ones for models."""
+    """A sentence if the tolerance is small for kernel values but large for models."""
     dimension = gram.effective_dimension.value or 0.0
     if dimension <= gram.n_components:
         return ""

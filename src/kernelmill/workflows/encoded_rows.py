@@ -214,7 +214,7 @@ class InMemoryBlocks:
 
 
 def concatenate_rows(parts: list[EncodedRows]) -> EncodedRows:
-    """One below the other."""
+    """Return the rows one below the other."""
     X = stack_rows([part.X for part in parts])
     weights = [part.weight for part in parts if part.weight is not None]
     target = np.concatenate([part.target for part in parts])

@@ -55,7 +55,7 @@ class Scores(ABC):
         self._begin = time.perf_counter()
 
     def __getstate__(self) -> dict[str, Any]:
-        """The scores without the learner, which is large: nothing can be added but others."""
+        """The scores without the learner, which is large; they can only be merged."""
         return {**self.__dict__, "_learner": None}
 
     @abstractmethod

@@ -380,7 +380,7 @@ class KernelSearch:
         return min(_SCALING_COMPONENTS, max(self._n_components, len(self._sample.Y)))
 
     def best_bandwidth(self, best: Candidate) -> Candidate:
-        """All length scales times a common factor: more rows and features need shorter ones."""
+        """Scale all length scales by one factor: more rows and features need shorter ones."""
         size = self._bandwidth_components
         best = self.measure(best, size)
         for factor in _FACTORS:
@@ -413,7 +413,7 @@ class KernelSearch:
         return self.measure(best, self._useful_components(best, n_components))
 
     def _useful_components(self, best: Candidate, n_components: int) -> int:
-        """As many as there are, of landmarks: no more than rows."""
+        """The number of features; of landmarks, at most the number of rows."""
         n_rows = min(len(self._sample.Y), MOST_COMPARING_ROWS)
         return min(n_components, n_rows) if best.choice.name == "nystroem" else n_components
 

@@ -52,7 +52,10 @@ def load(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
     ...     path = pathlib.Path(folder) / "squares.kmill"
     ...     model.save(path)
     ...     loaded = kernelmill.load(path)
+    ...     predictor = kernelmill.load_predictor(path)
     >>> bool(np.allclose(loaded.predict(X), model.predict(X), atol=1e-5))
+    True
+    >>> bool((predictor.predict(X) == loaded.predict(X)).all())
     True
     """
     from kernelmill.learners.loading import learner_from_record  # noqa: PLC0415 # scikit-learn
@@ -74,20 +77,9 @@ def load_predictor(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
         What `load` returns, with the same predictions, bit for bit, except that learners have
         `predict`, `predict_proba` and `decision_function` alone.
 
-    Examples
+    See Also
     --------
-    >>> import pathlib, tempfile
-    >>> import numpy as np
-    >>> import kernelmill
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> model = kernelmill.KernelRegressor(random_state=0).fit(X, X[:, 0] ** 2)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "squares.kmill"
-    ...     model.save(path)
-    ...     predictor = kernelmill.load_predictor(path)
-    ...     loaded = kernelmill.load(path)
-    >>> bool((predictor.predict(X) == loaded.predict(X)).all())
-    True
+    load : Its example also loads a predictor.
     """
     return _load(path, predictor_from_record, max_memory)
 

@@ -44,11 +44,11 @@ class UnseenCategories:
             self._counts.setdefault(name, Counter()).update(more)
 
     def merge(self, later: UnseenCategories) -> None:
-        """Add those of other rows."""
+        """Add the counts of other rows."""
         self.update(later._counts)
 
     def notes(self, n_rows: int) -> list[str]:
-        """One for each column, with the most frequent of its new categories."""
+        """A note for each column, with the most frequent of its new categories."""
         notes = []
         for name, counts in self._counts.items():
             shown = ", ".join(f"{each!r} ({n})" for each, n in counts.most_common(3))
@@ -238,7 +238,7 @@ class TableScores:
         self.unseen = UnseenCategories()
 
     def __getstate__(self) -> dict[str, Any]:
-        """The scores without the model: nothing can be added but others."""
+        """The scores without the model; they can only be merged."""
         return {**self.__dict__, "_model": None}
 
     def read(self, source: Any, progress: Progress | None = None) -> None:

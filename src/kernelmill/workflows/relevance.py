@@ -167,7 +167,7 @@ def learn_scales_again(
 
 
 def _best_ridge(tuned: TunedSettings) -> float:
-    """The penalty of ridge regression with the smallest error: a classifier's own is another."""
+    """The penalty of ridge regression with the smallest error; a classifier has another one."""
     points = [p for p in tuned.points if p.per_column and p.criterion == "squared error"]
     return min(points, key=lambda point: point.error).alpha if points else 0.1
 
@@ -372,5 +372,5 @@ def _spread_evenly(rows: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _round(value: float, digits: int = 4) -> float:
-    """To significant digits: model files and JSON stay small."""
+    """Round to significant digits, which keeps model files and JSON small."""
     return float(f"{value:.{digits}g}")

@@ -1,4 +1,4 @@
-"""Tables on a cluster: each worker reads pieces of the files, and only what it finds comes back."""
+"""Tables on a cluster: each worker reads pieces of the files and returns only its results."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class SurveyPlan:
         return self.stream.substream("sample")
 
     def limit_sample(self, n_rows: int) -> SurveyPlan:
-        """The same for a table of `n_rows`, of which no pass samples a row in vain."""
+        """The same plan for a table of `n_rows`; no pass samples rows in vain."""
         limit = find_limit(self.sample_size, self.sample_stream, n_rows)
         return replace(self, sample_limit=limit)
 
@@ -225,7 +225,7 @@ class SurveyPass:
         self.n_rows += block.n_rows
 
     def merge(self, later: SurveyPass) -> None:
-        """Add a pass over the rows that follow, which is changed."""
+        """Add a pass over the rows that follow; `later` is changed."""
         self.learner.merge(later.learner)
         self.target.merge(later.target)
         self.sample.merge(later.sample)
@@ -347,7 +347,7 @@ def survey_table(
 def make_input_learner(
     table: Table, inputs: Inputs, missing: str, transform: str, day_first: bool | None
 ) -> MatrixLearner | ColumnLearner:
-    """What finds out how the inputs of a table are encoded; parameters as in `fit_table`."""
+    """The learner of the encoding of a table's inputs; parameters as in `fit_table`."""
     if inputs.columns is None:
         return MatrixLearner(missing, transform)
     return ColumnLearner(inputs.columns, missing, transform, table.ordered, day_first)

@@ -472,7 +472,7 @@ def command(
 def _save(
     terminal: Terminal, model: TableModel, path: Path, precision: str, uncertainty: bool | str
 ) -> None:
-    """Save the model; what it cannot be saved with is left out, rather than the model lost."""
+    """Save the model; parts that cannot be saved are left out, so that it is not lost."""
     from kernelmill.errors import ArgumentError
 
     try:

@@ -400,7 +400,7 @@ class ParquetFile(ColumnarFile):
         self._places = places
 
     def cut(self, n_bytes: int) -> list[Part]:
-        """Row groups, several of them if they are small."""
+        """Cut the file into parts of one row group each, or of several small ones."""
         with self._open() as file:
             sizes = [
                 file.metadata.row_group(n).total_byte_size for n in range(len(self._group_rows))
@@ -581,7 +581,7 @@ class ArrowFile(ColumnarFile):
             yield file
 
     def cut(self, n_bytes: int) -> list[Part]:
-        """Batches, several of them if they are small."""
+        """Cut the file into parts of one batch each, or of several small ones."""
         with self._open() as file:
             n_batches = file.num_record_batches
         n_parts = max(1, min(n_batches, self.n_bytes // n_bytes))

@@ -85,7 +85,7 @@ class MatrixFile(TableFile):
             yield from zip(rows, self._labels.blocks(self._block_rows), strict=True)
 
     def cut(self, n_bytes: int) -> list[Part]:
-        """Ranges of rows; one if they are compressed."""
+        """Cut the file into ranges of rows; one if it is compressed."""
         arrays = [self._matrix.array] + ([] if self._labels is None else [self._labels.array])
         if any(array.file_offset is None for array in arrays):
             return super().cut(n_bytes)

@@ -317,7 +317,7 @@ class TextFile(TableFile):
         self._places = places
 
     def cut(self, n_bytes: int) -> list[Part]:
-        """Ranges of bytes, of which `measure` finds the lines; one if only CR ends lines."""
+        """Cut the file into ranges of bytes, or one if only CR ends lines; `measure` follows."""
         is_stored = self.options.encoding is None and detect_compression(self.path) is None
         if not is_stored or not self._has_line_feeds:
             return super().cut(n_bytes)
