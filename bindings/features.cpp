@@ -65,13 +65,17 @@ struct Output {
 };
 
 // permutation, if there is one, must hold numbers below the size of a block: the caller has seen to
-// it.
+// it. weights: (T, columns of out), and scores: (rows of x, T), written; or both none.
 void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle permutation,
                    nb::handle inner, nb::handle outer, size_t blocks_per_group, size_t first_turn,
-                   int kind, double scale, nb::handle phases, int n_threads) {
+                   int kind, double scale, nb::handle phases, nb::handle weights, nb::handle scores,
+                   int n_threads) {
     const Buffer to(out, Buffer::Access::write), b(signs, Buffer::Access::read),
         g(inner, Buffer::Access::read), s(outer, Buffer::Access::read);
-    std::optional<Buffer> p, phase;
+    std::optional<Buffer> p, phase, by, scored;
+    require(weights.is_none() == scores.is_none(), "weights and scores come together");
+    if (!weights.is_none()) by.emplace(weights, Buffer::Access::read);
+    if (!scores.is_none()) scored.emplace(scores, Buffer::Access::write);
     if (!permutation.is_none()) p.emplace(permutation, Buffer::Access::read);
     if (!phases.is_none()) phase.emplace(phases, Buffer::Access::read);
     require(b.ndim() == 3 && g.ndim() == 2 && same_shape(g, s), "factors must have fitting shapes");
@@ -109,10 +113,27 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
             p ? contiguous<int32_t>(*p, 'i', "permutation must be int32") : nullptr,
             contiguous<T>(g, kind_of<T>, "inner must have the dtype of out"),
             contiguous<T>(s, kind_of<T>, "outer must have the dtype of out")};
+        std::optional<Scoring<T>> scoring;
+        if (by) {
+            require(by->ndim() == 2 && scored->ndim() == 2 && by->kind() == kind_of<T> &&
+                        scored->kind() == kind_of<T>,
+                    "weights and scores must be matrices of the dtype of out");
+            require(by->extent(1) == to.extent(1) && scored->extent(0) == to.extent(0) &&
+                        scored->extent(1) == by->extent(0),
+                    "scores must have the rows of out and a column for each row of weights");
+            require((scored->size() == 0 || !scored->overlaps_itself()) && !scored->overlaps(to) &&
+                        !scored->overlaps(*by) && !by->overlaps(to),
+                    "scores and weights must not overlap another argument");
+            const auto rows = by->template as<const T>();
+            const auto result = scored->template as<T>();
+            scoring = Scoring<T>{{rows.data, row_stride(rows), static_cast<size_t>(by->extent(0))},
+                                 static_cast<size_t>(to.extent(1)),
+                                 {result.data, row_stride(result), output.rows}};
+        }
         const size_t used = std::min(blocks, output.features.frequencies / size + blocks_per_group);
         run(n_threads, input.count * used * size, [&](const Execution& execution) {
             return fastfood<T>(input.rows, factors, output.features, output.data, output.stride,
-                               execution);
+                               scoring ? &*scoring : nullptr, execution);
         });
     });
 }
@@ -308,7 +329,8 @@ void register_features(nb::module_& m) {
     m.def("dense_packed_size", &dense_packed_size, arg("count"), arg("dim"), arg("itemsize"));
     m.def("fastfood", &fastfood_into, arg("x"), arg("out"), arg("signs"), arg("permutation").none(),
           arg("inner"), arg("outer"), arg("blocks_per_group"), arg("first_turn"), arg("kind"),
-          arg("scale"), arg("phases").none(), arg("n_threads"));
+          arg("scale"), arg("phases").none(), arg("weights").none(), arg("scores").none(),
+          arg("n_threads"));
     m.def("dense_pack", &pack_into, arg("w"), arg("out"));
     m.def("dense", &dense_into, arg("x"), arg("packed"), arg("m"), arg("first"), arg("out"),
           arg("kind"), arg("scale"), arg("phases").none(), arg("n_threads"));

@@ -68,14 +68,15 @@ void add_weighted_rows_into(nb::handle x, nb::handle factors, nb::handle sums, i
 }
 
 // x: (n, D); factors: (n, T), contiguous; directions: (k, D + 1); damping: (k,), contiguous; last,
-// average and move: (T, D + 1), written.
-void descend_into(nb::handle x, nb::handle factors, nb::handle directions, nb::handle damping,
-                  nb::handle last, nb::handle average, nb::handle move, double step, double alpha,
-                  double constant, double curvature, double averaging, int n_threads) {
+// average and move: (T, D + 1), written. Returns the share of the step that was taken.
+double descend_into(nb::handle x, nb::handle factors, nb::handle directions, nb::handle damping,
+                    nb::handle last, nb::handle average, nb::handle move, double step, double alpha,
+                    double constant, double curvature, double averaging, int n_threads) {
     const Buffer rows(x, Buffer::Access::read), by(factors, Buffer::Access::read),
         along(directions, Buffer::Access::read), less(damping, Buffer::Access::read);
     const Buffer to(last, Buffer::Access::write), mean(average, Buffer::Access::write),
         scratch(move, Buffer::Access::write);
+    double share = 1;
     with_real_type(to, [&](auto zero) {
         using T = decltype(zero);
         const Batch<T> batch{matrix<T>(rows, "x must be a matrix of the dtype of last"),
@@ -105,9 +106,10 @@ void descend_into(nb::handle x, nb::handle factors, nb::handle directions, nb::h
         const StepRule rule{step, alpha, constant, curvature, averaging};
         const size_t elements = (rows.size() + along.size() + to.size()) * weights.last.count;
         run(n_threads, elements, [&](const Execution& execution) {
-            return descend<T>(batch, dim, preconditioner, rule, weights, execution);
+            return descend<T>(batch, dim, preconditioner, rule, weights, share, execution);
         });
     });
+    return share;
 }
 
 }  // namespace

@@ -8,6 +8,9 @@ namespace {
 
 // Columns that are updated at a time, of one output; part of the order of sums.
 constexpr size_t columns_per_piece = 2048;
+// Directions that damp the move at a time, at least, and the bytes of them that stay in the
+// second-level cache beside it.
+constexpr size_t fewest_directions = 16, bytes_of_directions = size_t(1) << 19;
 
 template <class T>
 DenseRows<T> read(const MutableRows<T>& rows) {
@@ -45,11 +48,11 @@ class Step {
           pieces_((dim + 1 + columns_per_piece - 1) / columns_per_piece),
           execution_(execution) {}
 
-    bool take() {
-        double step = rule_.step;
+    bool take(double& share) {
+        share = 1;
         if (!gradient() || !precondition()) return false;
-        if (rule_.curvature > 0 && !shorten(step)) return false;
-        update(static_cast<T>(step));
+        if (rule_.curvature > 0 && !shorten(share)) return false;
+        update(static_cast<T>(share * rule_.step));
         return true;
     }
 
@@ -83,21 +86,31 @@ class Step {
         return done && add_weighted_rows<T>(batch_.rows, batch_.factors, dim_, move_, execution_);
     }
 
+    // Some directions after the others, each group by two products while it is in the cache. Being
+    // orthogonal, they damp what the others leave as they would damp the gradient itself.
     bool precondition() {
-        const DenseRows<T>& directions = preconditioner_.directions;
-        if (directions.count == 0) return true;
-        std::vector<T> along(directions.count * outputs_);
-        const MutableRows<T> scores{along.data(), static_cast<ptrdiff_t>(outputs_),
-                                    directions.count};
-        if (!score_rows<T>(directions, read(move_), dim_ + 1, scores, execution_)) return false;
-        for (size_t i = 0; i < along.size(); ++i) {
-            along[i] *= -preconditioner_.damping[i / outputs_];
+        const DenseRows<T>& all = preconditioner_.directions;
+        const size_t fitting = bytes_of_directions / sizeof(T) / (dim_ + 1) / 8 * 8;
+        const size_t most = std::min(std::max(fitting, fewest_directions), all.count);
+        std::vector<T> along(most * outputs_);
+        for (size_t first = 0; first < all.count; first += most) {
+            const DenseRows<T> some{all.data + static_cast<ptrdiff_t>(first) * all.stride,
+                                    all.stride, std::min(most, all.count - first)};
+            const MutableRows<T> scores{along.data(), static_cast<ptrdiff_t>(outputs_), some.count};
+            if (!score_rows<T>(some, read(move_), dim_ + 1, scores, execution_)) return false;
+            for (size_t i = 0; i < some.count * outputs_; ++i) {
+                along[i] *= -preconditioner_.damping[first + i / outputs_];
+            }
+            if (!add_weighted_rows<T>(some, along.data(), dim_ + 1, move_, execution_)) {
+                return false;
+            }
         }
-        return add_weighted_rows<T>(directions, along.data(), dim_ + 1, move_, execution_);
+        return true;
     }
 
-    // Shortens the step to the minimum of a parabola above the objective of the batch.
-    bool shorten(double& step) {
+    // Finds the share of the step that leads to the minimum of a parabola above the objective of
+    // the batch, if that is less than the whole of it.
+    bool shorten(double& share) {
         const size_t n = batch_.rows.count;
         std::vector<T> change(n * outputs_);
         const MutableRows<T> scores{change.data(), static_cast<ptrdiff_t>(outputs_), n};
@@ -124,9 +137,9 @@ class Step {
                 bend += rule_.alpha * bends[i];
             }
         }
-        gain *= step;
-        bend *= step * step;
-        if (bend > gain && gain > 0) step *= gain / bend;
+        gain *= rule_.step;
+        bend *= rule_.step * rule_.step;
+        if (bend > gain && gain > 0) share = gain / bend;
         return true;
     }
 
@@ -158,13 +171,14 @@ class Step {
 
 template <class T>
 bool descend(const Batch<T>& batch, size_t dim, const Preconditioner<T>& preconditioner,
-             const StepRule& rule, const DescentWeights<T>& weights, const Execution& execution) {
-    return Step<T>(batch, dim, preconditioner, rule, weights, execution).take();
+             const StepRule& rule, const DescentWeights<T>& weights, double& share,
+             const Execution& execution) {
+    return Step<T>(batch, dim, preconditioner, rule, weights, execution).take(share);
 }
 
 template bool descend(const Batch<float>&, size_t, const Preconditioner<float>&, const StepRule&,
-                      const DescentWeights<float>&, const Execution&);
+                      const DescentWeights<float>&, double&, const Execution&);
 template bool descend(const Batch<double>&, size_t, const Preconditioner<double>&, const StepRule&,
-                      const DescentWeights<double>&, const Execution&);
+                      const DescentWeights<double>&, double&, const Execution&);
 
 }  // namespace kernelmill

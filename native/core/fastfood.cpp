@@ -22,12 +22,13 @@ template <class T>
 class Job {
   public:
     Job(const Rows<T>& x, const FastfoodFactors<T>& factors, const Features<T>& features, T* out,
-        ptrdiff_t out_stride, const Execution& execution)
+        ptrdiff_t out_stride, const Scoring<T>* scoring, const Execution& execution)
         : x_(x),
           factors_(factors),
           features_(features),
           out_(out),
           out_stride_(out_stride),
+          scoring_(scoring),
           kernel_(kernels<T>()),
           size_(size_t(1) << factors.log2_size),
           count_(count_of(x)),
@@ -42,7 +43,7 @@ class Job {
 
     bool run() {
         const size_t groups = used_groups();
-        if (count_ == 0 || groups == 0) return true;
+        if (count_ == 0 || groups == 0) return score_all();
         const size_t row_sets = tiled_ ? (count_ - 1) / lanes_ + 1 : count_;
         const size_t rows_per_set = std::min(tiled_ ? lanes_ : 1, count_);
         const size_t per_group = rows_per_set * factors_.blocks_per_group * size_;
@@ -56,23 +57,37 @@ class Job {
         const size_t grain =
             std::max<size_t>(1, elements_per_piece / (groups_per_piece * per_group));
         ScratchPerThread<T> scratch(3 * (tiled_ ? tile_size_ : size_), execution_);
-        return parallel_for(row_sets * parts, grain, execution_, [&](size_t begin, size_t end) {
-            T* mine = scratch.mine();
-            size_t loaded = row_sets;
-            for (size_t piece = begin; piece < end; ++piece) {
-                const size_t set = piece / parts, first = piece % parts * groups_per_piece;
-                const size_t last = std::min(groups, first + groups_per_piece);
-                if (tiled_) {
-                    tile(set * lanes_, first, last, mine, set != loaded);
-                } else {
-                    row(set, first, last, mine);
+        const bool score_at_once = scoring_ && parts == 1;
+        const bool done =
+            parallel_for(row_sets * parts, grain, execution_, [&](size_t begin, size_t end) {
+                T* mine = scratch.mine();
+                size_t loaded = row_sets;
+                for (size_t piece = begin; piece < end; ++piece) {
+                    const size_t set = piece / parts, first = piece % parts * groups_per_piece;
+                    const size_t last = std::min(groups, first + groups_per_piece);
+                    if (tiled_) {
+                        tile(set * lanes_, first, last, mine, set != loaded);
+                    } else {
+                        row(set, first, last, mine);
+                    }
+                    loaded = set;
+                    if (score_at_once) {
+                        const size_t from = set * rows_per_set;
+                        score_some_rows(features_rows(), scoring_->weights, scoring_->dim,
+                                        scoring_->scores, from,
+                                        std::min(count_, from + rows_per_set));
+                    }
                 }
-                loaded = set;
-            }
-        });
+            });
+        return done && (score_at_once || score_all());
     }
 
   private:
+    DenseRows<T> features_rows() const { return {out_, out_stride_, count_}; }
+    bool score_all() const {
+        return !scoring_ || score_rows<T>(features_rows(), scoring_->weights, scoring_->dim,
+                                          scoring_->scores, execution_);
+    }
     size_t used_groups() const {
         const size_t per_group = factors_.blocks_per_group * size_;
         return (features_.frequencies + per_group - 1) / per_group;
@@ -166,6 +181,7 @@ class Job {
     const Features<T>& features_;
     T* out_;
     ptrdiff_t out_stride_;
+    const Scoring<T>* scoring_;
     const KernelTable<T>& kernel_;
     size_t size_, count_, lanes_;
     bool tiled_;
@@ -178,13 +194,13 @@ class Job {
 
 template <class T>
 bool fastfood(const Rows<T>& x, const FastfoodFactors<T>& factors, const Features<T>& features,
-              T* out, ptrdiff_t out_stride, const Execution& execution) {
-    return Job<T>(x, factors, features, out, out_stride, execution).run();
+              T* out, ptrdiff_t out_stride, const Scoring<T>* scoring, const Execution& execution) {
+    return Job<T>(x, factors, features, out, out_stride, scoring, execution).run();
 }
 
 template bool fastfood(const Rows<float>&, const FastfoodFactors<float>&, const Features<float>&,
-                       float*, ptrdiff_t, const Execution&);
+                       float*, ptrdiff_t, const Scoring<float>*, const Execution&);
 template bool fastfood(const Rows<double>&, const FastfoodFactors<double>&, const Features<double>&,
-                       double*, ptrdiff_t, const Execution&);
+                       double*, ptrdiff_t, const Scoring<double>*, const Execution&);
 
 }  // namespace kernelmill

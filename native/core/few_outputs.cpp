@@ -20,22 +20,27 @@ constexpr size_t work_per_piece = size_t(1) << 18;
 template <class T>
 bool score_rows(const DenseRows<T>& rows, const DenseRows<T>& weights, size_t dim,
                 const MutableRows<T>& out, const Execution& execution) {
-    const size_t outputs = weights.count;
-    const size_t work = std::max<size_t>(1, dim * outputs);
+    const size_t work = std::max<size_t>(1, dim * weights.count);
     // Whole groups of eight rows, which are in registers together.
     const size_t grain = (std::max<size_t>(1, work_per_piece / work) + 7) / 8 * 8;
-    const KernelTable<T>& kernel = kernels<T>();
     return parallel_for(rows.count, grain, execution, [&](size_t begin, size_t end) {
-        const auto at = static_cast<ptrdiff_t>(begin);
-        size_t j = 0;
-        do {  // once for dim = 0 too: sums of nothing are 0
-            const size_t n = std::min(features_per_block, dim - j);
-            kernel.score_rows(rows.data + at * rows.stride + j, rows.stride, end - begin,
-                              weights.data + j, weights.stride, outputs, n,
-                              out.data + at * out.stride, out.stride, j == 0);
-            j += n;
-        } while (j < dim);
+        score_some_rows(rows, weights, dim, out, begin, end);
     });
+}
+
+template <class T>
+void score_some_rows(const DenseRows<T>& rows, const DenseRows<T>& weights, size_t dim,
+                     const MutableRows<T>& out, size_t begin, size_t end) {
+    const KernelTable<T>& kernel = kernels<T>();
+    const auto at = static_cast<ptrdiff_t>(begin);
+    size_t j = 0;
+    do {  // once for dim = 0 too: sums of nothing are 0
+        const size_t n = std::min(features_per_block, dim - j);
+        kernel.score_rows(rows.data + at * rows.stride + j, rows.stride, end - begin,
+                          weights.data + j, weights.stride, weights.count, n,
+                          out.data + at * out.stride, out.stride, j == 0);
+        j += n;
+    } while (j < dim);
 }
 
 template <class T>
@@ -61,6 +66,10 @@ template bool score_rows(const DenseRows<float>&, const DenseRows<float>&, size_
                          const MutableRows<float>&, const Execution&);
 template bool score_rows(const DenseRows<double>&, const DenseRows<double>&, size_t,
                          const MutableRows<double>&, const Execution&);
+template void score_some_rows(const DenseRows<float>&, const DenseRows<float>&, size_t,
+                              const MutableRows<float>&, size_t, size_t);
+template void score_some_rows(const DenseRows<double>&, const DenseRows<double>&, size_t,
+                              const MutableRows<double>&, size_t, size_t);
 template bool add_weighted_rows(const DenseRows<float>&, const float*, size_t,
                                 const MutableRows<float>&, const Execution&);
 template bool add_weighted_rows(const DenseRows<double>&, const double*, size_t,

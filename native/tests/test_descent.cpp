@@ -12,9 +12,11 @@ namespace {
 struct Shape {
     size_t rows, dim, outputs, directions;
 };
-// Around the widths of vectors and of pieces of columns; without directions, rows or features.
-constexpr Shape shapes[] = {{1, 1, 1, 0},    {9, 17, 5, 3},  {17, 130, 11, 8}, {3, 2047, 2, 1},
-                            {5, 2048, 3, 2}, {4, 40, 64, 5}, {2, 4500, 1, 0},  {0, 5, 2, 1}};
+// Around the widths of vectors and of pieces of columns; without directions, rows or features; with
+// more directions than are taken at a time.
+constexpr Shape shapes[] = {{1, 1, 1, 0},    {9, 17, 5, 3},   {17, 130, 11, 8},
+                            {3, 2047, 2, 1}, {5, 2048, 3, 2}, {4, 40, 64, 5},
+                            {2, 4500, 1, 0}, {0, 5, 2, 1},    {3, 9000, 2, 37}};
 constexpr size_t gap = 3;  // between rows, which is not to be touched
 
 // The same step in long double, on weights of `outputs` rows.
@@ -86,9 +88,12 @@ void steps_are_those_of_long_sums() {
         const auto [rows, dim, outputs, count] = shape;
         const size_t size = dim + 1, stride = size + gap, x_stride = dim + gap;
         const auto room = [](size_t n, size_t step) { return n == 0 ? 0 : n * step - gap; };
+        auto directions = numbers<T>(room(count, stride), 3);
+        for (size_t k = 0; k < directions.size() && count > 8; ++k) {  // orthogonal
+            if (k % stride % count != k / stride) directions[k] = 0;
+        }
         const auto x = numbers<T>(room(rows, x_stride), 1), factors = numbers<T>(rows * outputs, 2),
-                   directions = numbers<T>(room(count, stride), 3), damping = numbers<T>(count, 4),
-                   first = numbers<T>(room(outputs, stride), 5),
+                   damping = numbers<T>(count, 4), first = numbers<T>(room(outputs, stride), 5),
                    mean = numbers<T>(room(outputs, stride), 6);
         for (const StepRule& rule : rules) {
             const auto exact = reference(shape, x, factors, directions, damping, first, mean, rule);
@@ -98,13 +103,17 @@ void steps_are_those_of_long_sums() {
                 execution.n_threads = n_threads;
                 auto last = first, average = mean, move = mean;
                 const auto step = static_cast<ptrdiff_t>(stride);
+                double share = 0;
                 CHECK(
                     descend<T>({{x.data(), static_cast<ptrdiff_t>(x_stride), rows}, factors.data()},
                                dim, {{directions.data(), step, count}, damping.data()}, rule,
                                {{last.data(), step, outputs},
                                 {average.data(), step, outputs},
                                 {move.data(), step, outputs}},
-                               execution));
+                               share, execution));
+                // The ratio of two sums, neither of which cancels here.
+                CHECK(std::abs(share - static_cast<double>(exact.step / rule.step)) <= 1e-3);
+                CHECK(rule.curvature > 0 || share == 1);
                 // The share of a step is a ratio of sums: compare moves of the size they have.
                 long double largest = 0, change = 0;
                 for (long double m : exact.move) largest = std::max(largest, std::abs(m));

@@ -162,7 +162,7 @@ void check_case(int log2_size, size_t dim, size_t blocks, size_t per_group, size
         const size_t n = columns(c.project(x.data()), f).size(), stride = n + 5;
         std::vector<T> out(rows * stride, T(77)), other(rows * stride, T(77));
         const auto step = static_cast<ptrdiff_t>(stride);
-        CHECK(fastfood<T>(from, c.view, f, out.data(), step, {.n_threads = 1}));
+        CHECK(fastfood<T>(from, c.view, f, out.data(), step, nullptr, {.n_threads = 1}));
         bool right = true, clean = true;
         for (size_t i = 0; i < rows; ++i) {
             const auto z = c.project(x.data() + i * x_stride);
@@ -181,15 +181,30 @@ void check_case(int log2_size, size_t dim, size_t blocks, size_t per_group, size
         }
         CHECK(right);
         CHECK(clean);
-        CHECK(fastfood<T>(from, c.view, f, other.data(), step, {.n_threads = 3}));
-        CHECK(std::memcmp(out.data(), other.data(), out.size() * sizeof(T)) == 0);
+        // On several threads, with the scores that the features themselves have.
+        constexpr size_t outputs = 3;
+        const auto weights = numbers<T>(outputs * n, 6);
+        std::vector<T> expected(rows * outputs), scores(rows * outputs + 1, T(77));
+        const DenseRows<T> by{weights.data(), static_cast<ptrdiff_t>(n), outputs};
+        CHECK(score_rows<T>({out.data(), step, rows}, by, n, {expected.data(), outputs, rows}, {}));
+        for (int n_threads : {1, 3}) {
+            std::fill(other.begin(), other.end(), T(77));
+            const Scoring<T> scoring{by, n, {scores.data(), outputs, rows}};
+            CHECK(fastfood<T>(from, c.view, f, other.data(), step, &scoring,
+                              {.n_threads = n_threads}));
+            CHECK(std::memcmp(out.data(), other.data(), out.size() * sizeof(T)) == 0);
+            CHECK(std::memcmp(expected.data(), scores.data(), expected.size() * sizeof(T)) == 0);
+            CHECK(scores.back() == T(77));
+        }
         std::fill(other.begin(), other.end(), T(77));
-        CHECK(fastfood<T>(compressed, c.view, f, other.data(), step, {.n_threads = 2}));
+        std::fill(other.begin(), other.end(), T(77));
+        CHECK(fastfood<T>(compressed, c.view, f, other.data(), step, nullptr, {.n_threads = 2}));
         CHECK(std::memcmp(out.data(), other.data(), out.size() * sizeof(T)) == 0);
         std::fill(other.begin(), other.end(), T(77));
         for (size_t i = 0; i < rows; ++i) {
             const Rows<T> one = DenseRows<T>{x.data() + i * x_stride, 0, 1};
-            CHECK(fastfood<T>(one, c.view, f, other.data() + i * stride, step, {.n_threads = 1}));
+            CHECK(fastfood<T>(one, c.view, f, other.data() + i * stride, step, nullptr,
+                              {.n_threads = 1}));
         }
         CHECK(std::memcmp(out.data(), other.data(), out.size() * sizeof(T)) == 0);
     }
@@ -221,7 +236,7 @@ TEST(fastfood_agrees_with_its_definition) {
 TEST(fastfood_of_no_rows_does_nothing) {
     const Coefficients<float> c(4, 10, 1, 1, 16, 1, true, 1);
     const Features<float> f{FeatureKind::cos_sin, 16, 16, 1.f, nullptr};
-    CHECK(fastfood<float>(DenseRows<float>{nullptr, 10, 0}, c.view, f, nullptr, 32, {}));
+    CHECK(fastfood<float>(DenseRows<float>{nullptr, 10, 0}, c.view, f, nullptr, 32, nullptr, {}));
 }
 
 // A column of something that is not finite spoils its own row and no other.
@@ -233,7 +248,8 @@ TEST(fastfood_keeps_what_is_not_finite_in_its_row) {
         x[7 * 20 + 3] = std::nanf("");
         x[11 * 20] = HUGE_VALF;
         std::vector<float> out(20 * 128);
-        CHECK(fastfood<float>(DenseRows<float>{x.data(), 20, 20}, c.view, f, out.data(), 128, {}));
+        CHECK(fastfood<float>(DenseRows<float>{x.data(), 20, 20}, c.view, f, out.data(), 128,
+                              nullptr, {}));
         for (size_t i = 0; i < 20; ++i) {
             bool finite = true;
             for (size_t j = 0; j < 128; ++j) finite = finite && std::isfinite(out[i * 128 + j]);

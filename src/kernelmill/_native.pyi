@@ -43,6 +43,8 @@ def fastfood(
     kind: int,
     scale: float,
     phases: NDArray[Any] | None,
+    weights: NDArray[Any] | None,
+    scores: NDArray[Any] | None,
     n_threads: int,
 ) -> None: ...
 def features(
@@ -97,7 +99,7 @@ def descend(
     curvature: float,
     averaging: float,
     n_threads: int,
-) -> None: ...
+) -> float: ...
 def row_products(
     x: Rows, like: NDArray[Any], vector: NDArray[Any] | None, out: NDArray[Any], n_threads: int
 ) -> None: ...

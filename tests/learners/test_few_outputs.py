@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from kernelmill import Fastfood, KernelClassifier, _native
+from kernelmill import Fastfood, KernelClassifier, RandomFourier, TensorSketch, _native
+from kernelmill.learners.feature_map import MapFeatures, ReusedMemory, compute_features
 from kernelmill.learners.few_outputs import add_weighted_rows, lay_out_columns, score_rows
 
 # Rows, features and outputs that straddle vectors, blocks of registers and blocks of features.
@@ -158,3 +162,69 @@ def test_steps_depend_on_their_operands_alone(isa):
     both = start.copy()
     with pytest.raises(TypeError, match="overlap"):
         step(1, last=both, move=both)
+
+
+@pytest.mark.parametrize(
+    "feature_map",
+    [
+        Fastfood(n_components=64),
+        Fastfood(n_components=37, length_scale=2.0),
+        Fastfood(n_components=20, features="complex"),
+        Fastfood(n_components=2000, structure="sorf"),
+        Fastfood(n_components=50, structure="dct"),
+        RandomFourier(n_components=33),
+        TensorSketch(n_components=30),
+        StandardScaler(),
+    ],
+    ids=repr,
+)
+def test_features_in_reused_memory_are_the_same(feature_map):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 20))
+    fitted = clone(feature_map).fit(X)
+    if hasattr(fitted, "random_state"):
+        fitted = clone(feature_map).set_params(random_state=0).fit(X)
+    features = ReusedMemory(MapFeatures(fitted))
+    narrow = X.astype(np.float32)
+    for rows in (X[:50], X, X[60:61], narrow, narrow[:0:-3], X[5:30, :].copy(order="F"), X[:70]):
+        expected = compute_features(fitted, rows)
+        np.testing.assert_array_equal(features(rows), expected)
+        weights = rng.normal(size=(3, expected.shape[1])).astype(expected.dtype)
+        Z, scores = features.score(rows, weights, None)
+        np.testing.assert_array_equal(Z, expected)
+        np.testing.assert_array_equal(scores, score_rows(expected, weights))
+    if not isinstance(feature_map, StandardScaler):
+        some = scipy.sparse.csr_array(np.where(X > 1, X, 0))
+        np.testing.assert_array_equal(features(some), compute_features(fitted, some))
+
+
+def test_subclasses_compute_their_own_features():
+    class Twice(Fastfood):
+        def _features(self, X):
+            return 2 * super()._features(X)
+
+    X = np.ones((3, 2))
+    fitted = Twice(n_components=8, random_state=0).fit(X)
+    np.testing.assert_array_equal(ReusedMemory(MapFeatures(fitted))(X), fitted.transform(X))
+
+
+@pytest.mark.parametrize(("scale", "is_limited"), [(1.0, False), (1000.0, True)])
+def test_later_epochs_limit_steps_if_the_first_one_did(monkeypatch, scale, is_limited):
+    """Rows that the sample of the spectrum lacks make steps too long, in every epoch."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 10))
+    X[rng.permutation(4000)[:3]] *= scale  # few, so that they are probably not in the sample
+    y = X[:, 0] > 0
+    curvatures = []
+
+    def descend(*arguments):
+        curvatures.append(arguments[-3])
+        return native(*arguments)
+
+    native = _native.descend
+    monkeypatch.setattr(_native, "descend", descend)
+    KernelClassifier(FunctionTransformer(), epochs=3, random_state=0).fit(X, y)
+    first, second, third = np.array_split(np.array(curvatures) > 0, 3)
+    assert first.all()
+    assert second.all() == third.all() == is_limited
+    assert second.any() == third.any() == is_limited

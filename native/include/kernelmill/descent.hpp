@@ -41,9 +41,11 @@ struct DescentWeights {
     MutableRows<T> last, average, move;
 };
 
-// Takes the step. Returns false if it was interrupted: then `last` and `average` are as before.
+// Takes the step, or a share of it. Returns false if it was interrupted: then `last` and `average`
+// are as before.
 template <class T>
 bool descend(const Batch<T>& batch, size_t dim, const Preconditioner<T>& preconditioner,
-             const StepRule& rule, const DescentWeights<T>& weights, const Execution& execution);
+             const StepRule& rule, const DescentWeights<T>& weights, double& share,
+             const Execution& execution);
 
 }  // namespace kernelmill

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernelmill/features.hpp"
+#include "kernelmill/few_outputs.hpp"
 #include "kernelmill/rows.hpp"
 #include "kernelmill/threads.hpp"
 
@@ -28,10 +29,19 @@ struct FastfoodFactors {
     const T* outer;              // S with all normalization: [block][p]
 };
 
-// Features of every row, to rows `out_stride` elements apart. A row's result does not depend on the
-// others, nor on the number of threads. Returns false if it was interrupted.
+// Scores of rows by few outputs: score_rows of their features, `dim` numbers each.
+template <class T>
+struct Scoring {
+    DenseRows<T> weights;
+    size_t dim;
+    MutableRows<T> scores;
+};
+
+// Features of every row, to rows `out_stride` elements apart, and their scores while they are in
+// the cache, if `scoring` is not null. A row's result does not depend on the others, nor on the
+// number of threads. Returns false if it was interrupted.
 template <class T>
 bool fastfood(const Rows<T>& x, const FastfoodFactors<T>& factors, const Features<T>& features,
-              T* out, ptrdiff_t out_stride, const Execution& execution);
+              T* out, ptrdiff_t out_stride, const Scoring<T>* scoring, const Execution& execution);
 
 }  // namespace kernelmill

@@ -25,6 +25,11 @@ template <class T>
 bool score_rows(const DenseRows<T>& rows, const DenseRows<T>& weights, size_t dim,
                 const MutableRows<T>& out, const Execution& execution);
 
+// The same for rows `begin` to `end` alone, on the calling thread.
+template <class T>
+void score_some_rows(const DenseRows<T>& rows, const DenseRows<T>& weights, size_t dim,
+                     const MutableRows<T>& out, size_t begin, size_t end);
+
 // sums[c] += the sum over i of factors[i][c] times row i, over `dim` features. Factors are
 // contiguous, one row of sums.count for each row. Returns false if it was interrupted.
 template <class T>

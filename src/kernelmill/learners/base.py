@@ -7,7 +7,6 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -21,7 +20,7 @@ from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import Block, count_rows, digest_block
 from kernelmill.learners.feature_map import (
     Features,
-    compute_features,
+    MapFeatures,
 )
 from kernelmill.learners.length_scales import LearnedScales, TunedColumns, tune_columns
 from kernelmill.learners.prediction import LinearModel, check_row
@@ -169,7 +168,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
 
     def _features(self) -> Features:
         """Return the function from checked rows to features."""
-        return partial(compute_features, self.feature_map_)
+        return MapFeatures(self.feature_map_)
 
     def _set_weights(self, coef: NDArray[Any], intercept: NDArray[Any]) -> None:
         self.coef_, self.intercept_ = coef, intercept

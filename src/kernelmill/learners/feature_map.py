@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,15 @@ from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
+from kernelmill.learners.few_outputs import lay_out_rows, score_rows
 from kernelmill.maps.base import REAL, FeatureMap
+from kernelmill.maps.shift_invariant import ShiftInvariantMap
 
 __all__ = [
     "FeatureBlock",
     "Features",
+    "MapFeatures",
+    "ReusedMemory",
     "compute_feature_blocks",
     "compute_features",
     "gather_blocks",
@@ -31,6 +36,7 @@ FeatureBlock = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64] | No
 _BLOCK_BYTES = 1 << 22  # features of a block stay in the last level of cache
 _FEWEST_ROWS = 64  # so that products with the weights are worth reading them
 _MOST_ROWS = 8192
+_LINE = 64  # bytes of a cache line
 
 
 def compute_features(feature_map: Any, X: Any) -> NDArray[Any]:
@@ -56,6 +62,86 @@ def compute_features(feature_map: Any, X: Any) -> NDArray[Any]:
     if Z.dtype.kind == "c":
         Z = np.ascontiguousarray(Z).view(Z.real.dtype)
     return np.ascontiguousarray(Z, dtype=Z.dtype if Z.dtype in REAL else np.float64)
+
+
+@dataclass(frozen=True)
+class MapFeatures:
+    """The features of a fitted map or transformer, as `compute_features` returns them."""
+
+    feature_map: Any
+
+    def __call__(self, X: Any) -> NDArray[Any]:
+        """Return the features of checked rows."""
+        return compute_features(self.feature_map, X)
+
+
+class ReusedMemory:
+    """The features of rows in memory that the next rows overwrite.
+
+    A new array in each call has new pages, which the operating system sets to zero: for random
+    Fourier features that takes about as long as computing them. Rows are an odd number of cache
+    lines apart: at a distance of a power of two they would compete for few places in the cache.
+
+    Parameters
+    ----------
+    features : callable
+        What other transformers than random Fourier features return is passed on as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import Fastfood
+    >>> from kernelmill.learners.feature_map import MapFeatures, ReusedMemory
+    >>> X = np.ones((3, 2))
+    >>> feature_map = Fastfood(n_components=4, random_state=0).fit(X)
+    >>> features = ReusedMemory(MapFeatures(feature_map))
+    >>> np.array_equal(features(X), feature_map.transform(X))
+    True
+    >>> np.shares_memory(features(X), features(X))
+    True
+    """
+
+    def __init__(self, features: Features) -> None:
+        self._compute = features
+        self._memory: NDArray[Any] = np.empty((0, 0))
+        self._map: ShiftInvariantMap | None = None
+        found = features.feature_map if isinstance(features, MapFeatures) else None
+        if (
+            isinstance(found, ShiftInvariantMap)
+            and type(found)._features is ShiftInvariantMap._features
+        ):
+            self._map = found
+
+    def __call__(self, X: Any) -> NDArray[Any]:
+        """Return the features of checked rows."""
+        return self._compute(X) if self._map is None else self._write(self._map, X, None)[0]
+
+    def score(
+        self, X: Any, weights: NDArray[Any], n_threads: int | None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the features, and their inner products with each row of the weights."""
+        if self._map is not None:
+            return self._write(self._map, X, weights)
+        Z = self._compute(X)
+        return Z, score_rows(Z, weights, n_threads)
+
+    def _write(
+        self, feature_map: ShiftInvariantMap, X: Any, weights: NDArray[Any] | None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        dtype = X.dtype if X.dtype in REAL else np.dtype(np.float64)
+        n_rows = count_rows(X)
+        n_columns = feature_map._n_features_out * (2 if feature_map.features == "complex" else 1)
+        if self._memory.dtype != dtype or len(self._memory) < n_rows:
+            lines = -(-n_columns * dtype.itemsize // _LINE) | 1
+            whole = np.empty((n_rows * lines + 1) * _LINE, np.uint8)
+            first = -whole.ctypes.data % _LINE
+            rows = whole[first : first + n_rows * lines * _LINE].view(dtype)
+            self._memory = rows.reshape(n_rows, -1)[:, :n_columns]
+        out = self._memory[:n_rows]
+        scores = np.empty((n_rows, 0 if weights is None else len(weights)), dtype)
+        scoring = None if weights is None else (lay_out_rows(weights), scores)
+        feature_map._write_features(X.astype(dtype, copy=False), out, scoring)
+        return out, scores
 
 
 def rows_per_block(n_features: int, itemsize: int) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
-from kernelmill.learners.feature_map import Features, compute_features, rows_per_block
+from kernelmill.learners.feature_map import Features, MapFeatures, ReusedMemory, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
 from kernelmill.learners.stored import LEARNERS
@@ -68,7 +68,7 @@ class LinearModel(NamedTuple):
         if self.dual is not None:
             dtype = np.dtype(np.float64) if self._cancels() else None
             return partial(self.feature_map._kernel_rows, dtype=dtype), self.dual
-        return partial(compute_features, self.feature_map), np.atleast_2d(self.coef)
+        return MapFeatures(self.feature_map), np.atleast_2d(self.coef)
 
     def _cancels(self) -> bool:
         """Return whether rounding to float32, of kernel values or features, changes the scores."""
@@ -106,7 +106,7 @@ class LinearModel(NamedTuple):
         n_outputs, n_features = self.coef.shape
         weights = np.asfortranarray(self.coef.T)
         mean, variances = np.empty((count_rows(X), n_outputs)), np.empty((count_rows(X), 1))
-        features = partial(compute_features, self.feature_map)
+        features = MapFeatures(self.feature_map)
         for block, mapped in feature_blocks(features, X, n_features, rows_per_update(n_features)):
             Z = mapped.astype(np.float64)  # a copy, which the variances overwrite
             np.matmul(Z, weights, out=mean[block])
@@ -125,8 +125,10 @@ def feature_blocks(
 ) -> Iterator[tuple[slice, NDArray[Any]]]:
     """Yield slices of checked rows with their features, in order.
 
-    Without `rows`, blocks are as large as the cache allows. Nothing is as large as n x D.
+    Without `rows`, blocks are as large as the cache allows. Nothing is as large as n x D. Features
+    may be overwritten by those of the next block.
     """
+    features = ReusedMemory(features)
     if rows is None:
         rows = rows_per_block(n_features, np.dtype(np.float64).itemsize)
     for block in slice_rows(count_rows(X), rows):

@@ -8,14 +8,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill import _native
 from kernelmill.arguments import LengthScale, check_choice
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Kernel, resolve
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
 from kernelmill.maps.scales import check_length_scales, resolve_length_scale
+from kernelmill.projections.fastfood import HadamardProjection, Scoring
+from kernelmill.projections.given import GivenProjection
 from kernelmill.projections.layout import KINDS, FeatureLayout
 from kernelmill.random import Stream
+from kernelmill.runtime.threads import resolve_threads
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Choice
 
@@ -99,8 +103,22 @@ class ShiftInvariantMap(FeatureMap):
 
     def _features(self, X: Any) -> NDArray[Any]:
         out, view = self._layout.empty(X.shape[0], X.dtype)
-        self.projection_.features(X, self._layout, self._phases_in(X.dtype), view, self.n_threads)
+        self._write_features(X, view)
         return out
+
+    def _write_features(self, X: Any, out: NDArray[Any], scoring: Scoring | None = None) -> None:
+        """Write the features of checked rows, complex ones as real and imaginary parts.
+
+        With `scoring`, also their inner products with each row of its weights.
+        """
+        projection = self.projection_
+        arguments = (X, self._layout, self._phases_in(X.dtype), out, self.n_threads)
+        if scoring is not None and isinstance(projection, HadamardProjection | GivenProjection):
+            projection.features(*arguments, scoring=scoring)  # while they are in the cache
+            return
+        projection.features(*arguments)
+        if scoring is not None:
+            _native.score_rows(out, *scoring, resolve_threads(self.n_threads))
 
     def _phases_in(self, dtype: np.dtype[Any]) -> NDArray[Any] | None:
         if dtype.char not in self._phases:

@@ -31,7 +31,10 @@ from kernelmill.runtime.arrays import (
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.transforms import fwht
 
-__all__ = ["FastfoodFactors", "HadamardProjection", "padded_size"]
+__all__ = ["FastfoodFactors", "HadamardProjection", "Scoring", "padded_size"]
+
+Scoring = tuple[NDArray[Any], NDArray[Any]]
+"""Weights (T, D) of few outputs, and scores (n, T) to be written: products of the features."""
 
 # With fewer dimensions, the rows of one block are too similar: docs/decisions/008.
 _SMALLEST_BLOCK = 64
@@ -302,9 +305,11 @@ class HadamardProjection:
         phases: NDArray[Any] | None,
         out: NDArray[Any],
         n_threads: int | None = None,
+        *,
+        scoring: Scoring | None = None,
     ) -> None:
         """Write the features of the rows of X, which has the real dtype of `out`."""
-        apply_factors(self.factors(out.dtype), X, layout, phases, out, n_threads)
+        apply_factors(self.factors(out.dtype), X, layout, phases, out, n_threads, scoring)
 
 
 def apply_factors(
@@ -314,10 +319,15 @@ def apply_factors(
     phases: NDArray[Any] | None,
     out: NDArray[Any],
     n_threads: int | None,
+    scoring: Scoring | None = None,
 ) -> None:
-    """Write the features of the rows of X; factors, phases, X and out have one real dtype."""
+    """Write the features of the rows of X, and their scores; all arrays have one real dtype."""
     threads = resolve_threads(n_threads)
+    weights, scores = (None, None) if scoring is None else scoring
+    n_done = 0
     for rows, part in blocks_of_rows(X, out):
+        scored = None if scores is None else scores[n_done : n_done + len(part)]
+        n_done += len(part)
         _native.fastfood(
             native_rows(rows),
             part,
@@ -330,5 +340,7 @@ def apply_factors(
             layout.native_kind,
             layout.scale,
             phases,
+            weights,
+            scored,
             threads,
         )

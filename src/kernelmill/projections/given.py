@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import LengthScale
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.projections.fastfood import FastfoodFactors, apply_factors
+from kernelmill.projections.fastfood import FastfoodFactors, Scoring, apply_factors
 from kernelmill.projections.layout import FeatureLayout
 from kernelmill.runtime.arrays import divide_by_length_scale, split_length_scale
 
@@ -149,6 +149,8 @@ class GivenProjection:
         phases: NDArray[Any] | None,
         out: NDArray[Any],
         n_threads: int | None = None,
+        *,
+        scoring: Scoring | None = None,
     ) -> None:
         """Write the features of the rows of X, which has the real dtype of `out`."""
-        apply_factors(self.factors(out.dtype), X, layout, phases, out, n_threads)
+        apply_factors(self.factors(out.dtype), X, layout, phases, out, n_threads, scoring)

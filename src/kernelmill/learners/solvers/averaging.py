@@ -98,6 +98,7 @@ def _visit(
         weights=lane.weights.copy(),
         stream=start.stream.substream("piece", number),
         epoch=start.epoch + 1,
+        is_limited=True,
     )
     training = Training(objective, settings, Run(), state)
     training.visit(blocks)

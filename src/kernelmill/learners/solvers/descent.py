@@ -80,6 +80,14 @@ class Descent:
     fixed_step : float, default=None
         Instead of steps from the spectrum: constant ones, without averaging.
     n_threads : int, default=None
+    limited : bool, default=True
+        Whether no step is longer than the one that lowers the objective of its batch the most.
+        Otherwise a product is saved.
+
+    Attributes
+    ----------
+    has_shortened : bool
+        Whether this limit has shortened a step.
     """
 
     loss: Loss
@@ -89,6 +97,8 @@ class Descent:
     decay_rows: int
     fixed_step: float | None = None
     n_threads: int | None = None
+    limited: bool = True
+    has_shortened: bool = field(init=False, default=False)
     _directions: NDArray[Any] = field(init=False)
     _damping: NDArray[Any] = field(init=False)
     _move: NDArray[Any] | None = field(init=False, default=None)
@@ -98,11 +108,22 @@ class Descent:
         self._directions = lay_out_columns(spectrum.vectors).T
         self._damping = spectrum.damping.astype(spectrum.vectors.dtype)
 
-    def step(self, weights: Weights, Z: NDArray[Any], codes: NDArray[np.intp]) -> float:
-        """Improve the weights by a batch; return the sum of its losses before that."""
+    def step(
+        self,
+        weights: Weights,
+        Z: NDArray[Any],
+        codes: NDArray[np.intp],
+        scores: NDArray[Any] | None = None,
+    ) -> float:
+        """Improve the weights by a batch; return the sum of its losses before that.
+
+        `scores` are the products of Z with the weights, without the constant, if they are known;
+        they are overwritten.
+        """
         n, Z = len(Z), lay_out_rows(Z)
         last, average = weights.last.T, weights.average.T
-        scores = score_rows(Z, last[:, :-1], self.n_threads)
+        if scores is None:
+            scores = score_rows(Z, last[:, :-1], self.n_threads)
         scores += self.spectrum.constant * last[:, -1]
         losses, derivatives = self.loss.derivatives(scores, codes)
         if self._move is None:  # not a new array in each step, whose pages would be new as well
@@ -111,11 +132,12 @@ class Descent:
             # The share of a step that lowers the objective of its batch the most is taken. Rows
             # unlike those of the sample can be longer, or lie in directions that P damps too
             # little. Without this limit they would make descent unstable.
-            step, curvature = self._step_size(n, weights.n_rows), self.curvature
+            step = self._step_size(n, weights.n_rows)
+            curvature = self.curvature if self.limited else 0.0
             averaging = (_AVERAGING + 1) / (weights.n_steps + 1 + _AVERAGING)
         else:
             step, curvature, averaging = self.fixed_step, 0.0, 1.0
-        _native.descend(
+        share = _native.descend(
             Z,
             np.divide(derivatives, n, order="C"),
             self._directions,
@@ -130,6 +152,7 @@ class Descent:
             averaging,
             resolve_threads(self.n_threads),
         )
+        self.has_shortened |= share < 1
         weights.n_steps += 1
         weights.n_rows += n
         return float(losses.sum(dtype=np.float64))

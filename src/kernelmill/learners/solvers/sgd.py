@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
-from kernelmill.learners.feature_map import rows_per_block
+from kernelmill.learners.feature_map import ReusedMemory, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.losses import ClassifierFit, Objective, classes_of_scores
 from kernelmill.learners.run import Run, Watch
@@ -253,16 +253,24 @@ class Training:
         n_features = len(state.weights.last) - 1
         # Batches that fit into the cache together are mapped together.
         fitting = rows_per_block(n_features, state.weights.last.itemsize)
-        for mapped in slice_rows(len(order), max(1, fitting // size) * size):
+        together = max(1, fitting // size) * size
+        features = ReusedMemory(self.objective.features)
+        for mapped in slice_rows(len(order), together):
             if mapped.stop <= state.batch * size:
                 continue
             visited = order[mapped]
-            Z = self.objective.features(take_rows(block.X, visited))
+            rows, scores = take_rows(block.X, visited), None
+            if together == size:
+                weights_now = state.weights.last.T[:, :-1]
+                Z, scores = features.score(rows, weights_now, self.objective.n_threads)
+            else:
+                Z = features(rows)
             for batch in slice_rows(len(visited), size):
                 if mapped.start + batch.start < state.batch * size:
                     continue
                 codes = block.y[visited[batch]]
-                loss = descent.step(state.weights, Z[batch], codes)
+                loss = descent.step(state.weights, Z[batch], codes, scores)
+                state.is_limited |= descent.has_shortened
                 if not np.isfinite(loss):
                     raise ArgumentError(
                         "the loss of a batch is not finite: features or scores of some rows are "
@@ -289,6 +297,7 @@ class Training:
             decay_rows,
             fixed_step,
             objective.n_threads,
+            limited=self.state.epoch == 0 or self.state.is_limited,
         )
 
     def _sample_spectrum(self, block: Block, order: NDArray[np.intp]) -> None:
@@ -309,6 +318,7 @@ class Training:
             state.constant = _unit_size(sample)
         built = 0 if state.spectrum is None else state.spectrum.n_rows
         if len(sample) >= min(2 * built, wanted):
+            state.is_limited |= built > 0
             with one_blas_thread():  # results must not depend on the number of threads
                 state.spectrum = TopSpectrum.of_sample(
                     sample,

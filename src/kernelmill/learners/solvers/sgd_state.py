@@ -41,6 +41,9 @@ class SgdState:
         The numbers of epochs, blocks of the next epoch and batches of the next block done.
     loss_sum, loss_rows, weight_sum, weight_rows
         Sums over this epoch, and over the first one.
+    is_limited : bool
+        Whether a step was shortened by its limit, or taken with another spectrum. Otherwise the
+        rows of later epochs, which are those of the first, need no limit.
     best : ndarray
         The averaged weights with the best score on held-out rows.
     n_stale : int
@@ -60,6 +63,7 @@ class SgdState:
     loss_rows: int = 0
     weight_sum: float = 0.0
     weight_rows: int = 0
+    is_limited: bool = False
     loss_curve: list[float] = field(default_factory=list)
     validation_curve: list[float] = field(default_factory=list)
     best: NDArray[Any] | None = None
@@ -74,6 +78,7 @@ class SgdState:
             loss_curve=list(self.loss_curve),
             validation_curve=[],
             epoch=0,
+            is_limited=False,
             best=None,
             n_stale=0,
         )
@@ -100,6 +105,7 @@ def state_to_arrays(state: SgdState) -> dict[str, NDArray[Any]]:
         "damping": spectrum.damping,
         "scalars": np.array([getattr(spectrum, name) for name in _SCALARS], np.float64),
         "sample_rows": np.array([spectrum.n_rows], np.int64),
+        "is_limited": np.array([state.is_limited], np.int64),
     }
     if state.sample is not None:
         arrays["sample"] = state.sample
@@ -133,6 +139,7 @@ def state_from_arrays(saved: SavedState, stream: Stream, objective: Objective) -
         ),
         sample=sample,
         constant=scalars[_SCALARS.index("constant")],
+        is_limited="is_limited" not in saved or bool(saved.counts("is_limited", 1)[0]),
         best=best,
         loss_curve=saved.array("loss_curve", (None,), np.float64).tolist(),
         validation_curve=saved.array("validation_curve", (None,), np.float64).tolist(),
