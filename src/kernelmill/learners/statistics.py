@@ -30,6 +30,7 @@ _FEWEST_ROWS = 255
 _MOST_PRODUCTS = 1 << 35  # of one call of the BLAS, about a second, for Ctrl-C to be heard
 _SINGLE_ROWS = 256  # whose products with targets are added in float32
 _COLUMNS = 256
+_ROWS_IN_CACHE = 32
 
 Moments = NDArray[np.float64]
 
@@ -213,8 +214,6 @@ class RidgeStatistics:
         """Add a few checked rows; the last two arrays are scratch of one row more."""
         n_rows = len(Z)
         features, targets = features[: n_rows + 1], targets[: n_rows + 1]
-        features[:n_rows] = Z
-        targets[:n_rows] = Y
         if weights is None:
             weight, n_weighted, log_weight = float(n_rows), n_rows, 0.0
             shares = np.full(n_rows, 1.0 / n_rows)
@@ -227,11 +226,20 @@ class RidgeStatistics:
             shares = weights / weight
         total = self.weight + weight
         # scipy's BLAS throughout: threads of another one, NumPy's, would spin for a while beside it
-        for values, mean in ((features, self.feature_mean), (targets, self.target_mean)):
-            block_mean = dgemv(1.0, values[:n_rows].T, shares)
-            _subtract_from_rows(values[:n_rows], block_mean, values[:n_rows])
-            if weights is not None:
-                values[:n_rows] *= np.sqrt(weights)[:, None]
+        for given, values, mean in (
+            (Z, features, self.feature_mean),
+            (Y, targets, self.target_mean),
+        ):
+            block_mean = np.zeros(len(mean))
+            for part in slice_rows(n_rows, _ROWS_IN_CACHE):
+                values[part] = given[part]
+                block_mean += dgemv(1.0, values[part].T, shares[part])
+            copies = np.tile(block_mean, (min(n_rows, _ROWS_IN_CACHE), 1))
+            for part in slice_rows(n_rows, _ROWS_IN_CACHE):
+                # By copies of the mean: NumPy's broadcasting takes ten times as long.
+                values[part] -= copies[: part.stop - part.start]
+                if weights is not None:
+                    values[part] *= np.sqrt(weights[part])[:, None]
             shift = block_mean - mean
             np.add(mean, shift * (weight / total), out=mean)
             values[n_rows] = shift * np.sqrt(self.weight * (weight / total))
@@ -338,7 +346,8 @@ class RidgeStatistics:
                 parameter=name,
             )
         # NaN passes through max and min; squares of 1e140 are finite.
-        if values.size and not max(float(values.max()), -float(values.min())) <= _LARGEST:
+        parts = (values[part] for part in slice_rows(len(values), _ROWS_IN_CACHE) if n_columns)
+        if not all(max(float(part.max()), -float(part.min())) <= _LARGEST for part in parts):
             raise ArgumentError(
                 f"must be finite and at most {_LARGEST:g} in size, got NaN, infinity or a larger "
                 "number",
