@@ -1,7 +1,7 @@
-"""MNIST by linear models on random features, scikit-learn's kernel SVM and its pipelines.
+"""MNIST by linear models on random features, and scikit-learn's pipelines on a part of the rows.
 
-$KERNELMILL_BENCH: "short" leaves out the SVM (some minutes) and the largest maps; then there are no
-ratios to it. "full" repeats the fits with more seeds.
+$KERNELMILL_BENCH: "short" leaves out the largest maps, "full" repeats the fits with more seeds. The
+kernel SVM on all rows is in bench_svm.py.
 """
 
 import time
@@ -81,65 +81,27 @@ def fit_of(n_components: int, length_scale: float, seeds: int, **options: Any) -
     return runs
 
 
-def fits() -> tuple[list[Measured], list[Measured]]:
-    """Fit on all digits; returns the runs with 8192 features and those with the most."""
+def fits() -> None:
+    """Fit on all digits."""
     heading(f"MNIST, 60000 x 784 float32, Fastfood(structure='sorf'); {load()}")
     print(
         "features  loss          length epochs  error, % (range, seeds)  fit, s   CPU, s  peak, MB"
     )
     more = 3 if at_least("full") else 1
-    first = fit_of(8192, LENGTH_SCALE, 3 if at_least("usual") else 1)
+    fit_of(8192, LENGTH_SCALE, 3 if at_least("usual") else 1)
     fit_of(8192, LENGTH_SCALE, more, epochs=10)
     fit_of(8192, LENGTH_SCALE, more, loss="log_loss", alpha=1e-7)
     fit_of(8192, LENGTH_SCALE, 1, loss="log_loss", solver="plain_sgd", epochs=3, alpha=0.0)
-    largest = fit_of(16384, LARGE_LENGTH_SCALE, more, epochs=6)
+    fit_of(16384, LARGE_LENGTH_SCALE, more, epochs=6)
     if at_least("usual"):
         fit_of(32768, LARGE_LENGTH_SCALE, more, epochs=6)
-        largest = fit_of(65536, LARGE_LENGTH_SCALE, more, epochs=8)
+        fit_of(65536, LARGE_LENGTH_SCALE, more, epochs=8)
     print("error: mean over the seeds; fit: the fastest; peak: resident memory beyond the data")
-    return first, largest
-
-
-def exact_svm(data: Mnist, first: list[Measured], largest: list[Measured]) -> None:
-    """Fit the kernel SVM on the same rows and compare fits, predictions and errors."""
-    heading(f"SVC(C=100, gamma=0.02) on the same rows; {load()}")
-    exact = SVC(**EXACT)
-    fit_times = seconds_of(lambda: exact.fit(data.X, data.y))
-    print(f"{exact.support_.size} support vectors")
-    model = machine(8192, epochs=1, random_state=0).fit(data.X, data.y)  # one epoch is as fast
-    model.predict(data.X_test)
-    turns = [seconds_of(lambda: model.predict(data.X_test)) for _ in range(5)]
-    wrong: list[Any] = []
-    predict_times = seconds_of(lambda: wrong.append(exact.predict(data.X_test) != data.y_test))
-    error = float(wrong[0].mean())
-    print(f"test error {100 * error:.2f} %")
-    assert error < WORST_ERROR, f"SVC misclassified {100 * error:.2f} % of the digits."
-    print("                                       SVC, s   ours, s    ratio     ratio of CPU times")
-    compare("fit, 8192 features", fit_times, (least(first, "fit"), least(first, "cpu")), 80)
-    compare("fit, the most features", fit_times, (least(largest, "fit"), least(largest, "cpu")), 5)
-    best = (min(turn[0] for turn in turns), min(turn[1] for turn in turns))
-    compare("predict 10000 rows, 8192 features", predict_times, best, 300)
-    errors = [np.mean([run.result["error"] for run in runs]) for runs in (first, largest)]
-    print(f"errors: {100 * errors[0]:.2f} % (aim 1.80), {100 * errors[1]:.2f} % (aim 1.35)")
-    print(f"peak memory: {max(run.megabytes for run in largest):.0f} MB (aim 1074)")
 
 
 def least(runs: list[Measured], key: str) -> float:
     """Return the smallest value of some runs."""
     return min(float(run.result[key]) for run in runs)
-
-
-def compare(what: str, exact: tuple[float, float], ours: tuple[float, float], aim: float) -> None:
-    """Print the ratios of times and of CPU times beside what they should be.
-
-    The SVM has one thread: the ratio of CPU times is what one thread for all would give.
-    """
-    ratio = exact[0] / ours[0]
-    met = "met" if ratio >= aim else "MISSED"
-    print(
-        f"{what:34s} {exact[0]:9.2f} {ours[0]:9.3f} {ratio:8.1f}x {exact[1] / ours[1]:10.1f}x"
-        f"   aim {aim:g}x: {met}"
-    )
 
 
 def peers(data: Mnist) -> None:
@@ -186,11 +148,7 @@ def main() -> None:
     if data is None:
         print(NOT_FOUND)
         return
-    first, largest = fits()
-    if at_least("usual"):
-        exact_svm(data, first, largest)
-    else:
-        print("The SVM was left out: KERNELMILL_BENCH=short.")
+    fits()
     peers(data)
 
 

@@ -134,7 +134,7 @@ def _sample_first_block(
     mean_weight = 1.0 if block.weight is None else float(block.weight.mean())
     order = visiting_order(len(block.y), block.weight, mean_weight, stream.substream("sample"))
     probe = objective.features(take_rows(block.X, order[:1]))
-    wanted = rows_to_sample(probe.shape[1], probe.itemsize)
+    wanted = rows_to_sample(probe.shape[1], probe.itemsize, len(order))
     sample = objective.features(take_rows(block.X, order[:wanted]))
     spectrum = TopSpectrum.of_sample(
         sample, ridge=objective.alpha / objective.curvature, complete=len(order) <= wanted

@@ -309,7 +309,8 @@ class Training:
             return
         features = self.objective.features
         probe = features(take_rows(block.X, order[:1]))
-        wanted = rows_to_sample(probe.shape[1], probe.itemsize)
+        n_rows = len(order) if self.settings.one_block else None
+        wanted = rows_to_sample(probe.shape[1], probe.itemsize, n_rows)
         missing = wanted - (0 if state.sample is None else len(state.sample))
         sample = features(take_rows(block.X, order[:missing]))
         if state.sample is not None:

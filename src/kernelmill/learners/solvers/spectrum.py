@@ -27,7 +27,8 @@ from kernelmill.runtime.threads import get_num_threads
 
 __all__ = ["MOST_DIRECTIONS", "TopSpectrum", "rows_to_sample"]
 
-_MOST_ROWS = 2000
+_MOST_ROWS = 2000  # if these are all; of more rows, a sample of some
+_SAMPLED_ROWS = 1280
 MOST_DIRECTIONS = 200
 _ROWS_PER_DIRECTION = 8  # eigenvectors of a sample are worth something while there are many rows
 _FEWEST_ROWS = 24
@@ -41,9 +42,10 @@ _LANCZOS_STEPS = 60
 _LANCZOS_TOLERANCE = 1e-4  # of the largest eigenvalue; steps are half of the largest stable ones
 
 
-def rows_to_sample(n_features: int, itemsize: int) -> int:
-    """Return how many rows estimate the spectrum; their features stay below 256 MiB."""
-    return int(min(_MOST_ROWS, max(50, _SAMPLE_BYTES // (n_features * itemsize))))
+def rows_to_sample(n_features: int, itemsize: int, n_rows: int | None = None) -> int:
+    """Return how many of `n_rows` rows estimate the spectrum; their features stay below 256 MiB."""
+    most = _MOST_ROWS if n_rows is not None and n_rows <= _MOST_ROWS else _SAMPLED_ROWS
+    return int(min(most, max(50, _SAMPLE_BYTES // (n_features * itemsize))))
 
 
 @dataclass(frozen=True)
