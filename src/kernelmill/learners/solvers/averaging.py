@@ -19,7 +19,7 @@ from kernelmill.learners.blocks import Block, BlockSource
 from kernelmill.learners.losses import ClassifierFit, Objective
 from kernelmill.learners.run import Run
 from kernelmill.learners.solvers.descent import Weights
-from kernelmill.learners.solvers.sgd import SgdSettings, Training
+from kernelmill.learners.solvers.sgd import SgdSettings, Training, decay_rows
 from kernelmill.learners.solvers.sgd_state import SgdState, state_from_arrays, state_to_arrays
 
 __all__ = ["ROWS_PER_LANE", "solve_averaged_sgd"]
@@ -53,7 +53,7 @@ def solve_averaged_sgd(
     if state.weights is None:
         training.begin(blocks.take_first())
         # As on one machine: the rows of all lanes, since averaging makes up for longer steps.
-        state.decay_rows = max(state.decay_rows, blocks.n_rows or 0)
+        state.decay_rows = max(state.decay_rows, decay_rows(blocks.n_rows or 0))
     shape = {"rows_per_group": ROWS_PER_LANE, "fewest_groups": _FEWEST_LANES}
 
     def count_correct() -> tuple[float, float]:

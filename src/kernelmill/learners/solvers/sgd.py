@@ -29,6 +29,7 @@ __all__ = [
     "PLAIN_LEARNING_RATE",
     "SgdSettings",
     "Training",
+    "decay_rows",
     "default_epochs",
     "solve_sgd",
 ]
@@ -38,7 +39,8 @@ _FEWEST_EPOCHS, _MOST_EPOCHS = 4, 500
 # Curtó et al. (2017, McKernel), captions of Figures 2 and 3; the step is for unit features.
 PLAIN_EPOCHS, _PLAIN_BATCH, PLAIN_LEARNING_RATE = 20, 10, 0.001
 
-_DECAY_ROWS = 1 << 13
+# Steps become shorter by the square root of two in this number of passes over the first rows.
+_DECAY_EPOCHS, _FEWEST_DECAY_ROWS = 4, 1 << 13
 _LARGEST_BATCH = 256
 
 
@@ -332,7 +334,7 @@ class Training:
         state.sample = sample if len(sample) < wanted else None
         if state.weights is None:
             assert state.spectrum is not None
-            state.decay_rows = max(count_rows(block.X), _DECAY_ROWS)
+            state.decay_rows = decay_rows(count_rows(block.X))
             scores = self.objective.first_scores(block)
             if self.settings.plain:
                 scores = np.zeros_like(scores)
@@ -377,6 +379,11 @@ class Training:
         else:
             state.n_stale += 1
         state.validation_curve.append(score)
+
+
+def decay_rows(n_rows: int) -> int:
+    """Return the number of rows after which steps are shorter by the square root of two."""
+    return _DECAY_EPOCHS * max(n_rows, _FEWEST_DECAY_ROWS)
 
 
 def _unit_size(Z: NDArray[Any]) -> float:
