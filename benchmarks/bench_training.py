@@ -51,7 +51,7 @@ def fit_against_features() -> None:
         for begin in range(0, len(some), BATCH):
             feature_map.transform(some[begin : begin + BATCH])
 
-    fitted = turns({"features as often": all_features, "fit": partial(model.fit, X, y)}, 2)
+    fitted = turns({"features as often": all_features, "fit": partial(model.fit, X, y)}, 3)
     show(fitted, "features as often")
     predicted = turns({"features": features_alone, "predict": partial(model.predict, some)}, 5)
     show(predicted, "features")
