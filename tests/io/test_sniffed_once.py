@@ -13,7 +13,6 @@ import pytest
 from kernelmill.encoding.inputs import choose_inputs, open_like_training
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError, compression, open_table
-from kernelmill.io.columnar import columnar_files
 from kernelmill.workflows.survey import open_source
 
 TEXT = "id,size,town\n" + "".join(f"{i},{i / 4},{'abc'[i % 3]}\n" for i in range(500))
@@ -33,9 +32,7 @@ def opened(monkeypatch):
     read = pa.parquet.ParquetFile
     monkeypatch.setattr(pa.parquet, "ParquetFile", lambda *a, **o: count(*a, _open=read, **o))
     memory_map = pa.memory_map
-    monkeypatch.setattr(
-        columnar_files.pa, "memory_map", lambda *a, **o: count(*a, _open=memory_map, **o)
-    )
+    monkeypatch.setattr(pa, "memory_map", lambda *a, **o: count(*a, _open=memory_map, **o))
     return paths
 
 

@@ -253,8 +253,8 @@ def spool(stream: Any) -> Path:
 # The classes are imported when a file of their format is opened.
 FORMATS = {
     "text": "kernelmill.io.text.text_file:TextFile",
-    "parquet": "kernelmill.io.columnar.columnar_files:ParquetFile",
-    "arrow": "kernelmill.io.columnar.columnar_files:ArrowFile",
+    "parquet": "kernelmill.io.columnar.parquet_file:ParquetFile",
+    "arrow": "kernelmill.io.columnar.arrow_file:ArrowFile",
     "npy": "kernelmill.io.matrix.numpy_files:NpyFile",
     "npz": "kernelmill.io.matrix.numpy_files:NpzFile",
     "idx": "kernelmill.io.matrix.idx_file:IdxFile",

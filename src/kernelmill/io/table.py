@@ -519,8 +519,8 @@ class Table:
 
         Examples
         --------
-        >>> import kernelmill
-        >>> table = kernelmill.open_table({"id": [2**60, 2**60 + 1], "size": [1, 2]})
+        >>> from kernelmill.io import open_table
+        >>> table = open_table({"id": [2**60, 2**60 + 1], "size": [1, 2]})
         >>> [block.data.to_pydict() for block in table.with_unused(["id"]).blocks()]
         [{'id': [None, None], 'size': [1.0, 2.0]}]
         """

@@ -2,8 +2,10 @@
 
 Contents
 --------
+arrow_file, parquet_file
+    `ArrowFile` and `ParquetFile`, which read a file in blocks.
 arrow_values
     Columns of any Arrow type as numbers or categories.
 columnar_files
-    `ParquetFile` and `ArrowFile`, which read a file in blocks.
+    What both have in common.
 """
