@@ -103,6 +103,16 @@ def test_zeros_and_ones_stay_and_constants_go():
     assert summary[1].detail == "constant: left out"
 
 
+def test_constant_strings_go_as_constant_numbers_do():
+    data = batch(same=["a"] * 4, gaps=["a", None, "a", None], x=[1.0, 2.0, 3.0, 4.0])
+    kinds = [("same", "category"), ("gaps", "category"), ("x", "numeric")]
+    encoder, summary = fit_encoder([data], kinds, missing="impute")
+    assert encoder.input_names() == ["gaps is missing", "x"]
+    assert [each.detail for each in summary[:2]] == ["constant: left out"] * 2
+    assert not any(encoder.count_unseen(data).values())
+    assert encoder.encode(batch(same=["b"], gaps=["a"], x=[1.0])).shape == (1, 2)
+
+
 def test_all_constant_is_an_error():
     with pytest.raises(TableError, match="constant"):
         fit_encoder([batch(x=[1.0, 1.0])], [("x", "numeric")])

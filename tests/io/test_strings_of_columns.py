@@ -76,7 +76,7 @@ def test_amounts_and_dates(tmp_path, kind):
     assert found["day"] == COLUMNS["day"]
     assert found["town"] == ["Rome", None, "Oslo", "Rome", "Rome"]  # as in text
     notes = [str(note) for note in table.notes]
-    assert sum("is read as numbers: its values have signs" in note for note in notes) == 5
+    assert sum("is read as numbers: its values have symbols" in note for note in notes) == 5
     assert (
         sum(note.startswith("Column 'plain' is read as categories, since") for note in notes) == 1
     )

@@ -415,3 +415,16 @@ def test_conjugate_gradients_on_chunks(weights):
     here = KernelRegressor(MAP, alpha=0.1).fit(ROWS, TARGETS, weights)
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-7 * np.abs(here.coef_).max())
     assert there.noise_ == pytest.approx(here.noise_)
+
+
+def test_errors_of_the_users_graph_name_the_chunk():
+    def fail(rows, block_info=None):
+        if block_info and block_info[0]["chunk-location"][0] == 4:
+            raise RuntimeError("no such sensor")
+        return rows
+
+    broken = as_array(ROWS).map_blocks(fail, dtype=ROWS.dtype)
+    with pytest.raises(
+        PieceError, match=r"chunk 4 \(rows 351 to 599\): RuntimeError: no such sensor"
+    ):
+        DaskKernelRegressor(MAP).fit(broken, as_array(TARGETS))

@@ -221,9 +221,14 @@ def test_relevance_of_groups_and_of_ignored_columns():
 def test_values_of_columns_with_ties():
     numbers = np.r_[np.zeros(950), np.arange(1.0, 51.0), np.nan]
     values, rows = _quantiles(numbers)  # quantiles of the rows would nearly all be 0
-    assert len(values) == 20
+    assert len(values) == 21
+    assert values[0] == 0.0
     assert values == sorted(set(values))
     assert numbers[rows].tolist() == values
+    often = np.r_[np.arange(400.0), np.full(40, 137.5)]
+    values, rows = _quantiles(often)
+    assert 137.5 in values  # the commonest
+    assert often[rows].tolist() == values == sorted(values)
     assert _quantiles(np.array([2.0, np.nan, 1.0, 2.0]))[0] == [1.0, 2.0]
 
 

@@ -138,7 +138,8 @@ def test_sparse_rows(folder, target):
 
 def test_trees_get_codes_of_categories():
     numeric = NumericEncoding("x", 0.0, 1.0)
-    encoder = ColumnEncoder([CategoryEncoding("c", ("a", "b")), numeric], "error")
+    constant = CategoryEncoding("same", (), rare=("a",))
+    encoder = ColumnEncoder([CategoryEncoding("c", ("a", "b")), constant, numeric], "error")
     X = np.array([[1, 0, 0.5], [0, 1, -1], [0, 0, 2]], np.float32)
     for rows in (X, csr_array(X)):
         columns = tree_columns(encoder, rows, rows[:1])

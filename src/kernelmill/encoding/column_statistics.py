@@ -239,10 +239,14 @@ class CategoryCounts:
     def encoding(self, *, marks: bool, ordinal: bool = False) -> CategoryEncoding | OrdinalEncoding:
         """Return the fitted encoding: frequent categories sorted by name, rare ones pooled.
 
-        If `ordinal`, categories that have an order become one number.
+        A single one is left out. If `ordinal`, categories that have an order become one number.
         """
         if len(self.counts) > 1000 and 2 * len(self.counts) > self.count:
             raise self._identifier_error()
+        if len(self.counts) <= 1:  # as of a constant number
+            return CategoryEncoding(
+                self.name, (), False, marks and self.missing > 0, tuple(self.counts)
+            )
         if ordinal and (found := self._ordinal(marks and self.missing > 0)) is not None:
             return found
         least = fewest_rows(self.count)
@@ -280,12 +284,12 @@ class CategoryCounts:
                 Remedy("to encode each by itself, transform nothing", transform="none"),
             )
         kept = sum(self.counts[each] for each in encoding.categories)
-        if self.count >= _ENOUGH and 2 * kept < self.count:
+        if len(self.counts) > 1 and self.count >= _ENOUGH and 2 * kept < self.count:
             some = ", ".join(repr(string) for string in list(self.counts)[:3])
             return Doubt(
                 f"Most values of column {self.name!r} are rare categories ({some}, ...), which are "
                 "pooled",
-                "if they are numbers, write them without signs such as % and spaces",
+                "if they are numbers, write them without units and spaces",
                 Remedy("if they are identifiers, leave the column out", drop=[self.name]),
             )
         return None
@@ -295,6 +299,8 @@ class CategoryCounts:
         if isinstance(encoding, OrdinalEncoding):
             levels = encoding.levels
             return f"{len(levels)} categories in order, {levels[0]} to {levels[-1]}"
+        if len(self.counts) <= 1:
+            return "constant: left out"
         pooled = len(self.counts) - len(encoding.categories)
         text = f"{len(self.counts)} categories"
         return text + (f", {pooled} rare pooled" if pooled else "")

@@ -64,6 +64,8 @@ def _make_writer(column: Any) -> _Write:
     """Return a function that encodes a value, or returns False."""
     if isinstance(column, NumericEncoding):
         return _number_writer(column)
+    if isinstance(column, CategoryEncoding) and not column.n_columns:  # a constant
+        return lambda value, out, begin: value in column.rare
     if isinstance(column, CategoryEncoding):
         positions = {category: place for place, category in enumerate(column.categories)}
         return _lookup_writer({text: (place, 1.0) for text, place in positions.items()})

@@ -224,6 +224,7 @@ def large_integer_error(place: str, column: str, value: int | str) -> TableError
         f"{place}: column {column!r} has integers beyond 2**53, such as {shown}, which float64 "
         "cannot tell from their neighbours",
         Remedy("read it as categories", categorical=[column]),
+        Remedy("leave it out, if it is an identifier", drop=[column]),
         Remedy("round them", numeric=[column]),
     )
 

@@ -378,7 +378,11 @@ def _tuning_by(
         )
     which = "chosen setting" if is_chosen else "smallest"
     of_two = _STAGES[stage - 1] if n_stages == 2 else ""
-    wider = " This is at the edge of the search: a wider one may be better."
+    beyond = "smaller" if ringed.alpha == min(penalties) else "larger"
+    wider = (
+        f" This is at the edge of the search: a {beyond} penalty, given as --alpha or as alpha in "
+        "Python, may be better."
+    )
     return Panel(
         f"fit-tuning-{stage}",
         f"Tuning by {name}",

@@ -24,7 +24,7 @@ import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
-from kernelmill.errors import ArgumentError
+from kernelmill.errors import ArgumentError, KernelmillError
 from kernelmill.learners.blocks import (
     Block,
     FoldState,
@@ -248,11 +248,27 @@ class Pieces:
             work = _Work(fold, merge, self.read, installed_version(), topic)
             while at.n_done < len(groups):
                 part = at.next_groups(most)
-                total = self.cluster.compute(self._plan(work, [groups[i] for i in part]))
+                total = self._compute(work, [groups[i] for i in part])
                 at.add(total, part, merge)
                 if save is not None and not save(at):
                     most *= 2
         return at.totals[0]
+
+    def _compute(self, work: _Work, groups: Sequence[range]) -> Any:
+        """Return the total of some groups; an error of a delayed source names its piece."""
+        try:
+            return self.cluster.compute(self._plan(work, groups))
+        except KernelmillError:
+            raise
+        except Exception as error:
+            # Dask does not tell which of the sources it failed to compute: try one by one.
+            for number in (number for group in groups for number in group):
+                piece = self.pieces[number]
+                try:
+                    self.cluster.compute(dask.delayed(_forget)(piece.source))
+                except Exception as again:
+                    raise PieceError.of(piece.place, again) from error
+            raise
 
     def _plan(self, work: _Work, groups: Sequence[range]) -> Any:
         """Return the delayed total of some groups."""
@@ -328,6 +344,10 @@ def _fold_piece(work: _Work, total: Any, source: Any, place: str, number: int) -
         raise PieceError.of(place, error) from error
     report_rows(work.topic, n_rows.value)
     return total
+
+
+def _forget(_: Any) -> None:
+    """Take a source, so that it is computed."""
 
 
 def _merge_totals(work: _Work, a: Any, b: Any) -> Any:

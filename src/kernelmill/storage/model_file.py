@@ -232,6 +232,13 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
         raise MissingModelFileError(
             f"there is no model file {os.fspath(path)!r}", "check the path"
         ) from None
+    except OSError as error:
+        if error.filename is not None:  # which the error names
+            raise
+        reason = (error.strerror or str(error)).lower()
+        raise ModelFileError(
+            f"{os.fspath(path)!r} cannot be read: {reason}", GIVE_ANOTHER
+        ) from None
     except MemoryError:
         raise ModelFileError(
             f"{os.fspath(path)!r} cannot be loaded: its arrays need more memory than is available",

@@ -73,7 +73,7 @@ def tree_columns(encoder: Encoder, training: Any, test: Any) -> TreeColumns | No
         columns = slice(begin, begin + each.n_columns)
         begin = columns.stop
         some, others = _as_dense(training[:, columns]), _as_dense(test[:, columns])
-        if isinstance(each, CategoryEncoding):
+        if isinstance(each, CategoryEncoding) and each.n_columns:
             parts.append((_codes(some), _codes(others), [each.n_columns <= _MOST_CODES]))
         else:
             parts.append((some, others, [False] * each.n_columns))

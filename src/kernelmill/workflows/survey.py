@@ -47,6 +47,11 @@ __all__ = [
 TASKS = ("auto", "classification", "regression")
 
 _TABLE_OPTIONS = [name for name in signature(open_table).parameters if name != "source"]
+# Of all functions that learn from tables.
+_COMMON_OPTIONS = (
+    *("target", "task", "drop", "missing", "transform", "day_first", "kernel"),
+    *("random_state", "n_threads", "progress", "verbose"),
+)
 _SAMPLE_ROWS = 80_000
 _SAMPLE_BYTES = 64 << 20  # of encoded rows
 _UNENCODED_ROWS = 2000
@@ -64,7 +69,7 @@ def open_source(
     """
     for name in options:
         if name not in _TABLE_OPTIONS:
-            near = get_close_matches(name, _TABLE_OPTIONS, n=1)
+            near = get_close_matches(name, [*_TABLE_OPTIONS, *_COMMON_OPTIONS], n=1)
             remedies = [f"use {near[0]!r}"] if near else []
             raise ArgumentTypeError(f"there is no argument {name!r}", *remedies)
     table = open_table(source, **options)
@@ -381,7 +386,8 @@ def _note_rare_classes(target: TargetLearner, reader: TargetReader, n_rows: int)
         Doubt(
             f"Classes with hardly any rows to learn from: {_list_classes(rare)} of "
             f"{plain.count(n_rows, 'row')}",
-            "correct the labels, or leave these rows out",
+            "if they are typing errors, correct the labels",
+            "add rows of these classes, if they are not",
         )
     ]
 

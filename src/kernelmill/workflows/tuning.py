@@ -199,7 +199,15 @@ def tune_settings(
         penalty = 1 / (found.C * n_rows) if alpha is None else alpha
         scaled = mean * found.factor if is_free else mean
         settings = replace(settings, choice=chosen, length_scale=scaled, alpha=penalty)
-    return replace(settings, notes=tuple(notes))
+    return _limit_landmarks(replace(settings, notes=tuple(notes)), sample.n_train)
+
+
+def _limit_landmarks(settings: TunedSettings, n_rows: int) -> TunedSettings:
+    """The settings, whose points have at most one landmark for each row of their fits."""
+    if settings.choice.name != "nystroem":
+        return settings
+    points = [replace(p, n_components=min(p.n_components, n_rows)) for p in settings.points]
+    return replace(settings, points=points)
 
 
 def _best_at_size(

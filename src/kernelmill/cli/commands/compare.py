@@ -140,7 +140,7 @@ def command(
     if page is not None:
         from kernelmill.report import write_report
 
-        write_report(page, comparison=comparison)
+        write_report(page, comparison=progress.name_options(comparison))
     terminal.give(
         {
             "comparison": build_json(comparison),

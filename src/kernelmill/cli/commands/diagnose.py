@@ -163,7 +163,7 @@ def command(
     if page is not None:
         from kernelmill.report import write_diagnosis
 
-        write_diagnosis(page, diagnosis)
+        write_diagnosis(page, progress.name_options(diagnosis))
     terminal.give(
         {
             "diagnosis": build_json(diagnosis),

@@ -83,7 +83,8 @@ def command(
     if page is not None:
         from kernelmill.report import write_report
 
-        write_report(page, fit=loaded.summary, evaluation=evaluation, model=model)
+        named = progress.name_options(evaluation)
+        write_report(page, fit=loaded.summary, evaluation=named, model=model)
     terminal.give(
         {
             "evaluation": build_json(evaluation),

@@ -179,8 +179,8 @@ def _parse_class_weight(
     metavar="NAME",
     help="Kernel: gaussian, exponential, matern, rational_quadratic, cauchy, ball_convolution, "
     "laplacian (with the map auto or random_fourier). Parameters follow a colon: matern:nu=2.5, "
-    "rational_quadratic:alpha=1, ball_convolution:t=40. Default: gaussian, matern, exponential or "
-    "laplacian, by the error on validation rows.",
+    "rational_quadratic:alpha=1, ball_convolution:t=40. Default: gaussian, matern, "
+    "matern:nu=2.5, exponential, rational_quadratic or laplacian, by the error on validation rows.",
 )
 @click.option(
     "--map-option",
@@ -352,7 +352,8 @@ def _parse_class_weight(
     section=_TRAINING,
     type=click.IntRange(min=1),
     metavar="N",
-    help="Rows in a step of sgd and plain_sgd. Default: at most 256, and 10.",
+    help="Rows in a step of gradient descent. Default: up to 256 with the solver sgd, 10 with "
+    "plain_sgd.",
 )
 @click.option(
     "--learning-rate",
@@ -451,7 +452,7 @@ def command(
         raise
     checkpoint.discard_old()
     if page is not None:
-        _write_page(terminal, page, model, path)
+        _write_page(terminal, page, model, path, progress)
     n_bytes = path.stat().st_size
     terminal.give(
         {
@@ -482,12 +483,14 @@ def _save(
         terminal.note(f"saved without standard deviations: {error}")
 
 
-def _write_page(terminal: Terminal, page: Path, model: TableModel, path: Path) -> None:
+def _write_page(
+    terminal: Terminal, page: Path, model: TableModel, path: Path, progress: ProgressBars
+) -> None:
     """Write the report; if that fails, print that there is a model."""
     from kernelmill.report import write_report
 
     try:
-        write_report(page, fit=model.summary, model=str(path))
+        write_report(page, fit=progress.name_options(model.summary), model=str(path))
     except OSError:
         terminal.note(f"the model was written to {path}")
         raise

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -90,6 +91,7 @@ class ProgressBars:
             disable=not self._drawn,
         )
         self.shown_notes: list[str] = []
+        self._rendered: dict[str, str] = {}  # notes with options, by how Python renders them
         self._task: TaskID | None = None
         self._stage = ""
         self._unit = "rows"
@@ -136,10 +138,15 @@ class ProgressBars:
 
     def note(self, message: Message | str) -> None:
         """Print a note above the bars, with the options of the command."""
+        note = render_note(message, self._terminal.command)
         self.shown_notes.append(str(message))
+        self._rendered[str(message)] = note
         if self._terminal.shows_notes:
-            note = render_note(message, self._terminal.command)
             self._console.print(f"note: {note}", soft_wrap=True)
+
+    def name_options(self, record: Any) -> Any:
+        """A record whose notes have the options of the command, where they had its parameters."""
+        return replace(record, notes=[self._rendered.get(note, note) for note in record.notes])
 
     def _end_stage(self, finished: bool) -> None:
         self._log.stop()

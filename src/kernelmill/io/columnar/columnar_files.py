@@ -262,7 +262,7 @@ class ColumnarFile(TableFile):
                 continue
             own = "".join(find_signs(pa.array([word]))) if style and style.loose else ""
             if own and sign and own != sign:
-                why = f", since others of the column have the sign {sign}"
+                why = f", since others of the column have the symbol {sign}"
             elif is_right(word):
                 sign = sign or own
                 continue

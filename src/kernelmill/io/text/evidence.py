@@ -148,8 +148,8 @@ class TextSample:
 def describe_amounts(name: str, example: str) -> Message:
     """A note on a column of amounts, percentages or groups of digits."""
     return Message(
-        f"Column {name!r} is read as numbers: its values have signs, decimal commas or groups of "
-        f"digits, as in {example!r}",
+        f"Column {name!r} is read as numbers: its values have symbols (%, $), decimal commas or "
+        f"groups of digits, as in {example!r}",
         Remedy("if they are categories, read them as such", categorical=[name]),
         column=name,
     )
@@ -273,7 +273,7 @@ def find_doubt(name: str, words: Words, numbers: str = NUMBER_PATTERN) -> Doubt 
         other = next((word for word in amounts if _shape(word) != _shape(first)), amounts[-1])
         return Doubt(
             f"Column {name!r} is read as categories: its values look like numbers, but do not have "
-            f"the same sign and the same groups of digits, as in {first!r} and {other!r}",
+            f"the same symbol and the same groups of digits, as in {first!r} and {other!r}",
             "write all of them alike to have numbers",
             Remedy("if these do not matter, read them as numbers", numeric=[name]),
             column=name,

@@ -385,11 +385,11 @@ class TextParser:
         why, remedy = style.describe(), "correct it"
         own = detect_style(pa.array([value]), style.decimal)
         if style.loose and own is not None and own.sign != sign:
-            why = f", since others of the column have the sign {sign}"
+            why = f", since others of the column have the symbol {sign}"
             remedy = "write all values of the column in one unit"
         elif not style.sign and own is not None and (own.sign or own.separator):
             # The value is as good as any: it is the column whose values disagree.
-            why = ": other values of the column lack its sign or its groups of digits"
+            why = ": other values of the column lack its symbol or its groups of digits"
             remedy = "write all values of the column alike"
         return NotANumberError(
             f"{self.path}, line {line}, {column}: {shown!r} is not a number{why}",
