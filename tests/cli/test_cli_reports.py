@@ -25,8 +25,9 @@ def test_compare(run, rings, tmp_path, monkeypatch):
     comparison = revived(Comparison, record["comparison"])
     families = {model.family for model in comparison.models}
     assert families == {"linear", "features", "nystroem", "trees", "exact"}
-    assert comparison.settings.get("n_components") in (None, 16, 64)  # None for the default fit
-    assert f"--n-components {comparison.settings['n_components']}" in page.read_text()
+    size = comparison.settings.get("n_components")
+    assert size in (None, 16, 64)  # None for the default fit
+    assert size is None or f"--n-components {size}" in page.read_text()
     sizes = {model.n_components for model in comparison.models if model.name == "fastfood"}
     assert sizes == {16, 64}
     assert max(model.n_train for model in comparison.models if model.family == "exact") <= 100
@@ -80,6 +81,16 @@ def test_fit_and_evaluate_write_pages(run, fitted, tmp_path, command):
     assert code == 0, err
     assert f"Report: {page}" in out
     assert "<svg" in page.read_text()
+
+
+def test_notes_of_pages_name_options(run, tmp_path):
+    data, page = tmp_path / "a.csv", tmp_path / "a.html"
+    data.write_text("share,y\n" + "".join(f"{i % 7}.5%,{i % 7}.25\n" for i in range(60)))
+    settings = ["-t", "y", "-o", tmp_path / "m.kmill", "--no-tune", "-n", "16"]
+    code, _, err = run("fit", data, *settings, "--report", page, "--quiet")
+    assert code == 0, err
+    assert "--categorical share" in page.read_text()
+    assert "categorical=[" not in page.read_text()
 
 
 def test_demo_shows_the_whole_way(run, tmp_path, monkeypatch):

@@ -32,7 +32,7 @@ from kernelmill.maps import (
 __all__ = ["list_maps", "recommend_map"]
 
 
-_MOMENT = 0.1  # seconds
+_MOMENT = 1e-3  # seconds
 _MOST_DENSE_COLUMNS = 8192  # of matrices and landmarks: beyond, they take gigabytes
 
 
@@ -117,7 +117,7 @@ def _shift_invariant_maps(
 def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | None, str]:
     """The map whose features take the least time, and why, in a sentence.
 
-    Times up to a tenth of a second count as equal; then the fewest features are the best.
+    Times up to a millisecond count as equal; then the fewest features are the best.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | Non
 
 def _duration(requirement: FeatureRequirement) -> str:
     if _seconds(requirement) <= _MOMENT:
-        return "less than 0.1 s"
+        return "less than 1 ms"
     return plain.duration(requirement.seconds)
 
 

@@ -353,7 +353,7 @@ def _frequent_strings(strings: list[str | None]) -> tuple[list[float | str], NDA
 
 
 def _quantiles(numbers: _Array) -> tuple[list[float | str], NDArray[np.intp]]:
-    """All of a few distinct values, else quantiles from 2.5 % to 97.5 % and the commonest one."""
+    """All of a few distinct values, else quantiles from 2.5 % to 97.5 %, and a common value."""
     present = np.flatnonzero(~np.isnan(numbers))
     _, first, counts = np.unique(numbers[present], return_index=True, return_counts=True)
     distinct = present[first]
@@ -364,8 +364,9 @@ def _quantiles(numbers: _Array) -> tuple[list[float | str], NDArray[np.intp]]:
         rows = rows[np.unique(numbers[rows], return_index=True)[1]]
         if len(rows) < _MOST_VALUES // 2:  # most rows have the same few values
             rows = _spread_evenly(distinct)
-        rows = np.append(rows, distinct[np.argmax(counts)])
-        rows = rows[np.unique(numbers[rows], return_index=True)[1]]
+        if _MOST_VALUES * counts.max() >= len(present):
+            rows = np.append(rows, distinct[np.argmax(counts)])
+            rows = rows[np.unique(numbers[rows], return_index=True)[1]]
     return [float(number) for number in numbers[rows]], rows
 
 
