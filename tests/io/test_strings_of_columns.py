@@ -189,3 +189,10 @@ def test_columns_may_be_any_iterable():
     for wrong in (None, True, 1.5, [1.5], {"a": 1}, b"a"):
         with pytest.raises(ArgumentError, match="categorical must"):
             open_table(source, categorical=wrong)
+
+
+def test_json_lines_with_values_of_two_types(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"u": 1}\n{"u": "x"}\n')
+    with pytest.raises(TableError, match="column 'u' has a number in one line and a string in"):
+        open_table(path)

@@ -510,7 +510,5 @@ def test_records_as_tensors_are_checked(path, monkeypatch, change):
 
 
 def test_files_that_cannot_be_read():
-    with pytest.raises(
-        ModelFileError, match=r"mem' cannot be read: input/output error"
-    ):
+    with pytest.raises(ModelFileError, match=r"mem' cannot be read: input/output error"):
         read_model_file("/proc/self/mem")

@@ -35,6 +35,9 @@ _LONGEST_LINE = 64 << 20
 _BROKEN_LINE = re.compile(rb"[^}\s][ \t\r]*\n|\n[ \t\r]*[^{\s]")
 
 
+_CHANGED_TYPE = re.compile(r"Column\(/(.+?)\) changed from (\w+) to (\w+)")
+
+
 class JsonLinesFile(ColumnarFile):
     """A file with one JSON object per line; the first 4 MiB determine the columns.
 
@@ -148,6 +151,13 @@ class JsonLinesFile(ColumnarFile):
             return rows
         except pa.ArrowException as error:
             first = str(error).strip().split("\n")[0].rstrip(".")
+            if (found := _CHANGED_TYPE.search(first)) is not None:
+                raise TableError(
+                    f"{self.path}: column {found[1]!r} has a {found[2]} in one line and a "
+                    f"{found[3]} in another",
+                    "write all values of a column as one type",
+                    "leave the column out of the file",
+                ) from None
             raise TableError(f"{self.path} cannot be read as JSON lines: {first}") from None
 
     def _line_error(self, found: bytes) -> TableError:
