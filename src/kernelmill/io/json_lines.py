@@ -151,10 +151,10 @@ class JsonLinesFile(ColumnarFile):
             return rows
         except pa.ArrowException as error:
             first = str(error).strip().split("\n")[0].rstrip(".")
-            if (found := _CHANGED_TYPE.search(first)) is not None:
+            if (changed := _CHANGED_TYPE.search(first)) is not None:
                 raise TableError(
-                    f"{self.path}: column {found[1]!r} has a {found[2]} in one line and a "
-                    f"{found[3]} in another",
+                    f"{self.path}: column {changed[1]!r} has a {changed[2]} in one line and a "
+                    f"{changed[3]} in another",
                     "write all values of a column as one type",
                     "leave the column out of the file",
                 ) from None
