@@ -524,7 +524,10 @@ class Table:
         >>> [block.data.to_pydict() for block in table.with_unused(["id"]).blocks()]
         [{'id': [None, None], 'size': [1.0, 2.0]}]
         """
-        return self._derive(unused=check_columns("columns", columns))
+        unused = check_columns("columns", columns)
+        if unused == self._files[0].options.unused:
+            return self
+        return self._derive(unused=unused)
 
     def with_originals(self, form: str) -> Table:
         """Return a table whose blocks also have the values of all columns as the files have them.
