@@ -90,7 +90,7 @@ def test_hinge_comes_close_to_the_minimum_of_svc():
     ],
 )
 def test_descent_converges_to_what_lbfgs_finds(loss, n_classes, dtype, epochs, allowed):
-    X, y = noisy_classes(n_classes, n_rows=600, dtype=dtype)
+    X, y = noisy_classes(n_classes, n_rows=1000, dtype=dtype)
     least = objective(classifier_of(loss, alpha=1e-4, solver="lbfgs").fit(X, y), X, y)
     gaps = []
     for some in (4, 40, epochs):
@@ -104,7 +104,7 @@ def test_descent_converges_to_what_lbfgs_finds(loss, n_classes, dtype, epochs, a
 @pytest.mark.parametrize("loss", ["log_loss", "squared_hinge", "hinge", "squared"])
 def test_weights_are_those_of_the_objective(loss):
     """Integers as weights, by every solver: the minimum for repeated rows."""
-    X, y = noisy_classes(2, n_rows=500)
+    X, y = noisy_classes(2, n_rows=800)
     weight = np.random.default_rng(0).integers(0, 4, len(X)) * (1.0 + 3.0 * y)
     solver = "sgd" if loss == "hinge" else "lbfgs"
     most = 250 if loss == "hinge" else 500
