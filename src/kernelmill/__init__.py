@@ -17,6 +17,8 @@ two_sample_test
     Test whether two samples come from the same distribution.
 Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
+AdditiveFourier
+    Random features, and step functions of single columns: for tables with thresholds.
 Nystroem
     A feature map that is exact at some rows of the data.
 TaylorSketch, GaussianTemplates
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from kernelmill import diagnostics, io, learners, maps, report, scale, stats, workflows
     from kernelmill.learners import KernelClassifier, KernelRegressor
     from kernelmill.maps import (
+        AdditiveFourier,
         CountSketch,
         DotProductFastfood,
         Fastfood,
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AdditiveFourier",
     "CountSketch",
     "DotProductFastfood",
     "Fastfood",

@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from kernelmill import (
+    AdditiveFourier,
     CountSketch,
     DotProductFastfood,
     Fastfood,
@@ -45,6 +46,8 @@ MAPS = {
     "dct independent": Fastfood(structure="dct", blocks="independent"),
     "fft": Fastfood(structure="fft"),
     "fft cos_phase": Fastfood(structure="fft", features="cos_phase"),
+    "additive": AdditiveFourier(steps=[[0, 0.1], [0, 0.4]]),
+    "additive Laplacian": AdditiveFourier(Laplacian(), steps=[[0, 0.1], [0, 0.4]]),
     "count sketch": CountSketch(),
     "count sketch independent": CountSketch(hashing="independent"),
     "tensor sketch": TensorSketch(),
@@ -87,7 +90,12 @@ def fixture_of(maps, name):
 
 
 def scaled(maps):
-    return {name: each for name, each in maps.items() if "length_scale" in each.get_params()}
+    """Those whose features depend on columns divided by length scales alone."""
+    return {
+        name: each
+        for name, each in maps.items()
+        if "length_scale" in each.get_params() and not isinstance(each, AdditiveFourier)
+    }
 
 
 random_map = fixture_of(MAPS, "random_map")

@@ -8,6 +8,8 @@ Fastfood
     Radial kernels in loglinear time, without a matrix.
 Nystroem
     Shift-invariant kernels by their values at some rows, exact at these.
+AdditiveFourier
+    Shift-invariant kernels, and step functions of single columns.
 TaylorSketch
     The Gaussian kernel by its Taylor series, for large length scales.
 GaussianTemplates
@@ -31,6 +33,7 @@ from kernelmill.deferred import defer_imports
 if TYPE_CHECKING:
     from kernelmill.maps.permutation_encoder import PermutationEncoder
     from kernelmill.maps.transformers import (
+        AdditiveFourier,
         CountSketch,
         DotProductFastfood,
         Fastfood,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AdditiveFourier",
     "CountSketch",
     "DotProductFastfood",
     "Fastfood",

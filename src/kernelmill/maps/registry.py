@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernelmill.maps.additive_fourier import AdditiveFourierMap
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.count_sketch import CountSketchMap
 from kernelmill.maps.dot_product_fastfood import DotProductFastfoodMap
@@ -21,6 +22,7 @@ FAMILIES: dict[str, type[FeatureMap]] = {
     "fastfood": FastfoodMap,
     "random_fourier": RandomFourierMap,
     "nystroem": NystroemMap,
+    "additive_fourier": AdditiveFourierMap,
     "taylor_sketch": TaylorSketchMap,
     "gaussian_templates": GaussianTemplatesMap,
     "tensor_sketch": TensorSketchMap,
@@ -38,6 +40,7 @@ _CONSTRUCTIONS = {  # by the name of the map, and by its parameter of constructi
     ("random_fourier", "orthogonal"): "dense orthogonal matrix",
     ("random_fourier", "qmc"): "dense matrix of quasi-Monte Carlo points",
     ("nystroem", ""): "kernel values at landmarks (Nyström)",
+    ("additive_fourier", ""): "random features, and steps of single columns",
     ("taylor_sketch", ""): "tensor sketches of a Taylor series",
     ("gaussian_templates", ""): "Gaussian bumps around random centres",
     ("tensor_sketch", ""): "products of count sketches (FFT)",

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError
+from kernelmill.maps.additive_fourier import AdditiveFourierMap
 from kernelmill.maps.base import MOST_COMPONENTS, REAL, FeatureMap, canonical_rows
 from kernelmill.maps.count_sketch import CountSketchMap
 from kernelmill.maps.dot_product_fastfood import DotProductFastfoodMap
@@ -36,6 +37,7 @@ from kernelmill.storage.kinds import Mismatch, Place, Tensors
 
 __all__ = [
     "MAPS",
+    "AdditiveFourier",
     "CountSketch",
     "DotProductFastfood",
     "Fastfood",
@@ -151,6 +153,10 @@ class MapTransformer(
         return tags
 
 
+class AdditiveFourier(AdditiveFourierMap, MapTransformer):
+    __doc__ = AdditiveFourierMap.__doc__
+
+
 class CountSketch(CountSketchMap, MapTransformer):
     __doc__ = CountSketchMap.__doc__
 
@@ -259,6 +265,7 @@ MAPS: dict[str, type[MapTransformer]] = {
     "fastfood": Fastfood,
     "random_fourier": RandomFourier,
     "nystroem": Nystroem,
+    "additive_fourier": AdditiveFourier,
     "taylor_sketch": TaylorSketch,
     "gaussian_templates": GaussianTemplates,
     "tensor_sketch": TensorSketch,

@@ -309,7 +309,7 @@ def fit_table(
             tuned, others = _tune(
                 given, settings, survey, run, in_memory=count_encoded_bytes(survey) <= memory
             )
-            settings = replace(settings, choice=tuned.choice, n_components=tuned.n_components)
+            settings = settings.with_tuned(tuned)
         plan = TrainingPlan(settings, tuned, survey, table, encoded, progress, pieces)
         with clock.stage("train"):
             learner = plan.fit(run, watched=True)
@@ -470,7 +470,8 @@ def _choose_settings(
             fitted = settings.make_map(None, 16).fit(survey.sample)
             length_scale = float(fitted.length_scale_)
         n_components = settings.n_components or default_components(survey.reader.task)
-        return TunedSettings(settings.choice, length_scale, alpha, n_components, [])
+        choice = settings.choice.with_steps_of(survey.sample, n_components, length_scale)
+        return TunedSettings(choice, length_scale, alpha, n_components, [])
     tuned = tune_settings(
         settings.choice,
         survey.sample,
@@ -480,6 +481,7 @@ def _choose_settings(
         length_scale=length_scale,
         alpha=alpha,
         loss=settings.loss,
+        solver=settings.tunable_solver if in_memory else settings.solver,
         n_rows=survey.n_rows,
         in_memory=in_memory,
         seed=settings.seed,

@@ -28,14 +28,17 @@ from kernelmill.learners.length_scales import (
     leaving_one_out,
     walk_ridges,
 )
+from kernelmill.learners.solvers.lbfgs import MOST_WHITENED
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
-from kernelmill.workflows.map_choice import BRIEF_KERNELS, MapChoice
+from kernelmill.workflows.map_choice import AUTO, BRIEF_KERNELS, STEPS, MapChoice
 from kernelmill.workflows.records import TuningPoint
 from kernelmill.workflows.tuning_memory import TuningMemory
 
 __all__ = [
+    "LBFGS_PASSES",
+    "LBFGS_TOLERANCE",
     "LEAST_RIDGE",
     "LINE",
     "LINEAR_WEIGHTS",
@@ -43,6 +46,7 @@ __all__ = [
     "MOST_FOLDED_ROWS",
     "MOST_STEPS",
     "NOTE_OF_LINE",
+    "STEP_WEIGHTS",
     "Candidate",
     "KernelSearch",
     "Sample",
@@ -51,7 +55,9 @@ __all__ = [
     "count_seconds_of_landmarks",
     "default_components",
     "is_over_budget",
+    "takes_lbfgs",
     "takes_line",
+    "takes_steps",
     "typical_scale",
 ]
 
@@ -62,8 +68,12 @@ LINEAR_WEIGHTS = (1.0, 10.0, 100.0)
 LINE = 1e4
 """The weight of a linear kernel beside which the other one is negligible."""
 NOTE_OF_LINE = "The kernel is linear: that has the smallest error on validation rows."
+STEP_WEIGHTS = (1.0, 10.0)
+"""Of step functions of single columns, beside random features of a kernel of variance 1."""
 MOST_FOLDED_ROWS = 1000
 """Up to which each quarter of the rows validates in turn."""
+LBFGS_PASSES, LBFGS_TOLERANCE = 60, 1e-4
+"""The most passes of L-BFGS in its coordinates, and the largest gradient at the end."""
 MOST_STEPS = 6
 """Of the bandwidth in one direction."""
 FIRST_SEARCH, NEXT_SEARCH = 8, 4
@@ -79,6 +89,8 @@ _SCALING_COMPONENTS = 1536
 _USUAL_RIDGES = 5
 _USUAL_BUDGET = 60.0
 _ROUNDING = 1e-6  # errors that differ by less, relatively, are the same
+_MOST_STEPPED_COLUMNS = 256
+_WORTH_STEPS = 0.005  # steps of columns must lower the squared error by at least that
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
 # Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
 LEAST_RIDGE = {"nystroem": 1e-4}
@@ -156,6 +168,12 @@ def takes_line(choice: MapChoice) -> bool:
     return choice.name == "nystroem" and set(choice.options) <= {"linear"}
 
 
+def takes_steps(choice: MapChoice, X: Any) -> bool:
+    """Whether steps of columns may be added: to random features that the user did not choose."""
+    is_auto = choice.feature_map == AUTO and not choice.options
+    return is_auto and isinstance(X, np.ndarray) and X.shape[1] <= _MOST_STEPPED_COLUMNS
+
+
 class KernelSearch:
     """Search over kernels and length scales by ridge regression."""
 
@@ -205,7 +223,7 @@ class KernelSearch:
         if learns:
             shared = replace(best, length_scale=self.shared_scale)
             best = self._better_scales(best, self.measure(shared), notes)
-        return self._with_line(best, notes)
+        return self._with_steps(self._with_line(best, notes), notes)
 
     def _better_scales(self, best: Candidate, shared: Candidate, notes: list[str]) -> Candidate:
         """Length scales of columns if they lower the error, otherwise the shared one."""
@@ -238,6 +256,28 @@ class KernelSearch:
         if best.choice.options:
             notes.append("Added a linear kernel, which lowers the error of validation rows.")
         return best
+
+    def _with_steps(self, best: Candidate, notes: list[str]) -> Candidate:
+        """The kernel plus step functions of single columns, if these lower the error.
+
+        A smooth kernel blurs the thresholds that columns of people's tables often have.
+        """
+        if not takes_steps(best.choice, self._sample.X):
+            return best
+        choices = [
+            replace(best.choice, feature_map=STEPS, options={"weight": weight})
+            for weight in STEP_WEIGHTS
+        ]
+        tried = [self.measure(replace(best, choice=choice)) for choice in choices]
+        found = min(tried, key=lambda each: each.error)
+        gain = 1 - found.error / best.error if best.error > 0 else 0.0
+        if gain < _WORTH_STEPS:
+            return best
+        notes.append(
+            "Added step functions of single columns: the squared error of validation rows is "
+            f"{100 * gain:.2g} % lower."
+        )
+        return found
 
     def with_folds(self, best: Candidate, groups: NDArray[Any] | None) -> Candidate:
         """The candidate with length scales for each quarter that validates, learned without it.
@@ -431,7 +471,8 @@ class KernelSearch:
             most, least = min(most, n_rows), min(2048, n_rows)
         gain = 0.0
         if least < most:
-            half, full = self.measure(best, self._n_components // 2), self.measure(best)
+            smooth = _without_steps(best)  # of which there are fewer among half the features
+            half, full = self.measure(smooth, self._n_components // 2), self.measure(smooth)
             gain = 1 - full.error / half.error if half.error > 0 else 0.0
         size = self._n_components
         while size < least or (gain >= _WORTH_FEATURES and size < most):
@@ -447,6 +488,13 @@ class KernelSearch:
         while size > 1024 and is_over_budget(name, size, n_rows, n_classes, budget):
             size //= 2
         return max(1, min(size, n_rows) if name == "nystroem" else size)
+
+
+def _without_steps(candidate: Candidate) -> Candidate:
+    choice = candidate.choice
+    if choice.feature_map != STEPS:
+        return candidate
+    return replace(candidate, choice=replace(choice, feature_map=AUTO, options={}))
 
 
 _MOST_COMPONENTS = {  # by whether they are landmarks, and by the task
@@ -491,6 +539,20 @@ def estimate_seconds(
         return (2e-9 + 2e-10 * outputs) * epochs * n * D
     passes = 1 if 4 * n * D <= KEPT_BYTES else epochs
     return passes * whitening + 2e-10 * outputs * epochs * n * D
+
+
+def takes_lbfgs(name: str, n_components: int, n_rows: int, n_classes: int, budget: float) -> bool:
+    """Whether a classifier can be trained to the minimum of its loss within the budget.
+
+    That is so if all features fit in the coordinates of L-BFGS and, for landmarks, in memory.
+    """
+    if n_components > min(MOST_WHITENED, n_rows):
+        return False
+    outputs = 1 if n_classes == 2 else n_classes
+    seconds = LBFGS_PASSES * n_rows * n_components * 2e-10 * outputs + 4e-11 * n_components**3
+    if name == "nystroem":
+        return 4 * n_rows * n_components <= KEPT_BYTES and seconds <= budget / 4
+    return seconds + LBFGS_PASSES * n_rows * n_components * 2e-9 <= budget / 2
 
 
 def average_scales(scales: tuple[Any, ...]) -> Any:

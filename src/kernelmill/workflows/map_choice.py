@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Kernel, Polynomial, resolve
+from kernelmill.maps.additive_fourier import find_steps
 from kernelmill.maps.registry import map_name, map_parameters
 from kernelmill.maps.transformers import MAPS, MapTransformer
 
-__all__ = ["AUTO", "BRIEF_KERNELS", "MapChoice"]
+__all__ = ["AUTO", "BRIEF_KERNELS", "STEPS", "MapChoice"]
 
 AUTO = "auto"
 """Fastfood for kernels of the Euclidean distance, random Fourier features for others."""
+STEPS = "additive_fourier"
+"""The map of random features and step functions of single columns."""
 BRIEF_KERNELS = ("matern:nu=2.5", "rational_quadratic")
 """Kernels between others, whose length scales are nearly those of the Gaussian kernel."""
 
@@ -132,13 +137,25 @@ class MapChoice:
             names = [
                 name for name in _KERNELS if name != "laplacian" or dim <= _MOST_LAPLACIAN_COLUMNS
             ]
-        elif self.feature_map == "nystroem" and self.kernel is None:
+        elif self.feature_map in ("nystroem", STEPS) and self.kernel is None:
             names = list(_KERNELS)
         elif self.feature_map in ("fastfood", "random_fourier") and self.kernel is None:
             names = [name for name in _KERNELS if resolve(name).radial]
         else:
             return [self]
         return [replace(self, kernel=name) for name in names]
+
+    def with_steps_of(self, X: Any, n_components: int, length_scale: Any) -> MapChoice:
+        """The choice with the steps of these rows, if it has any that are not given.
+
+        A learner that reads blocks would place them by the first one.
+        """
+        if self.feature_map != STEPS or np.ndim(self.options.get("steps", 0)):
+            return self
+        most = self.options.get("steps", signature(MAPS[STEPS]).parameters["steps"].default)
+        scales = 1.0 if length_scale is None else length_scale
+        steps = find_steps(X, most, n_components // 2, scales)
+        return replace(self, options={**self.options, "steps": steps})
 
     @property
     def scales_rows(self) -> bool:

@@ -16,6 +16,8 @@ from kernelmill.learners import DEFAULT_C, KernelClassifier
 from kernelmill.maps.registry import map_name
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.kernel_search import (
+    LBFGS_PASSES,
+    LBFGS_TOLERANCE,
     LINE,
     MOST_STEPS,
     Sample,
@@ -36,6 +38,7 @@ ONE_LOSS = 2
 
 _REFINING_COMPONENTS = 2048
 _REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each
+_MINIMIZED_ROWS = 10_000  # for L-BFGS on random features
 _ROWS_TO_SEE = 40_000
 _NEAR, _FAR = 1.1, 1.5  # times the smallest loss: worth a closer look, or not worth another
 _TOLERANCE = 1e-5
@@ -110,14 +113,20 @@ class Refinement:
         points: list[TuningPoint],
         progress: Progress,
         memory: TuningMemory,
+        lbfgs: bool = False,
     ) -> None:
         self._choice = choice
+        self._lbfgs = lbfgs
         self._memory = memory
         self._n_rows = n_rows
         self._n_components = min(n_components, int(_REFINING_COMPONENTS * budget_factor(budget)))
         self._loss, self._seed, self._n_threads = loss, seed, n_threads
         self._points, self._progress = points, progress
-        most = _REFINING_ROWS if choice.name == "nystroem" else len(sample.Y)
+        most = len(sample.Y)
+        if choice.name == "nystroem":
+            most = _REFINING_ROWS
+        elif lbfgs:
+            most = _MINIMIZED_ROWS
         folds = [_Fold(sample, out, most) for out in sample.quarters()]
         useful = [place for place, fold in enumerate(folds) if fold.is_useful]
         self._folds = [folds[place] for place in useful]
@@ -184,6 +193,16 @@ class Refinement:
         C = self._better_C(found.factor, found.C, steps=(10**0.5, 10**-0.5))
         return found._replace(C=C)
 
+    def best_at_minimum(self, found: Refined) -> Refined:
+        """The best C at the minimum of the objective, for what another refinement has found.
+
+        Descent that ends early is a penalty of its own, so that it finds weaker ones.
+        """
+        if not self._folds:
+            return found
+        C = self._better_C(found.factor, found.C, steps=(10**0.5, 10**-0.5))
+        return found._replace(C=C)
+
     def _better_C(self, factor: float, C: float, steps: tuple[float, ...]) -> float:
         """The best value that is reached from C by these factors, one after the other."""
         for step in steps:
@@ -197,7 +216,7 @@ class Refinement:
     def _loss_at(self, factor: float, C: float) -> float:
         if (factor, C) not in self._losses:
             scaled = [None if scale is None else scale * factor for scale in self._scales]
-            step = ("loss", self._choice, scaled, C, self._n_components)
+            step = ("loss", self._choice, scaled, C, self._n_components, self._lbfgs)
             loss = self._memory.recall(step, lambda: self._measure(scaled, C))
             criterion = "log loss" if self._loss == "log_loss" else "error"
             # As the penalty of the final model: C is the same, and alpha depends on the rows.
@@ -226,13 +245,14 @@ class Refinement:
             self._choice.make(length_scale, self._n_components, self._seed, self._n_threads)
         )
         quick = self._choice.name == "nystroem" and n <= _FEW_ROWS and self._loss == "log_loss"
+        epochs = int(np.clip(-(-_ROWS_TO_SEE // n), 2, 100))
         learner = KernelClassifier(
             feature_map,
             loss=self._loss,
             alpha=1 / (C * n),
-            solver="lbfgs" if quick else "sgd",
-            tol=_TOLERANCE,
-            epochs=int(np.clip(-(-_ROWS_TO_SEE // n), 2, 100)),
+            solver="lbfgs" if self._lbfgs or quick else "sgd",
+            tol=LBFGS_TOLERANCE if self._lbfgs else _TOLERANCE,
+            epochs=LBFGS_PASSES if self._lbfgs else epochs,
             random_state=self._seed,
             n_threads=self._n_threads,
         )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill.encoding.targets import format_label
 from kernelmill.errors import ArgumentError, Remedy
@@ -17,6 +20,7 @@ from kernelmill.learners.run import Watch
 from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
 from kernelmill.learners.solvers.sgd import PLAIN_EPOCHS
 from kernelmill.workflows.encoded_rows import EncodedTable, InMemoryBlocks
+from kernelmill.workflows.kernel_search import LBFGS_PASSES, LBFGS_TOLERANCE
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import LearningPoint
 from kernelmill.workflows.survey import Survey
@@ -75,6 +79,21 @@ class Settings:
                 )
         # Before rows are tuned and trained on: the learner knows its other rules.
         self.make_learner(task, "fastfood", 1.0)._check_parameters()
+
+    @property
+    def tunable_solver(self) -> str:
+        """The solver, or "sgd" where a number of epochs or the size of batches is given."""
+        descends = self.epochs is not None or self.batch_size is not None
+        return "sgd" if self.solver == "auto" and descends else self.solver
+
+    def with_tuned(self, tuned: TunedSettings) -> Settings:
+        """These settings with what tuning has chosen."""
+        return replace(
+            self,
+            choice=tuned.choice,
+            n_components=tuned.n_components,
+            solver=tuned.solver or self.solver,
+        )
 
     def needs_several_passes(self, task: str) -> bool:
         """Whether the solver passes over the rows more than once."""
@@ -150,6 +169,8 @@ def train(
             return learner.fit_blocks(blocks, run=run)
     epochs = default_epochs(survey.n_rows) if settings.solver in ("auto", "sgd") else None
     classifier = settings.make_learner("classification", feature_map, tuned.alpha, epochs)
+    if tuned.solver == "lbfgs":
+        classifier.set_params(epochs=LBFGS_PASSES, tol=LBFGS_TOLERANCE)
     classifier.class_weight = number_class_weights(settings.class_weight, classes)
     is_spread = encoded is None and hasattr(training_rows, "fold")
     if settings.solver == "exact" and not is_spread:
@@ -162,7 +183,7 @@ def train(
         rows = encoded.held_out.select(slice(n_watched))
         total = n_training * (settings.epochs or epochs or PLAIN_EPOCHS)
         run.watch = Watch(rows.X, rows.target, total // _WATCHED_TIMES)
-    with run.saving_on_interrupt():
+    with run.saving_on_interrupt(), _expecting_passes(tuned.solver):
         if encoded is None:
             classifier.fit_blocks(training_rows, classes=np.arange(len(classes)), run=run)
         else:
@@ -174,6 +195,15 @@ def train(
     if len(classifier.classes_) == len(classes):
         classifier.classes_ = classes
     return classifier
+
+
+@contextmanager
+def _expecting_passes(solver: str) -> Iterator[None]:
+    """Without a warning where the number of passes was chosen: the penalty suits it, too."""
+    with warnings.catch_warnings():
+        if solver == "lbfgs":
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def number_class_weights(given: Any, classes: NDArray[Any]) -> Any:

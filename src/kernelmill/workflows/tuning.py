@@ -9,6 +9,7 @@ docs/decisions/014, 018, 021, 023 and 030 have the measurements.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -30,6 +31,7 @@ from kernelmill.workflows.kernel_search import (
     Sample,
     average_scales,
     is_over_budget,
+    takes_lbfgs,
     takes_line,
 )
 from kernelmill.workflows.map_choice import AUTO, MapChoice
@@ -63,6 +65,8 @@ class TunedSettings:
     notes : list of str
     alphas : tuple of float
         If there are several, the learner of values chooses among them by all rows.
+    solver : str
+        The solver that the penalty was chosen for; "" if any will do.
     """
 
     choice: MapChoice
@@ -72,6 +76,7 @@ class TunedSettings:
     points: list[TuningPoint]
     notes: tuple[str, ...] = ()
     alphas: tuple[float, ...] = ()
+    solver: str = ""
 
 
 def tune_settings(
@@ -84,6 +89,7 @@ def tune_settings(
     length_scale: Any = None,
     alpha: float | None = None,
     loss: str = "log_loss",
+    solver: str = "sgd",
     n_rows: int,
     in_memory: bool = True,
     seed: int,
@@ -109,6 +115,9 @@ def tune_settings(
         None to choose it within the budget.
     length_scale, alpha : optional
         Given values are kept.
+    solver : str, default="sgd"
+        With "auto", a classifier may be trained by L-BFGS, where that is estimated to end within
+        the budget.
     n_rows : int
         The number of rows the model will be trained on: the penalty of a classifier is per row.
     in_memory : bool, default=True
@@ -129,8 +138,7 @@ def tune_settings(
     """
     memory = TuningMemory() if memory is None else memory
     sample = Sample.of(X, target, n_classes, sample_weight)
-    points: list[TuningPoint] = []
-    notes: list[str] = []
+    points, notes = list[TuningPoint](), list[str]()
     is_free = length_scale is None and choice.has_length_scale
     if is_free and in_memory:
         choice = _map_of_auto(choice, X, n_rows, n_classes, budget)
@@ -182,24 +190,67 @@ def tune_settings(
             progress=progress,
             memory=memory,
         )
-        chosen = best.choice
-        fixed_C = None if alpha is None else 1 / max(alpha * n_rows, 1e-300)
-        found = refine(chosen, scales=folds).best(fixed_C, search_length_scale=is_free)
-        if alpha is None and search.shared_scale is not None and takes_line(chosen):
-            linear = replace(chosen, options={"linear": LINE})
-            shared = (search.shared_scale,) * len(folds)
-            other = refine(linear, scales=shared).best_line(found.loss)
-            if other.loss < found.loss:
-                chosen, found, folds, mean = linear, other, shared, search.shared_scale
-                notes[:] = [NOTE_OF_LINE]
+        if solver == "auto" and loss == "log_loss":
+            fits = takes_lbfgs(best.choice.name, n_components, n_rows, n_classes, budget)
+            settings = replace(settings, solver="lbfgs" if fits else "")
+        settings = _refine_classifier(
+            refine,
+            settings,
+            folds,
+            search.shared_scale if is_free and alpha is None else None,
+            alpha=alpha,
+            n_rows=n_rows,
+            is_free=is_free,
+            given_size=is_given,
+            budget=budget,
+            notes=notes,
+        )
+    choice = settings.choice.with_steps_of(X, n_components, settings.length_scale)
+    settings = replace(settings, choice=choice, notes=tuple(notes))
+    return _limit_landmarks(settings, sample.n_train)
+
+
+def _refine_classifier(
+    refine: Callable[..., Refinement],
+    settings: TunedSettings,
+    folds: tuple[Any, ...],
+    shared_scale: float | None,
+    *,
+    alpha: float | None,
+    n_rows: int,
+    is_free: bool,
+    given_size: bool,
+    budget: float,
+    notes: list[str],
+) -> TunedSettings:
+    """The settings with the penalty and the length scales that suit the loss of a classifier.
+
+    A given `alpha` is kept. A linear kernel with `shared_scale` is considered, too.
+    """
+    choice, scales = settings.choice, settings.length_scale
+    lbfgs = settings.solver == "lbfgs"
+    is_landmarks = choice.name == "nystroem"  # whose features are computed once for all penalties
+    fixed_C = None if alpha is None else 1 / max(alpha * n_rows, 1e-300)
+    refinement = refine(choice, scales=folds, lbfgs=lbfgs and is_landmarks)
+    found = refinement.best(fixed_C, search_length_scale=is_free)
+    if shared_scale is not None and takes_line(choice):
+        linear = replace(choice, options={"linear": LINE})
+        shared = (shared_scale,) * len(folds)
+        other = refine(linear, scales=shared, lbfgs=lbfgs).best_line(found.loss)
+        if other.loss < found.loss:
+            choice, found, folds, scales = linear, other, shared, shared_scale
+            notes[:] = [NOTE_OF_LINE]
+    if alpha is None:
+        last = refine(choice, scales=folds, lbfgs=lbfgs)
         # Landmarks take long: only if the user wants so many of them.
-        if alpha is None and (is_given or chosen.name != "nystroem"):
-            last, said = refine(chosen, scales=folds), notes if is_given else []
-            found = _best_at_size(last, found, n_components, budget, said)
-        penalty = 1 / (found.C * n_rows) if alpha is None else alpha
-        scaled = mean * found.factor if is_free else mean
-        settings = replace(settings, choice=chosen, length_scale=scaled, alpha=penalty)
-    return _limit_landmarks(replace(settings, notes=tuple(notes)), sample.n_train)
+        if lbfgs and not is_landmarks:
+            found = last.best_at_minimum(found)
+        elif given_size or not is_landmarks:
+            said = notes if given_size else []
+            found = _best_at_size(last, found, settings.n_components, budget, said)
+        alpha = 1 / (found.C * n_rows)
+    scaled = scales * found.factor if is_free else scales
+    return replace(settings, choice=choice, length_scale=scaled, alpha=alpha)
 
 
 def _limit_landmarks(settings: TunedSettings, n_rows: int) -> TunedSettings:

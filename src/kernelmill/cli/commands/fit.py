@@ -55,6 +55,7 @@ MAPS = [
     "fastfood",
     "random_fourier",
     "nystroem",
+    "additive_fourier",
     "taylor_sketch",
     "gaussian_templates",
     "tensor_sketch",

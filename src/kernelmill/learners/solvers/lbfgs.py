@@ -28,9 +28,15 @@ from kernelmill.learners.solvers.row_order import visiting_order
 from kernelmill.learners.solvers.spectrum import TopSpectrum, rows_to_sample
 from kernelmill.random import Stream
 
-__all__ = ["LBFGS_ITERATIONS", "solve_lbfgs"]
+__all__ = ["LBFGS_ITERATIONS", "MOST_WHITENED", "solve_lbfgs"]
 
 LBFGS_ITERATIONS = 1000
+MOST_WHITENED = 6144
+"""Features whose second moments precondition all directions: two matrices take 600 MB."""
+
+_ROWS_PER_FEATURE = 2
+_WHITENED_ROWS = 512  # at a time
+_LEAST_CURVATURE = 1e-9  # of the mean, so that rounding leaves the moments positive definite
 
 
 def solve_lbfgs(
@@ -46,24 +52,18 @@ def solve_lbfgs(
 
     Warns if that takes more than `max_iter` iterations. If the run has a saved state, the search
     begins with its weights; what earlier steps have shown of the curvature is learned again.
-    The variables are coordinates in which the curvature is about even: the weights are
-    :math:`P^{1/2}` times them, with P as in `kernelmill.learners.solvers.spectrum`.
+    The variables are coordinates in which the curvature is about even (`_Whitening`).
     """
-    spectrum, first_scores = _sample_first_block(objective, blocks, stream)
-    constant = spectrum.constant
-    vectors = spectrum.vectors.astype(np.float64)
-    shrink = (1 - np.sqrt(1 - spectrum.damping))[:, None]
-    shape = (len(vectors), objective.n_outputs)
-
-    def precondition(array: NDArray[np.float64]) -> NDArray[np.float64]:
-        return array - vectors @ (shrink * (vectors.T @ array))
+    basis, first_scores = _sample_first_block(objective, blocks, stream)
+    constant = basis.constant
+    shape = (basis.n_weights, objective.n_outputs)
 
     def evaluate(coordinates: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        weights = precondition(coordinates.reshape(shape))
+        weights = basis.weights(coordinates.reshape(shape))
         value, gradient = _loss_and_gradient(objective, blocks, weights, constant)
         gradient[:-1] += objective.alpha * weights[:-1]
         value += 0.5 * objective.alpha * float(np.sum(weights[:-1] ** 2))
-        return value, precondition(gradient).ravel()
+        return value, basis.gradient(gradient).ravel()
 
     curve: list[float] = []
 
@@ -71,7 +71,7 @@ def solve_lbfgs(
         curve.append(float(intermediate_result.fun))
         run.progress.end_pass(f"pass {len(curve)}/{max_iter}  objective {curve[-1]:.6g}")
         if run.is_due():
-            weights = precondition(intermediate_result.x.reshape(shape))
+            weights = basis.weights(intermediate_result.x.reshape(shape))
             run.save({"weights": weights, "curve": np.array(curve)})
 
     saved = run.take_saved()
@@ -81,11 +81,9 @@ def solve_lbfgs(
     else:
         start = saved.array("weights", shape, np.float64).copy()
         curve.extend(saved.array("curve", (None,), np.float64).tolist())
-    # Undo `precondition` on the start: in the span of the vectors, 1 - shrink is inverted.
-    start += vectors @ (shrink / (1 - shrink) * (vectors.T @ start))
     result = scipy.optimize.minimize(
         evaluate,
-        start.ravel(),
+        basis.coordinates(start).ravel(),
         jac=True,
         method="L-BFGS-B",
         callback=after_iteration,
@@ -97,9 +95,9 @@ def solve_lbfgs(
             "maxcor": 20,
         },
     )
-    weights = precondition(result.x.reshape(shape))
+    weights = basis.weights(result.x.reshape(shape))
     # Where rounding of the values ends the search, gradients are about the root of it.
-    rounding = float(np.sqrt(np.finfo(spectrum.vectors.dtype).eps))
+    rounding = float(np.sqrt(np.finfo(basis.dtype).eps))
     if not result.success and float(np.abs(result.jac).max()) > rounding:
         warnings.warn(
             f"L-BFGS stopped after {len(curve)} iterations, before the gradient was below "
@@ -116,8 +114,8 @@ def solve_lbfgs(
 
 def _sample_first_block(
     objective: Objective, blocks: Iterable[Block], stream: Stream
-) -> tuple[TopSpectrum, NDArray[np.float64]]:
-    """Return the spectrum of a sample of its rows, and the scores to start from.
+) -> tuple[_DampedSpectrum | _Whitening, NDArray[np.float64]]:
+    """Return coordinates from a sample of its rows, and the scores to start from.
 
     Blocks whose weights are all zero are skipped; of spread blocks there is a sample of all rows.
     """
@@ -134,12 +132,93 @@ def _sample_first_block(
     mean_weight = 1.0 if block.weight is None else float(block.weight.mean())
     order = visiting_order(len(block.y), block.weight, mean_weight, stream.substream("sample"))
     probe = objective.features(take_rows(block.X, order[:1]))
+    first_scores = objective.first_scores(block)
+    if probe.shape[1] <= min(MOST_WHITENED, len(order)):
+        whitening = _whiten(objective, block.X, order[: _ROWS_PER_FEATURE * probe.shape[1]])
+        if whitening is not None:
+            return whitening, first_scores
     wanted = rows_to_sample(probe.shape[1], probe.itemsize, len(order))
     sample = objective.features(take_rows(block.X, order[:wanted]))
     spectrum = TopSpectrum.of_sample(
         sample, ridge=objective.alpha / objective.curvature, complete=len(order) <= wanted
     )
-    return spectrum, objective.first_scores(block)
+    return _DampedSpectrum(spectrum), first_scores
+
+
+class _DampedSpectrum:
+    """Coordinates whose weights are :math:`P^{1/2}` times them, with P of `TopSpectrum`.
+
+    For many features or few rows: the curvature along most directions is not known.
+    """
+
+    def __init__(self, spectrum: TopSpectrum) -> None:
+        self.constant = spectrum.constant
+        self.dtype = spectrum.vectors.dtype
+        self.n_weights = len(spectrum.vectors)
+        self._vectors = spectrum.vectors.astype(np.float64)
+        self._shrink = (1 - np.sqrt(1 - spectrum.damping))[:, None]
+
+    def weights(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+        return coordinates - self._vectors @ (self._shrink * (self._vectors.T @ coordinates))
+
+    def gradient(self, by_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.weights(by_weights)  # the matrix is symmetric
+
+    def coordinates(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        # In the span of the vectors, 1 - shrink is inverted.
+        along = self._shrink / (1 - self._shrink) * (self._vectors.T @ weights)
+        return np.asarray(weights + self._vectors @ along)
+
+
+class _Whitening:
+    r"""Coordinates :math:`R^T w` of weights w, with :math:`R R^T` a bound of the curvature.
+
+    That is c/2 times the second moments of the features of a sample plus the penalty, where c is
+    the largest second derivative of the loss. With at least as many rows as features, the
+    curvature of the objective is about the same in all directions.
+    """
+
+    def __init__(self, factor: NDArray[np.float64], constant: float, dtype: np.dtype[Any]) -> None:
+        self.constant = constant
+        self.dtype = dtype
+        self.n_weights = len(factor)
+        self._factor = factor
+        self._solve = partial(scipy.linalg.solve_triangular, factor, lower=True, check_finite=False)
+
+    def weights(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self._solve(coordinates, trans="T"))
+
+    def gradient(self, by_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self._solve(by_weights))
+
+    def coordinates(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(self._factor.T @ weights)
+
+
+def _whiten(objective: Objective, X: Any, order: NDArray[Any]) -> _Whitening | None:
+    """Return the whitening of some rows; None if their moments are not positive definite."""
+    probe = objective.features(take_rows(X, order[:1]))
+    n_features = probe.shape[1]
+    moments = np.zeros((n_features + 1, n_features + 1), order="F")
+    syrk = scipy.linalg.get_blas_funcs("syrk", (moments,))
+    constant = 0.0
+    for part in slice_rows(len(order), _WHITENED_ROWS):
+        Z = objective.features(take_rows(X, order[part]))
+        if not constant:
+            constant = float(np.sqrt(np.mean(np.einsum("ij,ij->i", Z, Z, dtype=np.float64)))) or 1.0
+        rows = np.empty((len(Z), n_features + 1))
+        rows[:, :-1], rows[:, -1] = Z, constant
+        moments = syrk(1.0, rows.T, beta=1.0, c=moments, lower=1, overwrite_c=1)
+    moments *= objective.curvature / (2 * len(order))
+    if not np.isfinite(moments).all():
+        return None  # the other coordinates have an error about it
+    places = np.diag_indices(n_features + 1)
+    moments[places] += objective.alpha + _LEAST_CURVATURE * float(moments[places].mean())
+    try:
+        factor = scipy.linalg.cholesky(moments, lower=True, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return None
+    return _Whitening(factor, constant, probe.dtype)
 
 
 class _LossSums(NamedTuple):

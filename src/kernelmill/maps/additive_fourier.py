@@ -1,0 +1,332 @@
+"""Random Fourier features, and step functions of single columns."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy  # its modules are loaded when they are first used
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+from kernelmill.arguments import LengthScale, check_integer
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.kernels import Kernel, resolve
+from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.fastfood import FastfoodMap
+from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
+from kernelmill.maps.random_fourier import RandomFourierMap
+from kernelmill.maps.scales import check_length_scales, resolve_length_scale
+from kernelmill.storage.fields import Fields
+from kernelmill.storage.kinds import ABSENT, Array, Float, Integer, Kind, Place
+
+__all__ = ["AdditiveFourierMap", "find_steps"]
+
+_MOST_STEPS = 1 << 16  # of a column
+_MOST_WEIGHT = 1e6
+_MOST_ROWS = 1 << 16  # that steps are placed by
+
+
+class _StepsKind(Kind):
+    """The parameter `steps`, or the attribute `steps_`: both are one tensor if they are arrays."""
+
+    _array = Array(("float64",), (None, 2), tensor="steps")
+    _number = Integer(1, _MOST_STEPS)
+
+    @property
+    def description(self) -> str:
+        return f"{self._number.description} or {self._array.description} (tensor steps)"
+
+    def write(self, value: Any, place: Place) -> Any:
+        if np.ndim(value) == 0:
+            return self._number.write(value, place)
+        return self._array.write(np.asarray(value, np.float64), place)
+
+    def read(self, stored: Any, place: Place) -> Any:
+        kind = self._array if stored is ABSENT else self._number
+        return kind.read(stored, place)
+
+
+class AdditiveFourierMap(FeatureMap):
+    r"""Random features of a kernel of all columns, and step functions of single columns.
+
+    The kernel is the sum
+
+    .. math:: k(x, y) + w \sum_j \big(1 - 2 |F_j(x_j) - F_j(y_j)|\big)
+
+    of a shift-invariant kernel k and, for each column j, the kernel of decision stumps (Lin & Li,
+    2008), where :math:`F_j(t)` is the share of the steps of column j that are below t. A linear
+    model on the features is a kernel machine plus any function of each column alone. That is what
+    tables need whose columns have thresholds: a smooth kernel with a length scale that suits the
+    whole column blurs them.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        Any shift-invariant kernel. Radial ones have the features of :class:`Fastfood`, others those
+        of :class:`RandomFourier`.
+    n_components : int, default=100
+        The number of output columns. The last ones are steps, at most half of them unless they
+        are given, and the others random features.
+    length_scale : float, array_like of shape (n_features,) or {"scale", "median"}, default=None
+        As in :class:`Fastfood`. Steps do not depend on it.
+    gamma : float or "scale", default=None
+        scikit-learn's parameter instead of `length_scale`.
+    weight : float, default=1.0
+        The weight w of the steps of a column.
+    steps : int or array_like of shape (n_steps, 2), default=256
+        The largest number of steps of a column, which are then placed between the values of the
+        rows that the map is fitted on: half of them at quantiles, half of them so that there are
+        as many different values between any two. An array gives them: a column's number, and the
+        value above which the step is positive.
+    random_state : int, RandomState, Generator or Stream, default=None
+        The seed of the random features.
+    n_threads : int, default=None
+        By default :func:`kernelmill.get_num_threads`. Results do not depend on it.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+    length_scale_ : float or ndarray of shape (n_features_in_,)
+    steps_ : ndarray of shape (n_steps, 2)
+        Column and value of each step, in the order of the features.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X had column names at `fit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import AdditiveFourier
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> features = AdditiveFourier(n_components=4000, weight=2.0, steps=10, random_state=0)
+    >>> Z = features.fit_transform(X)
+    >>> Z.shape, len(features.steps_)
+    ((100, 4000), 30)
+    >>> bool(np.abs(Z @ Z.T - features.exact_kernel(X)).max() < 0.1)
+    True
+    """
+
+    _stored_parameters = FeatureMap._stored_parameters | {
+        "kernel": KernelKind(),
+        "length_scale": LENGTH_SCALE,
+        "gamma": GAMMA,
+        "weight": Float(above=0),
+        "steps": _StepsKind(),
+    }
+    _stored_attributes = Fields(length_scale_=FITTED_LENGTH_SCALE, steps_=_StepsKind())
+
+    kernel_: Kernel
+    length_scale_: LengthScale
+    steps_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "gaussian",
+        *,
+        n_components: int = 100,
+        length_scale: float | str | ArrayLike | None = None,
+        gamma: float | str | None = None,
+        weight: float = 1.0,
+        steps: int | ArrayLike = 256,
+        random_state: Any = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.length_scale = length_scale
+        self.gamma = gamma
+        self.weight = weight
+        self.steps = steps
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        resolve(self.kernel)
+        weight = self.weight
+        if not (isinstance(weight, Real) and 0 < float(weight) <= _MOST_WEIGHT):
+            raise ArgumentError(
+                f"must be a number above 0 and at most {_MOST_WEIGHT:g}, got {weight!r}",
+                parameter="weight",
+            )
+        if np.ndim(self.steps) == 0:
+            check_integer("steps", self.steps, 1, _MOST_STEPS)
+
+    def _learn(self, X: Any) -> None:
+        self.length_scale_ = resolve_length_scale(
+            resolve(self.kernel), self.length_scale, self.gamma, X
+        )
+        if isinstance(self.steps, Integral):
+            self.steps_ = find_steps(
+                X, int(self.steps), int(self.n_components) // 2, self.length_scale_
+            )
+        else:
+            self.steps_ = np.array(self.steps, np.float64)
+
+    def _check_attributes(self) -> None:
+        check_length_scales(self)
+
+    def _build(self, dim: int, n_components: int) -> None:
+        self.kernel_ = resolve(self.kernel)
+        self._stumps = _Stumps(self.steps_, dim)
+        if len(self.steps_) >= n_components:
+            raise ArgumentError(
+                f"must be greater than the number of steps, {len(self.steps_)}, got {n_components}",
+                Remedy("use more features", n_components=2 * len(self.steps_)),
+                Remedy("use fewer steps", steps=...),
+                parameter="n_components",
+            )
+        self._n_features_out = n_components
+        common: dict[str, Any] = {
+            "n_components": n_components - len(self.steps_),
+            "length_scale": self.length_scale_,
+        }
+        self._smooth: FastfoodMap | RandomFourierMap
+        if self.kernel_.radial:
+            is_mixture = getattr(self.kernel_, "gaussian_mixture", False)
+            structure = "sorf" if is_mixture else "hadamard"
+            self._smooth = FastfoodMap(self.kernel_, structure=structure, **common)
+        else:
+            self._smooth = RandomFourierMap(self.kernel_, **common)
+        self._smooth._restore(dim, self.stream_, {"length_scale_": self.length_scale_})
+
+    def _prepare(self, X: Any) -> None:
+        self._smooth._prepare(X)
+
+    def _features(self, X: Any) -> NDArray[Any]:
+        n_smooth = self._smooth._n_features_out
+        out = np.empty((X.shape[0], self._n_features_out), X.dtype)
+        self._smooth.n_threads = self.n_threads
+        out[:, :n_smooth] = self._smooth._features(X)
+        self._stumps.write(X, np.sqrt(float(self.weight)), out[:, n_smooth:])
+        return out
+
+    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        smooth: NDArray[np.float64] = self._smooth._exact_kernel(X, Y)
+        stumps = self._stumps.kernel(X, X if Y is None else Y)
+        return np.asarray(smooth + float(self.weight) * stumps)
+
+
+class _Stumps:
+    """Steps of some columns, those of one column together and increasing."""
+
+    def __init__(self, steps: NDArray[np.float64], dim: int) -> None:
+        is_table = steps.ndim == 2 and steps.shape[1] == 2 and np.isfinite(steps).all()
+        columns = steps[:, 0].astype(np.int64) if is_table else np.empty(0, np.int64)
+        if not is_table or not np.array_equal(columns, steps[:, 0]):
+            raise ArgumentError(
+                "must hold a column's number and a value in each row, got an array of shape "
+                f"{steps.shape}",
+                parameter="steps",
+            )
+        if len(columns) and not (columns.min() >= 0 and columns.max() < dim):
+            raise ArgumentError(
+                f"must name columns from 0 to {dim - 1}, got {columns.min()} to {columns.max()}",
+                parameter="steps",
+            )
+        order = np.lexsort((steps[:, 1], columns))
+        if not np.array_equal(order, np.arange(len(order))):
+            raise ArgumentError(
+                "must be sorted by columns, and by values within a column",
+                "sort the rows of the array",
+                parameter="steps",
+            )
+        self._used, begins, counts = np.unique(columns, return_index=True, return_counts=True)
+        several = counts > 1
+        # Columns with one step, such as those of categories, are compared all at once.
+        self._single = np.flatnonzero(~several)
+        self._single_places = begins[~several]
+        self._single_values = steps[begins[~several], 1]
+        self._several = [
+            (place, slice(begin, begin + count), steps[begin : begin + count, 1])
+            for place, begin, count in zip(
+                np.flatnonzero(several), begins[several], counts[several], strict=True
+            )
+        ]
+
+    def write(self, X: Any, scale: float, out: NDArray[Any]) -> None:
+        """Write the steps of rows; those of a column have the length `scale`."""
+        if not len(self._used):
+            return
+        columns = self._columns(X)
+        above = columns[:, self._single] > self._single_values
+        out[:, self._single_places] = np.where(above, scale, -scale)
+        for place, features, values in self._several:
+            n = len(values)
+            height = scale / np.sqrt(n)
+            # Of n steps, as many are positive as values are below: one of n + 1 windows.
+            windows = sliding_window_view(np.repeat([height, -height], n).astype(out.dtype), n)
+            out[:, features] = windows[n - np.searchsorted(values, columns[:, place])]
+
+    def kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        """Return the sum over columns of the inner products of steps, of length 1."""
+        distances = scipy.spatial.distance.cdist(self._shares(X), self._shares(Y), "cityblock")
+        return np.asarray(len(self._used) - 2 * distances)
+
+    def _shares(self, X: Any) -> NDArray[np.float64]:
+        """Return the share of the steps of each column that are below a row's value."""
+        columns = self._columns(X)
+        shares = np.zeros(columns.shape)
+        shares[:, self._single] = columns[:, self._single] > self._single_values
+        for place, _, values in self._several:
+            shares[:, place] = np.searchsorted(values, columns[:, place]) / len(values)
+        return shares
+
+    def _columns(self, X: Any) -> NDArray[Any]:
+        chosen = X[:, self._used]
+        return chosen if isinstance(chosen, np.ndarray) else chosen.toarray()
+
+
+def find_steps(
+    X: Any, most: int, most_in_all: int, length_scale: LengthScale = 1.0
+) -> NDArray[np.float64]:
+    """Place steps between the values of rows: columns and values, of shape (n_steps, 2).
+
+    A column has at most `most`, and none if its length scale is infinite. If there are more than
+    `most_in_all`, those with the most steps get fewer, and with more columns than steps, the first
+    columns get one each.
+    """
+    rows = X[:: -(-X.shape[0] // _MOST_ROWS)]
+    gaps = []  # of each column: the middle between neighbouring values, and the rows below it
+    is_used = np.broadcast_to(np.isfinite(length_scale), X.shape[1])
+    for column in range(X.shape[1]):
+        if not is_used[column]:
+            gaps.append((np.empty(0), np.empty(0, np.intp)))
+            continue
+        values = rows[:, [column]]
+        dense = values if isinstance(values, np.ndarray) else values.toarray()
+        found, counts = np.unique(dense[:, 0].astype(np.float64), return_counts=True)
+        middle = found[:-1] / 2 + found[1:] / 2
+        middle = np.where(middle < found[1:], middle, found[:-1])  # no number may lie in between
+        gaps.append((middle, counts.cumsum()[:-1]))
+    lengths = np.array([len(middle) for middle, _ in gaps])
+    limit = most
+    while limit > 1 and np.minimum(lengths, limit).sum() > most_in_all:
+        limit -= 1
+    parts = [
+        np.column_stack([np.full(len(chosen), float(column)), chosen])
+        for column, (middle, below) in enumerate(gaps)
+        if len(chosen := _choose_gaps(middle, below, limit))
+    ]
+    steps = np.concatenate(parts) if parts else np.empty((0, 2))
+    return steps[: max(most_in_all, 0)]
+
+
+def _choose_gaps(
+    middle: NDArray[np.float64], below: NDArray[np.intp], most: int
+) -> NDArray[np.float64]:
+    """Return some of the gaps, half of them at quantiles of rows, half of them of values."""
+    if len(middle) <= most:
+        return middle
+    n_quantiles = (most + 1) // 2
+    total = below[-1] + 1
+    at = np.searchsorted(below, total * (np.arange(n_quantiles) + 0.5) / n_quantiles)
+    chosen = np.unique(at.clip(0, len(middle) - 1))
+    others = np.setdiff1d(np.arange(len(middle)), chosen)
+    n_more = most - len(chosen)
+    if n_more > 0:
+        even = others[((np.arange(n_more) + 0.5) * len(others) / n_more).astype(np.int64)]
+        chosen = np.union1d(chosen, even)
+    found: NDArray[np.float64] = middle[chosen]
+    return found
