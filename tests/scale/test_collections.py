@@ -60,6 +60,7 @@ def as_frame(values, names=NAMES):
 @pytest.mark.parametrize(
     "name",
     [
+        "AdditiveFourier",
         "CountSketch",
         "DotProductFastfood",
         "Fastfood",

@@ -19,6 +19,7 @@ FOLDER = Path(__file__).with_name("golden")
 EXPECTED = FOLDER / "expected.json"
 WEIGHTS = {
     "regressor-1.kmill": "float32",
+    "additive_fourier-1.kmill": "float32",
     "classifier-1.kmill": "float16",
     "count_sketch-1.kmill": "float16",
     "dot_product_fastfood-1.kmill": "float32",

@@ -284,7 +284,7 @@ def test_command_line(tmp_path, waves_csv, client, ridge, capfd):
     found = np.loadtxt(out, skiprows=1)
     np.testing.assert_allclose(found, ridge.predict(waves_csv), rtol=1e-3, atol=1e-3)
     assert "1,200 rows" in run("evaluate", model, waves_csv)
-    assert main(["predict", str(model), str(waves_csv), "-o", str(out), "--cluster", "x"]) == 1
+    assert main(["predict", str(model), str(waves_csv), "-o", str(out), "--cluster", "x"]) == 2
     assert "--cluster must be the address of a scheduler" in capfd.readouterr().err
 
 

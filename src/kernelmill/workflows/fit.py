@@ -196,7 +196,8 @@ def fit_table(
         Passes over the rows for a classifier. By default enough to see 100,000 rows, at least 4.
     solver : str, default="auto"
         As in `KernelClassifier`: "sgd", "lbfgs", "exact" (for the loss "squared") or "plain_sgd".
-        As in `KernelRegressor`: "exact" or "cg". "exact" of a classifier writes checkpoints only
+        With "auto", tuned classifiers of more than 2,000 rows in memory are trained by "lbfgs" if
+        that fits in the budget. As in `KernelRegressor`: "exact" or "cg". "exact" of a classifier writes checkpoints only
         on a cluster.
     batch_size : int, optional
         Rows in a step of "sgd" and "plain_sgd".
@@ -489,13 +490,15 @@ def _choose_settings(
         progress=progress,
         groups=survey.encoder.groups(),
         column_scales=given.column_scales,
+        steps=True,
         budget=given.budget,
         sample_weight=_tuning_weights(survey, settings.class_weight),
         memory=steps,
     )
     for note in tuned.notes:
         progress.note(note)
-    return tuned
+    choice = tuned.choice.with_steps_of(survey.sample, tuned.n_components, tuned.length_scale)
+    return replace(tuned, choice=choice)
 
 
 def _tuning_weights(survey: Survey, class_weight: Any) -> NDArray[np.float64] | None:

@@ -89,6 +89,7 @@ _SCALING_COMPONENTS = 1536
 _USUAL_RIDGES = 5
 _USUAL_BUDGET = 60.0
 _ROUNDING = 1e-6  # errors that differ by less, relatively, are the same
+_FEWEST_MINIMIZED_ROWS = 2000
 _MOST_STEPPED_COLUMNS = 256
 _WORTH_STEPS = 0.005  # steps of columns must lower the squared error by at least that
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
@@ -201,7 +202,7 @@ class KernelSearch:
         self._n_components = min(_TUNING_COMPONENTS, few)
 
     def best_candidate(
-        self, groups: NDArray[Any] | None, *, learns: bool, notes: list[str]
+        self, groups: NDArray[Any] | None, *, learns: bool, steps: bool, notes: list[str]
     ) -> Candidate:
         """The best kernel, with one length scale or with one for each group of columns."""
         dim = self._sample.X.shape[1]
@@ -223,7 +224,8 @@ class KernelSearch:
         if learns:
             shared = replace(best, length_scale=self.shared_scale)
             best = self._better_scales(best, self.measure(shared), notes)
-        return self._with_steps(self._with_line(best, notes), notes)
+        best = self._with_line(best, notes)
+        return self._with_steps(best, notes) if steps else best
 
     def _better_scales(self, best: Candidate, shared: Candidate, notes: list[str]) -> Candidate:
         """Length scales of columns if they lower the error, otherwise the shared one."""
@@ -544,9 +546,10 @@ def estimate_seconds(
 def takes_lbfgs(name: str, n_components: int, n_rows: int, n_classes: int, budget: float) -> bool:
     """Whether a classifier can be trained to the minimum of its loss within the budget.
 
-    That is so if all features fit in the coordinates of L-BFGS and, for landmarks, in memory.
+    That is so if all features fit in the coordinates of L-BFGS and, for landmarks, in memory. Of
+    few rows the minimum is no better than where descent ends.
     """
-    if n_components > min(MOST_WHITENED, n_rows):
+    if n_rows <= _FEWEST_MINIMIZED_ROWS or n_components > min(MOST_WHITENED, n_rows):
         return False
     outputs = 1 if n_classes == 2 else n_classes
     seconds = LBFGS_PASSES * n_rows * n_components * 2e-10 * outputs + 4e-11 * n_components**3

@@ -97,6 +97,7 @@ def tune_settings(
     progress: Progress,
     groups: NDArray[Any] | None = None,
     column_scales: bool = True,
+    steps: bool = False,
     budget: float = 60.0,
     sample_weight: _Array | None = None,
     at_size: bool = True,
@@ -126,6 +127,9 @@ def tune_settings(
         Columns with the same number share a length scale.
     column_scales : bool, default=True
         Whether to learn a length scale for each column.
+    steps : bool, default=False
+        Whether step functions of single columns may be added to random features; otherwise the
+        kernel is that of other machines, too.
     budget : float
         As in `fit_table`.
     sample_weight : ndarray, optional
@@ -155,7 +159,7 @@ def tune_settings(
         "steps",
     )
     if is_free:
-        best = search.best_candidate(groups, learns=column_scales, notes=notes)
+        best = search.best_candidate(groups, learns=column_scales, steps=steps, notes=notes)
         best = search.with_folds(best, groups)
         if n_classes is None:  # a classifier has a loss of its own for this
             best = search.or_line(search.best_bandwidth(best), notes)
@@ -205,9 +209,7 @@ def tune_settings(
             budget=budget,
             notes=notes,
         )
-    choice = settings.choice.with_steps_of(X, n_components, settings.length_scale)
-    settings = replace(settings, choice=choice, notes=tuple(notes))
-    return _limit_landmarks(settings, sample.n_train)
+    return _limit_landmarks(replace(settings, notes=tuple(notes)), sample.n_train)
 
 
 def _refine_classifier(

@@ -344,7 +344,7 @@ def _parse_class_weight(
     metavar="SOLVER",
     default="auto",
     show_default=True,
-    help="For classification: sgd, lbfgs (to convergence, slow), exact (with --loss squared) or "
+    help="For classification: sgd, lbfgs (to convergence), exact (with --loss squared) or "
     "plain_sgd (fixed steps). For regression: exact or cg (many features).",
 )
 @click.option(
