@@ -17,7 +17,10 @@ __all__ = ["MOST_MEMORY", "MapCost", "check_cost", "estimate_cost"]
 
 MOST_MEMORY = 8 << 30  # bytes, unless the caller allows more
 _MOST_OPERATIONS = 10**10  # for each row: several seconds
-_DENSE = ("random_fourier", "gaussian_templates", "random_maclaurin", "nystroem")
+_DENSE = (
+    *("random_fourier", "additive_fourier"),  # the latter if its kernel is not radial
+    *("gaussian_templates", "random_maclaurin", "nystroem"),
+)
 
 
 class MapCost(NamedTuple):
