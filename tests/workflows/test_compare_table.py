@@ -17,6 +17,13 @@ from kernelmill.workflows.records import ComparedModel, Comparison
 from .conftest import write_rings
 
 
+@pytest.fixture(autouse=True)
+def short_searches(monkeypatch):
+    """Searches for length scales by the default fit, which is tested elsewhere, that end soon."""
+    for name in ("_EVALUATIONS", "_WARM_EVALUATIONS", "_BRIEF_EVALUATIONS"):
+        monkeypatch.setattr(f"kernelmill.workflows.kernel_search.{name}", 3)
+
+
 def test_classification(folder, rings_csv):
     found = compare_table(
         rings_csv, "place", n_components=(16, 128), rows=600, exact_rows=300, kernel="gaussian"

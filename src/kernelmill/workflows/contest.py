@@ -67,6 +67,8 @@ class Contest:
             progress=progress,
             groups=self.groups,
             at_size=as_fit,
+            steps=as_fit,
+            solver="auto" if as_fit else "sgd",
             sample_weight=self.training.select(slice(n_rows)).weight,
         )
 
@@ -110,7 +112,7 @@ class Contest:
         size = size if choice.name == "nystroem" else tuned.n_components
         learner = self.make_learner(self.make_map(choice, tuned, size), tuned)
         if self.n_classes is not None:
-            learner.set_params(epochs=default_epochs(self.n_rows))
+            learner.set_params(epochs=default_epochs(self.n_rows), **tuned.solver_parameters())
         elif len(tuned.alphas) > 1:
             learner.set_params(alpha=np.array(tuned.alphas))
         family = "nystroem" if choice.name == "nystroem" else "features"

@@ -544,18 +544,17 @@ def estimate_seconds(
 
 
 def takes_lbfgs(name: str, n_components: int, n_rows: int, n_classes: int, budget: float) -> bool:
-    """Whether a classifier can be trained to the minimum of its loss within the budget.
+    """Whether a classifier can be trained to the minimum of its loss in half of the budget.
 
-    That is so if all features fit in the coordinates of L-BFGS and, for landmarks, in memory. Of
-    few rows the minimum is no better than where descent ends.
+    That is so if all features fit in the coordinates of L-BFGS. On landmarks, the minimum is no
+    better than where descent ends (docs/decisions/033).
     """
-    if n_rows <= _FEWEST_MINIMIZED_ROWS or n_components > min(MOST_WHITENED, n_rows):
+    is_few = n_rows <= _FEWEST_MINIMIZED_ROWS or n_components > min(MOST_WHITENED, n_rows)
+    if name == "nystroem" or is_few:
         return False
     outputs = 1 if n_classes == 2 else n_classes
-    seconds = LBFGS_PASSES * n_rows * n_components * 2e-10 * outputs + 4e-11 * n_components**3
-    if name == "nystroem":
-        return 4 * n_rows * n_components <= KEPT_BYTES and seconds <= budget / 4
-    return seconds + LBFGS_PASSES * n_rows * n_components * 2e-9 <= budget / 2
+    pass_seconds = n_rows * n_components * (2e-9 + 2e-10 * outputs)
+    return LBFGS_PASSES * pass_seconds + 4e-11 * n_components**3 <= budget / 2
 
 
 def average_scales(scales: tuple[Any, ...]) -> Any:

@@ -122,11 +122,9 @@ class Refinement:
         self._n_components = min(n_components, int(_REFINING_COMPONENTS * budget_factor(budget)))
         self._loss, self._seed, self._n_threads = loss, seed, n_threads
         self._points, self._progress = points, progress
-        most = len(sample.Y)
+        most = _MINIMIZED_ROWS if lbfgs else len(sample.Y)
         if choice.name == "nystroem":
             most = _REFINING_ROWS
-        elif lbfgs:
-            most = _MINIMIZED_ROWS
         folds = [_Fold(sample, out, most) for out in sample.quarters()]
         useful = [place for place, fold in enumerate(folds) if fold.is_useful]
         self._folds = [folds[place] for place in useful]

@@ -20,7 +20,6 @@ from kernelmill.learners.run import Watch
 from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
 from kernelmill.learners.solvers.sgd import PLAIN_EPOCHS
 from kernelmill.workflows.encoded_rows import EncodedTable, InMemoryBlocks
-from kernelmill.workflows.kernel_search import LBFGS_PASSES, LBFGS_TOLERANCE
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import LearningPoint
 from kernelmill.workflows.survey import Survey
@@ -169,8 +168,7 @@ def train(
             return learner.fit_blocks(blocks, run=run)
     epochs = default_epochs(survey.n_rows) if settings.solver in ("auto", "sgd") else None
     classifier = settings.make_learner("classification", feature_map, tuned.alpha, epochs)
-    if tuned.solver == "lbfgs":
-        classifier.set_params(epochs=LBFGS_PASSES, tol=LBFGS_TOLERANCE)
+    classifier.set_params(**tuned.solver_parameters())
     classifier.class_weight = number_class_weights(settings.class_weight, classes)
     is_spread = encoded is None and hasattr(training_rows, "fold")
     if settings.solver == "exact" and not is_spread:

@@ -21,6 +21,8 @@ from kernelmill.formatting import plain
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.kernel_search import (
     FIRST_SEARCH,
+    LBFGS_PASSES,
+    LBFGS_TOLERANCE,
     LEAST_RIDGE,
     LINE,
     MOST_COMPARING_ROWS,
@@ -77,6 +79,12 @@ class TunedSettings:
     notes: tuple[str, ...] = ()
     alphas: tuple[float, ...] = ()
     solver: str = ""
+
+    def solver_parameters(self) -> dict[str, Any]:
+        """Parameters of a classifier: those of the solver that the penalty was chosen for."""
+        if self.solver != "lbfgs":
+            return {}
+        return {"solver": "lbfgs", "epochs": LBFGS_PASSES, "tol": LBFGS_TOLERANCE}
 
 
 def tune_settings(
@@ -230,25 +238,21 @@ def _refine_classifier(
     A given `alpha` is kept. A linear kernel with `shared_scale` is considered, too.
     """
     choice, scales = settings.choice, settings.length_scale
-    lbfgs = settings.solver == "lbfgs"
-    is_landmarks = choice.name == "nystroem"  # whose features are computed once for all penalties
+    is_landmarks = choice.name == "nystroem"
     fixed_C = None if alpha is None else 1 / max(alpha * n_rows, 1e-300)
-    refinement = refine(choice, scales=folds, lbfgs=lbfgs and is_landmarks)
-    found = refinement.best(fixed_C, search_length_scale=is_free)
+    found = refine(choice, scales=folds).best(fixed_C, search_length_scale=is_free)
     if shared_scale is not None and takes_line(choice):
         linear = replace(choice, options={"linear": LINE})
         shared = (shared_scale,) * len(folds)
-        other = refine(linear, scales=shared, lbfgs=lbfgs).best_line(found.loss)
+        other = refine(linear, scales=shared).best_line(found.loss)
         if other.loss < found.loss:
             choice, found, folds, scales = linear, other, shared, shared_scale
             notes[:] = [NOTE_OF_LINE]
     if alpha is None:
-        last = refine(choice, scales=folds, lbfgs=lbfgs)
-        # Landmarks take long: only if the user wants so many of them.
-        if lbfgs and not is_landmarks:
-            found = last.best_at_minimum(found)
-        elif given_size or not is_landmarks:
-            said = notes if given_size else []
+        if settings.solver == "lbfgs":
+            found = refine(choice, scales=folds, lbfgs=True).best_at_minimum(found)
+        elif given_size or not is_landmarks:  # which take long: only if so many are wanted
+            last, said = refine(choice, scales=folds), notes if given_size else []
             found = _best_at_size(last, found, settings.n_components, budget, said)
         alpha = 1 / (found.C * n_rows)
     scaled = scales * found.factor if is_free else scales
