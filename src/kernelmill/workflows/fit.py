@@ -197,8 +197,8 @@ def fit_table(
     solver : str, default="auto"
         As in `KernelClassifier`: "sgd", "lbfgs", "exact" (for the loss "squared") or "plain_sgd".
         With "auto", tuned classifiers on random features of more than 2,000 rows in memory are
-        trained by "lbfgs" if that fits in the budget. As in `KernelRegressor`: "exact" or "cg". "exact" of a classifier
-        writes checkpoints only on a cluster.
+        trained by "lbfgs" if that fits in the budget. As in `KernelRegressor`: "exact" or "cg".
+        "exact" of a classifier writes checkpoints only on a cluster.
     batch_size : int, optional
         Rows in a step of "sgd" and "plain_sgd".
     learning_rate : float, optional
