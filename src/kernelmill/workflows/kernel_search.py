@@ -549,7 +549,7 @@ def takes_lbfgs(name: str, n_components: int, n_rows: int, n_classes: int, budge
     That is so if all features fit in the coordinates of L-BFGS. On landmarks, the minimum is no
     better than where descent ends (docs/decisions/033).
     """
-    is_few = n_rows <= _FEWEST_MINIMIZED_ROWS or n_components > min(MOST_WHITENED, n_rows)
+    is_few = n_rows <= _FEWEST_MINIMIZED_ROWS or n_components > min(MOST_WHITENED, n_rows // 2)
     if name == "nystroem" or is_few:
         return False
     outputs = 1 if n_classes == 2 else n_classes

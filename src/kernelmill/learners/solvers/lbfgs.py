@@ -133,8 +133,9 @@ def _sample_first_block(
     order = visiting_order(len(block.y), block.weight, mean_weight, stream.substream("sample"))
     probe = objective.features(take_rows(block.X, order[:1]))
     first_scores = objective.first_scores(block)
-    if probe.shape[1] <= min(MOST_WHITENED, len(order)):
-        whitening = _whiten(objective, block.X, order[: _ROWS_PER_FEATURE * probe.shape[1]])
+    n_whitening = _ROWS_PER_FEATURE * probe.shape[1]
+    if probe.shape[1] <= MOST_WHITENED and n_whitening <= len(order):
+        whitening = _whiten(objective, block.X, order[:n_whitening])
         if whitening is not None:
             return whitening, first_scores
     wanted = rows_to_sample(probe.shape[1], probe.itemsize, len(order))
@@ -174,8 +175,8 @@ class _Whitening:
     r"""Coordinates :math:`R^T w` of weights w, with :math:`R R^T` a bound of the curvature.
 
     That is c/2 times the second moments of the features of a sample plus the penalty, where c is
-    the largest second derivative of the loss. With at least as many rows as features, the
-    curvature of the objective is about the same in all directions.
+    the largest second derivative of the loss. With twice as many rows as features, the curvature of
+    the objective is about the same in all directions.
     """
 
     def __init__(self, factor: NDArray[np.float64], constant: float, dtype: np.dtype[Any]) -> None:
