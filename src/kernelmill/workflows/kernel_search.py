@@ -91,7 +91,7 @@ _USUAL_BUDGET = 60.0
 _ROUNDING = 1e-6  # errors that differ by less, relatively, are the same
 _FEWEST_MINIMIZED_ROWS = 2000
 _MOST_STEPPED_COLUMNS = 256
-_WORTH_STEPS = 0.005  # steps of columns must lower the squared error by at least that
+_WORTH_STEPS = 0.001  # steps of columns must lower the squared error by at least that
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
 # Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
 LEAST_RIDGE = {"nystroem": 1e-4}
