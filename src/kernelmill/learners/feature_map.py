@@ -86,6 +86,8 @@ class ReusedMemory:
     ----------
     features : callable
         What other transformers than random Fourier features return is passed on as it is.
+    dtype : dtype, optional
+        The type of the features, if it is not to be that of the rows.
 
     Examples
     --------
@@ -101,8 +103,9 @@ class ReusedMemory:
     True
     """
 
-    def __init__(self, features: Features) -> None:
-        self._compute = features
+    def __init__(self, features: Features, dtype: np.dtype[Any] | None = None) -> None:
+        self._features = features
+        self._dtype = dtype
         self._memory: NDArray[Any] = np.empty((0, 0))
         self._map: ShiftInvariantMap | None = None
         found = features.feature_map if isinstance(features, MapFeatures) else None
@@ -114,13 +117,23 @@ class ReusedMemory:
 
     def __call__(self, X: Any) -> NDArray[Any]:
         """Return the features of checked rows."""
-        return self._compute(X) if self._map is None else self._write(self._map, X, None)[0]
+        if self._map is None or not self._is_alike(X):
+            return self._compute(X)
+        return self._write(self._map, X, None)[0]
+
+    def _compute(self, X: Any) -> NDArray[Any]:
+        Z = self._features(X)
+        return Z if self._dtype is None else Z.astype(self._dtype, copy=False)
+
+    def _is_alike(self, X: Any) -> bool:
+        dtype = X.dtype if X.dtype in REAL else np.dtype(np.float64)
+        return self._dtype is None or dtype == self._dtype
 
     def score(
         self, X: Any, weights: NDArray[Any], n_threads: int | None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the features, and their inner products with each row of the weights."""
-        if self._map is not None:
+        if self._map is not None and self._is_alike(X):
             return self._write(self._map, X, weights)
         Z = self._compute(X)
         return Z, score_rows(Z, weights, n_threads)

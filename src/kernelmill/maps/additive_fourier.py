@@ -145,7 +145,8 @@ class AdditiveFourierMap(FeatureMap):
     def _check_parameters(self) -> None:
         resolve(self.kernel)
         weight = self.weight
-        if not (isinstance(weight, Real) and 0 < float(weight) <= _MOST_WEIGHT):
+        is_number = isinstance(weight, Real) and not isinstance(weight, bool)
+        if not (is_number and 0 < float(weight) <= _MOST_WEIGHT):
             raise ArgumentError(
                 f"must be a number above 0 and at most {_MOST_WEIGHT:g}, got {weight!r}",
                 parameter="weight",
@@ -162,7 +163,13 @@ class AdditiveFourierMap(FeatureMap):
                 X, int(self.steps), int(self.n_components) // 2, self.length_scale_
             )
         else:
-            self.steps_ = np.array(self.steps, np.float64)
+            try:
+                self.steps_ = np.array(self.steps, np.float64)
+            except (TypeError, ValueError) as error:
+                raise ArgumentError(
+                    "must be an integer, or hold a column's number and a value in each row",
+                    parameter="steps",
+                ) from error
 
     def _check_attributes(self) -> None:
         check_length_scales(self)
@@ -178,6 +185,7 @@ class AdditiveFourierMap(FeatureMap):
                 parameter="n_components",
             )
         self._n_features_out = n_components
+        self._weight = float(self.weight)  # one that is set after `fit` has no effect
         common: dict[str, Any] = {
             "n_components": n_components - len(self.steps_),
             "length_scale": self.length_scale_,
@@ -199,13 +207,13 @@ class AdditiveFourierMap(FeatureMap):
         out = np.empty((X.shape[0], self._n_features_out), X.dtype)
         self._smooth.n_threads = self.n_threads
         out[:, :n_smooth] = self._smooth._features(X)
-        self._stumps.write(X, np.sqrt(float(self.weight)), out[:, n_smooth:])
+        self._stumps.write(X, np.sqrt(self._weight), out[:, n_smooth:])
         return out
 
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         smooth: NDArray[np.float64] = self._smooth._exact_kernel(X, Y)
         stumps = self._stumps.kernel(X, X if Y is None else Y)
-        return np.asarray(smooth + float(self.weight) * stumps)
+        return np.asarray(smooth + self._weight * stumps)
 
 
 class _Stumps:
@@ -288,6 +296,8 @@ def find_steps(
     columns get one each.
     """
     rows = X[:: -(-X.shape[0] // _MOST_ROWS)]
+    if not isinstance(rows, np.ndarray):
+        rows = rows.tocsc()  # of which columns are taken
     gaps = []  # of each column: the middle between neighbouring values, and the rows below it
     is_used = np.broadcast_to(np.isfinite(length_scale), X.shape[1])
     for column in range(X.shape[1]):

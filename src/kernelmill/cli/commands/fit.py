@@ -171,7 +171,8 @@ def _parse_class_weight(
     default="auto",
     show_default=True,
     help=f"Feature map: {', '.join(MAPS)}. auto is nystroem for few rows (the model then contains "
-    "rows of the data), else fastfood, or random_fourier for the Laplacian kernel.",
+    "rows of the data), else additive_fourier where steps of columns lower the error, fastfood "
+    "or, for the Laplacian kernel, random_fourier.",
 )
 @click.option(
     "--kernel",

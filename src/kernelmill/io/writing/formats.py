@@ -130,12 +130,16 @@ class CsvFormat(_PyarrowFormat):
         )
         pyarrow.csv.write_csv(batch, self._writer, write_options=options)
 
+    def _is_text(self, column: Any) -> bool:
+        types = self._pa.types
+        return bool(types.is_string(column.type) or types.is_large_string(column.type))
+
     def _escape_formulas(self, batch: Any) -> Any:
         import pyarrow.compute as pc  # noqa: PLC0415
 
         columns = [
             pc.replace_substring_regex(column, _FORMULA, r"'\1")
-            if self._pa.types.is_string(column.type)
+            if self._is_text(column)
             else column
             for column in batch.columns
         ]
@@ -148,7 +152,7 @@ class CsvFormat(_PyarrowFormat):
         return any(
             pc.any(pc.match_substring_regex(column, special)).as_py()
             for column in batch.columns
-            if self._pa.types.is_string(column.type)
+            if self._is_text(column)
         )
 
     def finish(self) -> None:

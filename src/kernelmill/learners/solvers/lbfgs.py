@@ -61,6 +61,12 @@ def solve_lbfgs(
     def evaluate(coordinates: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         weights = basis.weights(coordinates.reshape(shape))
         value, gradient = _loss_and_gradient(objective, blocks, weights, constant)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            raise ArgumentError(
+                "the loss is not finite: features or scores of some rows are too large",
+                "scale the columns of X",
+                "look for outliers",
+            )
         gradient[:-1] += objective.alpha * weights[:-1]
         value += 0.5 * objective.alpha * float(np.sum(weights[:-1] ** 2))
         return value, basis.gradient(gradient).ravel()

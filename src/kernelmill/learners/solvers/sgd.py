@@ -223,6 +223,7 @@ class Training:
     def _score(self, Z: NDArray[Any], weights: Weights, spectrum: TopSpectrum) -> NDArray[Any]:
         """Return the scores of rows by the averaged weights."""
         average = weights.average.T
+        Z = Z.astype(average.dtype, copy=False)
         scores = score_rows(Z, average[:, :-1], self.objective.n_threads)
         scores += spectrum.constant * average[:, -1]
         return scores
@@ -256,7 +257,8 @@ class Training:
         # Batches that fit into the cache together are mapped together.
         fitting = rows_per_block(n_features, state.weights.last.itemsize)
         together = max(1, fitting // size) * size
-        features = ReusedMemory(self.objective.features)
+        # Later rows take on the type of the first ones, which is that of the weights.
+        features = ReusedMemory(self.objective.features, state.weights.last.dtype)
         for mapped in slice_rows(len(order), together):
             if mapped.stop <= state.batch * size:
                 continue
@@ -316,7 +318,7 @@ class Training:
         missing = wanted - (0 if state.sample is None else len(state.sample))
         sample = features(take_rows(block.X, order[:missing]))
         if state.sample is not None:
-            sample = np.concatenate([state.sample, sample])
+            sample = np.concatenate([state.sample, sample], dtype=state.sample.dtype)
         if self.settings.plain and state.constant is None:
             state.constant = _unit_size(sample)
         built = 0 if state.spectrum is None else state.spectrum.n_rows
