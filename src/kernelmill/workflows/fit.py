@@ -482,7 +482,7 @@ def _choose_settings(
         length_scale=length_scale,
         alpha=alpha,
         loss=settings.loss,
-        solver=settings.tunable_solver if in_memory else settings.solver,
+        solver=settings.tunable_solver if in_memory else "sgd",
         n_rows=survey.n_rows,
         in_memory=in_memory,
         seed=settings.seed,
