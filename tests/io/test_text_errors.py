@@ -46,7 +46,7 @@ def test_not_a_number(write, block_bytes):
     assert caught.value.message.problem == (
         f"{path}, line 104, column 'age' (number 0): 'forty' is not a number"
     )
-    assert settings(caught.value) == [{}, {"categorical": ["age"]}]
+    assert settings(caught.value) == [{}, {"missing_codes": ["forty"]}, {"categorical": ["age"]}]
 
 
 @pytest.mark.parametrize("block_bytes", [20, 500, 1 << 20])

@@ -47,6 +47,23 @@ def test_a_word_among_many_numbers_is_a_fault(write):
     assert columns(open_table(path, categorical=["z"]))["z"][-1] == "1o5"
 
 
+def test_markers_of_pandas_are_missing(write):
+    table = open_table(write("p,z\n12 %,1\nn/a,#N/A\n7 %,<NA>\n"))
+    assert kinds(table) == ["numeric", "numeric"]
+    assert columns(table) == {"p": [12.0, None, 7.0], "z": [1.0, None, None]}
+
+
+def test_another_marker_among_numbers_is_suggested_as_a_code(write):
+    path = write("p\n" + "".join(f"{i} %\n" for i in range(9)) + "unknown\n")
+    (doubt,) = open_table(path).notes
+    assert "most of its values are numbers, but 'unknown' is not" in str(doubt)
+    assert doubt.remedies[0].settings == {"missing_codes": ["unknown"]}
+    with pytest.raises(NotANumberError) as caught:
+        columns(open_table(path, numeric=["p"]))
+    assert caught.value.message.remedies[1].settings == {"missing_codes": ["unknown"]}
+    assert kinds(open_table(path, missing_codes=["unknown"])) == ["numeric"]
+
+
 def test_the_error_of_a_number_can_be_sent(write):
     with pytest.raises(TableError) as caught:
         columns(open_table(write(numbers_and("x y", 30))))

@@ -1,6 +1,8 @@
 """Columns that a model does not use, columns that are kept, and values written otherwise."""
 
 import json
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -138,6 +140,38 @@ def test_numbers_of_a_model_may_lack_signs_and_groups(tmp_path, model, name):
     given["rate"] = ["12.5%", "12.5", "1,2,3", "2"]
     with pytest.raises(TableError, match=r"column 'rate'.*'1,2,3' is not a number"):
         model.predict(write(given, tmp_path / name))
+
+
+def test_numbers_without_the_symbol_of_training_are_reported(tmp_path):
+    def predict(*words):
+        path = tmp_path / "rows.csv"
+        path.write_text("\n".join(["p", *words]))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.predict_table(path)
+        return "".join(str(each.message) for each in caught)
+
+    table = {"p": [f"{i} %" for i in range(30)], "y": np.arange(30) + 0.5}
+    model = kernelmill.fit_table(table, "y", tune=False, holdout=0, n_components=8)
+    model.save(tmp_path / "model.kmill")
+    model = kernelmill.load(tmp_path / "model.kmill")
+    assert predict("12 %", "0") == ""
+    assert "'p' has numbers with and without %: '0.12' is read as 0.12 %" in predict("1 %", "0.12")
+    assert "'p' had numbers with % in training: here 0.12 is read as 0.12 %" in predict("0.12")
+    assert "'p' had numbers with % in training: here 12 $ is read as 12 %" in predict("12 $")
+
+
+def test_a_marker_that_was_a_category_of_an_older_model_stays_one(tmp_path):
+    rows = {"a": ["x", "n.a."] * 20, "y": [0.0, 1.0] * 20}
+    model = kernelmill.fit_table(rows, "y", tune=False, holdout=0, n_components=8)
+    (column,) = model.encoder.columns
+    older = [replace(column, categories=[c.replace("n.a.", "n/a") for c in column.categories])]
+    older = replace(model, encoder=replace(model.encoder, columns=older))
+    rows["a"] = ["x", "n/a"] * 20
+    pd.DataFrame(rows).to_csv(tmp_path / "rows.csv")
+    pd.DataFrame(rows).to_parquet(tmp_path / "rows.parquet")
+    for path in tmp_path.iterdir():
+        assert np.allclose(older.predict(path)[:2], [0.0, 1.0], atol=0.1)
 
 
 def test_signs_after_the_inspected_rows(tmp_path, model):

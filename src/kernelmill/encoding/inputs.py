@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.encoding.targets import LABELS
-from kernelmill.errors import ArgumentTypeError, Message, Remedy
+from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
 from kernelmill.io.errors import TableError
 from kernelmill.io.sources import is_data
 from kernelmill.io.table import Table, check_columns, open_table, open_without_header
@@ -54,6 +54,8 @@ class Inputs(Stored):
         Of svmlight files: whether their indices count from 0.
     missing_codes : tuple of str
         Values that are missing, besides the usual ones.
+    signs : tuple of (name, sign), or None
+        The symbol (%, $) of the numbers of columns; None if it is not known, as in older files.
     """
 
     columns: Annotated[tuple[tuple[str, str], ...] | None, ListOf(ListOf(Text(), 2, 2)) | Null()]
@@ -63,6 +65,9 @@ class Inputs(Stored):
     dropped: Annotated[tuple[int, ...], ListOf(Integer(_LEAST))] = ()
     zero_based: bool | None = None
     missing_codes: Annotated[tuple[str, ...], ListOf(Text())] = field(default=(), metadata=ADDED)
+    signs: Annotated[tuple[tuple[str, str], ...] | None, ListOf(ListOf(Text(), 2, 2)) | Null()] = (
+        field(default=None, metadata=ADDED)
+    )
 
     def __post_init__(self) -> None:
         if self.columns is not None:
@@ -76,6 +81,9 @@ class Inputs(Stored):
                     )
         object.__setattr__(self, "dropped", tuple(self.dropped))
         object.__setattr__(self, "missing_codes", tuple(self.missing_codes))
+        if self.signs is not None:
+            signs = tuple((name, sign) for name, sign in self.signs)
+            object.__setattr__(self, "signs", signs)
         if self.columns is None:
             self._check_matrix()
         else:
@@ -118,6 +126,28 @@ class Inputs(Stored):
         positions = set(map(str, range(self.n_columns))) if self.numbered else set(known)
         if not positions.issuperset(known):
             raise ValueError(f"columns without names must be numbered below {self.n_columns}")
+
+    def compare_signs(self, table: Table, names: Mapping[str, str] | None = None) -> list[Doubt]:
+        """Notes on columns of which some numbers lack the symbol of training, or have another one.
+
+        `names` are those of the inputs in the table, if they differ.
+        """
+        notes = []
+        for name, _ in self.columns or ():
+            sign, bare = table.signs.get(name if names is None else names[name], ("", ""))
+            had = sign if self.signs is None else dict(self.signs).get(name, "")
+            if sign == had and not bare:
+                continue
+            if sign == had:
+                problem = f"has numbers with and without {sign}: {bare!r} is read as {bare} {sign}"
+            elif not sign:
+                problem = f"had numbers with {had} in training: here 0.12 is read as 0.12 {had}"
+            else:
+                before = f"with {had}" if had else f"without {sign}"
+                problem = f"had numbers {before} in training: here 12 {sign} is read as 12 {had}"
+            remedy = "write all numbers of the column in one unit"
+            notes.append(Doubt(f"Column {name!r} {problem.rstrip()}", remedy, column=name))
+        return notes
 
     def select_notes(self, notes: Iterable[Message | str]) -> list[Message | str]:
         """The notes of a table, except those about columns that the model does not use."""
@@ -304,6 +334,7 @@ def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | i
         "" if target is None else target,
         len(names),
         missing_codes=table.missing_codes,
+        signs=tuple((name, table.signs[name][0]) for name, _ in kinds if name in table.signs),
     )
 
 
@@ -326,6 +357,7 @@ def open_like_training(
     inputs: Inputs,
     options: Mapping[str, Any],
     n_features: int,
+    words: Collection[str] = (),
 ) -> tuple[Table, dict[str, str] | None, bool]:
     """Open a table for a model.
 
@@ -339,6 +371,8 @@ def open_like_training(
         Of the model.
     n_features : int
         The width of svmlight files.
+    words : collection of str
+        Markers of missing values that are categories of the model: older files have some.
 
     Returns
     -------
@@ -370,7 +404,8 @@ def open_like_training(
         )
     names, has_target = _find_inputs(table, inputs)
     kinds = {kind: [names[n] for n, k in inputs.columns if k == kind] for kind in _KINDS}
-    return table.with_kinds(**{_KINDS[kind]: kinds[kind] for kind in _KINDS}), names, has_target
+    table = table.with_kinds(**{_KINDS[kind]: kinds[kind] for kind in _KINDS}, words=words)
+    return table, names, has_target
 
 
 # The kinds of inputs, and the options of tables that give them.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kernelmill.errors import KernelmillError
+from kernelmill.errors import KernelmillError, Remedy
 
-__all__ = ["NotANumberError", "TableError"]
+__all__ = ["NotANumberError", "TableError", "suggest_codes"]
 
 
 class TableError(KernelmillError, ValueError):
@@ -34,3 +34,10 @@ class NotANumberError(TableError):
     >>> error.message.problem
     "rows.csv, line 3: 'x' is not a number"
     """
+
+
+def suggest_codes(*words: str) -> list[Remedy]:
+    """The remedy for values that may stand for missing ones: those without digits."""
+    if not words or any(map(str.isdigit, "".join(words))):
+        return []
+    return [Remedy("if it stands for a missing value, say so", missing_codes=[*words])]

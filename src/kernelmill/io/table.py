@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -55,11 +55,12 @@ def open_table(
     r"""Open files of one format as a table that is read in blocks.
 
     Text: values in double quotes may contain delimiters, newlines and doubled quotes. Spaces around
-    values are ignored. Empty values, NA, N/A, NaN, nan, null, NULL, None and ? are missing. Files
-    are UTF-8, with or without a byte order mark; lines end in LF, CR LF or CR; empty lines are
-    skipped. The kinds of columns are detected from the first 4 MiB of the first file: "numeric" if
-    all values are numbers or missing (or if there are at least 20 different values and 95 % of them
-    are numbers; the others then raise an error), "date" if all values are dates or times such as
+    values are ignored. Empty values, ? and the markers of `pandas.read_csv` (NA, N/A, n/a,
+    #N/A, nan, null, None, ...) are missing. Files are UTF-8, with or without a byte order mark;
+    lines end in LF, CR LF or CR; empty lines are skipped. The kinds of columns are detected from
+    the first 4 MiB of the first file: "numeric" if all values are numbers or missing (or if there
+    are at least 20 different values and 95 % of them are numbers; the others then raise an error),
+    "date" if all values are dates or times such as
     2024-05-31, 2024-05-31T12:00:00Z, 31.05.2024, 31/5/2024, 31 May 2024 or 12:00, else "category".
     Percentages, amounts such as $1.20 and groups of digits (1,257.30) are numbers if all values of
     the column are written alike; in `numeric` columns some may lack the symbol or the groups. The
@@ -114,8 +115,8 @@ def open_table(
         Of text, as Python names it: "latin-1", "cp1252", "utf-16". Default: UTF-8.
     missing_codes : sequence of str or float
         Further values that are missing, such as "-" and -999. In columns of numbers they are
-        compared as numbers: -999 is also -999.0. In all formats, empty strings and the strings
-        NA, N/A, NaN, nan, null, NULL, None and ? are missing.
+        compared as numbers: -999 is also -999.0. In all formats, the markers above
+        are missing among strings.
     names : sequence of str, optional
         The names of the columns of a NumPy array.
 
@@ -371,6 +372,8 @@ class Table:
         Of svmlight files: whether their indices count from 0.
     missing_codes : tuple of str
         Values that are missing, besides the usual ones.
+    signs : mapping of str to (str, str)
+        The symbol (%, $) of the numbers of some columns, and a number without it, or "".
     unreadable : mapping of str to str
         Columns of data in memory that have no single type, which are of the kind "other", and why.
     label_column : str or None
@@ -416,6 +419,7 @@ class Table:
         self.zero_based: bool | None = first.zero_based
         self.missing_codes: tuple[str, ...] = tuple(first.options.missing_codes)
         self.unreadable: Mapping[str, str] = first.unreadable
+        self.signs: Mapping[str, tuple[str, str]] = first.signs
         self.label_column: str | None = first.label_column
         self.n_bytes: int = sum(file.n_bytes for file in files)
         by_text = {str(note): note for file in files for note in file.notes}
@@ -471,6 +475,7 @@ class Table:
         categorical: Sequence[str | int] = (),
         numeric: Sequence[str | int] = (),
         dates: Sequence[str | int] = (),
+        words: Collection[str] = (),
     ) -> Table:
         r"""Return the same table with given kinds for more columns, without reading the files.
 
@@ -478,6 +483,8 @@ class Table:
         ----------
         categorical, numeric, dates : sequence of str or int
             Columns, by name or zero-based position, in addition to those given before.
+        words : collection of str
+            Usual markers of missing values that are categories of this table.
 
         Examples
         --------
@@ -495,6 +502,7 @@ class Table:
             categorical=(*options.categorical, *check_columns("categorical", categorical)),
             numeric=(*options.numeric, *check_columns("numeric", numeric)),
             dates=(*options.dates, *check_columns("dates", dates)),
+            words=words,
         )
 
     def with_block_bytes(self, block_bytes: int) -> Table:

@@ -87,6 +87,7 @@ class TableOptions:
     decimal: str | None = None
     encoding: str | None = None
     missing_codes: Sequence[str] = ()
+    words: Collection[str] = ()  # see `Table.with_kinds`
     names: Sequence[str] | None = None
     default_header: bool | None = None  # of text files, where `header` is None
     unused: Sequence[str | int] = ()  # see `Table.with_unused`
@@ -110,7 +111,7 @@ class TableFile(ABC):
         Of formats with indices: whether they count from 0.
     n_rows : int or None
         The number of rows, if it is known without reading them.
-    originals, unreadable, label_column
+    originals, unreadable, label_column, signs
         See `Table`.
     """
 
@@ -126,6 +127,7 @@ class TableFile(ABC):
     carries_labels: bool = False
     zero_based: bool | None = None
     n_rows: int | None = None
+    signs: Mapping[str, tuple[str, str]] = MappingProxyType({})
     originals: Mapping[str, Original] = MappingProxyType({})
     unreadable: Mapping[str, str] = MappingProxyType({})
     label_column: str | None = None

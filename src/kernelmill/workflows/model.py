@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.encoding.columns import CategoryEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, Encoder
 from kernelmill.encoding.inputs import Inputs, find_weights, open_like_training
 from kernelmill.encoding.matrix import ENCODERS
 from kernelmill.encoding.single_row import RowEncoder
 from kernelmill.encoding.targets import TargetReader
-from kernelmill.errors import ArgumentTypeError, Remedy
+from kernelmill.errors import ArgumentTypeError, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError
 from kernelmill.io.errors import NotANumberError
 from kernelmill.io.memory import make_like
 from kernelmill.io.sources import describe_data, is_data
+from kernelmill.io.text.records import MISSING_MARKERS
 from kernelmill.io.writing.table_writer import is_text_file
 from kernelmill.learners.run import Run
 from kernelmill.runtime.progress import Progress, SilentProgress, WarningProgress
@@ -310,7 +312,8 @@ class TableModel:
                 before = results.n_rows
                 results.write(values)
                 progress.advance(results.n_rows - before)
-        for note in unseen.notes(results.n_rows):
+        notes: list[Message | str] = [*self.inputs.compare_signs(table, names)]
+        for note in (*notes, *unseen.notes(results.n_rows)):
             progress.note(note)
         if out is not None:
             return results.n_rows
@@ -348,7 +351,7 @@ class TableModel:
         """
         progress = SilentProgress() if progress is None else progress
         table, names, has_target = open_like_training(
-            source, self.inputs, table_options, self.encoder.n_inputs
+            source, self.inputs, table_options, self.encoder.n_inputs, self._words
         )
         if not has_target:
             raise TableError(
@@ -367,7 +370,8 @@ class TableModel:
         else:
             every.merge(pieces.score(self, names, column))
         scores, missing = every.scores, every.missing
-        found = [*self.inputs.select_notes(table.notes), *weight_notes]
+        found = [*self.inputs.select_notes(table.notes), *self.inputs.compare_signs(table, names)]
+        found += weight_notes
         found += every.unseen.notes(scores.n_rows + missing)
         if missing:
             found.append(f"Left out {plain.count(missing, 'row')} without a target.")
@@ -442,12 +446,21 @@ class TableModel:
             ]
         return found, [f"Rows are weighted by column {name!r}, as in training."]
 
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """Markers of missing values that were categories when the model was fitted."""
+        columns = self.encoder.columns if isinstance(self.encoder, ColumnEncoder) else ()
+        known = [c for c in columns if isinstance(c, CategoryEncoding)]
+        words = {word for each in known for word in (*each.categories, *each.rare)}
+        classes = () if self.reader.classes is None else self.reader.classes.tolist()
+        return frozenset(words.union(map(str, classes))).intersection(MISSING_MARKERS)
+
     def _open(
         self, source: Any, options: Mapping[str, Any], *, keeps_target: bool = False
     ) -> tuple[Table, dict[str, str] | None]:
         """A table to predict, of which only the inputs are read, and the names of the inputs."""
         table, names, has_target = open_like_training(
-            source, self.inputs, options, self.encoder.n_inputs
+            source, self.inputs, options, self.encoder.n_inputs, self._words
         )
         used = [self.inputs.find_target(table)] if has_target and keeps_target else []
         return self.inputs.ignore_others(table, *used, names=names), names
@@ -485,9 +498,9 @@ def _explain_numbers(blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
     try:
         yield from blocks
     except NotANumberError as error:
-        raise TableError(
-            error.message.problem, "correct it: the model was fitted to numbers in this column"
-        ) from None
+        codes = [each for each in error.message.remedies if "missing_codes" in each.settings]
+        fitted = "correct it: the model was fitted to numbers in this column"
+        raise TableError(error.message.problem, fitted, *codes) from None
 
 
 def _free_name(name: str, taken: Mapping[str, Any]) -> str:

@@ -325,7 +325,8 @@ def survey_table(
     encoder, columns, column_notes = learner.finish(data, known)
     rare_notes = _note_rare_classes(target, reader, n_rows)
     target_notes = [*target_notes, *rare_notes, *kept_notes]
-    notes = [*inputs.select_notes(table.notes), *target_notes, *column_notes]
+    notes = [*inputs.select_notes(table.notes), *inputs.compare_signs(table)]
+    notes += [*target_notes, *column_notes]
     if target.missing:
         notes.append(f"Left out {plain.count(target.missing, 'row')} without a target.")
     if holdout is None and n_rows < _FEWEST_ROWS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -177,10 +177,11 @@ def to_plain(array: Any) -> Any:
     return array.cast(plain_type(array.type))
 
 
-def to_categories(array: Any) -> Any:
+def to_categories(array: Any, words: Collection[str] = ()) -> Any:
     """Convert an array to a dictionary array of trimmed strings.
 
-    Markers of missing values become null. Every string is in the dictionary once.
+    Markers of missing values become null, except those in `words`. Every string is in the
+    dictionary once.
     """
     if not pa.types.is_dictionary(array.type):
         array = array.cast(pa.string()).dictionary_encode()
@@ -189,7 +190,8 @@ def to_categories(array: Any) -> Any:
     else:
         strings = array.dictionary
     trimmed = pc.utf8_trim_whitespace(strings)
-    missing = pc.is_in(trimmed, value_set=_MARKERS)
+    markers = [each for each in MISSING_MARKERS if each not in words]
+    missing = pc.is_in(trimmed, value_set=pa.array(markers, pa.string()))
     indices = array.indices.cast(pa.int32())
     if not (trimmed.equals(strings) and not pc.any(missing).as_py() and strings.null_count == 0):
         trimmed = pc.if_else(missing, pa.scalar(None, pa.string()), trimmed)

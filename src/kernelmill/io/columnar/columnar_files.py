@@ -30,7 +30,7 @@ from kernelmill.io.columnar.string_columns import (
     to_styled_numbers,
 )
 from kernelmill.io.compression import GET_AGAIN
-from kernelmill.io.errors import NotANumberError, TableError
+from kernelmill.io.errors import NotANumberError, TableError, suggest_codes
 from kernelmill.io.table_file import (
     Original,
     TableColumn,
@@ -103,6 +103,11 @@ class ColumnarFile(TableFile):
         self.notes += [
             each.note for name, each in shown.items() if each.note is not None and name not in given
         ]
+        self.signs = {
+            name: (each.style.sign, "")
+            for name, each in shown.items()
+            if each.style is not None and each.style.sign
+        }
         self._rounded = {name for name, kind in given.items() if kind == "numeric"}
         self._unused = {name for name, kind in given.items() if kind == "other"}
         if first is not None and first.columns is not None:
@@ -204,7 +209,7 @@ class ColumnarFile(TableFile):
             if column.kind == "numeric":
                 arrays.append(self._numbers(column, array, first_row))
             elif column.kind == "category":
-                arrays.append(to_categories(array))
+                arrays.append(to_categories(array, self.options.words))
             elif column.kind == "date" and not pa.types.is_temporal(array.type):
                 arrays.append(to_categories(array).cast(pa.string()))  # markers become null
             else:
@@ -270,6 +275,7 @@ class ColumnarFile(TableFile):
         return NotANumberError(
             f"{self.path}, row {row}, column {name!r}: {word!r} is not a number{why}",
             "correct it",
+            *suggest_codes(word),
             Remedy("read the column as categories", categorical=[name]),
         )
 

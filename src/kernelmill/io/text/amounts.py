@@ -21,6 +21,7 @@ __all__ = [
     "NumberStyle",
     "are_loose_numbers",
     "detect_style",
+    "find_sign",
     "find_signs",
     "is_amount",
     "strip_sign",
@@ -114,6 +115,15 @@ def find_signs(words: Any) -> list[str]:
     found = pc.extract_regex(words, rf"(?P<sign>{_ANY_SIGN})").drop_null()
     signs: list[str] = pc.unique(pc.struct_field(found, "sign")).to_pylist() if len(found) else []
     return signs
+
+
+def find_sign(words: Any) -> tuple[str, str]:
+    """The only sign of some words and one without it, or empty strings."""
+    signs = find_signs(words)
+    if len(signs) != 1:
+        return "", ""
+    bare = words.filter(pc.invert(_has_sign(words, signs[0])))
+    return signs[0], str(bare[0].as_py()) if len(bare) else ""
 
 
 def _has_sign(words: Any, sign: str) -> Any:

@@ -10,10 +10,12 @@ from typing import Any
 import pyarrow.compute as pc
 
 from kernelmill.errors import Doubt, Message, Remedy
+from kernelmill.io.errors import suggest_codes
 from kernelmill.io.text.amounts import (
     NumberStyle,
     are_loose_numbers,
     detect_style,
+    find_sign,
     is_amount,
     strip_sign,
 )
@@ -74,6 +76,8 @@ class ColumnEvidence:
     example: str = ""  # a value with a sign or groups of digits
     large: str = ""  # an integer that float64 may not represent
     loose: tuple[str, ...] = ()  # decimal points with which values are numbers of different styles
+    sign: str = ""  # that of numbers, if there is one
+    bare: str = ""  # a number without it
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,10 @@ class TextSample:
             for each in self.columns
         }
         return {name: style for name, style in found.items() if style is not None}
+
+    def find_signs(self, styles: Collection[str]) -> dict[str, tuple[str, str]]:
+        """The sign of numbers of columns with styles, and a number without it."""
+        return {c.name: (c.sign, c.bare) for c in self.columns if c.sign and c.name in styles}
 
     def detect_kinds(
         self, decimal: str, given: Collection[str]
@@ -201,10 +209,13 @@ def _inspect_column(
             elif are_loose_numbers(words.array, point):
                 loose.append(point)
     example = str(words.array[0].as_py()) if styles else ""
+    sign, bare = find_sign(words.array) if styles or loose else ("", "")
     all_missing = len(words) == 0 and has_rows
     return ColumnEvidence(
         *(name, decimal, kinds, doubts, all_missing, zeros, styles, example, large),
         loose=tuple(loose),
+        sign=sign,
+        bare=bare,
     )
 
 
@@ -251,12 +262,11 @@ def find_doubt(name: str, words: Words, numbers: str = NUMBER_PATTERN) -> Doubt 
             "write decimal points to have numbers",
             column=name,
         )
-    n_numbers = words.count(numbers)
-    if n_numbers >= 20 and len(words) - n_numbers <= max(5, n_numbers // 20):
+    if (other := _find_odd_word(words, numbers)) is not None:
         return Doubt(
             f"Column {name!r} is read as categories: most of its values are numbers, but "
-            f"{words.first(numbers, found=False)[:40]!r} is not",
-            "if it stands for a missing value, leave it empty",
+            f"{other!r} is not",
+            *suggest_codes(other),
             column=name,
         )
     if words.all("^[0-9]{1,2}-[0-9]{1,2}-[0-9]{2}$"):
@@ -279,6 +289,20 @@ def find_doubt(name: str, words: Words, numbers: str = NUMBER_PATTERN) -> Doubt 
             column=name,
         )
     return None
+
+
+def _find_odd_word(words: Words, numbers: str) -> str | None:
+    """A value among others that are numbers, which may have signs or groups of digits."""
+    n_numbers = words.count(numbers)
+    if n_numbers >= 20 and len(words) - n_numbers <= max(5, n_numbers // 20):
+        return words.first(numbers, found=False)[:40]
+    n_others = words.count(_NO_DIGIT)
+    if not 0 < n_others <= max(1, len(words) // 20):
+        return None
+    amounts = words.array.filter(pc.invert(words.match(_NO_DIGIT)))
+    style = detect_style(amounts, "," if numbers == COMMA_NUMBER_PATTERN else ".")
+    has_style = style is not None and bool(style.sign or style.separator)
+    return words.first(_NO_DIGIT)[:40] if has_style else None
 
 
 def _has_decimal_commas(words: Words) -> bool:

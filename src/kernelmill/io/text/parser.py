@@ -21,7 +21,7 @@ from kernelmill.io.columnar.arrow_values import (
     nan_to_null,
     to_categories,
 )
-from kernelmill.io.errors import NotANumberError, TableError
+from kernelmill.io.errors import NotANumberError, TableError, suggest_codes
 from kernelmill.io.table_file import TableColumn, large_integer_error
 from kernelmill.io.text.amounts import NumberStyle, detect_style, find_signs
 from kernelmill.io.text.records import (
@@ -82,6 +82,8 @@ class TextParser:
         styles are loose.
     markers : collection of str
         How missing values are written, besides the codes.
+    words : collection of str
+        Markers that are not missing in this table.
     """
 
     def __init__(
@@ -91,15 +93,18 @@ class TextParser:
         columns: Sequence[TableColumn],
         first_line: int = 1,
         missing_codes: Sequence[str] = (),
+        *,
         styles: Mapping[str, NumberStyle] | None = None,
         declared: Collection[str] = (),
         markers: Collection[str] = MISSING_MARKERS,
+        words: Collection[str] = (),
     ) -> None:
         self.path = path
         self.dialect = dialect
         self.columns = columns
         self._first_line = first_line
-        self._missing = {*markers, *missing_codes}
+        self._missing = {*markers, *missing_codes}.difference(words)
+        self._words = frozenset(words)
         self._codes = tuple(missing_codes)
         self._declared = frozenset(declared)
         self._loose = NumberStyle(decimal=dialect.decimal, loose=True)
@@ -304,7 +309,7 @@ class TextParser:
                 words = pc.utf8_trim_whitespace(array)
                 finished.append(drop_codes(words, sorted(self._missing)))
             else:
-                words = array if is_clean else to_categories(array)
+                words = array if is_clean else to_categories(array, self._words)
                 if self._missing != _USUAL:
                     words = drop_codes(words, sorted(self._missing))
                 finished.append(words if column.kind == "category" else words.cast(pa.string()))
@@ -394,6 +399,7 @@ class TextParser:
         return NotANumberError(
             f"{self.path}, line {line}, {column}: {shown!r} is not a number{why}",
             remedy,
+            *suggest_codes(shown),
             Remedy("read the column as categories", categorical=[name]),
         )
 

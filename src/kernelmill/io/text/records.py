@@ -30,7 +30,11 @@ __all__ = [
     "split_records",
 ]
 
-MISSING_MARKERS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+MISSING_MARKERS = (
+    *("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "<NA>", "#N/A", "#NA"),
+    *("#N/A N/A", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+"""Those of `pandas.read_csv`, and the question mark."""
 
 # For Python's re and for RE2, which pyarrow uses. All patterns match in linear time: no two parts
 # that follow each other can take the same characters.

@@ -100,10 +100,11 @@ class TextFile(TableFile):
             given = resolve_kinds(self._dialect.names, self.options, str(self.path))
             declared = [name for name, kind in given.items() if kind == "numeric"]
             self._styles = self._sample.find_styles(self._dialect.decimal, declared)
+            self.signs = self._sample.find_signs(self._styles)
         else:
             self._dialect = replace(self._dialect, decimal=first._dialect.decimal)
             self.columns, self._piece_bytes = first.columns, first._piece_bytes
-            self._styles = first._styles
+            self._styles, self.signs = first._styles, first.signs
         self._make_parsers()
 
     def _make_parsers(self) -> None:
@@ -156,8 +157,9 @@ class TextFile(TableFile):
             self.columns,
             self._first_line,
             self.options.missing_codes,
-            self._styles,
-            [name for name, kind in given.items() if kind == "numeric"],
+            styles=self._styles,
+            declared=[name for name, kind in given.items() if kind == "numeric"],
+            words=self.options.words,
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
