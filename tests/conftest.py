@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import gc
 import multiprocessing
 import os
 import runpy
@@ -30,6 +31,15 @@ def pytest_ignore_collect(collection_path, config):
     return None
 
 
+def pytest_collection_finish():
+    """Exempt what exists by now from garbage collection.
+
+    Otherwise, every full collection visits thousands of tests and modules.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def sigint_raises_keyboard_interrupt():
     """Handle SIGINT as an interactive Python does, here and in child processes.
@@ -53,19 +63,32 @@ def one_blas_thread():
         yield
 
 
-@pytest.fixture
-def few_epochs(monkeypatch):
-    """Train for 20 epochs, not up to 500, and for few on one fold in tuning, not 100 on four.
+@pytest.fixture(scope="session")
+def shorten_tuning():
+    """Patches under which penalties of classifiers are tuned in few epochs on one fold.
 
-    These are the defaults for few rows. Trees of comparisons are five, not a hundred. For tests of
-    something else than accuracy.
+    The defaults for few rows are 100 epochs on four folds. A function of a `MonkeyPatch`, for tests
+    and for fixtures of a module.
+    """
+
+    def shorten(patch):
+        patch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 1000)
+        patch.setattr("kernelmill.workflows.kernel_search.MOST_FOLDED_ROWS", 0)
+
+    return shorten
+
+
+@pytest.fixture
+def few_epochs(monkeypatch, shorten_tuning):
+    """Train for 20 epochs, not up to 500, and for few on one fold in tuning.
+
+    Trees of comparisons are five, not a hundred. For tests of something else than accuracy.
     """
     from kernelmill.workflows import comparison
 
+    shorten_tuning(monkeypatch)
     for module in ("kernelmill.learners.solvers.choice", "kernelmill.workflows.training"):
         monkeypatch.setattr(f"{module}.default_epochs", lambda n_rows: 20)
-    monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 1000)
-    monkeypatch.setattr("kernelmill.workflows.kernel_search.MOST_FOLDED_ROWS", 0)
     make_trees = comparison.make_trees
 
     def make_few_trees(*arguments):

@@ -18,13 +18,15 @@ from .conftest import write_rings
 
 
 @pytest.fixture(autouse=True)
-def short_searches(monkeypatch):
-    """Searches for length scales by the default fit, which is tested elsewhere, that end soon."""
+def short_searches(monkeypatch, shorten_tuning):
+    """Tuning that ends soon; it is tested elsewhere."""
+    shorten_tuning(monkeypatch)
     for name in ("_EVALUATIONS", "_WARM_EVALUATIONS", "_BRIEF_EVALUATIONS"):
         monkeypatch.setattr(f"kernelmill.workflows.kernel_search.{name}", 3)
 
 
-def test_classification(folder, rings_csv):
+def test_classification(rings_csv, monkeypatch):
+    monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 10_000)
     found = compare_table(
         rings_csv, "place", n_components=(16, 128), rows=600, exact_rows=300, kernel="gaussian"
     )
@@ -97,8 +99,8 @@ def test_all_models_can_learn():
     assert ("n_components" in found.settings) == (best.name != "fit (defaults)")
 
 
-@pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.usefixtures("few_epochs")
+@pytest.mark.parametrize("task", ["classification", "regression"])
 def test_weights_of_rows(task):
     """Rows with wrong targets count little or nothing, in training and in the errors."""
     rng = np.random.default_rng(0)
@@ -118,8 +120,8 @@ def test_weights_of_rows(task):
         compare_table(columns, "y", weights="w", **options)
 
 
-@pytest.mark.parametrize("target", ["y", "class"])
 @pytest.mark.usefixtures("few_epochs")
+@pytest.mark.parametrize("target", ["y", "class"])
 def test_sparse_rows(folder, target):
     """One-hot columns of many categories, and svmlight files."""
     rng = np.random.default_rng(0)

@@ -496,10 +496,13 @@ for path in sys.argv[1:]:
 
 
 def test_memory_does_not_grow_with_the_rows(folder):
-    """Twice the rows, read again in each pass: 6 MB more of text, 5 MB of numbers."""
-    x = np.random.default_rng(0).uniform(-3, 3, 600_000).round(6)
+    """150,000 rows more, read again in each pass: 3 MB of text, 2.4 MB of numbers.
+
+    Up to 250,000 rows, held-out rows and buffers grow.
+    """
+    x = np.random.default_rng(0).uniform(-3, 3, 400_000).round(6)
     rows = pa.table({"x": x, "y": np.sin(2 * x).round(6)})
-    first, small, large = (folder / f"{n}.csv" for n in (100_000, 300_000, 600_000))
+    first, small, large = (folder / f"{n}.csv" for n in (50_000, 250_000, 400_000))
     for path in (first, small, large):
         write_csv(rows[: int(path.stem)], path)
     # In a process of its own, whose allocators give back what is freed. The first time, libraries
@@ -517,4 +520,4 @@ def test_memory_does_not_grow_with_the_rows(folder):
     if "None" in printed:
         pytest.skip("the system does not tell the peak of the memory")
     _, before, after = map(int, printed)
-    assert after - before < 2 << 20, printed
+    assert after - before < 1 << 20, printed

@@ -59,6 +59,11 @@ def test_saved_and_loaded_it_predicts_the_same(fitted, tmp_path):
 
 @pytest.mark.parametrize("options", [{"epochs": 2}, {"solver": "sgd"}, {"loss": "hinge"}])
 def test_descent_where_it_is_asked_for(options):
-    settings = {"feature_map": "additive_fourier", "n_components": 64, "length_scale": 3.0}
+    settings = {
+        "feature_map": "additive_fourier",
+        "n_components": 64,
+        "length_scale": 3.0,
+        "alpha": 1e-4,
+    }
     found = fit_table(draw_amounts(2200), "label", holdout=0.0, **settings, **options)
     assert found.summary.solver == "sgd"

@@ -34,6 +34,13 @@ class Interrupting(SilentProgress):
                 raise KeyboardInterrupt
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_rows_to_see():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 1000)
+        yield
+
+
 @pytest.fixture(scope="module")
 def columns():
     rng = np.random.default_rng(0)
