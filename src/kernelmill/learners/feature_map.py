@@ -115,6 +115,11 @@ class ReusedMemory:
         ):
             self._map = found
 
+    @property
+    def is_used(self) -> bool:
+        """Whether features are written to such memory, and not to a new array in each call."""
+        return self._map is not None
+
     def __call__(self, X: Any) -> NDArray[Any]:
         """Return the features of checked rows."""
         if self._map is None or not self._is_alike(X):
@@ -179,7 +184,8 @@ def gather_blocks(blocks: Iterable[FeatureBlock], rows: int) -> Iterator[Feature
     """Yield the same rows in order, in blocks of about `rows` rows put together from smaller ones.
 
     Products with a D x D matrix take almost as long for ten rows as for some hundreds. The features
-    are in one array that is used again: use a block before asking for the next one.
+    are in one array that is used again: use a block before asking for the next one. Larger blocks
+    are passed on as they are.
     """
     features: NDArray[Any] | None = None
     waiting: list[tuple[NDArray[np.float64], NDArray[np.float64] | None]] = []
@@ -189,6 +195,9 @@ def gather_blocks(blocks: Iterable[FeatureBlock], rows: int) -> Iterator[Feature
         if features is not None and waiting and (n_waiting + len(Z) > rows or not is_alike):
             yield (features[:n_waiting], *_concatenate_targets(waiting))
             waiting, n_waiting = [], 0
+        if not waiting and len(Z) >= rows:
+            yield Z, Y, weights
+            continue
         if features is None or not is_alike:
             features = np.empty((rows, Z.shape[1]), Z.dtype)
         features[n_waiting : n_waiting + len(Z)] = Z

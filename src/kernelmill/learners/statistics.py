@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dgemm, dgemv, dsyr, dsyrk, ssyrk
+from scipy.linalg.blas import dgemm, dsyr, dsyrk, ssyrk
 
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError
@@ -31,6 +32,7 @@ _MOST_PRODUCTS = 1 << 35  # of one call of the BLAS, about a second, for Ctrl-C 
 _SINGLE_ROWS = 256  # whose products with targets are added in float32
 _COLUMNS = 256
 _ROWS_IN_CACHE = 32
+_FEW_OUTPUTS = 64  # of which native products are faster than a BLAS
 
 Moments = NDArray[np.float64]
 
@@ -216,35 +218,33 @@ class RidgeStatistics:
         features, targets = features[: n_rows + 1], targets[: n_rows + 1]
         if weights is None:
             weight, n_weighted, log_weight = float(n_rows), n_rows, 0.0
-            shares = np.full(n_rows, 1.0 / n_rows)
+            factors = np.ones((n_rows, 1))  # then means of constants are exact
         else:
             weight = float(weights.sum())
             if weight == 0:
                 return
             positive = weights[weights > 0]
             n_weighted, log_weight = len(positive), float(np.log(positive).sum())
-            shares = weights / weight
+            factors = (weights / weight)[:, None]
         total = self.weight + weight
-        # scipy's BLAS throughout: threads of another one, NumPy's, would spin for a while beside it
+        # No NumPy products: threads of its BLAS would spin for a while beside those of scipy's.
         for given, values, mean in (
             (Z, features, self.feature_mean),
             (Y, targets, self.target_mean),
         ):
-            block_mean = np.zeros(len(mean))
-            for part in slice_rows(n_rows, _ROWS_IN_CACHE):
-                values[part] = given[part]
-                block_mean += dgemv(1.0, values[part].T, shares[part])
-            copies = np.tile(block_mean, (min(n_rows, _ROWS_IN_CACHE), 1))
-            for part in slice_rows(n_rows, _ROWS_IN_CACHE):
-                # By copies of the mean: NumPy's broadcasting takes ten times as long.
-                values[part] -= copies[: part.stop - part.start]
-                if weights is not None:
-                    values[part] *= np.sqrt(weights[part])[:, None]
+            rows = values[:n_rows]
+            _copy_rows(given, rows)
+            block_mean = _products(rows, factors)[0]
+            if weights is None:
+                block_mean /= n_rows
+            _subtract_from_rows(rows, block_mean, out=rows)
+            if weights is not None:
+                rows *= np.sqrt(weights)[:, None]
             shift = block_mean - mean
             np.add(mean, shift * (weight / total), out=mean)
             values[n_rows] = shift * np.sqrt(self.weight * (weight / total))
         _in_place(dsyrk(1.0, features.T, beta=1.0, c=self.moments, overwrite_c=1), self.moments)
-        self.cross += dgemm(1.0, features.T, targets.T, trans_b=1)
+        self.cross += _products(features, targets).T
         self.target_moments += np.einsum("ij,ij->j", targets, targets)
         self.weight = total
         self.n_rows += n_weighted
@@ -410,21 +410,52 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     return weights
 
 
+def _products(rows: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sums of the rows (n, D) times factors (n, T), of shape (T, D)."""
+    n_outputs = factors.shape[1]
+    if n_outputs > _FEW_OUTPUTS:
+        return np.asarray(dgemm(1.0, rows.T, factors.T, trans_b=1)).T
+    sums = np.zeros((n_outputs, rows.shape[1]))
+    add_weighted_rows(rows, factors, sums)
+    return sums
+
+
+def _copy_rows(values: NDArray[Any], out: NDArray[Any]) -> None:
+    """Copy rows, to another type if that of `out` differs."""
+
+    def copy(part: slice) -> None:
+        out[part] = values[part]
+
+    _in_threads(copy, len(values), _ROWS_IN_CACHE)
+
+
 def _subtract_from_rows(values: NDArray[Any], row: NDArray[Any], out: NDArray[Any]) -> None:
     """Subtract a row from all, by copies of it: NumPy's broadcasting takes ten times as long."""
-    copies = np.tile(row, (min(len(values), 32), 1))
-    for part in slice_rows(len(values), len(copies)):
+    copies = np.tile(row, (min(len(values), _ROWS_IN_CACHE), 1))
+
+    def subtract(part: slice) -> None:
         np.subtract(values[part], copies[: part.stop - part.start], out=out[part])
+
+    _in_threads(subtract, len(values), _ROWS_IN_CACHE)
 
 
 def _add_upper(products: NDArray[np.float32], moments: Moments) -> None:
-    """Add the upper triangle of one matrix in Fortran order to that of another, by threads."""
+    """Add the upper triangle of one matrix in Fortran order to that of another."""
 
     def add(columns: slice) -> None:
         moments[: columns.stop, columns] += products[: columns.stop, columns]
 
+    _in_threads(add, len(moments), _COLUMNS)
+
+
+def _in_threads(work: Callable[[slice], None], n: int, size: int) -> None:
+    """Call work for slices of `size` of n rows or columns."""
+    parts = list(slice_rows(n, size))
+    if len(parts) == 1:
+        work(parts[0])
+        return
     with ThreadPoolExecutor(get_num_threads()) as pool:
-        list(pool.map(add, slice_rows(len(moments), _COLUMNS)))
+        list(pool.map(work, parts))
 
 
 def _in_place(result: NDArray[Any], given: NDArray[Any]) -> None:

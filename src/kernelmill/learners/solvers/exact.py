@@ -28,6 +28,7 @@ from kernelmill.learners.evidence import Evidence, evidence_of
 from kernelmill.learners.feature_map import (
     FeatureBlock,
     Features,
+    ReusedMemory,
     compute_feature_blocks,
     gather_blocks,
     rows_per_block,
@@ -236,8 +237,9 @@ def _add_rows(
         del saved
     passed = PassDigest()
     rows = rows_per_update(n_features)
-    # Small blocks: their memory is used again instead of being requested each time.
-    few = min(rows, rows_per_block(n_features, 8))
+    features = ReusedMemory(features)
+    # New arrays are small: then their memory is used again instead of being requested each time.
+    together = rows if features.is_used else min(rows, rows_per_block(n_features, 8))
 
     def compute_unseen(to_skip: int) -> Iterator[FeatureBlock]:
         n_seen, is_compared = to_skip, False
@@ -248,7 +250,7 @@ def _add_rows(
                 if not is_compared:
                     passed.compare(run, n_seen, expected)
                     is_compared = True
-                yield from compute_feature_blocks(features, block, few, begin=to_skip)
+                yield from compute_feature_blocks(features, block, together, begin=to_skip)
             to_skip = max(0, to_skip - n_rows)
             del block  # not held while the next one is read
         if not is_compared:
