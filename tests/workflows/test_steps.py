@@ -6,6 +6,10 @@ import pytest
 
 import kernelmill
 from kernelmill import AdditiveFourier, fit_table
+from kernelmill.learners.prediction import read_learner
+from kernelmill.maps.registry import describe_construction
+from kernelmill.report.findings import columns_finding
+from kernelmill.storage import read_model_file, without_prefix
 
 
 def draw_amounts(n_rows):
@@ -55,6 +59,23 @@ def test_saved_and_loaded_it_predicts_the_same(fitted, tmp_path):
     assert loaded.predict(rows).tolist() == fitted.predict(rows).tolist()
     found = loaded.learner.feature_map_
     np.testing.assert_array_equal(found.steps_, fitted.learner.feature_map_.steps_)
+
+
+def test_relevance_includes_what_steps_contribute(tmp_path):
+    settings = {"feature_map": "additive_fourier", "n_components": 64, "tune": False}
+    scales = [1e6, 1.0, 1.0, 1.0, 1.0]  # the kernel hardly sees the amount
+    rows = draw_amounts(600).assign(amount=lambda table: table["amount"].clip(upper=2000))
+    found = fit_table(rows, "label", holdout=0.0, length_scale=scales, transform="none", **settings)
+    first = found.column_relevance_[0]
+    assert (first.name, first.relevance, first.low) == ("amount", 1.0, None)
+    assert found.summary.partial_dependence[0].name == "amount"
+    assert "most in predictions" in columns_finding(found.summary)
+    expected = "random features, and 31 steps of single columns with weight 1"
+    assert found.summary.construction == expected
+    found.save(tmp_path / "model.kmill")
+    record = read_model_file(tmp_path / "model.kmill")
+    learner = read_learner(record.record["learner"], without_prefix("learner", record.tensors))
+    assert describe_construction(learner[2].feature_map) == expected
 
 
 @pytest.mark.parametrize("options", [{"epochs": 2}, {"solver": "sgd"}, {"loss": "hinge"}])

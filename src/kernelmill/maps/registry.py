@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernelmill.formatting import plain
 from kernelmill.maps.additive_fourier import AdditiveFourierMap
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.count_sketch import CountSketchMap
@@ -69,6 +70,10 @@ def describe_construction(feature_map: Any) -> str:
         return "Fastfood with custom factors"
     if name == "nystroem" and feature_map.linear:
         return "kernel values at landmarks (Nyström), with a linear kernel"
+    steps = getattr(feature_map, "steps_", None)
+    if steps is not None:
+        shown = f"{plain.count(len(steps), 'step')} of single columns"
+        return f"random features, and {shown} with weight {plain.number(feature_map.weight)}"
     variant = {"fastfood": "structure", "random_fourier": "sampling"}.get(name, "")
     return _CONSTRUCTIONS[name, getattr(feature_map, variant, "")]
 

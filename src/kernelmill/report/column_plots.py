@@ -235,6 +235,12 @@ def _relevance(fit: FitSummary) -> Panel | None:
         if has_intervals
         else ""
     )
+    meaning = (
+        "How much predictions change if the values of a column are exchanged among rows"
+        if fit.map_name == "additive_fourier" and not has_intervals
+        else "The spread of a column in units of its length scale, which measures how much the "
+        "column counts when the kernel compares rows"
+    )
     top = [
         f"{html.quote_column(each.name)} ({html.number(each.relevance, 2)})" for each in shown[:5]
     ]
@@ -244,8 +250,7 @@ def _relevance(fit: FitSummary) -> Panel | None:
         relevance_plot(columns),
         f"Bar chart of the relevance of {html.count(len(shown), 'column')}, led by "
         f"{join_words(top)}.",
-        "The spread of a column in units of its length scale, which measures how much the column "
-        f"counts when the kernel compares rows; the largest is 1.{lines}{others}",
+        f"{meaning}; the largest is 1.{lines}{others}",
         PageTable(
             ["column", "relevance", "low", "high"],
             [

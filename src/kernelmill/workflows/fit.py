@@ -40,7 +40,7 @@ from kernelmill.workflows.fit_checks import (
     check_storable,
 )
 from kernelmill.workflows.kernel_search import default_components
-from kernelmill.workflows.map_choice import AUTO, MapChoice
+from kernelmill.workflows.map_choice import AUTO, STEPS, MapChoice
 from kernelmill.workflows.model import TableModel
 from kernelmill.workflows.records import FitSummary, describe_source
 from kernelmill.workflows.relevance import (
@@ -320,7 +320,7 @@ def fit_table(
             else:
                 held_out = plan.evaluate_table(learner, validation, table_options)
             check = measure_kernel_error(learner.feature_map_, survey.sample)
-            relevance = rank_columns(learner.feature_map_, survey, others)
+            relevance = rank_columns(learner, survey, others)
             dependence = measure_partial_dependence(learner, survey, relevance)
         n_held_out = held_out.n_rows if held_out is not None else 0
         n_trained = survey.n_rows - (n_held_out if validation is None else 0)
@@ -440,7 +440,8 @@ def _tune(
         steps.open({"the digest of the data": rows, "the digest of the settings": searched})
     with steps.saved():
         tuned = _choose_settings(given, settings, survey, steps, run.progress, in_memory=in_memory)
-        if given.length_scale is not None or not settings.choice.has_length_scale:
+        is_searched = given.length_scale is None and settings.choice.has_length_scale
+        if not is_searched or tuned.choice.name == STEPS:  # whose relevance is that of predictions
             return tuned, []
         others = learn_scales_again(
             tuned, survey, settings.seed, settings.n_threads, run.progress, steps

@@ -123,7 +123,9 @@ class TableModel:
     def column_relevance_(self) -> list[ColumnRelevance]:
         """How much each column of the table counts, the most relevant first.
 
-        The relevance is between 0 and 1. The list is empty if one length scale serves all columns.
+        The relevance is between 0 and 1: the spread of the column in units of its length scale,
+        or, of models with steps of columns, how much predictions change if the values of the
+        column are exchanged among rows. The list is empty if one length scale serves all columns.
         """
         return self.summary.column_relevance
 

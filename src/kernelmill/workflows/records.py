@@ -123,10 +123,12 @@ class InputColumn(Result):
 
 @dataclass(frozen=True, repr=False)
 class ColumnRelevance(Result):
-    """How much a column of the table counts in the distances of the kernel."""
+    """How much a column of the table counts in the distances of the kernel, or in predictions."""
 
     name: str
-    relevance: float  # its spread in units of its length scale; 1 for the largest of all columns
+    # Its spread in units of its length scale, or the change of predictions if its values are
+    # exchanged; 1 for the largest of all columns.
+    relevance: float
     low: float | None = None  # the range of several searches; None for given length scales
     high: float | None = None
 

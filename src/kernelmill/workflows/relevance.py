@@ -2,7 +2,8 @@
 
 A kernel of length scales ℓⱼ sees the column j of the encoded rows in units of ℓⱼ: a column whose
 spread is small in these units hardly changes a distance. The relevance of a column of the table is
-this spread, and partial dependence (Friedman, 2001) shows how predictions change with its values.
+this spread. Of a map with steps of columns, it is how much predictions change if the values of the
+column are exchanged among rows. Partial dependence (Friedman, 2001) shows how predictions change.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ _MOST_VALUES = 20
 _MOST_CLASSES = 5
 _MOST_ROWS, _FEWEST_ROWS = 500, 100
 _FEATURES = 2_000_000  # rows times features that are computed for one value,
+_EXCHANGED_FEATURES, _FEWEST_EXCHANGED = 100_000_000, 50
 _KERNEL_VALUES = 400_000  # or rows times landmarks
 
 
@@ -172,14 +174,12 @@ def _best_ridge(tuned: TunedSettings) -> float:
     return min(points, key=lambda point: point.error).alpha if points else 0.1
 
 
-def rank_columns(
-    feature_map: Any, survey: Survey, other_scales: list[_Array]
-) -> list[ColumnRelevance]:
+def rank_columns(learner: Any, survey: Survey, other_scales: list[_Array]) -> list[ColumnRelevance]:
     """Return the relevance of the columns of the table, the most relevant first.
 
     Parameters
     ----------
-    feature_map : FeatureMap
+    learner : KernelClassifier or KernelRegressor
         Fitted.
     survey : Survey
     other_scales : list of ndarray
@@ -191,11 +191,14 @@ def rank_columns(
     list of ColumnRelevance
         Empty if one length scale serves all columns, or the map has none.
     """
-    scales = getattr(feature_map, "length_scale_", None)
+    scales = getattr(learner.feature_map_, "length_scale_", None)
     if not isinstance(scales, np.ndarray) or scales.ndim != 1:
         return []
     names, sources = _list_sources(survey)
-    found = [measure_relevance(each, survey.sample, sources) for each in (scales, *other_scales)]
+    exchanged = _measure_exchanges(learner, survey, sources)
+    searched = [scales, *other_scales] if exchanged is None else []
+    found = [measure_relevance(each, survey.sample, sources) for each in searched]
+    found = found if exchanged is None else [exchanged]
     # Columns that are constant, and therefore not encoded, may be the last.
     each_search = np.array([np.pad(each, (0, len(names) - len(each))) for each in found])
     relevance, low, high = each_search[0], each_search.min(axis=0), each_search.max(axis=0)
@@ -209,6 +212,29 @@ def rank_columns(
         )
         for place in order
     ]
+
+
+def _measure_exchanges(learner: Any, survey: Survey, sources: NDArray[np.intp]) -> _Array | None:
+    """How much scores change if columns get the values of other rows, relative to the largest.
+
+    None for maps without steps, and for more columns than can be measured in short time.
+    """
+    n_columns, n_features = int(sources.max(initial=-1)) + 1, learner.coef_.shape[-1]
+    n_rows = min(_MOST_ROWS, _EXCHANGED_FEATURES // max(1, n_columns * n_features))
+    if not len(getattr(learner.feature_map_, "steps_", ())) or n_rows < _FEWEST_EXCHANGED:
+        return None
+    rows = survey.sample[: 2 * n_rows]
+    rows = rows.toarray() if scipy.sparse.issparse(rows) else np.array(rows)
+    X, others = rows[: len(rows) // 2], rows[len(rows) // 2 :][: len(rows) // 2]
+    score = getattr(learner, "decision_function", learner.predict)
+    before, changes = score(X), np.zeros(n_columns)
+    for place in range(n_columns):
+        columns = np.flatnonzero(sources == place)
+        exchanged = X.copy()
+        exchanged[:, columns] = others[:, columns]
+        changes[place] = np.sqrt(np.mean(np.square(score(exchanged) - before), dtype=np.float64))
+    largest = changes.max(initial=0.0)
+    return changes / largest if largest > 0 else changes
 
 
 def _list_sources(survey: Survey) -> tuple[list[str], NDArray[np.intp]]:

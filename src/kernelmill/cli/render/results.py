@@ -387,7 +387,8 @@ def render_relevance(summary: FitSummary) -> Iterator[RenderableType]:
     table = make_table()
     table.add_column("name", overflow="fold", max_width=40)
     table.add_column("relevance", justify="right")
-    table.add_column("range of searches", justify="right")
+    has_ranges = any(each.low is not None for each in columns)
+    table.add_column("range of searches" if has_ranges else "", justify="right")
     for each in columns[:MOST_RELEVANT]:
         known = each.low is not None and each.high is not None
         ends = f"{plain.number(each.low, 2)} to {plain.number(each.high, 2)}" if known else ""
