@@ -7,13 +7,22 @@ for HTML pages and plots.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from kernelmill.errors import escape_controls
 
-__all__ = ["Formatter", "clean_text", "html", "is_number", "join_words", "plain", "shorten"]
+__all__ = [
+    "Formatter",
+    "clean_text",
+    "html",
+    "is_number",
+    "join_words",
+    "name_of",
+    "plain",
+    "shorten",
+]
 
 
 @dataclass(frozen=True)
@@ -204,3 +213,8 @@ def join_words(words: Iterable[str]) -> str:
 
 def _strip_zeros(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def name_of(function: Callable[..., Any] | None) -> str:
+    """The name of a function, without the address in its repr."""
+    return str(getattr(function, "__name__", repr(function)))

@@ -5,8 +5,7 @@ import pytest
 
 from kernelmill import Fastfood
 from kernelmill.learners.losses import LOSSES
-from kernelmill.learners.solvers.descent import Descent, Weights
-from kernelmill.learners.solvers.row_order import held_out_rows, visiting_order
+from kernelmill.learners.solvers.descent import Descent, Weights, held_out_rows, visiting_order
 from kernelmill.learners.solvers.spectrum import TopSpectrum, _top_eigenpairs
 from kernelmill.random import Stream
 

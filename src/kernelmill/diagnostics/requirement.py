@@ -33,7 +33,7 @@ from kernelmill.maps import (
 from kernelmill.maps.nystroem import MOST_LANDMARKS
 from kernelmill.maps.registry import describe_construction, map_name
 from kernelmill.projections import HadamardProjection
-from kernelmill.projections.coefficients import STRATA
+from kernelmill.projections.fastfood import STRATA
 
 __all__ = ["required_features"]
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_length_scale, check_positive, check_start
-from kernelmill.kernels.distances import euclidean_distances
-from kernelmill.kernels.points import check_pair
+from kernelmill.kernels.points import check_pair, euclidean_distances
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import split_length_scale, weigh_columns
 

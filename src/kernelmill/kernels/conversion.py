@@ -12,7 +12,7 @@ from kernelmill.kernels.dot_product import DotProductKernel
 from kernelmill.kernels.exponential_dot_product import ExponentialDotProduct
 from kernelmill.kernels.gaussian import Gaussian
 from kernelmill.kernels.polynomial import Polynomial
-from kernelmill.transforms.arrays import as_real
+from kernelmill.runtime.arrays import as_real
 
 _IF_COMPLEX = "take the real part"
 _SOURCES = "Gaussian(), Polynomial(...) or ExponentialDotProduct(...)"

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer
+from kernelmill.formatting import name_of
 from kernelmill.kernels.base import LONGEST_FREQUENCY, RadialKernel
 from kernelmill.kernels.bessel import normalized_bessel_j
-from kernelmill.kernels.custom_draws import custom_draws, name_of
+from kernelmill.kernels.custom_spectrum import custom_draws
 from kernelmill.random import Stream
-from kernelmill.transforms.arrays import as_real
+from kernelmill.runtime.arrays import as_real
 
 # Products of radii and distances at a time.
 _BLOCK = 1 << 18

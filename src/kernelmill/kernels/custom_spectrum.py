@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_start
+from kernelmill.formatting import name_of
 from kernelmill.kernels.base import Kernel
-from kernelmill.kernels.custom_draws import custom_draws, name_of
 from kernelmill.kernels.points import dense_blocks
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import as_real
 from kernelmill.transforms import sincos
-from kernelmill.transforms.arrays import as_real
 
 # Frequencies, and elements of difference vectors, at a time.
 _FREQUENCIES = 1 << 10
 _BLOCK = 1 << 20
+_REPEATED = 8  # draws
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -175,3 +176,23 @@ def _check_finite(frequencies: NDArray[Any]) -> None:
     if not np.isfinite(frequencies).all():
         bad = frequencies[~np.isfinite(frequencies)][0]
         raise ValueError(f"frequencies must be finite, got {bad}; drop such rows.")
+
+
+def custom_draws(
+    law: Callable[[Stream, int, int], ArrayLike], what: str, stream: Stream, n: int, dim: int
+) -> NDArray[Any]:
+    """``law(stream, n, dim)``, checked to be real and to be a function of its arguments.
+
+    The first few are asked for again: a map draws its coefficients whenever it needs them, after
+    loading from a file for example, and they must be the same.
+    """
+    drawn = as_real(np.asarray(law(stream, n, dim)), f"The {what}", "return reals")
+    few = min(n, _REPEATED)
+    again = np.asarray(law(stream, few, dim))
+    if drawn.shape[:1] == (n,) and not np.array_equal(again, drawn[:few], equal_nan=True):
+        raise ValueError(
+            f"{what}(stream, n, dim) must be a function of the stream whose first elements do not "
+            f"depend on n, but {name_of(law)} returned others when called again; draw with the "
+            "methods of the stream, such as stream.normals((n, dim)), not with numpy.random."
+        )
+    return drawn

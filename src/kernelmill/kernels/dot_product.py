@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_positive
-from kernelmill.kernels.angles import inner_products
 from kernelmill.kernels.base import RotationInvariantKernel
+from kernelmill.kernels.points import inner_products
 
 # A series is not summed if the last half of this many terms still matters.
 MOST_TERMS = 1 << 13

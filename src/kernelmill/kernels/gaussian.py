@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_start
 from kernelmill.kernels.base import RadialKernel
-from kernelmill.kernels.distances import real_distances
+from kernelmill.kernels.points import real_distances
 from kernelmill.random import Stream
 
 

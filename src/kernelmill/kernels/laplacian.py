@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from kernelmill.arguments import check_integer, check_positive, check_start
 from kernelmill.kernels.base import LONGEST_FREQUENCY, Kernel
-from kernelmill.kernels.distances import manhattan_distances
-from kernelmill.kernels.points import check_pair
+from kernelmill.kernels.points import check_pair, manhattan_distances
 from kernelmill.random import Stream
 
 

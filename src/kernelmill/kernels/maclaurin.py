@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelmill.kernels.custom_draws import name_of
+from kernelmill.formatting import name_of
 from kernelmill.kernels.dot_product import DotProductKernel
-from kernelmill.transforms.arrays import as_real
+from kernelmill.runtime.arrays import as_real
 
 # Coefficients below it have lost digits, or are about to become 0.
 _SMALLEST = 1e-290

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from kernelmill.arguments import check_positive
 from kernelmill.kernels.base import RadialKernel
 from kernelmill.kernels.bessel import normalized_bessel_k
-from kernelmill.kernels.distances import real_distances
+from kernelmill.kernels.points import real_distances
 from kernelmill.random import Stream
 
 # Beyond, the difference to the Gaussian kernel is below the rounding of doubles.

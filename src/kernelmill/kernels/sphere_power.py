@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer
-from kernelmill.kernels.angles import cosines_and_norms
 from kernelmill.kernels.base import RotationInvariantKernel
 from kernelmill.kernels.maclaurin import check_coefficients
+from kernelmill.kernels.points import cosines_and_norms
 
 __all__ = ["SpherePower", "mean_power_coefficients"]
 

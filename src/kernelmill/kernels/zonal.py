@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_positive
-from kernelmill.kernels.angles import cosines_and_norms
+from kernelmill.formatting import name_of
 from kernelmill.kernels.base import RotationInvariantKernel
-from kernelmill.kernels.custom_draws import name_of
-from kernelmill.transforms.arrays import as_real
+from kernelmill.kernels.points import cosines_and_norms
+from kernelmill.runtime.arrays import as_real
 
 
 @dataclass(frozen=True, init=False, repr=False)

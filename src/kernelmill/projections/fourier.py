@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kernelmill import _native
 from kernelmill.arguments import LengthScale
 from kernelmill.kernels import RadialKernel
-from kernelmill.projections.coefficients import (
+from kernelmill.projections.fastfood import (
     STRATA,
     block_lengths,
     draw_normals,

@@ -11,8 +11,8 @@ import scipy  # scipy.fft is loaded when it is first used
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
+from kernelmill.runtime.arrays import as_real, check_axis, check_out
 from kernelmill.runtime.threads import get_num_threads, resolve_threads
-from kernelmill.transforms.arrays import as_real, check_axis, check_out
 
 # Elements that scipy.fft transforms at a time, so that the spectra stay small.
 _BLOCK = 1 << 18

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
+from kernelmill.runtime.arrays import as_real, check_out
 from kernelmill.runtime.threads import resolve_threads
-from kernelmill.transforms.arrays import as_real, check_out
 
 
 def sincos(

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
 from kernelmill.arguments import check_flag
+from kernelmill.runtime.arrays import as_real, check_axis, check_out
 from kernelmill.runtime.threads import resolve_threads
-from kernelmill.transforms.arrays import as_real, check_axis, check_out
 
 
 def fwht(

@@ -1,4 +1,4 @@
-"""Steps of descent on batches of features: the weights, and what a step does to them."""
+"""Steps of descent: the order of the rows, the weights, and what a step does to them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from kernelmill import _native
 from kernelmill.learners.few_outputs import lay_out_columns, lay_out_rows, score_rows
 from kernelmill.learners.losses import Loss
 from kernelmill.learners.solvers.spectrum import TopSpectrum
+from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 
-__all__ = ["Descent", "Weights"]
+__all__ = ["Descent", "Weights", "held_out_rows", "visiting_order"]
 
 _AVERAGING = 8.0
 
@@ -168,3 +169,45 @@ class Descent:
         steepest = self.curvature * (spectrum.longest_left + (n - 1) * spectrum.largest_left)
         decay = np.sqrt(1 + n_rows / self.decay_rows)
         return float(n / (steepest + n * self.alpha) / decay)
+
+
+def visiting_order(
+    n_rows: int, weights: NDArray[np.float64] | None, mean_weight: float, stream: Stream
+) -> NDArray[np.intp]:
+    """Return a shuffled list with row i weights[i] / mean_weight times on average.
+
+    By systematic sampling: the number of visits of a row is rounded up or down, never more. Steps
+    on such a list need no weights, and one heavy row does not make them large. Without weights it
+    is a permutation.
+    """
+    rows = np.arange(n_rows, dtype=np.intp)
+    if weights is not None:
+        edges = np.cumsum(weights) / mean_weight
+        offset = float(stream.substream("offset").uniforms(1)[0])
+        counts = np.diff(np.floor(edges + offset), prepend=np.floor(offset)).astype(np.intp)
+        rows = np.repeat(rows, counts)
+    if len(rows) == 0:
+        return rows
+    order: NDArray[np.intp] = rows[stream.permutation(len(rows))]
+    return order
+
+
+def held_out_rows(
+    classes: NDArray[np.intp], fraction: float, stream: Stream, block: int
+) -> NDArray[np.bool_]:
+    """Return which rows of a block are held out: this fraction of each class, at random.
+
+    The same rows in every pass. At least one row of each class is left for training.
+    """
+    out = np.zeros(len(classes), bool)
+    if not fraction:
+        return out
+    shuffled = stream.substream("held out", block).permutation(len(classes))
+    by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    sorted_classes = classes[by_class]
+    starts = np.flatnonzero(np.diff(sorted_classes, prepend=-1))
+    sizes = np.diff(starts, append=len(classes))
+    ranks = np.arange(len(classes)) - np.repeat(starts, sizes)
+    taken = np.repeat(np.minimum(np.round(sizes * fraction), sizes - 1), sizes)
+    out[by_class] = ranks < taken
+    return out

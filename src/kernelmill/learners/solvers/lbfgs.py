@@ -24,7 +24,7 @@ from kernelmill.learners.blocks import (
 from kernelmill.learners.feature_map import rows_per_block
 from kernelmill.learners.losses import ClassifierFit, Objective
 from kernelmill.learners.run import Run
-from kernelmill.learners.solvers.row_order import visiting_order
+from kernelmill.learners.solvers.descent import visiting_order
 from kernelmill.learners.solvers.spectrum import TopSpectrum, rows_to_sample
 from kernelmill.random import Stream
 

@@ -18,8 +18,7 @@ from kernelmill.learners.feature_map import ReusedMemory, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.losses import ClassifierFit, Objective, classes_of_scores
 from kernelmill.learners.run import Run, Watch
-from kernelmill.learners.solvers.descent import Descent, Weights
-from kernelmill.learners.solvers.row_order import held_out_rows, visiting_order
+from kernelmill.learners.solvers.descent import Descent, Weights, held_out_rows, visiting_order
 from kernelmill.learners.solvers.sgd_state import SgdState, state_from_arrays, state_to_arrays
 from kernelmill.learners.solvers.spectrum import MOST_DIRECTIONS, TopSpectrum, rows_to_sample
 from kernelmill.runtime.threads import one_blas_thread
