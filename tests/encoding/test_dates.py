@@ -1,6 +1,7 @@
 """Dates: their formats, their parts, and what is rejected."""
 
 import datetime as dt
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 import kernelmill
 from kernelmill import fit_table
 from kernelmill.encoding.dates import DateFormats, date_values, find_part
+from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.io import TableError, open_table
 
 QUICK = {"tune": False, "n_components": 128}
@@ -22,6 +24,8 @@ SECONDS = NOW.replace(tzinfo=dt.UTC).timestamp()
     [
         ("2024-02-29T13:05:09", "year first", SECONDS),
         ("2024-02-29 13:05:09Z", "year first", SECONDS),
+        ("2024-02-29 13:05:09+00", "year first", SECONDS),
+        ("2024-02-29 10:05:09.0-03", "year first", SECONDS),
         ("2024-02-29 15:05:09.25+02:00", "year first", SECONDS + 0.25),
         ("2024-02-29 08:35:09-0430", "year first", SECONDS),
         ("29.02.2024 13:05:09", "day first", SECONDS),
@@ -211,3 +215,26 @@ def test_a_column_of_equal_dates_is_left_out():
     model = fit_table(columns, "y", dates=["day"], **QUICK)
     assert model.encoder.columns[0].n_columns == 0
     assert "1 constant column is left out: 'day'." in model.summary.notes
+
+
+def test_times_have_an_offset_from_utc_or_none_has():
+    zoned = ["2024-01-05 12:00:00+02", "2024-02-06 12:00Z", "2024-03-07"]
+    bare = ["2024-01-05 12:00:00", "2024-02-06 12:00"]
+    formats = DateFormats("when")
+    formats.update(pa.array(zoned), file="f", first_row=0)
+    encoding = formats.encoding(pa.array(zoned), marks=False, day_first=None)
+    assert "'2024-01-05 12:00:00+02', are converted to UTC" in str(formats.note(encoding))
+    with pytest.raises(TableError, match=r"'when' has times with an offset .* and without"):
+        formats.update(pa.array(bare), file="f", first_row=0)
+    encoder = ColumnEncoder([encoding], "error")
+    encoder.encode(pa.record_batch({"when": zoned}))
+    utc = pa.array([dt.datetime(2024, 1, 5)], pa.timestamp("us", "UTC"))
+    encoder.encode(pa.record_batch({"when": utc}))
+    encoder.encode(pa.record_batch({"when": pa.array([dt.date(2024, 1, 5)])}))
+    with pytest.raises(TableError, match="'2024-01-05 12:00:00' in row 4, without an offset"):
+        encoder.encode(pa.record_batch({"when": bare}), first_row=3)
+    with pytest.raises(TableError, match="in row 1, without an offset"):
+        encoder.encode(pa.record_batch({"when": utc.cast(pa.timestamp("us"))}))
+    encoder = ColumnEncoder([replace(encoding, zoned=False)], "error")
+    with pytest.raises(TableError, match=r"12:00:00\+02', with an offset"):
+        encoder.encode(pa.record_batch({"when": zoned}))

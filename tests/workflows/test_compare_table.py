@@ -1,6 +1,7 @@
 """Comparison of models."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from kernelmill.encoding.columns import CategoryEncoding, NumericEncoding
 from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.io import TableError
 from kernelmill.workflows.contenders import fit_in_time, make_trees, tree_columns
+from kernelmill.workflows.contest import Contest
 from kernelmill.workflows.records import ComparedModel, Comparison
 
 from .conftest import write_rings
@@ -27,17 +29,30 @@ def short_searches(monkeypatch, shorten_tuning):
 
 def test_classification(rings_csv, monkeypatch):
     monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 10_000)
+    monkeypatch.setattr("kernelmill.workflows.tuning._FEW_ROWS", 1000)  # of 1500
+    seconds, tune = [], Contest.tune
+
+    def timed(*args, **options):
+        begin = time.perf_counter()
+        tuned = tune(*args, **options)
+        seconds.append(time.perf_counter() - begin)
+        return tuned
+
+    monkeypatch.setattr(Contest, "tune", timed)
     found = compare_table(
         rings_csv, "place", n_components=(16, 128), rows=600, exact_rows=300, kernel="gaussian"
     )
     default = found.models.pop(1)
-    assert (default.name, default.family) == ("fit (defaults)", "nystroem")
+    assert (default.name, default.family) == ("fit (defaults)", "features")
+    assert "fastfood, Gaussian kernel, which fit chooses for 1,500 rows" in default.detail
+    assert default.fit_seconds > seconds[0]
     assert default.error < 0.08
     assert [(m.name, m.n_components) for m in found.models] == [
         ("linear", None),
         ("fastfood", 16),
         ("fastfood", 128),
         ("random_fourier", 128),
+        ("additive_fourier", 128),
         ("tensor_sketch", 128),
         ("nystroem", 128),
         ("boosted trees", None),
@@ -45,7 +60,7 @@ def test_classification(rings_csv, monkeypatch):
         ("exact kernel", None),
     ]
     errors = [model.error for model in found.models]
-    assert max(errors[5:8]) < 0.08  # Nyström and trees
+    assert max(errors[6:9]) < 0.08  # Nyström and trees
     details = {model.name: model.detail for model in found.models}
     assert details["boosted trees"].endswith("native categories")
     assert details["random forest"].endswith("codes of categories")
@@ -56,7 +71,7 @@ def test_classification(rings_csv, monkeypatch):
     assert found.models[0].n_train == found.n_train
     assert 0.2 < found.n_test / 1500 < 0.3
     assert all(m.fit_seconds > 0 and m.predict_seconds > 0 for m in found.models)
-    best = min(found.models[1:6], key=lambda m: (m.error, m.n_components))
+    best = min(found.models[1:7], key=lambda m: (m.error, m.n_components))
     if best.error < default.error:
         assert found.settings["n_components"] == best.n_components
         assert found.settings["feature_map"] == best.name
@@ -94,7 +109,7 @@ def test_all_models_can_learn():
     # Trees are piecewise constant.
     limits = {"trees": 0.6}
     assert all(m.error < limits.get(m.family, 0.3) for m in found.models), found.models
-    best = min(found.models[1:6], key=lambda m: m.error)
+    best = min(found.models[1:7], key=lambda m: m.error)
     assert found.settings["task"] == "regression"
     assert ("n_components" in found.settings) == (best.name != "fit (defaults)")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import calendar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 from kernelmill.encoding.columns import ColumnEncoding
 from kernelmill.errors import Message, Remedy
 from kernelmill.io.errors import TableError
+from kernelmill.storage.fields import ADDED
 from kernelmill.storage.kinds import Choice, Float, ListOf
 
-__all__ = ["DateEncoding", "DateFormats", "date_values"]
+__all__ = ["DateEncoding", "DateFormats", "check_zones", "date_values"]
 
 _DAY = 86_400.0
 _MOST_OFFSET = 14 * 60  # minutes from UTC, in Kiribati
 _TIME = (
     r"(?P<H>[0-9]{1,2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2}(?:[.,][0-9]+)?))?"
-    r"(?: ?(?P<p>[AaPp][Mm]))?(?: ?(?P<z>Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?"
+    r"(?: ?(?P<p>[AaPp][Mm]))?(?: ?(?P<z>Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?"
 )
 _THEN_TIME = rf"(?:(?:[T ]|, ){_TIME})?$"
 _D, _M, _Y, _N = (
@@ -41,6 +42,8 @@ _PATTERNS = {
     ),
     "time": rf"^{_TIME}$",
 }
+_CLOCK = ":[0-9]{2}"
+_ZONED = f"{_CLOCK}.*(Z|UTC|[+-][0-9]{{2}}(:?[0-9]{{2}})?)$"
 _SHORT_YEAR = rf"^{_D}[./ -](?:{_M}|{_N})[./ -][0-9]{{2}}(?:[^0-9]|$)"
 FORMATS = (*_PATTERNS, "elapsed")
 PARTS = ("year", "month", "weekday", "time of day", "elapsed time")
@@ -72,6 +75,8 @@ class DateEncoding(ColumnEncoding):
     means, scales : sequence of float
         Of the year and of the elapsed time in seconds.
     marks : bool
+    zoned : bool or None
+        Whether times have an offset from UTC; None if it is not known, as in older files.
     """
 
     name: str
@@ -80,6 +85,7 @@ class DateEncoding(ColumnEncoding):
     means: Annotated[tuple[float, ...], ListOf(Float(), 2, 2)]
     scales: Annotated[tuple[float, ...], ListOf(Float(above=0), 2, 2)]
     marks: bool = False
+    zoned: bool | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         for name in ("parts", "means", "scales"):
@@ -137,6 +143,44 @@ def find_part(part: str, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     months = dates.astype("datetime64[M]").astype(np.int64)
     found = months // 12 + 1970 if part == "year" else months % 12
     return found.astype(np.float64)
+
+
+def find_zones(column: Any) -> tuple[str, str, int]:
+    """A time with an offset from UTC, one without, and the row of the latter.
+
+    They are empty if there is none. Dates without a time have no offset and need none.
+    """
+    if pa.types.is_temporal(column.type):
+        if not pa.types.is_timestamp(column.type) or column.null_count == len(column):
+            return "", "", 0
+        row = int(np.argmax(column.is_valid().to_numpy(zero_copy_only=False)))
+        shown = str(column[row].as_py())
+        return ("", shown, row) if column.type.tz is None else (shown, "", 0)
+    words = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    zoned = pc.match_substring_regex(words, _ZONED).fill_null(False)
+    bare = pc.and_not(pc.match_substring_regex(words, _CLOCK).fill_null(False), zoned)
+    places = [pc.index(each, True).as_py() for each in (zoned, bare)]
+    first, second = (words[place].as_py() if place >= 0 else "" for place in places)
+    return first, second, max(places[1], 0)
+
+
+def check_zones(
+    column: Any, name: str, zoned: bool | None, file: Any = "the table", first_row: int = 0
+) -> None:
+    """Raise an error for times without an offset if those of training had one, or conversely."""
+    if zoned is None:
+        return
+    with_offset, without, row = find_zones(column)
+    if not (without if zoned else with_offset):
+        return
+    if zoned:
+        place = f"{without!r} in row {first_row + row + 1}, without an offset from UTC"
+        had, remedy = "one", "write all times with an offset, such as +00:00 for UTC"
+    else:
+        place = f"{with_offset!r}, with an offset from UTC"
+        had, remedy = "none", "write all times without an offset, in the time zone of training"
+    problem = f"{file}: column {name!r} has {place}, but times had {had} in training"
+    raise TableError(problem, remedy)
 
 
 def date_values(
@@ -269,7 +313,7 @@ def _offsets(found: Any) -> NDArray[np.float64]:
 def _offset(zone: str | None) -> float:
     if not zone or zone[0] not in "+-":
         return 0.0
-    hours, minutes = int(zone[1:3]), int(zone[-2:])
+    hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
     if minutes > 59 or hours * 60 + minutes > _MOST_OFFSET:
         return np.nan
     return (1 if zone[0] == "+" else -1) * (hours * 3600.0 + minutes * 60.0)
@@ -287,11 +331,15 @@ class DateFormats:
         self.count = 0
         self._formats: list[str] | None = None
         self._example = self._short_year = ""
+        self._zoned = self._bare = ""  # a time with an offset from UTC, and one without
 
     def update(self, column: Any, *, file: Any, first_row: int) -> None:
         """Add the dates of a block: strings, or a temporal type."""
         self.missing += column.null_count
         self.count += len(column) - column.null_count
+        zoned, bare, _ = find_zones(column)
+        self._zoned, self._bare = self._zoned or zoned, self._bare or bare
+        self._check_zones()
         if pa.types.is_temporal(column.type):
             kind = column.type
             is_time = pa.types.is_time32(kind) or pa.types.is_time64(kind)
@@ -335,6 +383,17 @@ class DateFormats:
         self._formats = self._formats or later._formats
         self._example = self._example or later._example
         self._short_year = self._short_year or later._short_year
+        self._zoned, self._bare = self._zoned or later._zoned, self._bare or later._bare
+        self._check_zones()
+
+    def _check_zones(self) -> None:
+        if self._zoned and self._bare:
+            raise TableError(
+                f"column {self.name!r} has times with an offset from UTC, such as "
+                f"{self._zoned!r}, and without, such as {self._bare!r}",
+                "write all of them with an offset, or none",
+                *self._remedies()[1:],
+            )
 
     def _remedies(self) -> tuple[Remedy | str, ...]:
         """What to do about dates of different forms."""
@@ -370,15 +429,18 @@ class DateFormats:
             found = find_part(part, seconds) if part in parts else np.zeros(1)
             moments.append((float(found.mean()), float(found.std()) or 1.0))
         means, scales = zip(*moments, strict=True)
-        return DateEncoding(self.name, chosen, parts, means, scales, marks and self.missing > 0)
+        zoned = bool(self._zoned) if self._zoned or self._bare else None
+        marked = marks and self.missing > 0
+        return DateEncoding(self.name, chosen, parts, means, scales, marked, zoned)
 
     def note(self, encoding: Any) -> Message:
         """How the dates were read."""
+        zone = f"; times with an offset, as in {self._zoned!r}, are converted to UTC"
         years = f"; years of two digits, as in {self._short_year!r}, are 1969 to 2068"
         return Message(
             f"Column {self.name!r} has dates ({encoding.format}), which become "
             f"{', '.join(encoding.parts) or 'nothing: they are all equal'}"
-            f"{years if self._short_year else ''}",
+            f"{years if self._short_year else ''}{zone if self._zoned else ''}",
             Remedy("leave them out if they do not help to predict the target", drop=[self.name]),
         )
 

@@ -26,7 +26,7 @@ from kernelmill.encoding.columns import (
     category_values,
     numeric_values,
 )
-from kernelmill.encoding.dates import DateEncoding, DateFormats, date_values
+from kernelmill.encoding.dates import DateEncoding, DateFormats, check_zones, date_values
 from kernelmill.encoding.monotone import most_knots
 from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
@@ -221,6 +221,7 @@ class ColumnEncoder(Encoder):
         if self.missing == "error":
             check_present(column, encoding.name, file, first_row, _IN_PREDICTION)
         if isinstance(encoding, DateEncoding):
+            check_zones(column, encoding.name, encoding.zoned, file, first_row)
             return date_values(column, encoding.name, encoding.format, file, first_row)
         if isinstance(encoding, NumericEncoding):
             return numeric_values(column, encoding.name, first_row, file)

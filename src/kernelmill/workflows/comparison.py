@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -29,9 +30,15 @@ from kernelmill.workflows.contenders import (
     tree_columns,
 )
 from kernelmill.workflows.contest import Contest
-from kernelmill.workflows.encoded_rows import EncodedRows, concatenate_rows, encode_held_out
+from kernelmill.workflows.encoded_rows import (
+    ENCODED_BYTES,
+    EncodedRows,
+    concatenate_rows,
+    count_encoded_bytes,
+    encode_held_out,
+)
 from kernelmill.workflows.evaluation import measure_kernel_error
-from kernelmill.workflows.map_choice import AUTO, MapChoice
+from kernelmill.workflows.map_choice import AUTO, STEPS, MapChoice
 from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel, Comparison, describe_source
 from kernelmill.workflows.survey import TASKS, open_inputs, survey_table
 from kernelmill.workflows.tuning import TunedSettings
@@ -66,14 +73,15 @@ def compare_table(
 ) -> Comparison:
     r"""Compare kernel machines on random features with a linear model, trees and the exact kernel.
 
-    All models are trained on the same random sample of the rows and tested on other rows, a
-    quarter of the table or 10,000 rows. The length scale and the penalty are tuned once, on the
-    sample, for all machines of the kernel (random features, Nyström features, the exact machine);
-    the linear model and the polynomial kernel have penalties of their own. Boosted trees and the
-    random forest are those of scikit-learn with its defaults; they get the encoded columns, with
-    one column of codes instead of indicators for each category column. Trees get fewer rows if
-    all of them would take longer than a minute or so, and the exact machine gets as many as it can
-    take in 30 seconds; the records hold the numbers.
+    All models are trained on the same random sample of the rows and tested on other rows, a quarter
+    of the table or 10,000 rows. "fit (defaults)" has the map and the number of features that
+    `fit_table` chooses for the whole table, and its time includes tuning. The length scale and the
+    penalty are tuned once, on the sample, for all machines of the kernel (random features, Nyström
+    features, the exact machine); the linear model and the polynomial kernel have penalties of their
+    own. Boosted trees and the random forest are those of scikit-learn with its defaults; they get
+    the encoded columns, with one column of codes instead of indicators for each category column.
+    Trees get fewer rows if all of them would take longer than a minute or so, and the exact machine
+    gets as many as it can take in 30 seconds; the records hold the numbers.
 
     Parameters
     ----------
@@ -161,12 +169,18 @@ def compare_table(
         seed,
         n_threads,
         survey.encoder.groups(),
+        n_fit=survey.n_rows,
+        in_memory=count_encoded_bytes(survey) <= ENCODED_BYTES,
     )
+    begin = time.perf_counter()
+    default = contest.tune(MapChoice(AUTO, kernel), None, progress=progress, as_fit=True)
+    seconds = time.perf_counter() - begin
     tuned = contest.tune(MapChoice(AUTO, kernel), max(sizes), progress=progress)
     choice = tuned.choice
     fits = _list_fits(contest, tuned, choice, sizes, exact_rows, survey.encoder)
-    fits.insert(1, partial(contest.fit_default, kernel))
-    progress.start("Comparing", len(fits), "models")
+    fits.insert(1, partial(contest.fit_default, default, seconds))
+    # Without a total, since the times of models differ by orders of magnitude.
+    progress.start(f"Comparing {len(fits)} models", None, "models")
     models = []
     for fit in fits:
         models.append(fit())
@@ -236,7 +250,7 @@ def _best_settings(
     if best.name == DEFAULT_FIT:
         return given
     settings = given | {"feature_map": best.name, "n_components": best.n_components}
-    if best.name not in ("fastfood", "random_fourier", "nystroem"):
+    if best.name not in ("fastfood", "random_fourier", "nystroem", STEPS):
         settings.pop("kernel", None)
     elif isinstance(kernel, str):
         settings["kernel"] = kernel
@@ -253,7 +267,8 @@ def _list_fits(
 ) -> list[Callable[[], ComparedModel]]:
     """The models of the comparison, each as a function that fits and measures it."""
     middle = sizes[len(sizes) // 2]
-    others = [] if choice.name == "random_fourier" else [MapChoice("random_fourier", choice.kernel)]
+    names = ["random_fourier", STEPS]
+    others = [MapChoice(name, choice.kernel) for name in names if name != choice.name]
     return [
         lambda: _fit_linear(contest),
         *(partial(contest.fit_features, choice, tuned, size) for size in sizes),

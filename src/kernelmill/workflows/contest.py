@@ -17,10 +17,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill.encoding.encoder import RowScaling
+from kernelmill.formatting import plain
+from kernelmill.kernels import resolve
 from kernelmill.learners import KernelClassifier, KernelRegressor, default_epochs
-from kernelmill.runtime.progress import Progress, SilentProgress
+from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.encoded_rows import EncodedRows
-from kernelmill.workflows.map_choice import AUTO, MapChoice
+from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel
 from kernelmill.workflows.tuning import TunedSettings, tune_settings
 
@@ -31,7 +33,11 @@ _LENGTHS = ("epochs", "max_iter", "n_estimators")  # what makes a fit long, not 
 
 @dataclass(frozen=True)
 class Contest:
-    """Training rows and test rows, the same for all models."""
+    """Training rows and test rows, the same for all models.
+
+    `n_fit` is the number of rows of the table, and `in_memory` whether `fit_table` would keep them
+    in memory: its choices depend on both.
+    """
 
     training: EncodedRows
     test: EncodedRows
@@ -39,6 +45,8 @@ class Contest:
     seed: int
     n_threads: int | None
     groups: NDArray[Any]
+    n_fit: int
+    in_memory: bool
 
     def tune(
         self,
@@ -60,15 +68,15 @@ class Contest:
             self.training.target[:n_rows],
             n_classes=self.n_classes,
             n_components=n_components,
-            n_rows=len(self.training.target),
-            in_memory=as_fit,
+            n_rows=self.n_fit if as_fit else self.n_rows,
+            in_memory=as_fit and self.in_memory,
             seed=self.seed,
             n_threads=self.n_threads,
             progress=progress,
             groups=self.groups,
             at_size=as_fit,
             steps=as_fit,
-            solver="auto" if as_fit else "sgd",
+            solver="auto" if as_fit and self.in_memory else "sgd",
             sample_weight=self.training.select(slice(n_rows)).weight,
         )
 
@@ -104,10 +112,13 @@ class Contest:
             choice.name, "features", learner, n_components=n_components, detail=detail
         )
 
-    def fit_default(self, kernel: Any) -> ComparedModel:
-        """What `fit_table` does unless it is told otherwise, except for the kernel."""
-        choice = MapChoice(AUTO, kernel)
-        tuned = self.tune(choice, None, progress=SilentProgress(), as_fit=True)
+    def fit_default(self, tuned: TunedSettings, seconds: float) -> ComparedModel:
+        """What `fit_table` chooses for the whole table, here for the training rows.
+
+        `seconds` is the time of the tuning. The penalty of a classifier is per row.
+        """
+        if self.n_classes is not None:
+            tuned = replace(tuned, alpha=tuned.alpha * self.n_fit / self.n_rows)
         choice, size = tuned.choice, min(tuned.n_components, self.n_rows)
         size = size if choice.name == "nystroem" else tuned.n_components
         learner = self.make_learner(self.make_map(choice, tuned, size), tuned)
@@ -116,8 +127,13 @@ class Contest:
         elif len(tuned.alphas) > 1:
             learner.set_params(alpha=np.array(tuned.alphas))
         family = "nystroem" if choice.name == "nystroem" else "features"
-        detail = f"{choice.name}, {choice.kernel_name}: what fit chooses"
-        return self.measure(DEFAULT_FIT, family, learner, n_components=size, detail=detail)
+        kernel = str(resolve(choice.kernel_name)).removesuffix("()")
+        detail = (
+            f"{choice.name}, {kernel} kernel, which fit chooses for "
+            f"{plain.count(self.n_fit)} rows; the time includes tuning"
+        )
+        found = self.measure(DEFAULT_FIT, family, learner, n_components=size, detail=detail)
+        return replace(found, fit_seconds=found.fit_seconds + seconds)
 
     def make_learner(self, feature_map: Any, tuned: TunedSettings) -> Any:
         """An unfitted kernelmill learner on the features of a transformer."""

@@ -16,6 +16,7 @@ from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.survey import HeldOut, Survey
 
 __all__ = [
+    "ENCODED_BYTES",
     "EncodedBlock",
     "EncodedRows",
     "EncodedTable",
@@ -28,6 +29,9 @@ __all__ = [
     "encode_table",
     "small_block_bytes",
 ]
+
+ENCODED_BYTES = 256 << 20
+"""The memory for encoded rows by default."""
 
 _SLICE = 1 << 14  # rows of a block, of rows in memory
 _MIXED_ROWS = 1 << 15

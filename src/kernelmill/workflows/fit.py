@@ -28,6 +28,7 @@ from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
 from kernelmill.workflows.clusters import connects_cluster, spread
 from kernelmill.workflows.encoded_rows import (
+    ENCODED_BYTES,
     count_encoded_bytes,
     encode_table,
     small_block_bytes,
@@ -61,8 +62,6 @@ from kernelmill.workflows.validation import TrainingPlan
 
 __all__ = ["fit_table"]
 
-_ENCODED_BYTES = 256 << 20
-
 
 @reports_progress
 @connects_cluster
@@ -95,7 +94,7 @@ def fit_table(
     batch_size: int | None = None,
     learning_rate: float | None = None,
     map_options: dict[str, Any] | None = None,
-    memory: int = _ENCODED_BYTES,
+    memory: int = ENCODED_BYTES,
     random_state: int = 0,
     n_threads: int | None = None,
     checkpoint: Any = None,

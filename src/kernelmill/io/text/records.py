@@ -65,7 +65,7 @@ _DAY = "|".join(
         rf"{_NAME} {_DAY_OR_MONTH},? [0-9]{{4}}",  # Jan 5, 2024
     ]
 )
-DATE_PATTERN = rf"^(({_DAY})(([T ]|, ){_TIME} ?(Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})?)?|{_TIME})$"
+DATE_PATTERN = rf"^(({_DAY})(([T ]|, ){_TIME} ?(Z|UTC|[+-][0-9]{{2}}(:?[0-9]{{2}})?)?)?|{_TIME})$"
 
 LONG_INTEGER = re.compile(rb"(?<![0-9.])[0-9]{16,}(?![0-9.eE])")
 
