@@ -401,6 +401,19 @@ def test_says_when_lbfgs_has_not_converged(moons):
         small(solver="lbfgs", epochs=2).fit(X, y)
 
 
+def test_lbfgs_of_few_rows_and_a_weak_penalty_converges():
+    """Its coordinates are much shorter than the weights along some directions."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    y = X[:, 0] * X[:, 1] + 0.7 * rng.normal(size=150) > 0
+    features = Fastfood(n_components=256, length_scale=2.0, random_state=0)
+    found = KernelClassifier(features, alpha=1e-7, solver="lbfgs", tol=1e-5).fit(X, y)
+    signs = np.where(y, 1, -1)
+    slopes = -signs / (1 + np.exp(signs * found.decision_function(X))) / len(y)
+    gradient = found.feature_map_.transform(X).T @ slopes + 1e-7 * found.coef_[0]
+    assert np.abs(gradient).max() < 2e-5
+
+
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [

@@ -78,6 +78,13 @@ class TestSteps:
         # Quantiles alone would leave the values of 5 % of the rows to one step.
         assert len(np.unique(np.searchsorted(steps[20:, 1], np.arange(1, 100)))) >= 10
 
+    def test_of_sparse_columns(self):
+        X = sp.random(40, 30, density=0.3, random_state=0, format="lil")
+        X[:, 3], X[:, 4], X[5, 6] = 1.0, 0.0, -2.0
+        for most in (7, 100):
+            found = find_steps(X.tocsr(), most, 90)
+            np.testing.assert_array_equal(found, find_steps(X.toarray(), most, 90))
+
     def test_most_in_all(self, points):
         X = points(100, 6)
         assert len(find_steps(X, 50, 60)) == 60
@@ -105,6 +112,7 @@ class TestSteps:
             ({"steps": [1.0, 2.0]}, r"steps must hold a column's number.*shape \(2,\)"),
             ({"steps": [[0.5, 2.0]]}, "steps must hold a column's number"),
             ({"steps": [[3, 2.0]]}, "steps must name columns from 0 to 2, got 3 to 3"),
+            ({"steps": [[0, 1 + 2j]]}, "steps must be an integer, or hold"),
             ({"steps": [[0, np.nan]]}, "steps must hold a column's number"),
             ({"steps": [[1, 2.0], [0, 1.0]]}, "steps must be sorted by columns"),
             ({"steps": [[0, each] for each in range(20)]}, "n_components must be greater than"),

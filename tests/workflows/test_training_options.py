@@ -277,3 +277,9 @@ def test_confusion_has_rows_and_weights(columns):
     shown = class_table(found)
     assert shown.caption == "By class; recall and precision are weighted"
     assert shown.rows[0][2] == html.percent(recall) != html.percent(rows[0, 0] / rows[0].sum())
+
+
+def test_options_of_the_map_are_checked_before_the_table_is_read():
+    for options in ({"structure": "foo"}, {"features": "foo"}):
+        with pytest.raises(ArgumentError, match=r"must be one of .* got 'foo'"):
+            fit_table("none.csv", "y", feature_map="fastfood", map_options=options, tune=False)

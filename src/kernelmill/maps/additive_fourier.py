@@ -164,6 +164,8 @@ class AdditiveFourierMap(FeatureMap):
             )
         else:
             try:
+                if np.iscomplexobj(self.steps):
+                    raise TypeError("complex numbers have no order")
                 self.steps_ = np.array(self.steps, np.float64)
             except (TypeError, ValueError) as error:
                 raise ArgumentError(
@@ -297,16 +299,15 @@ def find_steps(
     """
     rows = X[:: -(-X.shape[0] // _MOST_ROWS)]
     if not isinstance(rows, np.ndarray):
-        rows = rows.tocsc()  # of which columns are taken
+        rows = rows.tocsc(copy=True)  # of which columns are taken
+        rows.sum_duplicates()
     gaps = []  # of each column: the middle between neighbouring values, and the rows below it
     is_used = np.broadcast_to(np.isfinite(length_scale), X.shape[1])
     for column in range(X.shape[1]):
         if not is_used[column]:
             gaps.append((np.empty(0), np.empty(0, np.intp)))
             continue
-        values = rows[:, [column]]
-        dense = values if isinstance(values, np.ndarray) else values.toarray()
-        found, counts = np.unique(dense[:, 0].astype(np.float64), return_counts=True)
+        found, counts = _count_values(rows, column)
         middle = found[:-1] / 2 + found[1:] / 2
         middle = np.where(middle < found[1:], middle, found[:-1])  # no number may lie in between
         gaps.append((middle, counts.cumsum()[:-1]))
@@ -314,13 +315,25 @@ def find_steps(
     limit = most
     while limit > 1 and np.minimum(lengths, limit).sum() > most_in_all:
         limit -= 1
-    parts = [
-        np.column_stack([np.full(len(chosen), float(column)), chosen])
-        for column, (middle, below) in enumerate(gaps)
-        if len(chosen := _choose_gaps(middle, below, limit))
-    ]
-    steps = np.concatenate(parts) if parts else np.empty((0, 2))
-    return steps[: max(most_in_all, 0)]
+    parts, n_steps = [np.empty((0, 2))], 0
+    for column, (middle, below) in enumerate(gaps):
+        if n_steps >= most_in_all:
+            break
+        chosen = _choose_gaps(middle, below, limit)
+        parts.append(np.column_stack([np.full(len(chosen), float(column)), chosen]))
+        n_steps += len(chosen)
+    return np.concatenate(parts)[: max(most_in_all, 0)]
+
+
+def _count_values(rows: Any, column: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return the different values of a column of an array or CSC matrix, and their numbers."""
+    if isinstance(rows, np.ndarray):
+        return np.unique(rows[:, column].astype(np.float64), return_counts=True)
+    stored = rows.data[rows.indptr[column] : rows.indptr[column + 1]]
+    n_zeros = rows.shape[0] - len(stored)
+    found, counts = np.unique(np.append(stored.astype(np.float64), 0.0), return_counts=True)
+    counts[found == 0] += n_zeros - 1
+    return found[counts > 0], counts[counts > 0]
 
 
 def _choose_gaps(

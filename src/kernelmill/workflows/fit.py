@@ -265,6 +265,7 @@ def fit_table(
     length_scale = np.asarray(length_scale) if np.ndim(length_scale) else length_scale
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
     choice = MapChoice(feature_map, kernel, map_options or {})
+    choice.check()
     run = Run(checkpoint, checkpoint_seconds=checkpoint_seconds, progress=progress)
     with run.locked():
         clock = _Clock()

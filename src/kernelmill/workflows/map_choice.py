@@ -87,6 +87,11 @@ class MapChoice:
                 parameter="kernel",
             )
 
+    def check(self) -> None:
+        """Raise an error if an option of a named map has a value that is not allowed."""
+        if self.options:
+            self.make(None, 1, 0, None)._check_parameters()
+
     def _shift_invariant_kernel(self) -> Kernel:
         given = self.options.get("kernel", "gaussian")
         return resolve(given if self.kernel is None else self.kernel)
