@@ -202,7 +202,7 @@ def test_model_file_is_quoted_for_shell_and_python(samples):
     assert 'kernelmill.load("my model\'s.kmill")' in shown
 
 
-def test_the_stage_of_tuning_that_decides_rings_the_chosen_setting(samples):
+def test_the_stage_of_tuning_that_decides_rings_the_chosen_setting(samples, rendered):
     fit = samples["two_classes"]["fit"]
     worst = max((p for p in fit.tuning if p.criterion == "log loss"), key=lambda p: p.error)
     chosen = replace(fit, length_scale=worst.length_scale, alpha=worst.alpha)
@@ -215,7 +215,7 @@ def test_the_stage_of_tuning_that_decides_rings_the_chosen_setting(samples):
     assert "second of two stages" in second
     (only,) = (
         figure
-        for figure in captions(render(**samples["regression"]))
+        for figure in captions(rendered("regression"))
         if "on validation rows" in figure
     )
     assert "stages" not in only
