@@ -125,7 +125,7 @@ def test_one_positive_penalty(alpha):
     with pytest.raises(ValueError, match="alpha must be one positive number"):
         model.fit(X, Y)
     assert pickle.dumps(model.set_params(alpha=None)) == before
-    with pytest.raises(ValueError, match="zeros only"):
+    with pytest.raises(ValueError, match="only zeros"):
         model.fit(X, Y, np.zeros(100))
 
 

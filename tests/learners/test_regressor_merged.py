@@ -229,7 +229,7 @@ def test_no_rows_and_interrupts_change_nothing(monkeypatch):
     model = KernelRegressor(MAP).fit(X, y)
     statistics = model.statistics(X, y)
     before = pickle.dumps(model)
-    with pytest.raises(ValueError, match="zeros only"):
+    with pytest.raises(ValueError, match="only zeros"):
         model.fit_statistics(model.statistics(X, y, np.zeros(300)))
     real = RidgeStatistics.finalize
 

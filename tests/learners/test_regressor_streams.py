@@ -221,7 +221,7 @@ def test_bad_parameters_change_nothing(parameters, message):
         (np.full(300, np.inf), None, "infinity"),
         (np.full(300, 1e200), None, "1e\\+140"),
         (["a"] * 300, None, "convert"),
-        (np.zeros(300), np.zeros(300), "zeros only"),
+        (np.zeros(300), np.zeros(300), "only zeros"),
         (np.zeros(300), np.ones(2), "shape"),
         (np.zeros(300), np.full(300, np.nan), "nan"),
         (np.zeros(300), -1.0, "negative"),
@@ -232,7 +232,7 @@ def test_bad_targets_and_weights(y, weights, message):
     model = KernelRegressor(MAP).fit(X, good)
     before = pickle.dumps(model)
     for method in (model.fit, model.partial_fit):
-        if message == "zeros only" and method == model.partial_fit:
+        if message == "only zeros" and method == model.partial_fit:
             continue  # there are other rows with a weight
         with pytest.raises((ValueError, TypeError), match=message):
             method(X, y, weights)

@@ -232,7 +232,8 @@ def test_training_goes_on_without_its_checkpoint(tmp_path, rows, name, full_disk
     (note,) = progress.notes
     assert note.startswith(f"The checkpoint {tmp_path / 'state.npz'} (")
     assert (
-        ") cannot be written: no space left on device; training goes on, and there is none" in note
+        ") cannot be written: no space left on device; training continues, and there is none"
+        in note
     )
     assert list(tmp_path.iterdir()) == []
     np.testing.assert_array_equal(model.coef_, MODELS[name]().fit(*rows).coef_)

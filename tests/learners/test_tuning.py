@@ -149,7 +149,7 @@ def test_weights_of_zero_are_left_out():
     model = KernelRegressor(feature_map, tune=True, tune_budget=10).fit(X, y, weights)
     alone = KernelRegressor(feature_map, tune=True, tune_budget=10).fit(X[1::2], y[1::2])
     np.testing.assert_allclose(model.predict(X), alone.predict(X), rtol=0, atol=1e-6)
-    with pytest.raises(ValueError, match="zeros only"):
+    with pytest.raises(ValueError, match="only zeros"):
         model.fit(X, y, np.zeros(400))
 
 

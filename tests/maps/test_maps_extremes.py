@@ -15,7 +15,7 @@ X = RNG.standard_normal((40, 6))
 
 @pytest.mark.parametrize("kernel", [BallConvolution(2), Radial([1.0, 2.0])], ids=repr)
 def test_sorf_rejects_few_columns_where_signs_may_cancel(kernel):
-    with pytest.raises(ValueError, match=r"only from 16 columns on, got 3.*hadamard"):
+    with pytest.raises(ValueError, match=r"at least 16 columns for .*, got 3.*hadamard"):
         Fastfood(kernel, structure="sorf").fit(X[:, :3])
     wide = RNG.standard_normal((5, 16))
     for seed in range(30):

@@ -439,7 +439,9 @@ def test_tiny_penalties_in_float32_are_doubtful():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
     model = KernelRegressor(Nystroem(n_components=50, random_state=0), alpha=1e-9)
-    with pytest.warns(UserWarning, match="penalty 1e-09 is smaller than the rounding of features"):
+    with pytest.warns(
+        UserWarning, match="penalty 1e-09 is below the rounding error of landmark feat"
+    ):
         model.fit(X.astype(np.float32), y)
     model.fit(X, y)
     model.set_params(alpha=1e-4).fit(X.astype(np.float32), y)

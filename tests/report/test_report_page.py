@@ -214,9 +214,7 @@ def test_the_stage_of_tuning_that_decides_rings_the_chosen_setting(samples, rend
     assert f"The chosen setting, ringed, is at length scale {worst.length_scale:g}" in second
     assert "second of two stages" in second
     (only,) = (
-        figure
-        for figure in captions(rendered("regression"))
-        if "on validation rows" in figure
+        figure for figure in captions(rendered("regression")) if "on validation rows" in figure
     )
     assert "stages" not in only
 

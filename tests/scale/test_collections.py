@@ -324,7 +324,7 @@ def test_scores_of_no_rows():
 @pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
 def test_weights_that_are_all_zero(solver):
     rows, labels, weights = (as_array(each) for each in (ROWS, LABELS, np.zeros(N_ROWS)))
-    with pytest.raises(ValueError, match="sample_weight must be positive for some row"):
+    with pytest.raises(ValueError, match="sample_weight must be positive for at least one row"):
         DaskKernelClassifier(MAP, solver=solver).fit(rows, labels, weights)
 
 

@@ -194,7 +194,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         return self._linear_model().scores(self._check_rows(X, reset=False), dtype)
 
     def predict_row(self, row: Any) -> Any:
-        """Return the prediction for one row, without the cost of checks that suits many rows.
+        """Return the prediction for one row, without the checks that pay only for many rows.
 
         Parameters
         ----------

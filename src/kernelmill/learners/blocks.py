@@ -61,7 +61,7 @@ class Block(NamedTuple):
 
 @dataclass
 class FoldState:
-    """How far a fold over spread blocks is: what it resumes from.
+    """The progress of a fold over spread blocks: what it resumes from.
 
     Groups of blocks are folded in order, and totals of neighbors merged in a binary tree. After
     each part, `totals` has one value for each one in the binary digits of `n_done`: merging them
@@ -99,7 +99,7 @@ class FoldState:
 
 
 class SpreadBlocks(Protocol):
-    """Blocks on other machines: they do not come here, but functions go to them.
+    """Blocks on other machines: functions travel to them, the rows stay.
 
     They are divided into pieces, each of which has blocks (X, y) or (X, y, sample_weight).
 

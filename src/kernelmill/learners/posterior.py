@@ -19,7 +19,7 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Posterior:
-    """What a fitted regressor still has of its rows, and what follows from it.
+    """What a fitted regressor keeps of its rows for deviations, evidence and further rows.
 
     Attributes
     ----------

@@ -282,7 +282,7 @@ def _real_numbers(given: Any, parameter: str) -> NDArray[Any]:
     try:
         array = np.asarray(given)
         if array.dtype.kind == "c":
-            raise TypeError("complex numbers have imaginary parts")
+            raise TypeError("complex numbers are not supported")
         if array.dtype.kind in "mM":
             raise TypeError(f"{array.dtype} has a unit")
         native = array.dtype.newbyteorder("=")

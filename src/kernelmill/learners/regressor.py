@@ -497,7 +497,9 @@ class KernelRegressor(
         From then on the source gives checked blocks.
         """
         if run.path is not None:
-            source.require_passes("a checkpoint", Remedy("do without", checkpoint=None))
+            source.require_passes(
+                "a checkpoint", Remedy("train without a checkpoint", checkpoint=None)
+            )
         X, y, sample_weight, _ = source.first
         stream, digest = self._open_checkpoint(run, source.first)
         if y is None:
@@ -537,9 +539,9 @@ class KernelRegressor(
         if is_single and least < LEAST_SINGLE_ALPHA:
             run.progress.note(
                 Doubt(
-                    f"The penalty {least:g} is smaller than the rounding of features of landmarks "
-                    "in float32, so that predictions may be poor",
-                    Remedy("use a larger one", alpha=LEAST_SINGLE_ALPHA),
+                    f"The penalty {least:g} is below the rounding error of landmark features in "
+                    "float32, so predictions may be poor",
+                    Remedy("use a larger penalty", alpha=LEAST_SINGLE_ALPHA),
                     "give rows in float64",
                 )
             )

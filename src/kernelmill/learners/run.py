@@ -324,7 +324,7 @@ class Run:
         bound = _MAP_TOLERANCE * float(np.abs(probe).max())
         if not (np.abs(before - probe) <= bound).all():
             raise self.saved.error(
-                "feature_map computes other features than before it was written",
+                "feature_map computes other features than when it was written",
                 "give feature_map an integer random_state",
             )
 
@@ -396,9 +396,8 @@ class Run:
         self.progress.note(
             Doubt(
                 f"The checkpoint {self.path} ({plain.size(n_bytes)}) cannot be written: {reason}; "
-                f"training goes on, and {kept}",
-                "free some disk space meanwhile: the next one is tried in "
-                f"{plain.duration(self._seconds)}",
+                f"training continues, and {kept}",
+                f"free some disk space: the next attempt is in {plain.duration(self._seconds)}",
             )
         )
 
@@ -448,6 +447,6 @@ def _reject_oversized(file: zipfile.ZipFile, n_bytes: int) -> None:
     """Raise if the arrays would take more memory than the file has bytes."""
     infos = file.infolist()
     if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
-        raise ValueError("compressed")
+        raise ValueError("its arrays are compressed")
     if sum(info.file_size for info in infos) > n_bytes:
-        raise ValueError("larger inside than outside")
+        raise ValueError("its arrays are larger than the file")

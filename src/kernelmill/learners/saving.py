@@ -125,8 +125,8 @@ def _fit_to_store(model: Any, uncertainty: Any) -> Any:
         return fit if model.coef_.shape[1] <= MOST_UNCERTAIN_FEATURES else None
     if uncertainty and fit is None:
         raise ArgumentError(
-            "needs a regressor of the exact solver to be True, got one that was fitted by "
-            "conjugate gradients or loaded without uncertainty",
+            "can be True only for a regressor fitted by the exact solver, got one that was fitted "
+            "by conjugate gradients or loaded without uncertainty",
             Remedy("fit with the exact solver", solver="exact"),
             Remedy("save without it", uncertainty="auto"),
             parameter="uncertainty",

@@ -375,7 +375,7 @@ def check_some_weight(n_rows: int) -> None:
     """Raise if there are no rows of positive weight."""
     if n_rows == 0:
         raise ArgumentError(
-            "must be positive for some row, got zeros only",
+            "must be positive for at least one row, got only zeros",
             "leave it out for equal weights",
             parameter="sample_weight",
         )

@@ -175,7 +175,7 @@ def collect_classes(
     found = fold_blocks(blocks, partial(_count_labels, known, name), _add_counts)
     if found.labels is None:  # pieces leave out rows of weight zero
         raise ArgumentError(
-            "must be positive for some row, got zeros only", parameter="sample_weight"
+            "must be positive for at least one row, got only zeros", parameter="sample_weight"
         )
     return found.labels, found.totals, found.n_rows
 

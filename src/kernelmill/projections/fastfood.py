@@ -93,7 +93,7 @@ class FastfoodFactors:
         return replace(self, signs=signs, inner=inner, outer=outer)
 
     def rows_in_order(self) -> NDArray[np.int64]:
-        """The row ``block * p + row`` of V that each frequency is, in their order."""
+        """The row ``block * p + row`` of V for each frequency, in order."""
         n_blocks, size = self.inner.shape
         rows = np.arange(n_blocks * size)
         if self.first_turn < size:
@@ -104,7 +104,7 @@ class FastfoodFactors:
 
     @property
     def nbytes(self) -> int:
-        """The memory that they take."""
+        """The size of the factors in bytes."""
         arrays = (self.signs, self.permutation, self.inner, self.outer)
         return sum(a.nbytes for a in arrays if a is not None)
 
@@ -235,8 +235,8 @@ class HadamardProjection:
         mixture, few = self.kernel.gaussian_mixture, self.dim < _FEWEST_FOR_SORF
         if self.structure == "sorf" and few and not mixture:
             raise ArgumentError(
-                f"structure='sorf' takes {type(self.kernel).__name__} only from {_FEWEST_FOR_SORF} "
-                f"columns on, got {self.dim}",
+                f"structure='sorf' needs at least {_FEWEST_FOR_SORF} columns for "
+                f"{type(self.kernel).__name__}, got {self.dim}",
                 Remedy("use Walsh-Hadamard matrices", structure="hadamard"),
             )
 

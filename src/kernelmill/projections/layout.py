@@ -48,7 +48,7 @@ class FeatureLayout:
 
     @property
     def native_kind(self) -> int:
-        """The kind as the native core numbers it."""
+        """The number of the kind in native code."""
         return _native.feature_kinds[self.kind]
 
     @property

@@ -174,9 +174,9 @@ class Cluster:
             raise
         except distributed.KilledWorker as error:
             raise ClusterError(
-                f"workers died again and again while they ran {error.task}, the last one "
+                f"workers died repeatedly while running {error.task}; the last one was "
                 f"{getattr(error.last_worker, 'address', error.last_worker)}",
-                "look into their logs",
+                "look at their logs",
                 "use smaller chunks, fewer features or workers with more memory",
             ) from error
         except _LOST as error:

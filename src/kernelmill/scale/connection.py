@@ -1,4 +1,4 @@
-"""Clusters by their addresses, and results of tasks in the order of what they were called for."""
+"""Connections to clusters, and results of tasks in the order of their inputs."""
 
 from __future__ import annotations
 

@@ -292,7 +292,7 @@ class Pieces:
 def group_pieces(
     n_rows: Sequence[int | None], rows_per_group: int, fewest: int = _FEWEST_GROUPS
 ) -> list[range]:
-    """Return groups of consecutive pieces: of about so many rows, from `fewest` to 1024 groups.
+    """Return from `fewest` to 1024 groups of consecutive pieces, with about equal numbers of rows.
 
     If a number of rows is not known, all pieces count alike and groups are as many as possible.
 

@@ -40,7 +40,7 @@ def _loaded_libraries() -> Any:
 
 @contextmanager
 def use_worker() -> Iterator[None]:
-    """Give each thread of a worker its share of the cores, and freed memory again, inside.
+    """Limit each thread of a worker to its share of the cores; reuse freed memory.
 
     A worker with t threads runs t tasks at once in one process. Limits of the threads of BLAS and
     native code that are lower already, such as OMP_NUM_THREADS=1, which Dask sets by default, stay.

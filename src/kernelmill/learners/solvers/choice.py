@@ -107,13 +107,13 @@ class ClassifierSolver(_Solver):
     def check_source(self, source: BlockSource, run: Run) -> None:
         """Raise if the blocks cannot be passed over as often as the run and the epochs need."""
         if self.epochs is not None and self.epochs > 1:
-            source.require_passes(f"epochs={self.epochs}", Remedy("do one pass", epochs=None))
+            source.require_passes(f"epochs={self.epochs}", Remedy("train in one pass", epochs=None))
         if run.path is None:
             return
         if self.solver == "exact" and not source.is_spread:
             raise ArgumentError(
                 "needs solver='sgd' or 'lbfgs', got solver='exact'",
-                Remedy("do without a checkpoint", checkpoint=None),
+                Remedy("train without a checkpoint", checkpoint=None),
                 parameter="checkpoint",
             )
         source.require_passes("a checkpoint")
@@ -232,7 +232,9 @@ class RidgeSolver(_Solver):
     ) -> tuple[RidgeFit | CgFit, RidgeStatistics | None]:
         """Minimize the objective; return the fit, and the statistics that the exact solver has."""
         if self.solver == "cg":
-            source.require_passes("solver='cg'", Remedy("take each block once", solver="exact"))
+            source.require_passes(
+                "solver='cg'", Remedy("use the solver that needs one pass", solver="exact")
+            )
             fit = solve_cg(
                 objective, source, run, stream=stream, tol=self.tol, max_iter=self.max_iter
             )

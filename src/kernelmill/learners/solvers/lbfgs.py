@@ -138,7 +138,7 @@ def _sample_first_block(
         weighted = (each for each in others if each.weight is None or each.weight.any())
         if (found := next(iter(weighted), None)) is None:
             raise ArgumentError(
-                "must be positive for some row, got zeros only", parameter="sample_weight"
+                "must be positive for at least one row, got only zeros", parameter="sample_weight"
             )
         block = found
     mean_weight = 1.0 if block.weight is None else float(block.weight.mean())
