@@ -112,9 +112,16 @@ def test_files_are_one_table(run, rings, tmp_path):
 
 def test_a_missing_target_lists_the_columns(run, rings):
     code, out, err = run("fit", rings, "--quiet")
-    assert (code, out) == (1, "")
-    assert "no target is given; the columns are a, b, colour, radius, place" in err
-    assert "try: name the column to predict (--target)" in err
+    assert (code, out) == (2, "")
+    assert f"--target must be given; the columns of {rings} are a, b, colour, radius, place" in err
+    assert "try: name the column to predict" in err
+
+
+def test_a_target_of_strings_is_for_classification(run, rings):
+    code, _, err = run("fit", rings, "-t", "colour", "--task", "regression")
+    assert code == 1
+    assert "try: if the target has classes, predict them (--task classification)" in err
+    assert "--categorical" not in err
 
 
 def test_near_columns_are_suggested(run, rings):

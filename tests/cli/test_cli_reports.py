@@ -91,6 +91,10 @@ def test_notes_of_pages_name_options(run, tmp_path):
     assert code == 0, err
     assert "--categorical share" in page.read_text()
     assert "categorical=[" not in page.read_text()
+    code, _, err = run("evaluate", tmp_path / "m.kmill", data, "--report", page, "--quiet")
+    assert code == 0, err
+    assert "--categorical share" in page.read_text()
+    assert "categorical=[" not in page.read_text()
 
 
 def test_demo_shows_the_whole_way(run, tmp_path, monkeypatch):

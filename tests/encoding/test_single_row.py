@@ -105,3 +105,17 @@ def test_learners_predict_rows():
     for wrong in ([1.0], [[1.0, 2.0, 3.0]], [1.0, np.nan, 2.0]):
         with pytest.raises(kernelmill.errors.ArgumentError):
             classifier.predict_row(wrong)
+
+
+def test_errors_speak_of_the_row():
+    rows = {"a": np.arange(40) / 2, "b": ["x", "y"] * 20, "y": np.arange(40) / 3}
+    model = kernelmill.fit_table(rows, "y", tune=False, holdout=0, n_components=8)
+    for row, words in [
+        ({"a": 1.0}, "^row lacks columns that the model needs: 'b'; give a value for each"),
+        ({"a": "k", "b": "x"}, r"^column 'a': 'k' is not a number; correct it.*column\.$"),
+        ({"a": None, "b": "x"}, "^column 'a' has no value; fill it in"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            model.predict_row(row)
+    with pytest.raises(TypeError, match=r"row must be a mapping .* such as \{'a': \.\.\.\}"):
+        model.predict_row([1.0, "x"])

@@ -44,7 +44,7 @@ def test_not_a_number(write, block_bytes):
     with pytest.raises(NotANumberError) as caught:
         list(table.blocks())
     assert caught.value.message.problem == (
-        f"{path}, line 104, column 'age' (number 0): 'forty' is not a number"
+        f"{path}, line 104, column 'age' (index 0): 'forty' is not a number"
     )
     assert settings(caught.value) == [{}, {"missing_codes": ["forty"]}, {"categorical": ["age"]}]
 

@@ -42,7 +42,7 @@ def test_a_word_among_many_numbers_is_a_fault(write):
     with pytest.raises(NotANumberError) as caught:
         columns(table)
     message = caught.value.message
-    assert message.problem == (f"{path}, line 21, column 'z' (number 1): '1o5' is not a number")
+    assert message.problem == (f"{path}, line 21, column 'z' (index 1): '1o5' is not a number")
     assert [remedy.settings for remedy in message.remedies] == [{}, {"categorical": ["z"]}]
     assert columns(open_table(path, categorical=["z"]))["z"][-1] == "1o5"
 
@@ -268,7 +268,7 @@ def test_amounts_that_disagree_are_categories_with_a_note(tmp_path):
     path.write_text("n,v\n" + 'x,"$1,257"\n' * 9)
     other = tmp_path / "second.csv"
     other.write_text("n,v\nx,$3\nx,3\n")
-    with pytest.raises(TableError, match=r"line 3, column 'v' \(number 1\): '3' is not a number"):
+    with pytest.raises(TableError, match=r"line 3, column 'v' \(index 1\): '3' is not a number"):
         list(open_table([path, other]).blocks())
 
 

@@ -82,3 +82,12 @@ def test_doubts_are_warnings_at_the_line_of_the_call():
         model = fit_table(columns, "y", tune=False, n_components=16)
     assert found[0].filename == __file__
     assert any("increases by one" in note for note in model.summary.notes)
+
+
+def test_more_than_an_estimated_total():
+    lines = []
+    progress = LogProgress(lines.append, seconds=0)
+    progress.start("Tuning", 2, "steps")
+    for _ in range(3):
+        progress.advance(1)
+    assert lines[1:] == ["Tuning: 100 %, 2 of 2 steps", "Tuning: 3 steps"]

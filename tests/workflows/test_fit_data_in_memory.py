@@ -102,7 +102,7 @@ def test_arrays_and_labels():
 
 
 def test_errors_name_the_data(frames, model):
-    with pytest.raises(ArgumentTypeError, match="of type Series; add the values to the table"):
+    with pytest.raises(ArgumentTypeError, match=r"of type Series; .* or add the values"):
         fit_table(frames["pandas"], frames["pandas"]["place"])
     with pytest.raises(TableError, match="polars DataFrame: column 'a' has no value in row 3"):
         model.predict_table(
@@ -114,6 +114,24 @@ def test_errors_name_the_data(frames, model):
         model.predict_table(frames["pandas"].iloc[:0])
     with pytest.raises(TableError, match=r"needs: 'b'.*; give a table with all columns"):
         model.predict_table({"a": [1.0], "color": ["red"]})
+
+
+def test_pairs_of_a_frame_and_labels():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])
+    y, quick = pd.Series(X["a"] + X["b"], name="price"), {"tune": False, "n_components": 8}
+    model = fit_table((X, y), **quick)
+    assert model.summary.target == "price"
+    assert fit_table((X, y.to_numpy()), **quick).summary.target == "labels"
+    # The labels of a pair are the target, whatever their name.
+    sources = [(X, y), (X, y.to_numpy()), (X, y.rename("cost")), X.assign(price=y)]
+    assert len({model.evaluate_table(each).metrics["rmse"] for each in sources}) == 1
+    with pytest.raises(ArgumentTypeError, match=r"got an object of type Series; .*pair: \(X, y\)"):
+        fit_table(X, y)
+    for swapped in ((y, X), (y.to_numpy(), X.to_numpy())):
+        with pytest.raises(TableError, match="first part is one column; swap the two"):
+            fit_table(swapped)
+    with pytest.raises(ArgumentTypeError, match="there is no argument 'map'; use 'feature_map'"):
+        fit_table((X, y), map="fastfood")
 
 
 def test_targets_of_polars():

@@ -303,8 +303,8 @@ def test_dates_and_identifiers_get_advice(folder):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"target": None}, "no target is given; the columns are a, color, b, place"),
-        ({"target": "plce"}, "a similar name: 'place'"),
+        ({"target": None}, "target must be given; the columns of .* are a, color, b, place"),
+        ({"target": "plce"}, "a similar name: 'place', or use one of its columns: 'a', 'color'"),
         ({"target": 9}, "between 0 and 3"),
         ({"task": "guess"}, "task must be one of"),
         ({"missing": "drop"}, "missing must be one of"),

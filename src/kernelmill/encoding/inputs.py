@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kernelmill.encoding.targets import LABELS
 from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
 from kernelmill.io.errors import TableError
+from kernelmill.io.memory import name_labels
 from kernelmill.io.sources import is_data
 from kernelmill.io.table import Table, check_columns, open_table, open_without_header
 from kernelmill.io.table_file import find_similar
@@ -212,8 +213,9 @@ def find_target(table: Table, target: str | int | None) -> str | int:
             names = [column.name for column in table.columns]
             shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
             raise TableError(
-                f"{table.files[0]}: no target is given; the columns are {shown}",
-                Remedy("name the column to predict", target=...),
+                f"must be given; the columns of {table.files[0]} are {shown}",
+                "name the column to predict",
+                parameter="target",
             )
         column = table.columns[table.column_index(target)]
         if column.name in table.unreadable:
@@ -229,11 +231,9 @@ def find_target(table: Table, target: str | int | None) -> str | int:
         if table.carries_labels:
             return LABELS
         raise TableError(
-            f"{table.files[0]} has no labels, and no target is given",
-            Remedy(
-                f"give the number of the column to predict, 0 to {(table.n_features or 1) - 1}",
-                target=...,
-            ),
+            f"must be given: {table.files[0]} has no labels",
+            f"give the index of the column to predict, 0 to {(table.n_features or 1) - 1}",
+            parameter="target",
         )
     if table.carries_labels:
         raise TableError(
@@ -245,9 +245,12 @@ def find_target(table: Table, target: str | int | None) -> str | int:
 
 def _check_name(parameter: str, column: Any) -> None:
     if isinstance(column, bool) or not isinstance(column, (str, int, np.integer, type(None))):
+        is_labels = parameter == "target" and hasattr(column, "__len__")
+        remedies = ["give rows and labels as a pair: (X, y)"] if is_labels else []
         raise ArgumentTypeError(
             "must be the name of a column or its zero-based number, got an object of type "
             f"{type(column).__name__}",
+            *remedies,
             "add the values to the table as a column, and name it",
             parameter=parameter,
         )
@@ -394,6 +397,7 @@ def open_like_training(
     if inputs.missing_codes:
         options = {"missing_codes": inputs.missing_codes, **options}
     # Without a header the first row may look like one, if all of its values are strings.
+    source = name_labels(source, str(inputs.target))
     table = (open_without_header if inputs.numbered else open_table)(source, **options)
     if table.columns is None:
         raise TableError(

@@ -7,6 +7,7 @@ them as Arrow or NumPy arrays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from kernelmill.io.columnar.arrow_values import detect_kind, to_plain
 from kernelmill.io.columnar.columnar_files import INSPECTED_ROWS, ColumnarFile
 from kernelmill.io.errors import TableError
 from kernelmill.io.matrix.matrix_file import MEANINGLESS, check_exact, check_matrix
-from kernelmill.io.sources import describe_data
+from kernelmill.io.sources import describe_data, is_data
 from kernelmill.io.table_file import TableFile, TableOptions
 
 LABEL_COLUMN = "labels"
@@ -30,8 +31,10 @@ __all__ = [
     "LABEL_COLUMN",
     "ColumnsInMemory",
     "MatrixInMemory",
+    "NamedLabels",
     "join_arrays",
     "make_like",
+    "name_labels",
     "open_data",
 ]
 
@@ -39,7 +42,9 @@ __all__ = [
 def open_data(source: Any, options: TableOptions) -> TableFile:
     """Open data in memory, for which `kernelmill.io.sources.is_data` holds, as a table."""
     label = Path(describe_data(source))
-    if type(source).__name__ == "Series" or isinstance(source, (pa.Array, pa.ChunkedArray)):
+    if isinstance(source, tuple):
+        _check_pair(label, *source)
+    if _is_column(source):
         raise TableError(
             f"must be a table, got a {label}, which is one column",
             "give a data frame, or a dictionary of columns",
@@ -47,16 +52,19 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
         )
     if _is_matrix(source) and options.names is None:
         return MatrixInMemory(source, options)
-    labels = None
+    labels, label_column = None, LABEL_COLUMN
     if isinstance(source, tuple):
         source, labels = source
+        name = getattr(labels, "name", None)
+        label_column = name if isinstance(name, str) and name else LABEL_COLUMN
+        labels = labels.values if isinstance(labels, NamedLabels) else labels
     if options.names is not None:
         source = _name_columns(source, options.names)
     unreadable: dict[str, str] = {}
     try:
         table = _view_columns(source, unreadable)
         if labels is not None:
-            table = _add_labels(label, table, labels)
+            table = _add_labels(label, table, labels, label_column)
     except (pa.ArrowException, ValueError, TypeError) as error:
         if isinstance(error, TableError):
             raise
@@ -72,20 +80,47 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
         options,
         integer_names=_has_integer_names(source),
         unreadable=unreadable,
-        label_column=None if labels is None else LABEL_COLUMN,
+        label_column=None if labels is None else label_column,
     )
 
 
-def _add_labels(label: Path, table: Any, labels: Any) -> Any:
-    """The table with a further column, which has the labels of its rows."""
-    if LABEL_COLUMN in table.column_names:
+@dataclass(frozen=True)
+class NamedLabels:
+    """The labels of a pair (X, y), with the name that their column gets."""
+
+    values: Any
+    name: str
+
+
+def name_labels(source: Any, name: str) -> Any:
+    """The source; if it is a pair of named columns and labels, these get the name of a target."""
+    is_pair = isinstance(source, tuple) and is_data(source) and not _is_matrix(source)
+    return (source[0], NamedLabels(source[1], name)) if is_pair and name else source
+
+
+def _check_pair(label: Path, X: Any, y: Any) -> None:
+    """Raise an error if X and y are swapped."""
+    if (_is_column(X) or np.ndim(X) == 1) and np.ndim(y) == 2:
         raise TableError(
-            f"{label}: a column of X is called {LABEL_COLUMN!r}, as the labels are", "rename it"
+            f"must be a pair (X, y) of a table and the labels of its rows, got a {label}, whose "
+            "first part is one column",
+            "swap the two",
+            parameter="source",
         )
+
+
+def _is_column(source: Any) -> bool:
+    return type(source).__name__ == "Series" or isinstance(source, (pa.Array, pa.ChunkedArray))
+
+
+def _add_labels(label: Path, table: Any, labels: Any, name: str) -> Any:
+    """The table with a further column, which has the labels of its rows."""
+    if name in table.column_names:
+        raise TableError(f"{label}: a column of X is called {name!r}, as y is", "rename it")
     column = _view_values("y", labels)
     if len(column) != table.num_rows:
         raise TableError(f"{label}: y has {len(column)} labels for {table.num_rows} rows of X")
-    return table.append_column(LABEL_COLUMN, column)
+    return table.append_column(name, column)
 
 
 def _has_integer_names(source: Any) -> bool:

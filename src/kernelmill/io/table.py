@@ -72,11 +72,11 @@ def open_table(
         The path "-" is the standard input; it and other streams are copied to a temporary file.
         Data in memory are pandas, polars and pyarrow tables (all that have the Arrow C interface),
         dictionaries of arrays, NumPy arrays (structured, or of two dimensions and more), SciPy
-        sparse matrices, and pairs (X, y) of one of them and the labels of its rows, which are the
-        column "labels" if X has named columns. They are not copied where that is possible. Files
-        that match a pattern are read in sorted order. All files must have the same columns, by
-        name, or the same number of columns if they have no names. The labels of MNIST-like idx
-        files are found by their names, in the folder of the images.
+        sparse matrices, and pairs (X, y) of one of them and the labels of its rows. If X has named
+        columns, they are a column with the name of y, or "labels". They are not copied where that
+        is possible. Files that match a pattern are read in sorted order. All files must have the
+        same columns, by name, or the same number of columns if they have no names. The labels of
+        MNIST-like idx files are found by their names, in the folder of the images.
     format : str, optional
         "csv", "tsv" or "text", "jsonl" (one JSON object per line), "parquet", "arrow" (IPC files,
         Feather 2), "npy", "npz" (members X or data, and y or target), "idx" or "svmlight". By

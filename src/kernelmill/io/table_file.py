@@ -261,18 +261,18 @@ def find_column(
         )
     names = list(positions)
     problem = f"{source} has no column {column!r}"
-    if similar := find_similar(column, names):
-        listed = ", ".join(map(repr, similar))
-        raise TableError(problem, f"use a column with a similar name: {listed}")
     dots = ", ..." if len(names) > 10 else ""
-    raise TableError(problem, f"use one of its columns: {', '.join(map(repr, names[:10]))}{dots}")
+    every = f"use one of its columns: {', '.join(map(repr, names[:10]))}{dots}"
+    similar = ", ".join(map(repr, find_similar(column, names)))
+    near = [f"use a column with a similar name: {similar}"] if similar else []
+    raise TableError(problem, *near, every)
 
 
 def find_similar(column: str, names: Sequence[str]) -> list[str]:
     """The names that are like that of a column, the most similar first."""
     plain = column.strip().lower()
     same = [name for name in names if name.strip().lower() == plain]
-    return list(dict.fromkeys(same + difflib.get_close_matches(column, names, n=3, cutoff=0.5)))
+    return list(dict.fromkeys(same + difflib.get_close_matches(column, names, n=3, cutoff=0.6)))
 
 
 def make_unique(given: Sequence[str]) -> tuple[tuple[str, ...], list[Message | str]]:

@@ -159,8 +159,8 @@ class LogProgress:
         now = self._shown = time.monotonic()
         took = max(now - self._begin, 1e-9)
         parts = [f"{plain.count(self._done)} {self._unit}"]
-        if self._total:
-            share = min(1.0, self._done / self._total)
+        if self._total and self._done <= self._total:  # some totals are estimates
+            share = self._done / self._total
             parts[0] = f"{plain.count(self._done)} of {plain.count(self._total)} {self._unit}"
             parts.insert(0, f"{100 * share:.0f} %")
             if 0 < self._done < self._total:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,9 @@ def compare_table(
     if not sizes:
         raise ArgumentError("must hold at least one number, got none", parameter="n_components")
     seed = check_integer("random_state", random_state, 0)
-    table, inputs, weights = open_inputs(source, target, task, table_options, drop, weights)
+    table, inputs, weights = open_inputs(
+        source, target, task, table_options, drop, weights, signature(compare_table).parameters
+    )
     survey = survey_table(
         table,
         inputs,

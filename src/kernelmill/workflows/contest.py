@@ -17,8 +17,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill.encoding.encoder import RowScaling
-from kernelmill.formatting import plain
-from kernelmill.kernels import resolve
 from kernelmill.learners import KernelClassifier, KernelRegressor, default_epochs
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.encoded_rows import EncodedRows
@@ -127,11 +125,7 @@ class Contest:
         elif len(tuned.alphas) > 1:
             learner.set_params(alpha=np.array(tuned.alphas))
         family = "nystroem" if choice.name == "nystroem" else "features"
-        kernel = str(resolve(choice.kernel_name)).removesuffix("()")
-        detail = (
-            f"{choice.name}, {kernel} kernel, which fit chooses for "
-            f"{plain.count(self.n_fit)} rows; the time includes tuning"
-        )
+        detail = f"{choice.name}, {choice.kernel_name}; time with tuning"
         found = self.measure(DEFAULT_FIT, family, learner, n_components=size, detail=detail)
         return replace(found, fit_seconds=found.fit_seconds + seconds)
 

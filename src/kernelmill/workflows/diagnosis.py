@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,7 +154,9 @@ def diagnose_table(
             day_first=day_first,
         )
     else:
-        table, inputs, _ = open_inputs(source, target, task, table_options, drop)
+        table, inputs, _ = open_inputs(
+            source, target, task, table_options, drop, None, signature(diagnose_table).parameters
+        )
         survey = survey_table(
             table,
             inputs,

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -270,7 +271,9 @@ def fit_table(
     with run.locked():
         clock = _Clock()
         with clock.stage("read"):
-            table, inputs, weights = open_inputs(source, target, task, table_options, drop, weights)
+            table, inputs, weights = open_inputs(
+                source, target, task, table_options, drop, weights, signature(fit_table).parameters
+            )
             pieces = spread(table, cluster, progress)
             survey = survey_table(
                 table,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from kernelmill.encoding.inputs import Inputs, find_weights, open_like_training
 from kernelmill.encoding.matrix import ENCODERS
 from kernelmill.encoding.single_row import RowEncoder
 from kernelmill.encoding.targets import TargetReader
-from kernelmill.errors import ArgumentTypeError, Message, Remedy
+from kernelmill.errors import ArgumentError, ArgumentTypeError, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError
 from kernelmill.io.errors import NotANumberError
@@ -54,6 +55,9 @@ STORED_PARTS = Fields(
     target=Nested(TargetReader),
     summary=Nested(FitSummary),
 )
+
+
+_TABLE_OF_ROW = re.compile("^dictionary of columns(, row 1,|:) ?")  # how messages name it
 
 
 @dataclass(frozen=True)
@@ -214,16 +218,18 @@ class TableModel:
             check_request(self, probabilities, std)
         if type(row).__name__ == "Series" and hasattr(row, "to_dict"):
             row = row.to_dict()
-        if not isinstance(row, Mapping):
-            raise ArgumentTypeError(
-                f"must be a mapping from names of columns to values, got {type(row).__name__}",
-                "predict arrays by model.predict",
-                parameter="row",
-            )
-        X = None if self._row_encoder is None else self._row_encoder.encode(row)
+        encoder = self._row_encoder if isinstance(row, Mapping) else None
+        X = None if encoder is None else encoder.encode(row)
         if X is None:
+            self._check_row(row)
             table = {name: [value] for name, value in row.items()}
-            X = next(encoded for encoded, _, _ in self._encode(table, {}))
+            try:
+                X = next(encoded for encoded, _, _ in self._encode(table, {}))
+            except TableError as error:  # of a table of one row
+                problem = error.message.problem
+                remedies = [r for r in error.message.remedies if "missing_codes" not in r.settings]
+                problem = _TABLE_OF_ROW.sub("", problem).replace(" in row 1", "")
+                raise TableError(problem, *remedies) from None
         if probabilities:
             shares = self.learner.predict_proba(X)[0]
             labels = self.reader.restore(self.learner.classes_)
@@ -233,6 +239,30 @@ class TableModel:
         if not std:
             return label
         return label, self.learner.predict(X, return_std=True, include_noise=True)[1].item()
+
+    def _check_row(self, row: Any) -> None:
+        """Raise an error for a row that is no mapping, or lacks columns."""
+        columns = self.inputs.columns
+        if columns is None:
+            raise ArgumentTypeError(
+                "cannot be predicted by names: the model was fitted to a matrix without them",
+                "predict an array of one row by model.predict",
+                parameter="row",
+            )
+        if not isinstance(row, Mapping):
+            raise ArgumentTypeError(
+                f"must be a mapping from names of columns to values, got {type(row).__name__}",
+                f"give values by names, such as {{{columns[0][0]!r}: ...}}",
+                parameter="row",
+            )
+        lacking = [name for name, _ in columns if name not in row]
+        if lacking and not self.inputs.numbered:
+            raise ArgumentError(
+                f"lacks columns that the model needs: {', '.join(map(repr, lacking[:5]))}"
+                + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""),
+                "give a value for each; None if it is missing",
+                parameter="row",
+            )
 
     @cached_property
     def _row_encoder(self) -> RowEncoder | None:

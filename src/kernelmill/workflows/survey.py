@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -26,6 +26,7 @@ from kernelmill.encoding.targets import TargetLearner, TargetReader, format_labe
 from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_table
+from kernelmill.io.errors import NotANumberError
 from kernelmill.io.row_sample import RowSample, find_limit, take_rows
 from kernelmill.io.table import check_columns
 from kernelmill.random import Stream
@@ -47,11 +48,6 @@ __all__ = [
 TASKS = ("auto", "classification", "regression")
 
 _TABLE_OPTIONS = [name for name in signature(open_table).parameters if name != "source"]
-# Of all functions that learn from tables.
-_COMMON_OPTIONS = (
-    *("target", "task", "drop", "missing", "transform", "day_first", "kernel"),
-    *("random_state", "n_threads", "progress", "verbose"),
-)
 _SAMPLE_ROWS = 80_000
 _SAMPLE_BYTES = 64 << 20  # of encoded rows
 _UNENCODED_ROWS = 2000
@@ -61,15 +57,22 @@ _FEW_OF_CLASS = 5
 
 
 def open_source(
-    source: Any, target: str | int | None, task: str, options: Mapping[str, Any]
+    source: Any,
+    target: str | int | None,
+    task: str,
+    options: Mapping[str, Any],
+    parameters: Collection[str] = (),
 ) -> tuple[Table, str | int]:
     """Open a table to learn from, and return it with the target as the table names it.
 
-    For regression, the target is read as numbers.
+    For regression, the target is read as numbers. `parameters` are those of the function that is
+    called, for a message about an unknown one.
     """
     for name in options:
         if name not in _TABLE_OPTIONS:
-            near = get_close_matches(name, [*_TABLE_OPTIONS, *_COMMON_OPTIONS], n=1)
+            known = [*parameters, *_TABLE_OPTIONS]
+            near = [each for each in known if name in each.split("_")]
+            near = near or get_close_matches(name, known, n=1)
             remedies = [f"use {near[0]!r}"] if near else []
             raise ArgumentTypeError(f"there is no argument {name!r}", *remedies)
     table = open_table(source, **options)
@@ -89,16 +92,29 @@ def open_inputs(
     options: Mapping[str, Any],
     drop: Any,
     weights: str | int | None = None,
+    parameters: Collection[str] = (),
 ) -> tuple[Table, Inputs, str | int | None]:
     """Open a table to learn from, of which only inputs, target and weights are read.
 
     The weights are those of the table.
     """
-    table, target = open_source(source, target, task, options)
+    table, target = open_source(source, target, task, options, parameters)
     weights = find_weights(table, weights, target)
     left_out = [*check_columns("drop", drop), *([] if weights is None else [weights])]
     inputs = choose_inputs(table, target, left_out)
     return inputs.ignore_others(table, target, weights), inputs, weights
+
+
+def _explain_target(blocks: Iterator[TableBlock], target: str | int) -> Iterator[TableBlock]:
+    """The blocks, with remedies for a target whose values are not numbers."""
+    try:
+        yield from blocks
+    except NotANumberError as error:
+        others = [r for r in error.message.remedies if r.settings != {"categorical": [target]}]
+        if len(others) == len(error.message.remedies):
+            raise
+        classes = Remedy("if the target has classes, predict them", task="classification")
+        raise TableError(error.message.problem, classes, *others) from None
 
 
 @dataclass(frozen=True)
@@ -290,7 +306,7 @@ def survey_table(
     progress.start("Reading", table.n_rows)
     if fold is None:
         found = plan.begin()
-        for block in table.blocks():
+        for block in _explain_target(table.blocks(), inputs.target):
             found.update(block)
             progress.advance(block.n_rows)
     else:

@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415 # reports are imported when the command runs
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -19,6 +20,7 @@ from kernelmill.cli.program.options import (
     report_option,
 )
 from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.cli.render.messages import translate_note
 from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, render_evaluation
 
@@ -81,10 +83,13 @@ def command(
             **table,
         )
     if page is not None:
+        from kernelmill.cli.commands.fit import command as fit_command
         from kernelmill.report import write_report
 
         named = progress.name_options(evaluation)
-        write_report(page, fit=loaded.summary, evaluation=named, model=model)
+        notes = [translate_note(note, fit_command) for note in loaded.summary.notes]
+        fit = replace(loaded.summary, notes=notes)
+        write_report(page, fit=fit, evaluation=named, model=model)
     terminal.give(
         {
             "evaluation": build_json(evaluation),

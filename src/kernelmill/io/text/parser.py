@@ -382,7 +382,7 @@ class TextParser:
         """The error for a value; others of the column may have the sign."""
         name = self.dialect.names[position]
         shown = value if len(value) <= 60 else value[:57] + "..."
-        column = f"column {name!r} (number {position})"
+        column = f"column {name!r} (index {position})"
         if name == str(position):
             column = f"column {position}"
         style = self._styles.get(name, NumberStyle(decimal=self.dialect.decimal))
