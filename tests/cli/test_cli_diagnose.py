@@ -12,7 +12,7 @@ from .conftest import revived, widest
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(module, "_MOST_FEATURES", 512)
+    monkeypatch.setattr(module, "_MOST_FEATURES", 256)
     monkeypatch.setattr(module, "_GRAM_ROWS", 60)
 
 

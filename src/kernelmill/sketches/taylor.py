@@ -89,11 +89,13 @@ def _in_proportion(square: float, dim: int, n_columns: int, degrees: range) -> l
     return list(counts.values())
 
 
+@lru_cache(maxsize=1024)
 def _columns_needed(dim: int, degree: int) -> int:
     """Columns with which a term is exact."""
     return 2**62 if degree * math.log2(dim) > 62 else int(dim**degree)
 
 
+@lru_cache(maxsize=1024)
 def _variance(square: float, degree: int) -> float:
     """D times the variance of a term for close points, up to a factor of all terms."""
     ways = 2.0 if degree == 1 else 2.0 * (2.0**degree - 1 - degree)
