@@ -112,9 +112,28 @@ def test_kept_columns_as_json_lines(tmp_path, model):
         **{"when": "2024-01-01T00:00:00", "count": 0, "y": 2.0},
     }
     assert prediction == model.predict(frame())[0]
-    kept = model.predict_table(write(frame(), tmp_path / "rows.csv"), keep_columns=True)
-    assert kept["id"][1].as_py() == str(2**60 + 1)  # text has no types
-    assert kept.schema.field("rate").type == kept.schema.field("y").type == pa.float64()
+    exact = frame().assign(when=pd.Timestamp("2024-01-01T00:00:00.000000001"))
+    model.predict_table(exact, out=tmp_path / "out.jsonl", keep_columns=True)
+    assert '"when": "2024-01-01T00:00:00.000000001"' in (tmp_path / "out.jsonl").read_text()
+
+
+def test_kept_columns_of_text_have_types(tmp_path, model):
+    rows = frame().assign(zip="00123", size=np.arange(N_ROWS) - 5, share=0.25)
+    path = write(rows, tmp_path / "rows.csv")
+    kept = model.predict_table(path, keep_columns=True)
+    model.predict_table(path, out=tmp_path / "out.parquet", keep_columns=True)
+    assert pq.read_schema(tmp_path / "out.parquet").types == kept.schema.types
+    types = dict(zip(kept.schema.names, map(str, kept.schema.types), strict=True))
+    assert types == {
+        **{"id": "string", "rate": "double", "kind": "string", "note": "string"},
+        **{"when": "string", "count": "int64", "y": "double", "zip": "string"},
+        **{"size": "int64", "share": "double", "prediction": "double"},
+    }
+    assert kept["id"][1].as_py() == str(2**60 + 1)  # which float64 does not represent
+    assert kept["size"].to_pylist() == rows["size"].tolist()
+    # All rows of one file are inspected; another file may have other values.
+    kept = model.predict_table([path, write(rows, tmp_path / "more.csv")], keep_columns=True)
+    assert [str(kept.schema.field(name).type) for name in ("count", "size")] == ["double", "string"]
 
 
 def test_lists_are_not_kept_silently(tmp_path, model):

@@ -91,7 +91,7 @@ class TableOptions:
     names: Sequence[str] | None = None
     default_header: bool | None = None  # of text files, where `header` is None
     unused: Sequence[str | int] = ()  # see `Table.with_unused`
-    originals: str | None = None  # "text" or "values": see `Table.with_originals`
+    originals: str | None = None  # "text", "values" or "types": see `Table.with_originals`
 
 
 class TableFile(ABC):

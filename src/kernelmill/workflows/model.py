@@ -299,8 +299,9 @@ class TableModel:
         keep_columns : bool, default=False
             Write the columns of the table before the prediction, with their types and values. From
             one text file to another, values stay as they are written, without surrounding spaces,
-            except numbers with decimal commas, which become points. From text to other formats,
-            columns that the model does not use are strings. If the table has a column of the same
+            except numbers with decimal commas, which become points. From a text file of less than 4
+            MiB to other formats, integers are integers; of larger ones they are floats, and columns
+            that the model does not use are strings. If the table has a column of the same
             name, the predictions are called "prediction (model)".
         cluster : str, distributed.Client or Dask cluster, optional
             As in `fit_table`: workers read and predict, this process writes.

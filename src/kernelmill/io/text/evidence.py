@@ -78,6 +78,7 @@ class ColumnEvidence:
     loose: tuple[str, ...] = ()  # decimal points with which values are numbers of different styles
     sign: str = ""  # that of numbers, if there is one
     bare: str = ""  # a number without it
+    type: str = "string"  # "int64" or "float64" if all values are such numbers
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,14 @@ class TextSample:
     columns : tuple of ColumnEvidence
     n_rows, n_bytes : int
         The number of rows that were inspected, and of bytes of text.
+    is_whole : bool
+        Whether these are all rows of the table.
     """
 
     columns: tuple[ColumnEvidence, ...]
     n_rows: int
     n_bytes: int
+    is_whole: bool = False
 
     def detect_decimal(self, ignored: Collection[str]) -> str:
         """The decimal point: a comma if some columns have decimal commas and none has points.
@@ -116,6 +120,10 @@ class TextSample:
             for each in self.columns
         }
         return {name: style for name, style in found.items() if style is not None}
+
+    def find_types(self) -> dict[str, str]:
+        """The types of columns that hold integers or numbers; of the first rows nothing follows."""
+        return {c.name: c.type for c in self.columns} if self.is_whole else {}
 
     def find_signs(self, styles: Collection[str]) -> dict[str, tuple[str, str]]:
         """The sign of numbers of columns with styles, and a number without it."""
@@ -216,7 +224,15 @@ def _inspect_column(
         loose=tuple(loose),
         sign=sign,
         bare=bare,
+        type="string" if zeros or large else _find_type(words),
     )
+
+
+def _find_type(words: Words) -> str:
+    """The type that represents all of the words."""
+    if len(words) == 0 or not words.all(NUMBER_PATTERN):
+        return "string"
+    return "int64" if words.all("^-?[0-9]{1,18}$") else "float64"
 
 
 def _detect_kind(name: str, words: Words, numbers: str) -> tuple[str, Message | None]:

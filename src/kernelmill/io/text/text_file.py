@@ -101,10 +101,11 @@ class TextFile(TableFile):
             declared = [name for name, kind in given.items() if kind == "numeric"]
             self._styles = self._sample.find_styles(self._dialect.decimal, declared)
             self.signs = self._sample.find_signs(self._styles)
+            self._types = self._sample.find_types() if self._dialect.decimal == "." else {}
         else:
             self._dialect = replace(self._dialect, decimal=first._dialect.decimal)
             self.columns, self._piece_bytes = first.columns, first._piece_bytes
-            self._styles, self.signs = first._styles, first.signs
+            self._styles, self.signs, self._types = first._styles, first.signs, first._types
         self._make_parsers()
 
     def _make_parsers(self) -> None:
@@ -115,19 +116,19 @@ class TextFile(TableFile):
             return
         as_text = self.options.originals == "text"
         columns = self.columns or ()
+        types = self._types if self.options.originals == "types" else {}
         kept = [
             column.name
             for column in columns
             if column.kind == "other"
             or (as_text and (column.kind != "numeric" or self._dialect.decimal == "."))
+            or (column.kind == "numeric" and types.get(column.name) == "int64")
         ]
         self._text_names = name_originals(kept, self._dialect.names)
+        read = {each.name: "float64" if each.kind == "numeric" else "string" for each in columns}
+        read |= {name: types.get(name, "string") for name in kept}
         self.originals = {
-            column.name: Original(
-                self._text_names.get(column.name, column.name),
-                "float64" if column.kind == "numeric" and column.name not in kept else "string",
-            )
-            for column in columns
+            name: Original(self._text_names.get(name, name), kind) for name, kind in read.items()
         }
         if kept:
             self._text_parser = TextParser(
@@ -146,7 +147,9 @@ class TextFile(TableFile):
             return batch
         text = self._text_parser.parse(data, line)
         names = [self._text_names[name] for name in text.schema.names]
-        return pa.record_batch([*batch.columns, *text.columns], [*batch.schema.names, *names])
+        types = [self.originals[name].type for name in text.schema.names]
+        kept = [array.cast(kind) for array, kind in zip(text.columns, types, strict=True)]
+        return pa.record_batch([*batch.columns, *kept], [*batch.schema.names, *names])
 
     def _make_parser(self) -> TextParser:
         assert self.columns is not None
@@ -265,7 +268,8 @@ class TextFile(TableFile):
         parser = TextParser(self.path, dialect, as_strings, self._first_line, codes)
         rows = parser.parse(head, self._first_line)
         detected = self.options.decimal is None and dialect.delimiter != ","
-        return inspect_columns(rows, len(head), None if detected else dialect.decimal)
+        found = inspect_columns(rows, len(head), None if detected else dialect.decimal)
+        return replace(found, is_whole=complete)
 
     def _decide_columns(self) -> tuple[tuple[TableColumn, ...], int]:
         """The columns, and the bytes of text that fill a block."""

@@ -225,7 +225,9 @@ class JsonLinesFormat(_PyarrowFormat):
         return sink
 
     def write(self, arrays: Mapping[str, Any]) -> None:
-        for row in self._make_batch(arrays).to_pylist():
+        batch = self._make_batch(arrays)
+        columns = [_without_nanoseconds(column) for column in batch.columns]
+        for row in self._pa.record_batch(columns, batch.schema.names).to_pylist():
             # NaN and infinities have no form in JSON.
             finite = {
                 name: None if isinstance(value, float) and not math.isfinite(value) else value
@@ -236,6 +238,24 @@ class JsonLinesFormat(_PyarrowFormat):
 
     def finish(self) -> None:
         self._writer.flush()
+
+
+def _without_nanoseconds(array: Any) -> Any:
+    """Times that Python can represent, in microseconds; others as strings with all digits."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    kind = array.type
+    if not pa.types.is_temporal(kind) or getattr(kind, "unit", "") != "ns":
+        return array
+    if pa.types.is_timestamp(kind):
+        wanted = pa.timestamp("us", kind.tz)
+    else:
+        wanted = pa.time64("us") if pa.types.is_time64(kind) else pa.duration("us")
+    try:
+        return array.cast(wanted)
+    except pa.ArrowInvalid:
+        return pc.replace_substring(array.cast(pa.string()), " ", "T")
 
 
 def _to_json(value: Any) -> str | float:
