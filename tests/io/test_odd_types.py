@@ -130,3 +130,23 @@ def test_wrong_arguments(options, words):
 def test_no_source():
     with pytest.raises(KernelmillError, match="source must be a path"):
         fit_table(None, "y")
+
+
+def test_mixed_types_in_a_column_of_json_lines_that_is_not_used(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1, "m": 1, "n": {"k": 1}}\n{"a": 2, "m": "x", "n": 3}\n')
+    table = open_table(path)
+    assert [column.name for column in table.columns] == ["a", "m", "n"]
+    with pytest.raises(TableError, match="column 'm' has a number in one line and a string"):
+        list(table.blocks())
+    (block,) = table.with_unused(["m", "n"]).blocks()
+    assert block.data["a"].to_pylist() == [1.0, 2.0]
+    with pytest.raises(TableError, match="column 'm' has a number"):
+        list(table.with_unused(["m", "n"]).with_originals("values").blocks())
+    # After the lines that determine the types.
+    line = '{"a": 1, "m": 2}\n'
+    path.write_text(line * ((4 << 20) // len(line) + 9) + '{"a": 1, "m": "x"}\n')
+    with pytest.raises(TableError, match="column 'm' has a number in one"):
+        list(open_table(path).blocks())
+    *_, last = open_table(path).with_unused(["m"]).blocks()
+    assert last.data["a"][-1].as_py() == 1.0

@@ -224,7 +224,7 @@ def test_errors_of_values_name_the_line(tmp_path):
     path.write_text("a,b\n" + "1,2\n" * 199 + "1,x\n" + "1,2\n" * 50)
     pieces = cut_table(open_table(path, numeric=["b"]), 100)
     bad = next(piece for piece in pieces if piece.first_row + piece.n_rows > 199)
-    with pytest.raises(TableError, match=r"line 201, column 'b' .number 1.: 'x' is not a number"):
+    with pytest.raises(TableError, match=r"line 201, column 'b' .index 1.: 'x' is not a number"):
         list(bad.blocks())
     assert str(bad).startswith(f"{path}, rows {bad.first_row + 1} to ")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, ClassVar
@@ -12,6 +13,7 @@ from typing import IO, Any, ClassVar
 import pyarrow as pa
 import pyarrow.json
 
+from kernelmill.errors import Remedy
 from kernelmill.io.columnar.arrow_values import exceeds_exact
 from kernelmill.io.columnar.columnar_files import ColumnarFile
 from kernelmill.io.compression import (
@@ -38,6 +40,12 @@ _BROKEN_LINE = re.compile(rb"[^}\s][ \t\r]*\n|\n[ \t\r]*[^{\s]")
 _CHANGED_TYPE = re.compile(r"Column\(/(.+?)\) changed from (\w+) to (\w+)")
 
 
+class _MixedTypesError(TableError):
+    """A column has values of different types."""
+
+    column = ""
+
+
 class JsonLinesFile(ColumnarFile):
     """A file with one JSON object per line; the first 4 MiB determine the columns.
 
@@ -51,6 +59,8 @@ class JsonLinesFile(ColumnarFile):
         self._copy: TemporaryCopy | None = None
         self._schema: Any = None if first is None else first._schema
         self._first: Any = None if first is None else first._first  # the first rows
+        if first is not None:
+            self.unreadable = first.unreadable
         self.path = path
         if path.is_file() and detect_compression(path) is not None:
             self._copy = decompress(path)
@@ -62,10 +72,28 @@ class JsonLinesFile(ColumnarFile):
             found = next(self._pieces(_PIECE_BYTES), None)
             if found is None:
                 raise TableError(f"{self.path} has no lines", "give a file with rows")
-            first = self._parse(found[1], None)
-            self._schema = pa.schema([(each.name, _widen(each.type)) for each in first.schema])
-            self._first = self._parse(found[1], self._schema)
+            first = self._infer(found[1])
+            fields = [(each.name, _widen(each.type)) for each in first.schema]
+            self._schema = pa.schema([*fields, *((name, pa.null()) for name in self.unreadable)])
+            self._first = self._parse(found[1], self._schema, self.unreadable)
         return self._schema
+
+    def _infer(self, data: bytes) -> Any:
+        """The rows of the first lines, without columns that have values of different types."""
+        unreadable: dict[str, str] = {}
+        rows: Any = None
+        while rows is None:
+            try:
+                rows = self._parse(data, None)
+            except _MixedTypesError as error:
+                unreadable[error.column] = error.message.problem.partition(": ")[2]
+                lines = [json.loads(line) for line in data.split(b"\n") if line.strip()]
+                left = [{k: v for k, v in each.items() if k not in unreadable} for each in lines]
+                if not any(left):
+                    raise
+                data = "\n".join(map(json.dumps, left)).encode()
+        self.unreadable = unreadable
+        return rows
 
     def read_first_rows(self, names: list[str]) -> Any:
         """The rows that the columns were inferred from."""
@@ -128,7 +156,8 @@ class JsonLinesFile(ColumnarFile):
                     yield offset, data[:cut]
                 offset += cut
 
-    def _parse(self, data: bytes, schema: Any) -> Any:
+    def _parse(self, data: bytes, schema: Any, ignored: Collection[str] = ()) -> Any:
+        """The rows of some lines; columns in `ignored` are null."""
         broken = _BROKEN_LINE.search(data)
         if data.lstrip()[:1] != b"{" or broken is not None:
             found = data.lstrip() if broken is None else data[broken.start() :].lstrip()
@@ -140,24 +169,31 @@ class JsonLinesFile(ColumnarFile):
                 f"{self.path} is not UTF-8: {data[error.start : error.start + 8]!r}",
                 "convert it to UTF-8",
             ) from None
-        options = pa.json.ParseOptions(
-            explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "error"
-        )
+        parsed = schema
+        for name in ignored:
+            parsed = parsed.remove(parsed.get_field_index(name))
+        others = "infer" if schema is None else "ignore" if ignored else "error"
+        options = pa.json.ParseOptions(explicit_schema=parsed, unexpected_field_behavior=others)
         reading = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
         try:
             rows = pa.json.read_json(pa.BufferReader(data), reading, options)
             if rows.num_rows != sum(1 for line in data.split(b"\n") if line.strip()):
                 raise self._line_error(b"several in a line")
+            for name in ignored:
+                kind = schema.field(name)
+                rows = rows.append_column(kind, pa.nulls(rows.num_rows, kind.type))
             return rows
         except pa.ArrowException as error:
             first = str(error).strip().split("\n")[0].rstrip(".")
             if (changed := _CHANGED_TYPE.search(first)) is not None:
-                raise TableError(
+                mixed = _MixedTypesError(
                     f"{self.path}: column {changed[1]!r} has a {changed[2]} in one line and a "
                     f"{changed[3]} in another",
                     "write all values of a column as one type",
-                    "leave the column out of the file",
-                ) from None
+                    Remedy("leave the column out", drop=[changed[1].split("/")[0]]),
+                )
+                mixed.column = changed[1].split("/")[0]
+                raise mixed from None
             raise TableError(f"{self.path} cannot be read as JSON lines: {first}") from None
 
     def _line_error(self, found: bytes) -> TableError:
@@ -167,13 +203,17 @@ class JsonLinesFile(ColumnarFile):
         )
 
     def _read(self, data: bytes) -> Any:
+        for name in self.unreadable:
+            if name not in self._unused or self.originals:
+                raise self.type_error(name)
         try:
-            table = self._parse(data, self._schema)
+            table = self._parse(data, self._schema, self.unreadable)
         except TableError:
+            unused = dict.fromkeys([*self.unreadable, *(() if self.originals else self._unused)])
             wide = pa.schema([(each.name, _with_decimals(each.type)) for each in self._schema])
-            if wide == self._schema:
+            if wide == self._schema and len(unused) == len(self.unreadable):
                 raise
-            table = self._parse(data, wide)  # 1 may be followed by 1.5
+            table = self._parse(data, wide, unused)  # 1 may be followed by 1.5
         (batch,) = table.select(self._schema.names).combine_chunks().to_batches() or [None]
         if batch is not None:
             self._check_integers(batch, data)
