@@ -200,7 +200,8 @@ def test_descent_is_stable_on_rows_unlike_the_sample(kind, name):
     loss = LOSSES[name]
     spectrum = TopSpectrum.of_sample(sample)
     descent = Descent(loss, 0.0, spectrum, loss.curvature(2), decay_rows=1 << 15)
-    weights = Weights.constant_scores(256, np.zeros(1), spectrum.constant, Z.dtype)
+    first = float(loss.derivatives(np.zeros((2, 1)), np.arange(2))[0].mean())  # longest steps
+    weights = Weights.constant_scores(256, np.zeros(1), first, spectrum.constant, Z.dtype)
     means = []
     for epoch in range(100):
         order = visiting_order(2000, None, 1.0, Stream.from_seed(epoch)).reshape(-1, 40)

@@ -230,6 +230,13 @@ class Objective:
             counts, total, typical = np.ones(self.n_classes), float(self.n_classes), 1.0
         return self.loss.first_scores((counts + typical) / (total + self.n_classes * typical))
 
+    def loss_of(self, scores: NDArray[np.float64], block: Block) -> float:
+        """Return the mean loss of these rows if all of them have the same scores."""
+        counts = np.bincount(block.y, block.weight, self.n_classes).astype(np.float64)
+        each = np.tile(scores, (self.n_classes, 1))
+        losses = self.loss.derivatives(each, np.arange(self.n_classes))[0]
+        return float(losses @ counts / max(float(counts.sum()), np.finfo(np.float64).tiny))
+
 
 def classes_of_scores(scores: NDArray[Any]) -> NDArray[np.intp]:
     """Return the class of the largest score; with two classes, by the sign of the one score."""

@@ -120,6 +120,8 @@ def _average(a: _Lane, b: _Lane) -> _Lane:
         # Steps shrink with the rows that one lane has seen, not all of them.
         max(a.weights.n_steps, b.weights.n_steps),
         max(a.weights.n_rows, b.weights.n_rows),
+        a.weights.first_loss,
+        a.weights.recent_loss + share * (b.weights.recent_loss - a.weights.recent_loss),
     )
     return _Lane(weights, a.loss_sum + b.loss_sum, n_rows)
 

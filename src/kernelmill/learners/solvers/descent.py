@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +18,10 @@ from kernelmill.runtime.threads import resolve_threads
 __all__ = ["Descent", "Weights", "held_out_rows", "visiting_order"]
 
 _AVERAGING = 8.0
+# The length of steps, in halves of the longest stable ones, is 1.6 / (1 + 1.2 q) where a share q of
+# the loss remains, which is a measure of the noise of gradients.
+_LENGTH, _NOISE = 1.6, 1.2
+_RECENT_ROWS = 1 << 13  # over which the loss is averaged
 
 
 @dataclass
@@ -33,6 +37,8 @@ class Weights:
         & Zhang, 2013): what predictions use.
     n_steps, n_rows : int
         Steps taken, and rows seen in them.
+    first_loss, recent_loss : float
+        The mean loss of constant scores, and of recent rows before their steps; 0 if not known.
 
     Notes
     -----
@@ -43,22 +49,37 @@ class Weights:
     average: NDArray[Any]
     n_steps: int = 0
     n_rows: int = 0
+    first_loss: float = 0.0
+    recent_loss: float = 0.0
 
     def __post_init__(self) -> None:
         self.last, self.average = lay_out_columns(self.last), lay_out_columns(self.average)
 
     @classmethod
     def constant_scores(
-        cls, n_features: int, scores: NDArray[np.float64], constant: float, dtype: Any
+        cls, n_features: int, scores: NDArray[np.float64], loss: float, constant: float, dtype: Any
     ) -> Self:
-        """Return weights that give every row these scores."""
+        """Return weights that give every row these scores, with this mean loss."""
         start = np.zeros((n_features + 1, len(scores)), dtype)
         start[-1] = scores / constant
-        return cls(start, start.copy())
+        return cls(start, start.copy(), first_loss=loss)
 
     def copy(self) -> Weights:
         """Return a copy."""
-        return Weights(self.last.copy(), self.average.copy(), self.n_steps, self.n_rows)
+        return replace(self, last=self.last.copy(), average=self.average.copy())
+
+    @property
+    def unexplained(self) -> float:
+        """The share of the loss of constant scores that remains, 1 if it is not known."""
+        if not 0 < self.first_loss < np.inf:
+            return 1.0
+        return min(1.0, self.recent_loss / self.first_loss)
+
+    def count(self, losses: float, n_rows: int) -> None:
+        """Count a step on rows with this sum of losses."""
+        self.n_steps += 1
+        self.n_rows += n_rows
+        self.recent_loss += min(1.0, n_rows / _RECENT_ROWS) * (losses / n_rows - self.recent_loss)
 
 
 @dataclass
@@ -66,7 +87,8 @@ class Descent:
     """One step of descent on a batch.
 
     The objective is the mean loss plus ``alpha / 2`` times the squared norm of the weights, the
-    intercept left out. The step size falls with the square root of the rows seen.
+    intercept left out. The step size falls with the square root of the rows seen, and with
+    the share of the loss that remains.
 
     Parameters
     ----------
@@ -133,7 +155,7 @@ class Descent:
             # The share of a step that lowers the objective of its batch the most is taken. Rows
             # unlike those of the sample can be longer, or lie in directions that P damps too
             # little. Without this limit they would make descent unstable.
-            step = self._step_size(n, weights.n_rows)
+            step = self._step_size(n, weights)
             curvature = self.curvature if self.limited else 0.0
             averaging = (_AVERAGING + 1) / (weights.n_steps + 1 + _AVERAGING)
         else:
@@ -154,12 +176,12 @@ class Descent:
             resolve_threads(self.n_threads),
         )
         self.has_shortened |= share < 1
-        weights.n_steps += 1
-        weights.n_rows += n
-        return float(losses.sum(dtype=np.float64))
+        total = float(losses.sum(dtype=np.float64))
+        weights.count(total, n)
+        return total
 
-    def _step_size(self, n: int, n_rows: int) -> float:
-        r"""Return half of the largest stable step, less as more rows are seen.
+    def _step_size(self, n: int, weights: Weights) -> float:
+        r"""Return 0.8 of the largest stable step, less for large losses and as more rows are seen.
 
         For least squares in mean square: with :math:`\beta` the largest :math:`z^T P z` and
         :math:`\lambda` the largest eigenvalue that P leaves, steps below
@@ -167,8 +189,9 @@ class Descent:
         """
         spectrum = self.spectrum
         steepest = self.curvature * (spectrum.longest_left + (n - 1) * spectrum.largest_left)
-        decay = np.sqrt(1 + n_rows / self.decay_rows)
-        return float(n / (steepest + n * self.alpha) / decay)
+        decay = np.sqrt(1 + weights.n_rows / self.decay_rows)
+        length = _LENGTH / (1 + _NOISE * weights.unexplained)
+        return float(length * n / (steepest + n * self.alpha) / decay)
 
 
 def visiting_order(

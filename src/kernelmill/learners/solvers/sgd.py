@@ -339,8 +339,9 @@ class Training:
             scores = self.objective.first_scores(block)
             if self.settings.plain:
                 scores = np.zeros_like(scores)
+            loss = self.objective.loss_of(scores, block)
             state.weights = Weights.constant_scores(
-                sample.shape[1], scores, state.spectrum.constant, sample.dtype
+                sample.shape[1], scores, loss, state.spectrum.constant, sample.dtype
             )
 
     def count_correct(self, blocks: Iterable[Block]) -> tuple[float, float]:

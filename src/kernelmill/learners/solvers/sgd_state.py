@@ -99,6 +99,7 @@ def state_to_arrays(state: SgdState) -> dict[str, NDArray[Any]]:
         "loss_curve": np.array(state.loss_curve, np.float64),
         "validation_curve": np.array(state.validation_curve, np.float64),
         "counts": np.array([weights.n_steps, weights.n_rows], np.int64),
+        "losses": np.array([weights.first_loss, weights.recent_loss], np.float64),
         "last": weights.last,
         "average": weights.average,
         "vectors": spectrum.vectors,
@@ -123,6 +124,7 @@ def state_from_arrays(saved: SavedState, stream: Stream, objective: Objective) -
     scalars = saved.array("scalars", (len(_SCALARS),), np.float64).tolist()
     last = saved.array("last", shape, dtype)
     average = saved.array("average", shape, dtype)
+    losses = saved.array("losses", (2,), np.float64).tolist() if "losses" in saved else [0.0, 0.0]
     sample = best = None
     if "sample" in saved:
         sample = saved.array("sample", (None, n_features), dtype)
@@ -130,7 +132,7 @@ def state_from_arrays(saved: SavedState, stream: Stream, objective: Objective) -
         best = saved.array("best", shape, dtype)
     state = SgdState(
         stream=stream,
-        weights=Weights(last, average, n_steps, n_rows),
+        weights=Weights(last, average, n_steps, n_rows, *losses),
         spectrum=TopSpectrum(
             saved.array("vectors", (n_features + 1, len(damping)), dtype),
             damping,

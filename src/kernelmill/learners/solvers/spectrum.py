@@ -39,7 +39,9 @@ _TINY = 1e-300
 _ROWS_OF_PRODUCTS = 512
 _SMALL_MATRIX = 600  # rows of those whose eigenvalues are computed as quickly
 _LANCZOS_STEPS = 60
-_LANCZOS_TOLERANCE = 1e-4  # of the largest eigenvalue; steps are half of the largest stable ones
+_LANCZOS_TOLERANCE = (
+    1e-4  # of the largest eigenvalue; steps are shorter than the longest stable ones
+)
 
 
 def rows_to_sample(n_features: int, itemsize: int, n_rows: int | None = None) -> int:
