@@ -143,6 +143,13 @@ def test_mixed_types_in_a_column_of_json_lines_that_is_not_used(tmp_path):
     assert block.data["a"].to_pylist() == [1.0, 2.0]
     with pytest.raises(TableError, match="column 'm' has a number"):
         list(table.with_unused(["m", "n"]).with_originals("values").blocks())
+    for broken in ('{"a": 1, "a": 2 "m": 3}', '{"a": [1, 2, "m": 3}', "[1]"):
+        path.write_text('{"a": 1, "m": 1}\n{"a": 2, "m": "x"}\n' + broken + "\n")
+        with pytest.raises(TableError):
+            open_table(path)
+    path.write_text('{"a/b": 1, "c": 1}\n{"a/b": "x", "c": 2}\n')
+    with pytest.raises(TableError, match="'a/b' has a number"):
+        open_table(path)
     # After the lines that determine the types.
     line = '{"a": 1, "m": 2}\n'
     path.write_text(line * ((4 << 20) // len(line) + 9) + '{"a": 1, "m": "x"}\n')

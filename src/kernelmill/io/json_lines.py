@@ -86,12 +86,13 @@ class JsonLinesFile(ColumnarFile):
             try:
                 rows = self._parse(data, None)
             except _MixedTypesError as error:
-                unreadable[error.column] = error.message.problem.partition(": ")[2]
-                lines = [json.loads(line) for line in data.split(b"\n") if line.strip()]
-                left = [{k: v for k, v in each.items() if k not in unreadable} for each in lines]
-                if not any(left):
+                if error.column in unreadable:
                     raise
-                data = "\n".join(map(json.dumps, left)).encode()
+                unreadable[error.column] = error.message.problem.partition(": ")[2]
+                try:
+                    data = _drop_members(data, unreadable)
+                except (ValueError, AttributeError, RecursionError):  # pyarrow stopped before it
+                    raise error from None
         self.unreadable = unreadable
         return rows
 
@@ -247,6 +248,15 @@ class JsonLinesFile(ColumnarFile):
         with self._open() as stream:
             data = read_at(stream, offset, size)
         return self.convert(self._read(data), before), None
+
+
+def _drop_members(data: bytes, names: Collection[str]) -> bytes:
+    """Lines of objects without some of their members."""
+    lines = [json.loads(line) for line in data.split(b"\n") if line.strip()]
+    left = [{name: each for name, each in row.items() if name not in names} for row in lines]
+    if not any(left):
+        raise ValueError("nothing is left")
+    return "\n".join(map(json.dumps, left)).encode()
 
 
 def _with_decimals(kind: Any) -> Any:
