@@ -61,8 +61,10 @@ def regressor(table):
 
 
 @pytest.fixture(scope="module")
-def classifier(table):
-    return fit(table, "size", "y")
+def classifier(table, shorten_tuning):
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_tuning(patch)
+        return fit(table, "size", "y")
 
 
 @pytest.mark.parametrize("name", ["regressor", "classifier"])
