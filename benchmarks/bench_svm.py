@@ -25,7 +25,7 @@ RESULT = Path("build/svm.json")
 FITS = [
     (8192, LENGTH_SCALE, 3, 3, 80, 1.80),
     (8192, LENGTH_SCALE, 4, 3, 80, 1.80),
-    (65536, LARGE_LENGTH_SCALE, 7, 1, 5, 1.35),
+    (65536, LARGE_LENGTH_SCALE, 6, 1, 5, 1.35),
 ]
 
 

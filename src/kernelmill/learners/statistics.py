@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
@@ -233,7 +232,7 @@ class RidgeStatistics:
             (Y, targets, self.target_mean),
         ):
             rows = values[:n_rows]
-            _copy_rows(given, rows)
+            rows[:] = given
             block_mean = _products(rows, factors)[0]
             if weights is None:
                 block_mean /= n_rows
@@ -420,42 +419,21 @@ def _products(rows: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArra
     return sums
 
 
-def _copy_rows(values: NDArray[Any], out: NDArray[Any]) -> None:
-    """Copy rows, to another type if that of `out` differs."""
-
-    def copy(part: slice) -> None:
-        out[part] = values[part]
-
-    _in_threads(copy, len(values), _ROWS_IN_CACHE)
-
-
 def _subtract_from_rows(values: NDArray[Any], row: NDArray[Any], out: NDArray[Any]) -> None:
     """Subtract a row from all, by copies of it: NumPy's broadcasting takes ten times as long."""
     copies = np.tile(row, (min(len(values), _ROWS_IN_CACHE), 1))
-
-    def subtract(part: slice) -> None:
+    for part in slice_rows(len(values), _ROWS_IN_CACHE):
         np.subtract(values[part], copies[: part.stop - part.start], out=out[part])
-
-    _in_threads(subtract, len(values), _ROWS_IN_CACHE)
 
 
 def _add_upper(products: NDArray[np.float32], moments: Moments) -> None:
-    """Add the upper triangle of one matrix in Fortran order to that of another."""
+    """Add the upper triangle of one matrix in Fortran order to that of another, by threads."""
 
     def add(columns: slice) -> None:
         moments[: columns.stop, columns] += products[: columns.stop, columns]
 
-    _in_threads(add, len(moments), _COLUMNS)
-
-
-def _in_threads(work: Callable[[slice], None], n: int, size: int) -> None:
-    """Call work for slices of `size` of n rows or columns."""
-    parts = list(slice_rows(n, size))
-    if len(parts) == 1:
-        work(parts[0])
-        return
     with ThreadPoolExecutor(get_num_threads()) as pool:
-        list(pool.map(work, parts))
+        list(pool.map(add, slice_rows(len(moments), _COLUMNS)))
 
 
 def _in_place(result: NDArray[Any], given: NDArray[Any]) -> None:
