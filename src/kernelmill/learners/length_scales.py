@@ -49,6 +49,7 @@ _ROWS = 2500
 _FREQUENCIES = 256
 _SPREAD = 1.0  # standard deviation of the prior of log length scales around the isotropic optimum
 _FARTHEST = 8.0  # of log length scales from the isotropic optimum
+_MOST_FREE = 200  # columns; length scales of more are drawn towards the isotropic optimum
 _LOG_ALPHA = (-9.0, 5.0)
 _STARTS = (0.25, 0.5, 1.0, 2.0, 4.0)  # length scales, in units of the median distance
 _MEDIAN_ROWS = 500
@@ -289,8 +290,11 @@ def learn_length_scales(
             ]
             best = min(found, key=lambda each: each.value)
             best = search(problem, best.log_weights, best.log_alpha, max_evaluations)
+    # Pixels of images: scales of so many columns also learn what only these rows have in common.
+    kept = min(1.0, math.sqrt(_MOST_FREE / len(best.log_weights)))
+    log_weights = center + kept * (best.log_weights - center)
     return LearnedScales(
-        length_scale=np.exp(-best.log_weights)[group_of_column],
+        length_scale=np.exp(-log_weights)[group_of_column],
         isotropic=float(np.exp(-center)),
         alpha=float(np.exp(best.log_alpha)),
         log_evidence=-best.value,

@@ -227,16 +227,19 @@ class RidgeStatistics:
             factors = (weights / weight)[:, None]
         total = self.weight + weight
         # No NumPy products: threads of its BLAS would spin for a while beside those of scipy's.
-        for given, values, mean in (
-            (Z, features, self.feature_mean),
-            (Y, targets, self.target_mean),
+        for given, values, mean, n_corrections in (
+            (Z, features, self.feature_mean, 0),
+            (Y, targets, self.target_mean, 1),  # may be far from zero
         ):
             rows = values[:n_rows]
             rows[:] = given
-            block_mean = _products(rows, factors)[0]
-            if weights is None:
-                block_mean /= n_rows
-            _subtract_from_rows(rows, block_mean, out=rows)
+            block_mean = np.zeros(len(mean))
+            for _ in range(1 + n_corrections):
+                rest = _products(rows, factors)[0]
+                if weights is None:
+                    rest /= n_rows
+                _subtract_from_rows(rows, rest, out=rows)
+                block_mean += rest
             if weights is not None:
                 rows *= np.sqrt(weights)[:, None]
             shift = block_mean - mean
