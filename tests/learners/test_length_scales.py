@@ -7,6 +7,7 @@ from scipy.stats import multivariate_normal
 import kernelmill
 from kernelmill import Fastfood, KernelClassifier, KernelRegressor, RandomFourier, TensorSketch
 from kernelmill.kernels import Gaussian, Laplacian, Matern
+from kernelmill.learners import length_scales
 from kernelmill.learners.length_scales import (
     MOST_COLUMNS,
     EvidenceProblem,
@@ -117,6 +118,21 @@ def test_few_rows_and_many_columns_stay_near_one_length_scale():
     ratio = learned.length_scale / np.median(learned.length_scale)
     assert np.quantile(ratio, 0.95) < 3
     assert np.quantile(ratio, 0.05) > 1 / 3
+
+
+def test_length_scales_of_very_many_columns_are_drawn_together(monkeypatch):
+    """As the square root of their number: here four times as many as may be free."""
+    X, y = make_rows(n=300, d=4)
+    settings = {"stream": Stream.from_seed(0), "n_frequencies": 32}
+    free = learn_length_scales(Gaussian(), X, y, **settings)
+    monkeypatch.setattr(length_scales, "_MOST_FREE", 1)
+    drawn = learn_length_scales(Gaussian(), X, y, **settings)
+    assert drawn.isotropic == free.isotropic
+    np.testing.assert_allclose(
+        np.log(drawn.length_scale / drawn.isotropic),
+        np.log(free.length_scale / free.isotropic) / 2,
+        rtol=1e-12,
+    )
 
 
 def test_the_same_seed_gives_the_same_length_scales_for_dense_and_sparse_rows():

@@ -1,6 +1,7 @@
 """Mergeable statistics: their definition, any division of rows, float32, errors, interrupts."""
 
 import itertools
+import math
 import pickle
 import signal
 
@@ -121,6 +122,14 @@ def test_large_means_do_not_cancel():
     np.testing.assert_allclose(shifted.moments, plain.moments, rtol=0, atol=bound)
     np.testing.assert_allclose(shifted.cross, plain.cross, rtol=0, atol=bound)
     assert bound < 1e-2 * plain.moments.max()
+
+
+def test_means_of_targets_far_from_zero_are_rounded_once():
+    Z, Y, _ = data(3000)
+    Y = Y + 1e12
+    got = RidgeStatistics(7, 2).update(Z, Y)
+    exact = [math.fsum(column) / 3000 for column in Y.T]
+    np.testing.assert_allclose(got.target_mean, exact, rtol=2 * EPS, atol=0)
 
 
 def test_float32_loses_nothing():
