@@ -46,7 +46,7 @@ def failing(monkeypatch):
             "did you mean --target?",
         ),
         (["fit"], "DATA is missing", "kernelmill fit --help"),
-        (["predict", "m", "d"], "--out is missing", "kernelmill predict --help"),
+        (["predict", "m", "d"], "--out is missing", "--out FILE, or --out - for standard output"),
         (["fit", "a.csv", "--seed", "x"], "invalid value for '--seed'", "kernelmill fit --help"),
         (
             ["fit", "a.csv", "--map", "fastfod"],

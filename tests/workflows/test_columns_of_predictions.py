@@ -58,7 +58,8 @@ def test_values_of_unused_columns_do_not_matter(tmp_path, model, name):
     expected = model.predict(frame())
     assert np.allclose(fitted.predict(path), expected)
     assert np.allclose(model.predict(path), expected)
-    assert model.evaluate_table(path).n_rows == N_ROWS
+    assert model.evaluate_table(path).notes == []
+    assert "trained on rows of this table" in fitted.evaluate_table(path).notes[-1]
 
 
 def test_dropped_columns_of_matrices_do_not_matter(tmp_path):

@@ -284,7 +284,7 @@ class TargetLearner:
                     Message(
                         f"The target {self.target!r} has {len(self.counts)} different integers: "
                         "this is a classification",
-                        Remedy("to fit a regressor, set the task", task="regression"),
+                        Remedy("for regression, set the task", task="regression"),
                     )
                 )
         if not self.counts:

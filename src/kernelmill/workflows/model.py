@@ -408,6 +408,12 @@ class TableModel:
         found += every.unseen.notes(scores.n_rows + missing)
         if missing:
             found.append(f"Left out {plain.count(missing, 'row')} without a target.")
+        fit = self.summary
+        seen = (fit.n_rows, fit.n_rows + fit.n_held_out)
+        if not is_data(source) and describe_source(source) == fit.source and scores.n_rows in seen:
+            found.append(
+                "The model was trained on rows of this table: expect larger errors on new rows."
+            )
         for note in found:
             progress.note(note)
         if scores.n_rows == 0:

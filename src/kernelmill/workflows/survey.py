@@ -403,8 +403,8 @@ def _note_rare_classes(target: TargetLearner, reader: TargetReader, n_rows: int)
         Doubt(
             f"Classes with hardly any rows to learn from: {_list_classes(rare)} of "
             f"{plain.count(n_rows, 'row')}",
-            "if they are typing errors, correct the labels",
-            "add rows of these classes, if they are not",
+            "correct the labels if they are typing errors",
+            "otherwise add rows of these classes",
         )
     ]
 

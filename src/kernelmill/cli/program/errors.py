@@ -132,6 +132,8 @@ def _describe_usage(error: click.UsageError) -> tuple[str, str]:
         return f"there is no option {error.option_name}", remedy
     if isinstance(error, click.MissingParameter) and error.param is not None and error.ctx:
         name = name_parameter(error.param.name or "", error.ctx.command)
+        if name == "--out":
+            remedy = "--out FILE, or --out - for standard output"
         return f"{name} is missing", remedy
     problem = error.format_message().removesuffix(".")
     return problem[:1].lower() + problem[1:], remedy
