@@ -137,6 +137,35 @@ def test_kept_columns_of_text_have_types(tmp_path, model):
     assert [str(kept.schema.field(name).type) for name in ("count", "size")] == ["double", "string"]
 
 
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (("001", "1.5", "0042"), "string"),
+        (("001", "1E5", "12"), "string"),
+        (("+49170", "-7"), "string"),
+        (("-007", "1"), "string"),
+        (("1E400", "2"), "string"),
+        (("inf", "2"), "string"),
+        (("12345678901234567.5", "2"), "string"),
+        (("0.1234567890123456", "2"), "string"),
+        (("9007199254740993", "0.5"), "string"),
+        (("0." + "0" * 330 + "1", "2"), "string"),
+        (("-0", "2"), "double"),
+        (("-12", "0", "", "123456789012345"), "int64"),
+        (("-0.5", "10", ".25", "0.000000123456789012345"), "double"),
+    ],
+)
+def test_kept_text_becomes_numbers_if_nothing_is_lost(tmp_path, model, words, kind):
+    rows = frame()[["rate", "kind", "count"]][: len(words)].assign(code=words)
+    model.predict_table(
+        write(rows, tmp_path / "rows.csv"), out=tmp_path / "out.parquet", keep_columns=True
+    )
+    kept = pq.read_table(tmp_path / "out.parquet")["code"]
+    assert str(kept.type) == kind
+    read = {"string": str, "int64": int, "double": float}[kind]
+    assert kept.to_pylist() == [read(word) if word else None for word in words]
+
+
 def test_lists_are_not_kept_silently(tmp_path, model):
     table = pa.table({"rate": [1.0], "kind": ["a"], "count": [1], "list": [[1, 2]]})
     pq.write_table(table, tmp_path / "rows.parquet")
@@ -177,8 +206,8 @@ def test_numbers_without_the_symbol_of_training_are_reported(tmp_path):
     model = kernelmill.load(tmp_path / "model.kmill")
     assert predict("12 %", "0") == ""
     assert "'p' has numbers with and without %: '0.12' is read as 0.12 %" in predict("1 %", "0.12")
-    assert "'p' had numbers with % in training: here 0.12 is read as 0.12 %" in predict("0.12")
-    assert "'p' had numbers with % in training: here 12 $ is read as 12 %" in predict("12 $")
+    assert "'p' had numbers with % in training: those without are read as %;" in predict("3.5")
+    assert "with % in training: those here have $, and are read as %;" in predict("7 $")
 
 
 def test_a_marker_that_was_a_category_of_an_older_model_stays_one(tmp_path):

@@ -12,6 +12,7 @@ from kernelmill import compare_table
 from kernelmill.encoding.columns import CategoryEncoding, NumericEncoding
 from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.io import TableError
+from kernelmill.runtime.progress import SilentProgress
 from kernelmill.workflows.contenders import fit_in_time, make_trees, tree_columns
 from kernelmill.workflows.contest import Contest
 from kernelmill.workflows.records import ComparedModel, Comparison
@@ -205,5 +206,9 @@ def test_bad_requests(folder, rings_csv):
     with pytest.raises(ValueError, match="missing must be one of"):
         compare_table(rings_csv, "place", missing="drop")
     few = write_rings(folder / "fifty.csv", 50)
-    with pytest.raises(TableError, match="at least 100"):
-        compare_table(few, "place")
+    notes = []
+    progress = SilentProgress()
+    progress.note = notes.append
+    with pytest.raises(TableError, match="has 50 rows with a target, but at least 100"):
+        compare_table(few, "place", progress=progress)
+    assert notes == []  # none of a fit that does not take place

@@ -287,6 +287,23 @@ def test_missing_values(folder):
     assert len(model.predict(path)) == 400
 
 
+@pytest.mark.parametrize("present", ["b", "1.5"])  # classes, and numbers
+def test_words_that_are_read_as_missing_targets_are_named(tmp_path, present):
+    path = tmp_path / "rows.csv"
+    words = [present, "n/a", "7" if present == "1.5" else "c", "NULL", ""]
+    path.write_text("x,y\n" + "".join(f"{i / 3},{words[i % 5]}\n" for i in range(40)))
+    problem = r"row 2 has no value .* 'y' \('n/a', 'NULL' are read as missing\);"
+    with pytest.raises(TableError, match=problem):
+        fit_table(path, "y")
+    expected = "Left out 24 rows without a target ('n/a', 'NULL' are read as missing)."
+    model = fit_table(path, "y", missing="impute", n_components=8, tune=False, holdout=0)
+    assert expected in model.summary.notes
+    assert expected in model.evaluate_table(path).notes
+    rows = {"x": [1.0, 2.0, 3.0], "lists": [[1]] * 3, "y": [1.0, None, 2.0]}
+    with pytest.raises(TableError, match=r"row 2 has no value of the target 'y'; fill"):
+        fit_table(pa.table(rows), "y", drop=["lists"])
+
+
 def test_dates_and_identifiers_get_advice(folder):
     path = folder / "dates.csv"
     path.write_text(

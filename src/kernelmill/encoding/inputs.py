@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kernelmill.encoding.targets import LABELS
 from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
+from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
 from kernelmill.io.memory import name_labels
 from kernelmill.io.sources import is_data
@@ -27,6 +28,8 @@ __all__ = [
     "count_inputs",
     "find_target",
     "find_weights",
+    "name_markers",
+    "note_missing_targets",
     "open_like_training",
     "read_weights",
 ]
@@ -142,12 +145,13 @@ class Inputs(Stored):
             if sign == had:
                 problem = f"has numbers with and without {sign}: {bare!r} is read as {bare} {sign}"
             elif not sign:
-                problem = f"had numbers with {had} in training: here 0.12 is read as 0.12 {had}"
+                problem = f"had numbers with {had} in training: those without are read as {had}"
             else:
                 before = f"with {had}" if had else f"without {sign}"
-                problem = f"had numbers {before} in training: here 12 {sign} is read as 12 {had}"
+                read = f"and are read as {had}" if had else "which is left out"
+                problem = f"had numbers {before} in training: those here have {sign}, {read}"
             remedy = "write all numbers of the column in one unit"
-            notes.append(Doubt(f"Column {name!r} {problem.rstrip()}", remedy, column=name))
+            notes.append(Doubt(f"Column {name!r} {problem}", remedy, column=name))
         return notes
 
     def select_notes(self, notes: Iterable[Message | str]) -> list[Message | str]:
@@ -188,6 +192,31 @@ class Inputs(Stored):
         if data.shape[1] < self.n_columns:  # without its target; nothing was dropped
             left_out = []
         return np.delete(data, left_out, axis=1) if left_out else data
+
+
+def note_missing_targets(count: int, table: Table, target: str | int) -> str:
+    """The note on rows that are left out."""
+    return f"Left out {plain.count(count, 'row')} without a target{name_markers(table, target)}."
+
+
+def name_markers(table: Table, target: str | int) -> str:
+    """Which texts of the first block are read as missing targets, since they may be classes."""
+    if table.columns is None:
+        return ""
+    others = [column.name for column in table.columns if column.name != target]
+    try:
+        marked = table.with_unused(others).with_originals("text")
+        data = next(marked.blocks()).data
+    except TableError:  # lists and the like have no originals
+        return ""
+    is_missing = data[str(target)].is_null(nan_is_null=True)
+    written = data[marked.originals[str(target)].name].filter(is_missing)
+    if not (pa.types.is_string(written.type) or pa.types.is_large_string(written.type)):
+        return ""
+    words = [repr(word) for word in written.unique().drop_null().to_pylist() if word.strip()]
+    if not words:
+        return ""
+    return f" ({', '.join(words[:3])} {'is' if len(words) == 1 else 'are'} read as missing)"
 
 
 def count_inputs(table: Table, inputs: Inputs) -> int:

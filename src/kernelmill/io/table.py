@@ -547,8 +547,8 @@ class Table:
         form : {"text", "values"}
             For text files, "text" stands for values as they are written, except numbers with
             decimal commas. With "values", columns that are used are as they are read, and others
-            are strings; numbers of a single small file, of which all rows were inspected, are
-            integers or floats. Files with types have values of these types in both cases.
+            are strings; plain numbers of a single small file, of which all rows were inspected,
+            are integers or floats. Files with types have values of these types in both cases.
         """
         check_choice("form", form, ("text", "values"))
         is_single = form == "values" and len(self._files) == 1

@@ -156,13 +156,8 @@ def compare_table(
         progress=progress,
         sample_rows=check_integer("rows", rows, 10),
         default_holdout=0.25,
+        requires_holdout=True,
     )
-    if survey.held_out.share == 0:
-        raise TableError(
-            f"{describe_source(source)} has {survey.n_rows} rows with a target, but a comparison "
-            "needs at least 100",
-            "give a larger table",
-        )
     test = [part for part in encode_held_out(table, survey) if len(part.target)]
     training = EncodedRows(survey.sample, survey.sample_target, survey.sample_weight)
     contest = Contest(

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from kernelmill.encoding.columns import CategoryEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, Encoder
-from kernelmill.encoding.inputs import Inputs, find_weights, open_like_training
+from kernelmill.encoding.inputs import (
+    Inputs,
+    find_weights,
+    note_missing_targets,
+    open_like_training,
+)
 from kernelmill.encoding.matrix import ENCODERS
 from kernelmill.encoding.single_row import RowEncoder
 from kernelmill.encoding.targets import TargetReader
@@ -301,8 +306,9 @@ class TableModel:
             one text file to another, values stay as they are written, without surrounding spaces,
             except numbers with decimal commas, which become points. From a text file of less than 4
             MiB to other formats, integers are integers; of larger ones they are floats, and columns
-            that the model does not use are strings. If the table has a column of the same
-            name, the predictions are called "prediction (model)".
+            that the model does not use are strings, as are those with values such as 0042, +49170
+            or 1E5 in any file. If the table has a column of the same name, the predictions are
+            called "prediction (model)".
         cluster : str, distributed.Client or Dask cluster, optional
             As in `fit_table`: workers read and predict, this process writes.
         escape_formulas : bool, default=False
@@ -407,7 +413,7 @@ class TableModel:
         found += weight_notes
         found += every.unseen.notes(scores.n_rows + missing)
         if missing:
-            found.append(f"Left out {plain.count(missing, 'row')} without a target.")
+            found.append(note_missing_targets(missing, table, used[0]))
         fit = self.summary
         seen = (fit.n_rows, fit.n_rows + fit.n_held_out)
         if not is_data(source) and describe_source(source) == fit.source and scores.n_rows in seen:

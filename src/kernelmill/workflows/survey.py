@@ -19,6 +19,8 @@ from kernelmill.encoding.inputs import (
     count_inputs,
     find_target,
     find_weights,
+    name_markers,
+    note_missing_targets,
     read_weights,
 )
 from kernelmill.encoding.matrix import MatrixLearner
@@ -213,6 +215,10 @@ class SurveyPlan:
         return SurveyPass(self)
 
 
+class _NoTargetError(TableError):
+    """A row has no target."""
+
+
 class SurveyPass:
     """What a pass over consecutive rows has found so far.
 
@@ -235,7 +241,7 @@ class SurveyPass:
         self.learner.update(data, file=block.file, first_row=block.row_in_file)
         self.target.update(block, self._held_out.draws(block.first_row, block.n_rows))
         if self._missing == "error" and self.target.missing:
-            raise TableError(
+            raise _NoTargetError(
                 f"{self.target.first_missing} has no value of the target {self._inputs.target!r}",
                 "fill it in",
                 Remedy("leave such rows out", missing="impute"),
@@ -266,6 +272,7 @@ def survey_table(
     progress: Progress,
     sample_rows: int = _SAMPLE_ROWS,
     default_holdout: float = 0.1,
+    requires_holdout: bool = False,
     weights: str | int | None = None,
     day_first: bool | None = None,
     fold: Callable[[SurveyPlan], SurveyPass] | None = None,
@@ -285,6 +292,8 @@ def survey_table(
         The largest number of rows in the sample.
     default_holdout : float
         The fraction of rows held out if `holdout` is None, at most 10,000 rows.
+    requires_holdout : bool
+        Raise an error if there are too few rows to hold some out.
     weights : str or int, optional
         The column with the weights of rows, as the table names it.
     day_first : bool, optional
@@ -304,13 +313,7 @@ def survey_table(
         weights=weights,
     )
     progress.start("Reading", table.n_rows)
-    if fold is None:
-        found = plan.begin()
-        for block in _explain_target(table.blocks(), inputs.target):
-            found.update(block)
-            progress.advance(block.n_rows)
-    else:
-        found = fold(plan)
+    found = _make_pass(plan, table, progress, fold)
     if found.n_rows == 0:
         raise TableError(f"{table.files[0]} has no rows", "use a table with rows")
     learner, target = found.learner, found.target
@@ -323,6 +326,12 @@ def survey_table(
     is_boolean = reader.classes is not None and inputs.target in table.booleans
     reader = replace(reader, boolean=is_boolean)
     share = _held_out_share(holdout, default_holdout, n_rows)
+    if requires_holdout and share == 0:
+        raise TableError(
+            f"{', '.join(map(str, table.files))} has {n_rows} rows with a target, but at least "
+            f"{_FEWEST_ROWS} are needed to hold some out",
+            "give a larger table",
+        )
     kept, kept_notes = _keep_rare_classes(target, reader, share)
     held_out = replace(held_out, share=share, kept=kept)
     sampled, positions = found.sample.rows()
@@ -344,7 +353,7 @@ def survey_table(
     notes = [*inputs.select_notes(table.notes), *inputs.compare_signs(table)]
     notes += [*target_notes, *column_notes]
     if target.missing:
-        notes.append(f"Left out {plain.count(target.missing, 'row')} without a target.")
+        notes.append(note_missing_targets(target.missing, table, inputs.target))
     if holdout is None and n_rows < _FEWEST_ROWS:
         notes.append(f"No rows are held out to measure the error: fewer than {_FEWEST_ROWS} rows.")
     for note in notes:
@@ -432,6 +441,27 @@ def _keep_rare_classes(
     labels = [reader.classes[place].item() for place in kept]
     shown = _list_classes({label: target.counts[label] for label in labels})
     return kept, [f"No rows are held out of classes that are too rare for it: {shown}."]
+
+
+def _make_pass(
+    plan: SurveyPlan,
+    table: Table,
+    progress: Progress,
+    fold: Callable[[SurveyPlan], SurveyPass] | None,
+) -> SurveyPass:
+    """Pass over the table; an error of a missing target names the words that are read as such."""
+    target = plan.inputs.target
+    try:
+        if fold is not None:
+            return fold(plan)
+        found = plan.begin()
+        for block in _explain_target(table.blocks(), target):
+            found.update(block)
+            progress.advance(block.n_rows)
+        return found
+    except _NoTargetError as error:
+        problem = error.message.problem + name_markers(table, target)
+        raise TableError(problem, *error.message.remedies) from None
 
 
 def _held_out_share(holdout: float | None, default: float, n_rows: int) -> float:

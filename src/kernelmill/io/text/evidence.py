@@ -46,6 +46,11 @@ _SHARE_OF_NUMBERS = 0.95
 _NO_DIGIT = "^[^0-9]*$"
 _WORDS_SHOWN = 200
 
+# Numbers of which a type keeps what is written, except final zeros. Others may be codes: 0042, 1E5.
+_PLAIN_INTEGER = "^(0|-?[1-9][0-9]{0,17})$"
+_PLAIN_NUMBER = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)$"
+_LONG_NUMBER = r"[1-9](\.?[0-9]){15}|0{300}"  # more than 15 digits, or below the range of float64
+
 _NUMBERS = {".": NUMBER_PATTERN, ",": COMMA_NUMBER_PATTERN}
 
 
@@ -224,15 +229,18 @@ def _inspect_column(
         loose=tuple(loose),
         sign=sign,
         bare=bare,
-        type="string" if zeros or large else _find_type(words),
+        type="string" if large else _find_type(words),
     )
 
 
 def _find_type(words: Words) -> str:
     """The type that represents all of the words."""
-    if len(words) == 0 or not words.all(NUMBER_PATTERN):
+    if len(words) == 0:
         return "string"
-    return "int64" if words.all("^-?[0-9]{1,18}$") else "float64"
+    if words.all(_PLAIN_INTEGER):
+        return "int64"
+    is_plain = words.all(_PLAIN_NUMBER) and not words.any(_LONG_NUMBER)
+    return "float64" if is_plain else "string"
 
 
 def _detect_kind(name: str, words: Words, numbers: str) -> tuple[str, Message | None]:
