@@ -47,6 +47,14 @@ class TestBlockSource:
         with pytest.raises(ValueError, match="more than once for a second pass, got an iterator"):
             list(once)
 
+    def test_blocks_without_rows_are_skipped(self):
+        some, none = ([[1.0]], [0]), ([], [])
+        source = BlockSource([none, some, none, some])
+        assert source.first == Block(*some)
+        for _ in range(2):
+            assert list(source) == [Block(*some)] * 2
+        assert list(BlockSource([none, none])) == [Block(*none)]  # which checks reject
+
     def test_an_object_that_returns_one_iterator_gives_one_pass(self):
         class Once:
             def __init__(self):

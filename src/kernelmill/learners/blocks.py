@@ -143,7 +143,8 @@ class BlockSource:
     ----------
     blocks : iterable
         An iterator, such as a generator, gives one pass. A list, or an object whose ``__iter__``
-        starts again, gives as many as needed, and has to give the same blocks in each.
+        starts again, gives as many as needed, and has to give the same blocks in each. Blocks
+        without rows are skipped.
         `SpreadBlocks`, such as `kernelmill.scale.Pieces`, are not iterated over, only folded.
 
     Attributes
@@ -188,14 +189,18 @@ class BlockSource:
         # Some objects return the same iterator each time: these give one pass, too.
         self.repeatable = iterator is not blocks and iter(blocks) is not iterator
         self._begun = iterator
-        try:
-            self._first = _unpack(next(iterator), 0)
-        except StopIteration:
+        for number, block in enumerate(iterator):
+            unpacked = _unpack(block, number)
+            if self._first is None or not _is_empty(unpacked):
+                self._first = unpacked
+            if not _is_empty(unpacked):
+                break
+        if self._first is None:
             raise ArgumentError(
                 "must have at least one block of rows, got none",
                 "create the generator again if it was used before",
                 parameter="blocks",
-            ) from None
+            )
 
     @classmethod
     def from_arrays(cls, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -293,8 +298,11 @@ class BlockSource:
             self.require_passes("a second pass")
             iterator = iter(self._blocks)
         for block in iterator:  # not by `enumerate`, which holds a block while it reads the next
-            yield self._check_block(_unpack(block, number))
+            unpacked = _unpack(block, number)
             del block
+            if not _is_empty(unpacked):
+                yield self._check_block(unpacked)
+            del unpacked
             number += 1
 
     def _check_block(self, block: Block) -> Block:
@@ -313,6 +321,11 @@ def _unpack(block: Any, number: int) -> Block:
             parameter="blocks",
         )
     return Block(*block)
+
+
+def _is_empty(block: Block) -> bool:
+    """Whether a block has no rows; it is then skipped, unless all blocks are empty."""
+    return hasattr(block.X, "__len__") and count_rows(block.X) == 0
 
 
 class _CheckedFold:
