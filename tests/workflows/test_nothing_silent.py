@@ -27,7 +27,7 @@ def make_columns(n_rows=300, seed=0):
 def test_classes_with_hardly_any_rows_have_a_note():
     columns = make_columns()
     columns["place"][5] = "inn"
-    with pytest.warns(UserWarning, match=r"learn from: 'inn' \(1 row\) of 300 rows; if they"):
+    with pytest.warns(UserWarning, match=r"learn from: 'inn' \(1 row\) of 300 rows; correct"):
         fit_table(columns, "place", **QUICK)
 
 

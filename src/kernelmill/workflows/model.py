@@ -414,9 +414,7 @@ class TableModel:
         found += every.unseen.notes(scores.n_rows + missing)
         if missing:
             found.append(note_missing_targets(missing, table, used[0]))
-        fit = self.summary
-        seen = (fit.n_rows, fit.n_rows + fit.n_held_out)
-        if not is_data(source) and describe_source(source) == fit.source and scores.n_rows in seen:
+        if self._has_seen(source, scores.n_rows):
             found.append(
                 "The model was trained on rows of this table: expect larger errors on new rows."
             )
@@ -427,6 +425,13 @@ class TableModel:
                 f"{describe_source(source)} has no rows with a target", "fill in some targets"
             )
         return scores.finish(describe_source(source), [str(note) for note in found])
+
+    def _has_seen(self, source: Any, n_rows: int) -> bool:
+        """Whether files of the same names with as many rows were fitted."""
+        fit = getattr(self, "summary", None)  # none while it is being fitted
+        if fit is None or is_data(source) or describe_source(source) != fit.source:
+            return False
+        return n_rows in (fit.n_rows, fit.n_rows + fit.n_held_out)
 
     def transform_table(
         self,
