@@ -190,10 +190,8 @@ class BlockSource:
         self.repeatable = iterator is not blocks and iter(blocks) is not iterator
         self._begun = iterator
         for number, block in enumerate(iterator):
-            unpacked = _unpack(block, number)
-            if self._first is None or not _is_empty(unpacked):
-                self._first = unpacked
-            if not _is_empty(unpacked):
+            self._first = _unpack(block, number)
+            if not _is_empty(self._first):
                 break
         if self._first is None:
             raise ArgumentError(
