@@ -14,7 +14,7 @@ from kernelmill.io import TableError
 from kernelmill.random import Stream
 from kernelmill.report.evaluation_plots import class_table
 from kernelmill.workflows.fit import _tuning_weights
-from kernelmill.workflows.validation import _assign_folds
+from kernelmill.workflows.training import _assign_folds
 
 QUICK = {"tune": False, "length_scale": 1.0, "alpha": 1e-4, "n_components": 64}
 

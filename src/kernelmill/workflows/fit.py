@@ -6,7 +6,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -27,7 +27,7 @@ from kernelmill.maps.registry import describe_construction
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
-from kernelmill.workflows.clusters import connects_cluster, spread
+from kernelmill.workflows.clusters import spread
 from kernelmill.workflows.encoded_rows import (
     ENCODED_BYTES,
     count_encoded_bytes,
@@ -56,16 +56,19 @@ from kernelmill.workflows.survey import (
     scale_survey_rows,
     survey_table,
 )
-from kernelmill.workflows.training import Settings, learning_curve, number_class_weights
+from kernelmill.workflows.training import (
+    Settings,
+    TrainingPlan,
+    learning_curve,
+    number_class_weights,
+)
 from kernelmill.workflows.tuning import TunedSettings, tune_settings
 from kernelmill.workflows.tuning_memory import TuningMemory
-from kernelmill.workflows.validation import TrainingPlan
 
 __all__ = ["fit_table"]
 
 
 @reports_progress
-@connects_cluster
 def fit_table(
     source: Any,
     target: str | int | None = None,
@@ -268,13 +271,13 @@ def fit_table(
     choice = MapChoice(feature_map, kernel, map_options or {})
     choice.check()
     run = Run(checkpoint, checkpoint_seconds=checkpoint_seconds, progress=progress)
-    with run.locked():
+    with run.locked(), ExitStack() as stack:
         clock = _Clock()
         with clock.stage("read"):
             table, inputs, weights = open_inputs(
                 source, target, task, table_options, drop, weights, signature(fit_table).parameters
             )
-            pieces = spread(table, cluster, progress)
+            pieces = stack.enter_context(spread(table, cluster, progress))
             survey = survey_table(
                 table,
                 inputs,

@@ -34,7 +34,7 @@ from kernelmill.learners.run import Run
 from kernelmill.runtime.progress import Progress, SilentProgress, WarningProgress
 from kernelmill.storage import under_prefix, write_model_file
 from kernelmill.storage.fields import Fields, Nested
-from kernelmill.workflows.clusters import connects_cluster, spread
+from kernelmill.workflows.clusters import spread
 from kernelmill.workflows.prediction import (
     Prediction,
     TableScores,
@@ -275,7 +275,6 @@ class TableModel:
             return None
         return RowEncoder(self.encoder)
 
-    @connects_cluster
     def predict_table(
         self,
         source: Any,
@@ -340,14 +339,16 @@ class TableModel:
         shown = {name: original.name for name, original in table.originals.items()}
         request = Prediction(self, names, shown, names_in_file, probabilities, std)
         unseen = UnseenCategories()
-        pieces = spread(table, cluster, progress)
-        if pieces is None:
-            progress.start("Predicting", table.n_rows)
-            found = request.blocks(table, unseen)
-        else:
-            found = pieces.predict(request, unseen)
-        with collect_or_write(out, columns, table, escape_formulas) as results:
-            for values in found:
+        with (
+            spread(table, cluster, progress) as pieces,
+            collect_or_write(out, columns, table, escape_formulas) as results,
+        ):
+            if pieces is None:
+                progress.start("Predicting", table.n_rows)
+            read = (
+                request.blocks(table, unseen) if pieces is None else pieces.predict(request, unseen)
+            )
+            for values in read:
                 before = results.n_rows
                 results.write(values)
                 progress.advance(results.n_rows - before)
@@ -360,7 +361,6 @@ class TableModel:
             raise TableError(f"{describe_source(source)} has no rows", "use a table with rows")
         return make_like(source, results.columns(), keep=keep_columns and keeps_data)
 
-    @connects_cluster
     def evaluate_table(
         self,
         source: Any,
@@ -402,12 +402,12 @@ class TableModel:
         used = (self.inputs.find_target(table), column)
         table = self.inputs.ignore_others(table, *used, names=names)
         every = TableScores(self, names, column)
-        pieces = spread(table, cluster, progress)
-        if pieces is None:
-            progress.start("Evaluating", table.n_rows)
-            every.read(table, progress)
-        else:
-            every.merge(pieces.score(self, names, column))
+        with spread(table, cluster, progress) as pieces:
+            if pieces is None:
+                progress.start("Evaluating", table.n_rows)
+                every.read(table, progress)
+            else:
+                every.merge(pieces.score(self, names, column))
         scores, missing = every.scores, every.missing
         found = [*self.inputs.select_notes(table.notes), *self.inputs.compare_signs(table, names)]
         found += weight_notes

@@ -1,31 +1,45 @@
-"""Training on the encoded rows of a table: settings of a fit, and the fit of a learner."""
+"""Training on the encoded rows of a table, and errors on rows that are held out: settings, plan."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill.encoding.targets import format_label
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.io import TableError
+from kernelmill.io import Table, TableError
 from kernelmill.learners import KernelClassifier, KernelRegressor, Run, default_epochs
 from kernelmill.learners.run import Watch
 from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
 from kernelmill.learners.solvers.sgd import PLAIN_EPOCHS
-from kernelmill.workflows.encoded_rows import EncodedTable, InMemoryBlocks
+from kernelmill.random import Stream
+from kernelmill.runtime.progress import Progress
+from kernelmill.workflows.encoded_rows import (
+    EncodedTable,
+    InMemoryBlocks,
+    TrainingRows,
+    concatenate_rows,
+    encode_held_out,
+)
+from kernelmill.workflows.evaluation import make_scores
 from kernelmill.workflows.map_choice import MapChoice
-from kernelmill.workflows.records import LearningPoint
-from kernelmill.workflows.survey import Survey
+from kernelmill.workflows.model import TableModel
+from kernelmill.workflows.records import CrossValidation, Evaluation, LearningPoint
+from kernelmill.workflows.survey import HeldOut, Survey
 from kernelmill.workflows.tuning import TunedSettings
 
-__all__ = ["SOLVERS", "Settings", "learning_curve", "number_class_weights", "train"]
+if TYPE_CHECKING:  # it imports Dask
+    from kernelmill.workflows.spread_table import SpreadTable
+
+__all__ = ["SOLVERS", "Settings", "TrainingPlan", "learning_curve", "number_class_weights"]
 
 SOLVERS = {
     "classification": ("auto", "sgd", "lbfgs", "exact", "plain_sgd"),
@@ -129,79 +143,194 @@ class Settings:
         return self.choice.make(length_scale, size, self.seed, self.n_threads)
 
 
-def train(
-    settings: Settings,
-    tuned: TunedSettings,
-    survey: Survey,
-    training_rows: Any,
-    encoded: EncodedTable | None,
-    run: Run,
-    *,
-    watched: bool = False,
-) -> Any:
-    """Fit a learner to the encoded rows or, if these are None, to `training_rows`.
+@dataclass(frozen=True)
+class TrainingPlan:
+    """Settings and rows: all that is needed to fit a learner, once or several times.
 
-    These are blocks (X, target), in as many passes as needed: `TrainingRows`, or pieces of the
-    table on a cluster.
-
-    The caller finishes the run: its checkpoint is needed until the model is saved. If `watched`,
-    a classifier that descends is measured on some held-out rows now and then.
+    Attributes
+    ----------
+    encoded : EncodedTable or None
+        The rows in memory; None if the table is read in each pass.
+    pieces : SpreadTable or None
+        The table on a cluster.
     """
-    if encoded is not None and len(encoded.training.target) == 0:
-        raise TableError(
-            "all rows are held out, and none is left to train on",
-            Remedy("hold out fewer rows", holdout=...),
-        )
-    feature_map = settings.make_map(tuned.length_scale)
-    n_training = int(survey.n_rows * (1 - survey.held_out.share))
-    classes = survey.reader.classes
-    if classes is None:
+
+    settings: Settings
+    tuned: TunedSettings
+    survey: Survey
+    table: Table
+    encoded: EncodedTable | None
+    progress: Progress
+    pieces: SpreadTable | None = None
+
+    def fit(self, run: Run, *, watched: bool = False) -> Any:
+        """Fit a learner to the rows that are not held out.
+
+        The caller finishes the run: its checkpoint is needed until the model is saved. If
+        `watched`, a classifier that descends is measured on some held-out rows now and then.
+        """
+        if self.encoded is not None and len(self.encoded.training.target) == 0:
+            raise TableError(
+                "all rows are held out, and none is left to train on",
+                Remedy("hold out fewer rows", holdout=...),
+            )
+        feature_map = self.settings.make_map(self.tuned.length_scale)
+        n_training = int(self.survey.n_rows * (1 - self.survey.held_out.share))
+        if self.survey.reader.classes is None:
+            return self._fit_regressor(feature_map, n_training, run)
+        return self._fit_classifier(feature_map, n_training, run, watched=watched)
+
+    def _fit_regressor(self, feature_map: Any, n_training: int, run: Run) -> Any:
+        settings, tuned = self.settings, self.tuned
         run.begin(n_training)
-        blocks = training_rows if encoded is None else InMemoryBlocks(encoded.training)
         alpha: Any = tuned.alpha
         if len(tuned.alphas) > 1 and not settings.needs_several_passes("regression"):
             alpha = np.array(tuned.alphas)
-        learner = settings.make_learner("regression", feature_map, alpha)
-        if encoded is not None and settings.choice.name == "nystroem":
-            return learner.fit(*encoded.training, run=run)  # landmarks are drawn from all rows
+        regressor = settings.make_learner("regression", feature_map, alpha)
+        if self.encoded is not None and settings.choice.name == "nystroem":
+            return regressor.fit(*self.encoded.training, run=run)  # landmarks come from all rows
+        rows = self._read_rows() if self.encoded is None else InMemoryBlocks(self.encoded.training)
         with run.saving_on_interrupt():
-            return learner.fit_blocks(blocks, run=run)
-    epochs = default_epochs(survey.n_rows) if settings.solver in ("auto", "sgd") else None
-    classifier = settings.make_learner("classification", feature_map, tuned.alpha, epochs)
-    classifier.set_params(**tuned.solver_parameters())
-    classifier.class_weight = number_class_weights(settings.class_weight, classes)
-    is_spread = encoded is None and hasattr(training_rows, "fold")
-    if settings.solver == "exact" and not is_spread:
-        run = Run(progress=run.progress)  # it saves no state on one machine
-    if settings.solver != "lbfgs":  # which does not know its number of passes
+            return regressor.fit_blocks(rows, run=run)
+
+    def _fit_classifier(self, feature_map: Any, n_training: int, run: Run, *, watched: bool) -> Any:
+        settings, tuned, encoded = self.settings, self.tuned, self.encoded
+        classes = self.survey.reader.classes
+        assert classes is not None
+        epochs = default_epochs(self.survey.n_rows) if settings.solver in ("auto", "sgd") else None
+        classifier = settings.make_learner("classification", feature_map, tuned.alpha, epochs)
+        classifier.set_params(**tuned.solver_parameters())
+        classifier.class_weight = number_class_weights(settings.class_weight, classes)
+        if settings.solver == "exact" and self.pieces is None:
+            run = Run(progress=run.progress)  # it saves no state on one machine
         passes = settings.epochs or epochs or PLAIN_EPOCHS
-        run.begin(n_training if settings.loss == "squared" else passes * n_training)
-    if watched and encoded is not None and len(encoded.held_out.target):
-        n_watched = int(np.clip(_WATCHED_FEATURES // (settings.n_components or 1), 100, 1000))
-        rows = encoded.held_out.select(slice(n_watched))
-        total = n_training * (settings.epochs or epochs or PLAIN_EPOCHS)
-        run.watch = Watch(rows.X, rows.target, total // _WATCHED_TIMES)
-    with run.saving_on_interrupt(), _expecting_passes(tuned.solver):
-        if encoded is None:
-            classifier.fit_blocks(training_rows, classes=np.arange(len(classes)), run=run)
-        else:
-            _check_classes(encoded.training.target, len(classes))
-            classifier.fit(*encoded.training.block(), run=run)
-    if isinstance(settings.class_weight, Mapping):
-        classifier.class_weight = dict(settings.class_weight)  # by labels, as they were given
-    # Trained on numbers of classes, which are looked up faster than strings.
-    if len(classifier.classes_) == len(classes):
-        classifier.classes_ = classes
-    return classifier
+        if settings.solver != "lbfgs":  # which does not know its number of passes
+            run.begin(n_training if settings.loss == "squared" else passes * n_training)
+        if watched and encoded is not None and len(encoded.held_out.target):
+            n_watched = int(np.clip(_WATCHED_FEATURES // (settings.n_components or 1), 100, 1000))
+            rows = encoded.held_out.select(slice(n_watched))
+            run.watch = Watch(rows.X, rows.target, passes * n_training // _WATCHED_TIMES)
+        with run.saving_on_interrupt(), warnings.catch_warnings():
+            if tuned.solver == "lbfgs":  # its number of passes was chosen, and the penalty for it
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            if encoded is None:
+                numbers = np.arange(len(classes))
+                classifier.fit_blocks(self._read_rows(), classes=numbers, run=run)
+            else:
+                _check_classes(encoded.training.target, len(classes))
+                classifier.fit(*encoded.training.block(), run=run)
+        if isinstance(settings.class_weight, Mapping):
+            classifier.class_weight = dict(settings.class_weight)  # by labels, as they were given
+        # Trained on numbers of classes, which are looked up faster than strings.
+        if len(classifier.classes_) == len(classes):
+            classifier.classes_ = classes
+        return classifier
+
+    def _read_rows(self) -> Any:
+        """Return blocks (X, target) of the table, in as many passes as needed."""
+        if self.pieces is None:
+            return TrainingRows(self.table, self.survey, self.settings.seed)
+        several = self.settings.needs_several_passes(self.survey.reader.task)
+        return self.pieces.training_rows(self.survey, several_passes=several)
+
+    def evaluate(self, learner: Any, source: str) -> Evaluation | None:
+        """Evaluate a learner on the held-out rows; None if there are none."""
+        if self.survey.held_out.share <= 0:
+            return None
+        weights = self.survey.weights
+        notes = [] if weights is None else [f"Rows are weighted by column {weights!r}."]
+        if self.pieces is not None:
+            scores = self.pieces.evaluate(learner, self.survey)
+            return scores.finish(f"{source}: held-out rows", notes) if scores.n_rows else None
+        scores = make_scores(learner, self.survey.reader.classes)
+        self.progress.start("Evaluating", None)
+        in_memory = None if self.encoded is None else [self.encoded.held_out]
+        for block in in_memory or encode_held_out(self.table, self.survey):
+            for rows in block.slices():
+                scores.update(*rows)
+            self.progress.advance(len(block.target))
+        return scores.finish(f"{source}: held-out rows", notes) if scores.n_rows else None
+
+    def evaluate_table(
+        self, learner: Any, source: Any, table_options: Mapping[str, Any]
+    ) -> Evaluation:
+        """Evaluate a learner on another table, opened with the options of this one."""
+        kinds = ("categorical", "numeric", "dates")  # which the model determines
+        options = {name: value for name, value in table_options.items() if name not in kinds}
+        survey = self.survey
+        # An evaluation needs no summary of the fit, which is not known yet.
+        model = TableModel(learner, survey.encoder, survey.inputs, survey.reader, None)  # type: ignore[arg-type]
+        weights = False if survey.weights is None else survey.weights
+        cluster = None if self.pieces is None else self.pieces.cluster
+        options = {**options, "weights": weights, "cluster": cluster}
+        return model.evaluate_table(source, progress=self.progress, **options)
+
+    def cross_validate(self, n_folds: int) -> CrossValidation:
+        """Fit to all folds but one, and test on that one, for each fold.
+
+        Settings and encoding are not chosen again in each fold. The interval of the mean error is
+        that of Nadeau and Bengio (2003), whose variance allows for training rows that the folds
+        share.
+        """
+        survey = self.survey
+        metric = "rmse" if survey.reader.classes is None else "error"
+        stream = Stream.from_seed(self.settings.seed).substream("folds")
+        rows, folds = None, None
+        if self.encoded is not None:
+            rows = concatenate_rows([self.encoded.training, self.encoded.held_out])
+            n_classes = survey.n_classes
+            if n_folds > len(rows.target):
+                raise ArgumentError(
+                    f"must be at most the number of rows, {len(rows.target)}, got {n_folds}",
+                    parameter="folds",
+                )
+            folds = _assign_folds(rows.target, n_classes, n_folds, stream)
+        errors = []
+        for fold in range(n_folds):
+            held_out = HeldOut(stream, 1 / n_folds, survey.held_out.kept, fold / n_folds)
+            part = None
+            if rows is not None:
+                out = folds == fold
+                part = EncodedTable(rows.select(~out), rows.select(out))
+            plan = replace(self, survey=replace(survey, held_out=held_out), encoded=part)
+            found = plan.evaluate(plan.fit(Run(progress=self.progress)), "")
+            error = None if found is None else found.metrics[metric]
+            errors.append(math.nan if error is None else error)
+        mean, deviation = float(np.mean(errors)), float(np.std(errors, ddof=1))
+        half = float(stdtrit(n_folds - 1, 0.975)) * deviation
+        half *= math.sqrt(1 / n_folds + 1 / (n_folds - 1))
+        most = 1.0 if metric == "error" else math.inf
+        low, high = max(0.0, mean - half), min(most, mean + half)
+        return CrossValidation(n_folds, metric, errors, mean, low, high)
+
+    def fit_all_rows(self) -> Any:
+        """Fit a learner with the same settings to all rows, also those that were held out."""
+        survey = replace(self.survey, held_out=replace(self.survey.held_out, share=0.0))
+        encoded = None
+        if self.encoded is not None:
+            rows = concatenate_rows([self.encoded.training, self.encoded.held_out])
+            encoded = EncodedTable(rows, rows.select(slice(0)))
+        return replace(self, survey=survey, encoded=encoded).fit(Run(progress=self.progress))
 
 
-@contextmanager
-def _expecting_passes(solver: str) -> Iterator[None]:
-    """Without a warning where the number of passes was chosen: the penalty suits it, too."""
-    with warnings.catch_warnings():
-        if solver == "lbfgs":
-            warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
+def _assign_folds(
+    target: NDArray[Any], n_classes: int | None, n_folds: int, stream: Stream
+) -> NDArray[np.int64]:
+    """The fold of each row, about the same number of each class in each; -1 is in no fold.
+
+    The only row of a class is in no fold: a model could not know the class otherwise.
+    """
+    n = len(target)
+    order = np.argsort(stream.uniforms(n), kind="stable")
+    folds = np.empty(n, np.int64)
+    if n_classes is None:
+        folds[order] = np.arange(n) % n_folds
+        return folds
+    by_class = order[np.argsort(target[order], kind="stable")]
+    folds[by_class] = np.arange(n) % n_folds
+    single = np.bincount(target, minlength=n_classes) == 1
+    folds[single[target]] = -1
+    return folds
 
 
 def number_class_weights(given: Any, classes: NDArray[Any]) -> Any:
