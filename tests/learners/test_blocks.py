@@ -11,7 +11,7 @@ import scipy.sparse
 from kernelmill import Fastfood, KernelClassifier, KernelRegressor
 from kernelmill.learners import Run
 from kernelmill.learners.blocks import Block, BlockSource, RowReader
-from kernelmill.learners.feature_map import compute_features
+from kernelmill.learners.features import compute_features
 from kernelmill.learners.losses import LOSSES, Objective
 from kernelmill.learners.ridge import RidgeObjective
 from kernelmill.learners.solvers.cg import solve_cg

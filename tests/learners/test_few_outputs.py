@@ -1,5 +1,7 @@
 """Products with few outputs: against float64, on every instruction set, with any threads."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -7,7 +9,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from kernelmill import Fastfood, KernelClassifier, RandomFourier, TensorSketch, _native
-from kernelmill.learners.feature_map import MapFeatures, ReusedMemory, compute_features
+from kernelmill.learners.features import ReusedMemory, compute_features
 from kernelmill.learners.few_outputs import add_weighted_rows, lay_out_columns, score_rows
 
 # Rows, features and outputs that straddle vectors, blocks of registers and blocks of features.
@@ -184,7 +186,7 @@ def test_features_in_reused_memory_are_the_same(feature_map):
     fitted = clone(feature_map).fit(X)
     if hasattr(fitted, "random_state"):
         fitted = clone(feature_map).set_params(random_state=0).fit(X)
-    features = ReusedMemory(MapFeatures(fitted))
+    features = ReusedMemory(partial(compute_features, fitted))
     narrow = X.astype(np.float32)
     for rows in (X[:50], X, X[60:61], narrow, narrow[:0:-3], X[5:30, :].copy(order="F"), X[:70]):
         expected = compute_features(fitted, rows)
@@ -205,7 +207,9 @@ def test_subclasses_compute_their_own_features():
 
     X = np.ones((3, 2))
     fitted = Twice(n_components=8, random_state=0).fit(X)
-    np.testing.assert_array_equal(ReusedMemory(MapFeatures(fitted))(X), fitted.transform(X))
+    np.testing.assert_array_equal(
+        ReusedMemory(partial(compute_features, fitted))(X), fitted.transform(X)
+    )
 
 
 @pytest.mark.parametrize(("scale", "is_limited"), [(1.0, False), (1000.0, True)])

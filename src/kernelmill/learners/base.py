@@ -7,6 +7,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -18,10 +19,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import Block, count_rows, digest_block
-from kernelmill.learners.feature_map import (
-    Features,
-    MapFeatures,
-)
+from kernelmill.learners.features import Features, compute_features
 from kernelmill.learners.length_scales import LearnedScales, TunedColumns, tune_columns
 from kernelmill.learners.prediction import LinearModel, check_row
 from kernelmill.learners.run import Run
@@ -168,7 +166,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
 
     def _features(self) -> Features:
         """Return the function from checked rows to features."""
-        return MapFeatures(self.feature_map_)
+        return partial(compute_features, self.feature_map_)
 
     def _set_weights(self, coef: NDArray[Any], intercept: NDArray[Any]) -> None:
         self.coef_, self.intercept_ = coef, intercept

@@ -16,7 +16,7 @@ from kernelmill.arguments import check_choice
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, take_rows
-from kernelmill.learners.feature_map import compute_features
+from kernelmill.learners.features import compute_features
 from kernelmill.learners.losses import (
     LOSSES,
     ClassifierFit,
@@ -464,7 +464,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
     ) -> Block:
         X = self._check_rows(X, reset=False)
         codes = encode_labels(check_labels(y, X, type(self).__name__), self.classes_)
-        return Block(X, codes, compute_row_weights(sample_weight, X, codes, factors))
+        return Block(X, codes, compute_row_weights(sample_weight, codes, factors))
 
     def _check_continuable(self) -> None:
         """Raise if a fitted classifier has no state that more rows could be added to."""
@@ -507,7 +507,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         run.set_origin(self.stream_, probe)
         solver = self._choose(probe.shape[1], n_rows)
         objective = self._objective(probe)
-        if self._keeps_features(source, probe):
+        if (  # features that take long are computed once, if they fit in memory
+            isinstance(self.feature_map_, FeatureMap)
+            and self.feature_map_._is_costly
+            and source.is_whole
+            and len(source.first.y) * probe.nbytes <= KEPT_BYTES
+        ):
             block = source.first
             Z = compute_features(self.feature_map_, block.X)
             source = BlockSource.from_arrays(Z, block.y, block.weight)
@@ -517,15 +522,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
                 run.watch.X = compute_features(self.feature_map_, run.watch.X)
         fit = solver.solve(objective, source, run, stream=self.stream_, n_rows=n_rows)
         self._take_fit(fit)
-
-    def _keeps_features(self, source: BlockSource, probe: NDArray[Any]) -> bool:
-        """Whether features are computed once: those that take long, if they fit in memory."""
-        return (
-            isinstance(self.feature_map_, FeatureMap)
-            and self.feature_map_._is_costly
-            and source.is_whole
-            and len(source.first.y) * probe.nbytes <= KEPT_BYTES
-        )
 
     def _take_fit(self, fit: ClassifierFit) -> None:
         self._set_weights(fit.coef, fit.intercept)

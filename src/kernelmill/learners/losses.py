@@ -16,7 +16,7 @@ import scipy  # scipy.special is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.learners.blocks import Block
-from kernelmill.learners.feature_map import Features
+from kernelmill.learners.features import Features
 
 __all__ = [
     "DEFAULT_C",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError
-from kernelmill.learners.feature_map import compute_features
+from kernelmill.learners.features import compute_features
 from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.random import Stream
 

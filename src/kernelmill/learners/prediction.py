@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
-from kernelmill.learners.feature_map import Features, MapFeatures, ReusedMemory, rows_per_block
+from kernelmill.learners.features import Features, ReusedMemory, compute_features, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
 from kernelmill.learners.stored import LEARNERS
@@ -68,7 +68,7 @@ class LinearModel(NamedTuple):
         if self.dual is not None:
             dtype = np.dtype(np.float64) if self._cancels() else None
             return partial(self.feature_map._kernel_rows, dtype=dtype), self.dual
-        return MapFeatures(self.feature_map), np.atleast_2d(self.coef)
+        return partial(compute_features, self.feature_map), np.atleast_2d(self.coef)
 
     def _cancels(self) -> bool:
         """Return whether rounding to float32, of kernel values or features, changes the scores."""
@@ -106,7 +106,7 @@ class LinearModel(NamedTuple):
         n_outputs, n_features = self.coef.shape
         weights = np.asfortranarray(self.coef.T)
         mean, variances = np.empty((count_rows(X), n_outputs)), np.empty((count_rows(X), 1))
-        features = MapFeatures(self.feature_map)
+        features = partial(compute_features, self.feature_map)
         for block, mapped in feature_blocks(features, X, n_features, rows_per_update(n_features)):
             Z = mapped.astype(np.float64)  # a copy, which the variances overwrite
             np.matmul(Z, weights, out=mean[block])

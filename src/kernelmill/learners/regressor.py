@@ -17,7 +17,7 @@ from kernelmill.arguments import check_choice, check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Doubt, Remedy
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, count_rows, take_rows
-from kernelmill.learners.feature_map import compute_features
+from kernelmill.learners.features import compute_features
 from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.posterior import Posterior
 from kernelmill.learners.ridge import RidgeObjective, check_alpha, check_penalties

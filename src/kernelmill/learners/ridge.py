@@ -15,7 +15,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from kernelmill.arguments import check_positive
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
-from kernelmill.learners.feature_map import FeatureBlock, Features
+from kernelmill.learners.features import FeatureBlock, Features
 
 __all__ = [
     "CholeskyInverse",

@@ -139,10 +139,7 @@ def compute_class_factors(
 
 
 def compute_row_weights(
-    sample_weight: Any,
-    X: Any,
-    codes: NDArray[np.intp],
-    factors: NDArray[np.float64] | None,
+    sample_weight: Any, codes: NDArray[np.intp], factors: NDArray[np.float64] | None
 ) -> NDArray[np.float64] | None:
     """Return the weight of each row, or None if all are 1."""
     weights = check_optional_weights(sample_weight, len(codes))
@@ -158,10 +155,10 @@ def encode_rows(
     labels = check_labels(y, X, name)
     classes = check_classes(labels)
     codes = encode_labels(labels, classes)
-    plain = compute_row_weights(sample_weight, X, codes, None)
+    plain = compute_row_weights(sample_weight, codes, None)
     totals = np.bincount(codes, plain, len(classes)).astype(np.float64)
     factors = compute_class_factors(class_weight, classes, totals)
-    return classes, Block(X, codes, compute_row_weights(sample_weight, X, codes, factors))
+    return classes, Block(X, codes, compute_row_weights(sample_weight, codes, factors))
 
 
 def collect_classes(
@@ -202,7 +199,7 @@ def _count_labels(
         labels = check_labels(y, X, name)
         found = np.unique(labels) if known is None else known
         codes = encode_labels(labels, found)
-        totals = np.bincount(codes, compute_row_weights(weight, X, codes, None), len(found))
+        totals = np.bincount(codes, compute_row_weights(weight, codes, None), len(found))
         counts = _add_counts(counts, _LabelCounts(found, totals.astype(np.float64), len(labels)))
     return counts
 

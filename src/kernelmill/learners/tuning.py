@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.blocks import Block, count_rows, take_rows
 from kernelmill.learners.evidence import log_evidence_at, most_likely_alpha
-from kernelmill.learners.feature_map import compute_feature_blocks, compute_features
+from kernelmill.learners.features import compute_feature_blocks, compute_features
 from kernelmill.learners.statistics import RidgeStatistics, check_some_weight, rows_per_update
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
-from kernelmill.learners.feature_map import compute_features, rows_per_block
+from kernelmill.learners.features import compute_features, rows_per_block
 from kernelmill.maps.transformers import check_data
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads

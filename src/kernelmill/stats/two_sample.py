@@ -20,7 +20,7 @@ from kernelmill.learners.blocks import (
     slice_rows,
     take_rows,
 )
-from kernelmill.learners.feature_map import compute_features, rows_per_block
+from kernelmill.learners.features import compute_features, rows_per_block
 from kernelmill.maps.base import REAL
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.maps.shift_invariant import ShiftInvariantMap

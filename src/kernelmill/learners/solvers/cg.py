@@ -30,7 +30,7 @@ from kernelmill.learners.blocks import (
     fold_blocks,
     take_rows,
 )
-from kernelmill.learners.feature_map import FeatureBlock, Features, compute_feature_blocks
+from kernelmill.learners.features import FeatureBlock, Features, compute_feature_blocks
 from kernelmill.learners.ridge import RidgeObjective
 from kernelmill.learners.run import Run, SavedState
 from kernelmill.learners.statistics import check_some_weight, rows_per_update

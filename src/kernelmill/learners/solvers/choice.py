@@ -147,7 +147,12 @@ class ClassifierSolver(_Solver):
             )
         if self.validation_fraction:
             source.require_passes("validation_fraction")
-        settings = self._settings(self._n_epochs(source, n_rows), one_block=source.is_whole)
+        n_epochs = self.epochs
+        if n_epochs is None and not source.repeatable:
+            n_epochs = 1
+        elif n_epochs is None:
+            n_epochs = PLAIN_EPOCHS if self.solver == "plain_sgd" else default_epochs(n_rows)
+        settings = self._settings(int(n_epochs), one_block=source.is_whole)
         run.begin(None if n_rows is None else settings.n_epochs * n_rows)
         solve = solve_averaged_sgd if source.is_spread else solve_sgd
         fit = solve(objective, source, run, settings, SgdState(stream))
@@ -162,13 +167,6 @@ class ClassifierSolver(_Solver):
             return solve_signs(objective, [block], run, copy.deepcopy(state))
         state = SgdState(stream) if state is None else state.for_more_rows()
         return solve_sgd(objective, [block], run, self._settings(1), state)
-
-    def _n_epochs(self, source: BlockSource, n_rows: int | None) -> int:
-        if self.epochs is not None:
-            return int(self.epochs)
-        if not source.repeatable:
-            return 1
-        return PLAIN_EPOCHS if self.solver == "plain_sgd" else default_epochs(n_rows)
 
     def _settings(self, n_epochs: int, *, one_block: bool = False) -> SgdSettings:
         return SgdSettings(

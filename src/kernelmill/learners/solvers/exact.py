@@ -25,7 +25,7 @@ from kernelmill.learners.blocks import (
     take_rows,
 )
 from kernelmill.learners.evidence import Evidence, evidence_of
-from kernelmill.learners.feature_map import (
+from kernelmill.learners.features import (
     FeatureBlock,
     Features,
     ReusedMemory,

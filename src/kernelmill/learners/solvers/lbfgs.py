@@ -21,7 +21,7 @@ from kernelmill.learners.blocks import (
     slice_rows,
     take_rows,
 )
-from kernelmill.learners.feature_map import rows_per_block
+from kernelmill.learners.features import rows_per_block
 from kernelmill.learners.losses import ClassifierFit, Objective
 from kernelmill.learners.run import Run
 from kernelmill.learners.solvers.descent import visiting_order

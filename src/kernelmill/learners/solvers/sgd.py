@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
-from kernelmill.learners.feature_map import ReusedMemory, rows_per_block
+from kernelmill.learners.features import ReusedMemory, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.losses import ClassifierFit, Objective, classes_of_scores
 from kernelmill.learners.run import Run, Watch

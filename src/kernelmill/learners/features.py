@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from kernelmill.maps.shift_invariant import ShiftInvariantMap
 __all__ = [
     "FeatureBlock",
     "Features",
-    "MapFeatures",
     "ReusedMemory",
     "compute_feature_blocks",
     "compute_features",
@@ -28,7 +27,9 @@ __all__ = [
 ]
 
 Features = Callable[[Any], NDArray[Any]]
-"""From checked rows to features: a real, C-ordered matrix of float32 or float64."""
+"""From checked rows to features: a real, C-ordered matrix of float32 or float64.
+
+Those of a fitted map or transformer are ``partial(compute_features, feature_map)``."""
 
 FeatureBlock = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64] | None]
 """Features (n, D), targets (n, T) and weights (n,), or None for weights of one."""
@@ -64,17 +65,6 @@ def compute_features(feature_map: Any, X: Any) -> NDArray[Any]:
     return np.ascontiguousarray(Z, dtype=Z.dtype if Z.dtype in REAL else np.float64)
 
 
-@dataclass(frozen=True)
-class MapFeatures:
-    """The features of a fitted map or transformer, as `compute_features` returns them."""
-
-    feature_map: Any
-
-    def __call__(self, X: Any) -> NDArray[Any]:
-        """Return the features of checked rows."""
-        return compute_features(self.feature_map, X)
-
-
 class ReusedMemory:
     """The features of rows in memory that the next rows overwrite.
 
@@ -93,10 +83,11 @@ class ReusedMemory:
     --------
     >>> import numpy as np
     >>> from kernelmill import Fastfood
-    >>> from kernelmill.learners.feature_map import MapFeatures, ReusedMemory
+    >>> from functools import partial
+    >>> from kernelmill.learners.features import ReusedMemory, compute_features
     >>> X = np.ones((3, 2))
     >>> feature_map = Fastfood(n_components=4, random_state=0).fit(X)
-    >>> features = ReusedMemory(MapFeatures(feature_map))
+    >>> features = ReusedMemory(partial(compute_features, feature_map))
     >>> np.array_equal(features(X), feature_map.transform(X))
     True
     >>> np.shares_memory(features(X), features(X))
@@ -108,12 +99,10 @@ class ReusedMemory:
         self._dtype = dtype
         self._memory: NDArray[Any] = np.empty((0, 0))
         self._map: ShiftInvariantMap | None = None
-        found = features.feature_map if isinstance(features, MapFeatures) else None
-        if (
-            isinstance(found, ShiftInvariantMap)
-            and type(found)._features is ShiftInvariantMap._features
-        ):
-            self._map = found
+        if isinstance(features, partial) and features.func is compute_features:
+            found = features.args[0]
+            writes = getattr(type(found), "_features", None) is ShiftInvariantMap._features
+            self._map = found if writes else None
 
     @property
     def is_used(self) -> bool:
