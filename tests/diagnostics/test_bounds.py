@@ -16,7 +16,7 @@ from scipy.linalg import hadamard
 
 from kernelmill import Fastfood, RandomFourier, TensorSketch
 from kernelmill.diagnostics import bounds, gram_errors
-from kernelmill.diagnostics.requirement import independent_group
+from kernelmill.diagnostics.needed_features import independent_group
 from kernelmill.kernels import Gaussian
 
 FALSE_ALARM = 1e-6

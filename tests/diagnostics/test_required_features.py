@@ -25,7 +25,7 @@ from kernelmill.diagnostics import (
     recommend_map,
     required_features,
 )
-from kernelmill.diagnostics.requirement import coefficient_bytes, round_up
+from kernelmill.diagnostics.needed_features import coefficient_bytes, round_up
 from kernelmill.errors import ArgumentError
 from kernelmill.kernels import Matern
 

@@ -19,7 +19,7 @@ from kernelmill.io.row_sample import RowSample, find_limit
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import SilentProgress
 from kernelmill.workflows.evaluation import make_scores
-from kernelmill.workflows.survey import open_source, survey_table
+from kernelmill.workflows.survey import SurveyPass, open_source, survey_table
 
 STREAM = Stream.from_seed(3)
 
@@ -46,7 +46,7 @@ def survey_both(path, target, n_bytes, *, task="auto", missing="impute", **optio
         plan = plan.limit_sample(sum(piece.n_rows for piece in pieces))
         passes = []
         for piece in pieces:
-            found = plan.begin()
+            found = SurveyPass(plan)
             for block in piece.blocks():
                 found.update(block)
             passes.append(pickle.loads(pickle.dumps(found)))

@@ -22,12 +22,12 @@ from kernelmill.deferred import defer_imports
 
 if TYPE_CHECKING:
     from kernelmill.diagnostics import bounds
-    from kernelmill.diagnostics.feature_requirement import FeatureRequirement
     from kernelmill.diagnostics.gram import GramErrors, effective_dimension, gram_errors
     from kernelmill.diagnostics.kernel_error import KernelErrors, RangeErrors, kernel_errors
-    from kernelmill.diagnostics.measured import Measured, mean_of_seeds
+    from kernelmill.diagnostics.needed_features import required_features
     from kernelmill.diagnostics.recommendation import list_maps, recommend_map
-    from kernelmill.diagnostics.requirement import required_features
+    from kernelmill.diagnostics.records import FeatureRequirement
+    from kernelmill.diagnostics.seeds import Measured, mean_of_seeds
     from kernelmill.diagnostics.variance import Variance, estimate_variance
 
 __all__ = [
@@ -58,12 +58,12 @@ __getattr__ = defer_imports(
         "KernelErrors": "kernel_error",
         "RangeErrors": "kernel_error",
         "kernel_errors": "kernel_error",
-        "Measured": "measured",
-        "mean_of_seeds": "measured",
+        "Measured": "seeds",
+        "mean_of_seeds": "seeds",
         "list_maps": "recommendation",
         "recommend_map": "recommendation",
-        "FeatureRequirement": "feature_requirement",
-        "required_features": "requirement",
+        "FeatureRequirement": "records",
+        "required_features": "needed_features",
         "Variance": "variance",
         "estimate_variance": "variance",
     },

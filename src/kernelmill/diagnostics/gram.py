@@ -10,7 +10,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_positive
-from kernelmill.diagnostics.measured import (
+from kernelmill.diagnostics.seeds import (
     Measured,
     exact_kernel_of,
     fit_with_seeds,

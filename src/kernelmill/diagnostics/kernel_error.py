@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from kernelmill.arguments import check_integer
-from kernelmill.diagnostics.measured import (
+from kernelmill.diagnostics.seeds import (
     Measured,
     exact_kernel_of,
     fit_with_seeds,
@@ -265,8 +265,10 @@ def kernel_errors(
     for seed, fitted in fit_with_seeds(feature_map, training, n_seeds, random_state):
         function = exact_kernel_of(fitted, kernel)
         if others is None and n_pairs is None:
-            values, n_components = _all_estimates(fitted, rows)
-            exact.append(np.asarray(function(rows, rows))[np.triu_indices(rows.shape[0], 1)])
+            Z = _widen(fitted.transform(rows))
+            all_pairs, n_components = np.triu_indices(len(Z), 1), Z.shape[1]
+            values = np.real(Z @ Z.conj().T)[all_pairs]
+            exact.append(np.asarray(function(rows, rows))[all_pairs])
         else:
             left, right = (rows, others) if others is not None else draw_pairs(rows, n_pairs, seed)
             values, n_components = _estimates(fitted, left, right)
@@ -308,12 +310,6 @@ def exact_values(kernel: Any, left: Any, right: Any) -> NDArray[np.float64]:
         part = slice(begin, begin + _DIAGONAL_BLOCK)
         values[part] = np.diagonal(kernel(left[part], right[part]))
     return values
-
-
-def _all_estimates(fitted_map: Any, rows: Any) -> tuple[NDArray[np.float64], int]:
-    """The inner products of the features of all pairs of rows, and the number of features."""
-    Z = _widen(fitted_map.transform(rows))
-    return np.real(Z @ Z.conj().T)[np.triu_indices(len(Z), 1)], Z.shape[1]
 
 
 def _widen(Z: Any) -> NDArray[Any]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from kernelmill.diagnostics.feature_requirement import FeatureRequirement
+from kernelmill.diagnostics.records import FeatureRequirement
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.formatting import plain
 from kernelmill.kernels import (

@@ -74,17 +74,14 @@ class ShiftInvariantMap(FeatureMap):
 
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = resolve(self.kernel)
-        self._set_layout(FeatureLayout(self.features, n_components))
+        self._layout = FeatureLayout(self.features, n_components)
+        self._phases: dict[str, NDArray[Any] | None] = {}
+        self.n_frequencies_ = self._layout.n_frequencies
+        self._n_features_out = self._layout.n_columns
         self.projection_ = self._make_projection(dim)
 
     def _prepare(self, X: Any) -> None:
         self.projection_.prepare(X.dtype)
-
-    def _set_layout(self, layout: FeatureLayout) -> None:
-        self._layout = layout
-        self._phases: dict[str, NDArray[Any] | None] = {}
-        self.n_frequencies_ = layout.n_frequencies
-        self._n_features_out = layout.n_columns
 
     def _resolve_length_scale(self, X: Any) -> LengthScale:
         return resolve_length_scale(resolve(self.kernel), self.length_scale, self.gamma, X)

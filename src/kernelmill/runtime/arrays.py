@@ -105,7 +105,11 @@ def blocks_of_rows(X: Any, out: NDArray[Any], *, most_rows: int = 0) -> Iterator
     the caller needs memory for each row.
     """
     n_rows = X.shape[0]
-    readable = not isinstance(X, np.ndarray) or _has_contiguous_rows(X)
+    readable = not isinstance(X, np.ndarray) or (
+        (X.strides[1] == X.itemsize or X.shape[1] <= 1)
+        and X.strides[0] % X.itemsize == 0
+        and X.flags.aligned
+    )
     step = n_rows
     if not readable:
         step = max(1, _BLOCK_BYTES // max(1, X.shape[1] * X.itemsize))
@@ -117,15 +121,6 @@ def blocks_of_rows(X: Any, out: NDArray[Any], *, most_rows: int = 0) -> Iterator
     for begin in range(0, n_rows, step):
         block = X[begin : begin + step]
         yield block if readable else block.copy(), out[begin : begin + step]
-
-
-def _has_contiguous_rows(X: NDArray[Any]) -> bool:
-    itemsize = X.itemsize
-    return bool(
-        (X.strides[1] == itemsize or X.shape[1] <= 1)
-        and X.strides[0] % itemsize == 0
-        and X.flags.aligned
-    )
 
 
 def row_products(

@@ -121,7 +121,7 @@ class _BlasLimit:
             self._limits.append(self._n_threads)
             _release_blas()
             for library in self._libraries:
-                if _is_shared(library):
+                if getattr(library, "threading_layer", None) != "openmp":
                     self._originals.setdefault(library.filepath, library.get_num_threads())
                     library.set_num_threads(min(self._limits))
                 else:
@@ -141,10 +141,6 @@ class _BlasLimit:
             if not self._limits:
                 self._originals.clear()
                 _release_blas()
-
-
-def _is_shared(library: Any) -> bool:
-    return getattr(library, "threading_layer", None) != "openmp"
 
 
 def _release_blas() -> None:

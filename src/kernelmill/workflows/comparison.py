@@ -23,14 +23,14 @@ from kernelmill.io.table import check_columns
 from kernelmill.learners.regressor import LEAST_SINGLE_ALPHA
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress, reports_progress
-from kernelmill.workflows.contenders import (
+from kernelmill.workflows.baselines import (
     fit_in_time,
     make_exact,
     make_nystroem,
     make_trees,
     tree_columns,
 )
-from kernelmill.workflows.contest import Contest
+from kernelmill.workflows.benchmark import Benchmark
 from kernelmill.workflows.encoded_rows import (
     ENCODED_BYTES,
     EncodedRows,
@@ -160,7 +160,7 @@ def compare_table(
     )
     test = [part for part in encode_held_out(table, survey) if len(part.target)]
     training = EncodedRows(survey.sample, survey.sample_target, survey.sample_weight)
-    contest = Contest(
+    benchmark = Benchmark(
         _with_weight(training, "training"),
         _with_weight(concatenate_rows(test), "test"),
         survey.n_classes,
@@ -171,27 +171,27 @@ def compare_table(
         in_memory=count_encoded_bytes(survey) <= ENCODED_BYTES,
     )
     begin = time.perf_counter()
-    default = contest.tune(MapChoice(AUTO, kernel), None, progress=progress, as_fit=True)
+    default = benchmark.tune(MapChoice(AUTO, kernel), None, progress=progress, as_fit=True)
     seconds = time.perf_counter() - begin
-    tuned = contest.tune(MapChoice(AUTO, kernel), max(sizes), progress=progress)
+    tuned = benchmark.tune(MapChoice(AUTO, kernel), max(sizes), progress=progress)
     choice = tuned.choice
-    fits = _list_fits(contest, tuned, choice, sizes, exact_rows, survey.encoder)
-    fits.insert(1, partial(contest.fit_default, default, seconds))
+    fits = _list_fits(benchmark, tuned, choice, sizes, exact_rows, survey.encoder)
+    fits.insert(1, partial(benchmark.fit_default, default, seconds))
     # Without a total, since the times of models differ by orders of magnitude.
     progress.start(f"Comparing {len(fits)} models", None, "models")
     models = []
     for fit in fits:
         models.append(fit())
         progress.advance(1)
-    fitted = contest.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
+    fitted = benchmark.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
     options = {"day_first": day_first, "weights": weights, **table_options}
     settings = given_settings(task, missing, transform, kernel, drop, options)
     return Comparison(
         task=survey.reader.task,
         source=describe_source(source),
         target=str(inputs.target),
-        n_train=contest.n_rows,
-        n_test=len(contest.test.target),
+        n_train=benchmark.n_rows,
+        n_test=len(benchmark.test.target),
         error_name="rmse" if survey.n_classes is None else "error",
         models=models,
         kernel_check=measure_kernel_error(fitted, survey.sample),
@@ -256,7 +256,7 @@ def _best_settings(
 
 
 def _list_fits(
-    contest: Contest,
+    benchmark: Benchmark,
     tuned: TunedSettings,
     choice: MapChoice,
     sizes: list[int],
@@ -268,22 +268,22 @@ def _list_fits(
     names = ["random_fourier", STEPS]
     others = [MapChoice(name, choice.kernel) for name in names if name != choice.name]
     return [
-        lambda: _fit_linear(contest),
-        *(partial(contest.fit_features, choice, tuned, size) for size in sizes),
-        *(partial(contest.fit_features, other, tuned, middle) for other in others),
-        lambda: _fit_polynomial(contest, middle),
-        lambda: _fit_nystroem(contest, tuned, choice, middle),
-        *_list_trees(contest, encoder),
-        lambda: _fit_exact(contest, tuned, choice, exact_rows),
+        lambda: _fit_linear(benchmark),
+        *(partial(benchmark.fit_features, choice, tuned, size) for size in sizes),
+        *(partial(benchmark.fit_features, other, tuned, middle) for other in others),
+        lambda: _fit_polynomial(benchmark, middle),
+        lambda: _fit_nystroem(benchmark, tuned, choice, middle),
+        *_list_trees(benchmark, encoder),
+        lambda: _fit_exact(benchmark, tuned, choice, exact_rows),
     ]
 
 
-def _fit_linear(contest: Contest) -> ComparedModel:
+def _fit_linear(benchmark: Benchmark) -> ComparedModel:
     """The linear model; its penalty is chosen on validation rows, as for the kernel machines."""
-    if contest.n_classes is None:
+    if benchmark.n_classes is None:
         model = RidgeCV(10.0 ** np.arange(-2, 5))
-        return contest.measure("linear", "linear", model, detail="RidgeCV")
-    rows = contest.training.select(slice(_ROWS_TO_CHOOSE))
+        return benchmark.measure("linear", "linear", model, detail="RidgeCV")
+    rows = benchmark.training.select(slice(_ROWS_TO_CHOOSE))
     n = (3 * len(rows.target)) // 4
     first, others = rows.select(slice(n)), rows.select(slice(n, None))
     scores = {}
@@ -294,47 +294,49 @@ def _fit_linear(contest: Contest) -> ComparedModel:
             scores[C] = fitted.score(*others)
     C = max(scores, key=lambda each: (scores[each], -each))
     model = LogisticRegression(C=C, max_iter=200, tol=1e-3)
-    return contest.measure("linear", "linear", model, detail=f"LogisticRegression, C = {C:g}")
+    return benchmark.measure("linear", "linear", model, detail=f"LogisticRegression, C = {C:g}")
 
 
-def _fit_polynomial(contest: Contest, n_components: int) -> ComparedModel:
+def _fit_polynomial(benchmark: Benchmark, n_components: int) -> ComparedModel:
     """The polynomial kernel, with a penalty of its own; rows are scaled as in a fit."""
     choice = MapChoice("tensor_sketch", options={"degree": 2, "coef0": 1.0})
-    contest = contest.with_scaled_rows()
-    tuned = contest.tune(
+    benchmark = benchmark.with_scaled_rows()
+    tuned = benchmark.tune(
         choice,
         n_components,
         progress=SilentProgress(),
         n_rows=_ROWS_TO_CHOOSE,
     )
-    return contest.fit_features(choice, tuned, n_components, "degree 2, coef0 = 1")
+    return benchmark.fit_features(choice, tuned, n_components, "degree 2, coef0 = 1")
 
 
 def _fit_nystroem(
-    contest: Contest, tuned: TunedSettings, choice: MapChoice, n_components: int
+    benchmark: Benchmark, tuned: TunedSettings, choice: MapChoice, n_components: int
 ) -> ComparedModel:
     """Nyström features of the same kernel, in blocks, and the same linear model on them."""
-    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(contest.training.X[:2])
-    n_components = min(n_components, contest.n_rows)  # one for each row it is based on
-    features = make_nystroem(fitted, n_components, contest.seed)
-    if contest.n_classes is None:  # the penalty is that of random features, which may be tiny
+    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(benchmark.training.X[:2])
+    n_components = min(n_components, benchmark.n_rows)  # one for each row it is based on
+    features = make_nystroem(fitted, n_components, benchmark.seed)
+    if benchmark.n_classes is None:  # the penalty is that of random features, which may be tiny
         tuned = replace(tuned, alpha=max(tuned.alpha, LEAST_SINGLE_ALPHA))
-    learner = contest.make_learner(features, tuned)
+    learner = benchmark.make_learner(features, tuned)
     detail = f"Nystroem and {type(learner).__name__}"
-    return contest.measure(
+    return benchmark.measure(
         "nystroem", "nystroem", learner, n_components=n_components, detail=detail
     )
 
 
-def _list_trees(contest: Contest, encoder: Encoder) -> list[Callable[[], ComparedModel]]:
-    columns = tree_columns(encoder, contest.training.X, contest.test.X)
+def _list_trees(benchmark: Benchmark, encoder: Encoder) -> list[Callable[[], ComparedModel]]:
+    columns = tree_columns(encoder, benchmark.training.X, benchmark.test.X)
     if columns is None:
         return []
-    trees = make_trees(contest.n_classes, columns.is_category, contest.seed, contest.n_threads)
+    trees = make_trees(
+        benchmark.n_classes, columns.is_category, benchmark.seed, benchmark.n_threads
+    )
     theirs = replace(
-        contest,
-        training=contest.training._replace(X=columns.training),
-        test=contest.test._replace(X=columns.test),
+        benchmark,
+        training=benchmark.training._replace(X=columns.training),
+        test=benchmark.test._replace(X=columns.test),
     )
     return [
         partial(
@@ -342,7 +344,7 @@ def _list_trees(contest: Contest, encoder: Encoder) -> list[Callable[[], Compare
             each.name,
             "trees",
             each.model,
-            n_train=min(contest.n_rows, each.most_rows),
+            n_train=min(benchmark.n_rows, each.most_rows),
             detail=each.detail,
         )
         for each in trees
@@ -350,14 +352,14 @@ def _list_trees(contest: Contest, encoder: Encoder) -> list[Callable[[], Compare
 
 
 def _fit_exact(
-    contest: Contest, tuned: TunedSettings, choice: MapChoice, most_rows: int | None
+    benchmark: Benchmark, tuned: TunedSettings, choice: MapChoice, most_rows: int | None
 ) -> ComparedModel:
-    n_rows = contest.n_rows
-    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(contest.training.X[:2])
-    model, detail, power = make_exact(fitted, tuned.alpha, n_rows, contest.task)
+    n_rows = benchmark.n_rows
+    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(benchmark.training.X[:2])
+    model, detail, power = make_exact(fitted, tuned.alpha, n_rows, benchmark.task)
 
     def measure(rows: int) -> ComparedModel:
-        return contest.measure("exact kernel", "exact", model, n_train=rows, detail=detail)
+        return benchmark.measure("exact kernel", "exact", model, n_train=rows, detail=detail)
 
     if most_rows is not None:
         return measure(min(n_rows, most_rows))

@@ -23,8 +23,8 @@ from kernelmill.diagnostics import (
     recommend_map,
     required_features,
 )
+from kernelmill.diagnostics.needed_features import least_size
 from kernelmill.diagnostics.recommendation import resolve_kernel
-from kernelmill.diagnostics.requirement import least_size
 from kernelmill.encoding.encoder import MISSING, RowScaling
 from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.encoding.monotone import TRANSFORMS

@@ -38,7 +38,6 @@ from kernelmill.workflows.evaluation import class_names, measure_kernel_error
 from kernelmill.workflows.fit_checks import (
     check_arguments,
     check_classification,
-    check_counts,
     check_storable,
 )
 from kernelmill.workflows.kernel_search import default_components
@@ -249,7 +248,6 @@ def fit_table(
     """
     assert progress is not None  # `reports_progress` gives one
     check_choice("transform", transform, TRANSFORMS)
-    check_counts(folds=(folds, 2, 1000), n_threads=(n_threads, 1, 1024))
     check_arguments(
         task,
         loss,
@@ -259,6 +257,8 @@ def fit_table(
         alpha,
         epochs,
         memory,
+        folds=folds,
+        n_threads=n_threads,
         budget=budget,
         tables=(source, validation),
         switches={

@@ -24,7 +24,7 @@ from kernelmill.workflows.records import describe_source
 from kernelmill.workflows.survey import TASKS, Survey
 from kernelmill.workflows.training import Settings, number_class_weights
 
-__all__ = ["check_arguments", "check_classification", "check_counts", "check_storable"]
+__all__ = ["check_arguments", "check_classification", "check_storable"]
 
 _KNOWN_PARTS = Fields(  # before the training
     encoder=STORED_PARTS["encoder"],
@@ -33,13 +33,6 @@ _KNOWN_PARTS = Fields(  # before the training
 )
 _MAP = Fields(map=UnfittedMapKind())
 _SUMMARY_BYTES = 1 << 20  # of its plots and tables
-
-
-def check_counts(**limits: tuple[int | None, int, int]) -> None:
-    """Check optional integers, each given with the least and the most that is allowed."""
-    for name, (value, least, most) in limits.items():
-        if value is not None:
-            check_integer(name, value, least, most)
 
 
 def check_classification(reader: TargetReader, *, loss: str | None, class_weight: Any) -> None:
@@ -78,6 +71,8 @@ def check_arguments(
     epochs: int | None,
     memory: int,
     *,
+    folds: int | None,
+    n_threads: int | None,
     budget: float,
     tables: tuple[Any, Any],
     switches: Mapping[str, Any],
@@ -103,6 +98,10 @@ def check_arguments(
     if epochs is not None:
         check_integer("epochs", epochs, 1)
     check_integer("memory", memory, 0)
+    if folds is not None:
+        check_integer("folds", folds, 2, 1000)
+    if n_threads is not None:
+        check_integer("n_threads", n_threads, 1, 1024)
 
 
 def check_storable(settings: Settings, survey: Survey, run: Run) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from kernelmill.diagnostics.feature_requirement import FeatureRequirement
+from kernelmill.diagnostics.records import FeatureRequirement
 from kernelmill.formatting import plain
 from kernelmill.io.sources import describe_data, is_data
 from kernelmill.storage.fields import ADDED, Stored

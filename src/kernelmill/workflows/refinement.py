@@ -215,7 +215,11 @@ class Refinement:
         if (factor, C) not in self._losses:
             scaled = [None if scale is None else scale * factor for scale in self._scales]
             step = ("loss", self._choice, scaled, C, self._n_components, self._lbfgs)
-            loss = self._memory.recall(step, lambda: self._measure(scaled, C))
+            pairs = zip(self._folds, scaled, strict=True)
+            loss = self._memory.recall(
+                step,
+                lambda: float(np.mean([self._measure(fold, scale, C) for fold, scale in pairs])),
+            )
             criterion = "log loss" if self._loss == "log_loss" else "error"
             # As the penalty of the final model: C is the same, and alpha depends on the rows.
             self._points.append(
@@ -233,11 +237,7 @@ class Refinement:
             self._losses[factor, C] = loss
         return self._losses[factor, C]
 
-    def _measure(self, scales: Sequence[Any], C: float) -> float:
-        pairs = zip(self._folds, scales, strict=True)
-        return float(np.mean([self._measure_fold(fold, scale, C) for fold, scale in pairs]))
-
-    def _measure_fold(self, fold: _Fold, length_scale: Any, C: float) -> float:
+    def _measure(self, fold: _Fold, length_scale: Any, C: float) -> float:
         n = len(fold.codes)
         feature_map, X, validation_X = fold.map_rows(
             self._choice.make(length_scale, self._n_components, self._seed, self._n_threads)

@@ -167,7 +167,7 @@ class _SurveyFold:
     plan: SurveyPlan
 
     def __call__(self, total: SurveyPass | None, blocks: Iterable[Any], _: int) -> SurveyPass:
-        found = self.plan.begin()
+        found = SurveyPass(self.plan)
         for _, block in blocks:
             found.update(block)
         return found if total is None else _merge(copy.deepcopy(total), found)

@@ -210,10 +210,6 @@ class SurveyPlan:
         limit = find_limit(self.sample_size, self.sample_stream, n_rows)
         return replace(self, sample_limit=limit)
 
-    def begin(self) -> SurveyPass:
-        """A pass that has seen no rows."""
-        return SurveyPass(self)
-
 
 class _NoTargetError(TableError):
     """A row has no target."""
@@ -325,7 +321,9 @@ def survey_table(
     reader, target_notes = target.finish()
     is_boolean = reader.classes is not None and inputs.target in table.booleans
     reader = replace(reader, boolean=is_boolean)
-    share = _held_out_share(holdout, default_holdout, n_rows)
+    share = 0.0 if n_rows < _FEWEST_ROWS else min(default_holdout, _MOST_HELD_OUT / n_rows)
+    if holdout is not None:
+        share = float(holdout)
     if requires_holdout and share == 0:
         raise TableError(
             f"{', '.join(map(str, table.files))} has {n_rows} rows with a target, but at least "
@@ -454,7 +452,7 @@ def _make_pass(
     try:
         if fold is not None:
             return fold(plan)
-        found = plan.begin()
+        found = SurveyPass(plan)
         for block in _explain_target(table.blocks(), target):
             found.update(block)
             progress.advance(block.n_rows)
@@ -462,9 +460,3 @@ def _make_pass(
     except _NoTargetError as error:
         problem = error.message.problem + name_markers(table, target)
         raise TableError(problem, *error.message.remedies) from None
-
-
-def _held_out_share(holdout: float | None, default: float, n_rows: int) -> float:
-    if holdout is not None:
-        return float(holdout)
-    return 0.0 if n_rows < _FEWEST_ROWS else min(default, _MOST_HELD_OUT / n_rows)

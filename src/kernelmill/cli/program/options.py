@@ -68,9 +68,21 @@ class Command(click.Command):
         self.examples = tuple(examples)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; from here on, messages are rendered with this command's options."""
+        """Parse the arguments; from here on, messages are rendered with this command's options.
+
+        Options of tables that were given become one parameter, the dict `table`.
+        """
         get_terminal(ctx).command = self
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        taken = {name: ctx.params.pop(name) for name in _TABLE_SETTINGS if name in ctx.params}
+        if taken:
+            # Not `value not in (None, (), 0)`: `header=False` is a setting, though it equals 0.
+            ctx.params["table"] = {
+                name: value
+                for name, value in taken.items()
+                if value is False or value not in (None, (), 0)
+            }
+        return rest
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples and the options, the general ones last."""
@@ -317,29 +329,16 @@ def table_options(function: Decorated) -> Decorated:
 
     The dict has those that were given; the others are detected from the file.
     """
-    return _add_table_options(function, [*_FILE_OPTIONS, *_KIND_OPTIONS])
+    for option in reversed(_KIND_OPTIONS):
+        function = option(function)
+    return new_table_options(function)
 
 
 def new_table_options(function: Decorated) -> Decorated:
     """Add the options of tables for a model, which knows the kinds of the columns."""
-    return _add_table_options(function, _FILE_OPTIONS)
-
-
-def _add_table_options(function: Decorated, options: list[Callable[..., Any]]) -> Decorated:
-    @functools.wraps(function)
-    def with_table(*args: Any, **settings: Any) -> Any:
-        taken = {name: settings.pop(name) for name in _TABLE_SETTINGS if name in settings}
-        # Not `value not in (None, (), 0)`: `header=False` is a setting, though it equals 0.
-        table = {
-            name: value
-            for name, value in taken.items()
-            if value is False or value not in (None, (), 0)
-        }
-        return function(*args, table=table, **settings)
-
-    for option in reversed(options):
-        with_table = option(with_table)
-    return with_table  # type: ignore[return-value] # the options are passed on as one dict
+    for option in reversed(_FILE_OPTIONS):
+        function = option(function)
+    return function
 
 
 _TABLE_SETTINGS = (

@@ -104,19 +104,16 @@ class Terminal:
         Strings are not wrapped, so that commands and paths can be copied from the terminal.
         """
         with stdout_errors():
-            self._print(record, *shown)
-
-    def _print(self, record: dict[str, Any], *shown: RenderableType) -> None:
-        if self.json:
-            sys.stdout.write(json.dumps(record, indent=2, allow_nan=False) + "\n")
-            sys.stdout.flush()
-        elif not self.quiet:
-            console = self.out()
-            for each in shown:
-                if isinstance(each, str):
-                    console.print(each, soft_wrap=True)
-                else:
-                    console.print(_strip_trailing_blanks(console, each), end="")
+            if self.json:
+                sys.stdout.write(json.dumps(record, indent=2, allow_nan=False) + "\n")
+                sys.stdout.flush()
+            elif not self.quiet:
+                console = self.out()
+                for each in shown:
+                    if isinstance(each, str):
+                        console.print(each, soft_wrap=True)
+                    else:
+                        console.print(_strip_trailing_blanks(console, each), end="")
 
     def show(self, *shown: RenderableType) -> None:
         """Print a part of the result as text; with `json` only the final `give` prints."""

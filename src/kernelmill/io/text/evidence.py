@@ -126,10 +126,6 @@ class TextSample:
         }
         return {name: style for name, style in found.items() if style is not None}
 
-    def find_types(self) -> dict[str, str]:
-        """The types of columns that hold integers or numbers; of the first rows nothing follows."""
-        return {c.name: c.type for c in self.columns} if self.is_whole else {}
-
     def find_signs(self, styles: Collection[str]) -> dict[str, tuple[str, str]]:
         """The sign of numbers of columns with styles, and a number without it."""
         return {c.name: (c.sign, c.bare) for c in self.columns if c.sign and c.name in styles}

@@ -101,7 +101,9 @@ class TextFile(TableFile):
             declared = [name for name, kind in given.items() if kind == "numeric"]
             self._styles = self._sample.find_styles(self._dialect.decimal, declared)
             self.signs = self._sample.find_signs(self._styles)
-            self._types = self._sample.find_types() if self._dialect.decimal == "." else {}
+            self._types = {}
+            if self._sample.is_whole and self._dialect.decimal == ".":
+                self._types = {column.name: column.type for column in self._sample.columns}
         else:
             self._dialect = replace(self._dialect, decimal=first._dialect.decimal)
             self.columns, self._piece_bytes = first.columns, first._piece_bytes

@@ -61,7 +61,9 @@ def solve_lbfgs(
 
     def evaluate(coordinates: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         weights = basis.weights(coordinates.reshape(shape))
-        value, gradient = _loss_and_gradient(objective, blocks, weights, constant)
+        fold = partial(_add_losses, objective, weights, constant)
+        value, gradient, total = fold_blocks(blocks, fold, _add_sums)
+        value, gradient = value / total, gradient / total
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             raise ArgumentError(
                 "the loss is not finite: features or scores of some rows are too large",
@@ -240,16 +242,6 @@ class _LossSums(NamedTuple):
     value: float
     gradient: NDArray[np.float64]
     total: float
-
-
-def _loss_and_gradient(
-    objective: Objective, blocks: Iterable[Block], weights: NDArray[np.float64], constant: float
-) -> tuple[float, NDArray[np.float64]]:
-    """Return the mean loss over all blocks and its gradient, summed in float64."""
-    value, gradient, total = fold_blocks(
-        blocks, partial(_add_losses, objective, weights, constant), _add_sums
-    )
-    return value / total, gradient / total
 
 
 def _add_losses(

@@ -1,4 +1,4 @@
-"""The number of features that a map needs, as a record: without what measures it, to read it."""
+"""What diagnostics find, as records: without what measures it, so that reading needs little."""
 
 from __future__ import annotations
 

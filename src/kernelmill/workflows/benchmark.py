@@ -24,13 +24,13 @@ from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel
 from kernelmill.workflows.tuning import TunedSettings, tune_settings
 
-__all__ = ["Contest", "PeakMemory"]
+__all__ = ["Benchmark", "PeakMemory"]
 
 _LENGTHS = ("epochs", "max_iter", "n_estimators")  # what makes a fit long, not large
 
 
 @dataclass(frozen=True)
-class Contest:
+class Benchmark:
     """Training rows and test rows, the same for all models.
 
     `n_fit` is the number of rows of the table, and `in_memory` whether `fit_table` would keep them
@@ -78,7 +78,7 @@ class Contest:
             sample_weight=self.training.select(slice(n_rows)).weight,
         )
 
-    def with_scaled_rows(self) -> Contest:
+    def with_scaled_rows(self) -> Benchmark:
         """The same rows, scaled to similar lengths."""
         scaling = RowScaling.of_rows(self.training.X)
         return replace(
@@ -192,7 +192,7 @@ class PeakMemory:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelmill.workflows.contest import PeakMemory
+    >>> from kernelmill.workflows.benchmark import PeakMemory
     >>> memory = PeakMemory()
     >>> block = np.ones(1 << 22)
     >>> peak = memory.bytes_more()

@@ -15,9 +15,9 @@ from sklearn.base import clone
 
 from kernelmill.arguments import check_integer, check_positive
 from kernelmill.diagnostics.bounds import check_probability, fastfood_deviation, fourier_features
-from kernelmill.diagnostics.feature_requirement import FeatureRequirement
 from kernelmill.diagnostics.kernel_error import check_rows, draw_pairs, exact_values, kernel_errors
-from kernelmill.diagnostics.measured import Measured, exact_kernel_of
+from kernelmill.diagnostics.records import FeatureRequirement
+from kernelmill.diagnostics.seeds import Measured, exact_kernel_of
 from kernelmill.diagnostics.variance import estimate_variance, taylor_moments
 from kernelmill.errors import ArgumentError
 from kernelmill.kernels import Gaussian
@@ -191,7 +191,7 @@ def round_up(size: int) -> int:
 
     Examples
     --------
-    >>> from kernelmill.diagnostics.requirement import round_up
+    >>> from kernelmill.diagnostics.needed_features import round_up
     >>> [round_up(size) for size in (1, 9, 1000, 1025)]
     [1, 10, 1024, 1280]
     """
