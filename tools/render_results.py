@@ -25,7 +25,7 @@ def take(folder: Path) -> None:
         record = load_record(folder / f"{name}.json")
         path = RESULTS / record.scale / f"{name}.json"
         if path.exists():
-            record = load_record(path).updated(record)
+            record = load_record(path).merge(record)
         path.write_text(json.dumps(record.to_json(), indent=1))
 
 

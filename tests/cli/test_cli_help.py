@@ -126,19 +126,3 @@ def test_completion_script_is_accepted_by_bash(run):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-
-
-def test_choices_are_those_of_the_library():
-    from kernelmill.cli.commands.fit import LOSSES, MAPS, SOLVERS
-    from kernelmill.cli.program.options import MISSING, TRANSFORMS
-    from kernelmill.encoding.encoder import MISSING as KNOWN_POLICIES
-    from kernelmill.encoding.monotone import TRANSFORMS as KNOWN_TRANSFORMS
-    from kernelmill.learners.losses import LOSSES as KNOWN_LOSSES
-    from kernelmill.maps.transformers import MAPS as KNOWN_MAPS
-    from kernelmill.workflows.training import SOLVERS as KNOWN_SOLVERS
-
-    assert list(KNOWN_MAPS) == MAPS
-    assert list(KNOWN_POLICIES) == MISSING
-    assert list(KNOWN_TRANSFORMS) == TRANSFORMS
-    assert set(KNOWN_LOSSES) == set(LOSSES)
-    assert {solver for known in KNOWN_SOLVERS.values() for solver in known} == set(SOLVERS)

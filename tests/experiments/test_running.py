@@ -79,7 +79,7 @@ def test_parts_of_other_commits_keep_them(tmp_path, counting_experiment):
     new = run_experiment(counting_experiment([]), scale=Scale.TEST, seed=1)
     del old.parts["c"], new.parts["a"]
     new.parts["c"] = replace(new.parts["c"], missing="no data")
-    merged = replace(old, commit="older").updated(replace(new, commit="newer"))
+    merged = replace(old, commit="older").merge(replace(new, commit="newer"))
     assert {name: part.commit for name, part in merged.parts.items()} == {
         "a": "older",
         "b": "",

@@ -14,7 +14,7 @@ from kernelmill.report.findings import (
     fit_finding,
     fit_tiles,
 )
-from kernelmill.report.usage import fitting_lines, using_lines
+from kernelmill.report.usage import fit_lines, usage_lines
 from kernelmill.workflows.records import Evaluation
 
 
@@ -112,26 +112,26 @@ def test_most_relevant_columns(samples):
 
 
 def test_lines_ask_for_what_the_model_can_give(samples):
-    shell, python = using_lines(samples["two_classes"]["fit"], "classification", "m.kmill")
+    shell, python = usage_lines(samples["two_classes"]["fit"], "classification", "m.kmill")
     assert "--probabilities" in shell
     assert "probabilities=True" in python
     hinge = replace(samples["two_classes"]["fit"], loss="hinge")
-    assert "probabilities" not in "".join(using_lines(hinge, "classification", "m.kmill"))
-    shell, python = using_lines(samples["regression"]["fit"], "regression", "m.kmill")
+    assert "probabilities" not in "".join(usage_lines(hinge, "classification", "m.kmill"))
+    shell, python = usage_lines(samples["regression"]["fit"], "regression", "m.kmill")
     assert "--std" in shell
     assert "std=True" in python
-    for lines in (python, fitting_lines(samples["comparison"]["comparison"], "m.kmill")[1]):
+    for lines in (python, fit_lines(samples["comparison"]["comparison"], "m.kmill")[1]):
         compile(lines, "report", "exec")
 
 
 def test_target_is_an_index_or_a_name(samples):
     comparison = samples["comparison"]["comparison"]
     for target, written in (("14", "target=14)"), ("the digit", "target='the digit')")):
-        _, python = fitting_lines(replace(comparison, target=target), "m.kmill")
+        _, python = fit_lines(replace(comparison, target=target), "m.kmill")
         assert written in python
-    shell, _ = fitting_lines(replace(comparison, target="the digit"), "m.kmill")
+    shell, _ = fit_lines(replace(comparison, target="the digit"), "m.kmill")
     assert "--target 'the digit' " in shell
-    shell, python = fitting_lines(replace(comparison, target=""), "m.kmill")
+    shell, python = fit_lines(replace(comparison, target=""), "m.kmill")
     assert "target" not in shell + python
 
 
@@ -147,7 +147,7 @@ def test_lines_carry_the_settings_of_the_comparison(samples):
         "map_options": {"sampling": "orthogonal", "store_matrix": False},
     }
     comparison = replace(samples["comparison"]["comparison"], settings=settings)
-    shell, python = fitting_lines(comparison, "m.kmill")
+    shell, python = fit_lines(comparison, "m.kmill")
     assert (
         "--target digit --task regression --drop z --drop 'my col' --delimiter tab --no-header "
         "--skip-rows 2 --map random_fourier --n-components 4096 --map-option sampling=orthogonal "

@@ -14,7 +14,7 @@ from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.io import TableError
 from kernelmill.runtime.progress import SilentProgress
 from kernelmill.workflows.baselines import fit_in_time, make_trees, tree_columns
-from kernelmill.workflows.benchmark import Benchmark
+from kernelmill.workflows.benchmark import FitBenchmark
 from kernelmill.workflows.records import ComparedModel, Comparison
 
 from .conftest import write_rings
@@ -31,7 +31,7 @@ def short_searches(monkeypatch, shorten_tuning):
 def test_classification(rings_csv, monkeypatch):
     monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 10_000)
     monkeypatch.setattr("kernelmill.workflows.tuning._FEW_ROWS", 1000)  # of 1500
-    seconds, tune = [], Benchmark.tune
+    seconds, tune = [], FitBenchmark.tune
 
     def timed(*args, **options):
         begin = time.perf_counter()
@@ -39,7 +39,7 @@ def test_classification(rings_csv, monkeypatch):
         seconds.append(time.perf_counter() - begin)
         return tuned
 
-    monkeypatch.setattr(Benchmark, "tune", timed)
+    monkeypatch.setattr(FitBenchmark, "tune", timed)
     found = compare_table(
         rings_csv, "place", n_components=(16, 128), rows=600, exact_rows=300, kernel="gaussian"
     )

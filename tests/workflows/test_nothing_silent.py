@@ -124,7 +124,7 @@ def test_an_interrupt_saves_a_checkpoint(tmp_path):
 
 
 def test_an_interrupt_without_a_checkpoint_is_not_deferred():
-    with Run().saving_on_interrupt(), pytest.raises(KeyboardInterrupt):
+    with Run().save_on_interrupt(), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 
 

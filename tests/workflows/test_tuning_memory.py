@@ -159,7 +159,7 @@ def test_results_survive_exactly(tmp_path):
     values = [0.1, 1e-300, float("inf"), [1 / 3, [2**0.5, 5e-324]]]
     memory = TuningMemory(Run(tmp_path / "state", checkpoint_seconds=1000))
     memory.open({"a": 1})
-    with memory.saved():
+    with memory.save_at_end():
         assert memory.recall("step", lambda: values) == values
     again = TuningMemory(Run(tmp_path / "state"))
     again.open({"a": 1})

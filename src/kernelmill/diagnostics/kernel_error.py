@@ -277,13 +277,13 @@ def kernel_errors(
     return KernelErrors(np.array(exact), np.array(estimated), n_components, int(rows.shape[0]))
 
 
-class _Rows(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class _AnyEstimator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Stands for the estimator that scikit-learn's checks need."""
 
 
 def check_rows(X: Any, name: str) -> Any:
     try:
-        return check_data(_Rows(), X, reset=True)
+        return check_data(_AnyEstimator(), X, reset=True)
     except ValueError as error:
         if name == "X":
             raise

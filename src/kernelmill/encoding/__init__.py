@@ -20,3 +20,8 @@ targets
 inputs
     `Inputs`: which columns of a table a model takes.
 """
+
+__all__ = ["MISSING"]
+
+MISSING = ("error", "impute")
+"""What to do about missing values."""

@@ -17,6 +17,7 @@ import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
+from kernelmill.encoding import MISSING
 from kernelmill.encoding.column_statistics import CategoryCounts, NumericMoments
 from kernelmill.encoding.columns import (
     CategoryEncoding,
@@ -34,7 +35,7 @@ from kernelmill.io.errors import TableError
 from kernelmill.storage.fields import ADDED, Stored, Tagged
 from kernelmill.storage.kinds import Choice, Float, ListOf
 
-__all__ = ["MISSING", "ColumnEncoder", "ColumnLearner", "EncodedColumn", "Encoder", "RowScaling"]
+__all__ = ["ColumnEncoder", "ColumnLearner", "EncodedColumn", "Encoder", "RowScaling"]
 
 # How a column is stored in a model file.
 _COLUMN_ENCODINGS = Tagged(
@@ -47,7 +48,6 @@ _COLUMN_ENCODINGS = Tagged(
     },
 )
 
-MISSING = ("error", "impute")
 _IN_TRAINING = Remedy(
     "impute missing values: numbers become the mean, with an indicator column; a missing category "
     "becomes a category of its own",

@@ -20,7 +20,7 @@ from kernelmill.io.sources import is_data
 from kernelmill.io.table import Table, check_columns, open_table, open_without_header
 from kernelmill.io.table_file import find_similar
 from kernelmill.storage.fields import ADDED, Stored
-from kernelmill.storage.kinds import Integer, ListOf, Null, Text
+from kernelmill.storage.kinds import SMALLEST_INTEGER, Integer, ListOf, Null, Text
 
 __all__ = [
     "Inputs",
@@ -34,7 +34,6 @@ __all__ = [
     "read_weights",
 ]
 
-_LEAST = -(2**63)
 _NO_DROP = "svmlight files have no columns that can be dropped"
 
 
@@ -66,7 +65,7 @@ class Inputs(Stored):
     numbered: bool
     target: str | int
     n_columns: int
-    dropped: Annotated[tuple[int, ...], ListOf(Integer(_LEAST))] = ()
+    dropped: Annotated[tuple[int, ...], ListOf(Integer(SMALLEST_INTEGER))] = ()
     zero_based: bool | None = None
     missing_codes: Annotated[tuple[str, ...], ListOf(Text())] = field(default=(), metadata=ADDED)
     signs: Annotated[tuple[tuple[str, str], ...] | None, ListOf(ListOf(Text(), 2, 2)) | Null()] = (

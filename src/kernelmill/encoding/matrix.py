@@ -10,8 +10,8 @@ import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
+from kernelmill.encoding import MISSING
 from kernelmill.encoding.encoder import (
-    MISSING,
     ColumnEncoder,
     EncodedColumn,
     Encoder,

@@ -15,13 +15,12 @@ from kernelmill.errors import Message, Remedy
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import LARGEST_EXACT
 from kernelmill.storage.fields import ADDED, Stored
-from kernelmill.storage.kinds import Choice, Float, Integer, ListOf, Null, Text
+from kernelmill.storage.kinds import SMALLEST_INTEGER, Choice, Float, Integer, ListOf, Null, Text
 
 __all__ = ["LABELS", "TargetLearner", "TargetReader", "format_label", "read_target"]
 
 LABELS = "labels"  # the name of the target in files that have labels
 _MOST_CLASSES = 1000
-_LEAST = -(2**63)
 _MOST_INTEGERS = 30  # different ones that are still classes
 
 
@@ -78,7 +77,7 @@ class TargetReader(Stored):
     task: Annotated[str, Choice("classification", "regression")]
     classes: Annotated[
         NDArray[Any] | None,
-        ListOf(Integer(_LEAST), 2) | ListOf(Float(), 2) | ListOf(Text(), 2) | Null(),
+        ListOf(Integer(SMALLEST_INTEGER), 2) | ListOf(Float(), 2) | ListOf(Text(), 2) | Null(),
     ]
 
     boolean: bool = field(default=False, metadata=ADDED)

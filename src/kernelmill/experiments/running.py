@@ -64,7 +64,7 @@ class Record:
         found = dict.fromkeys(each.commit or self.commit for each in self.parts.values())
         return [each for each in found if each]
 
-    def updated(self, newer: Record) -> Record:
+    def merge(self, newer: Record) -> Record:
         """The newer record, with the parts that only this one has; each keeps its commit."""
         kept = {name: part for name, part in self.parts.items() if not part.missing}
         found = {name: part for name, part in newer.parts.items() if not part.missing}

@@ -253,13 +253,13 @@ def spool(stream: Any) -> Path:
 # The classes are imported when a file of their format is opened.
 FORMATS = {
     "text": "kernelmill.io.text.text_file:TextFile",
+    "jsonl": "kernelmill.io.json_lines:JsonLinesFile",
     "parquet": "kernelmill.io.columnar.parquet_file:ParquetFile",
     "arrow": "kernelmill.io.columnar.arrow_file:ArrowFile",
     "npy": "kernelmill.io.matrix.numpy_files:NpyFile",
     "npz": "kernelmill.io.matrix.numpy_files:NpzFile",
     "idx": "kernelmill.io.matrix.idx_file:IdxFile",
     "svmlight": "kernelmill.io.svmlight.svmlight_file:SvmlightFile",
-    "jsonl": "kernelmill.io.json_lines:JsonLinesFile",
 }
 
 _ALIASES = {

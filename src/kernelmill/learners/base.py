@@ -72,14 +72,14 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             raise
 
     @contextmanager
-    def _running(self, run: Run | None) -> Iterator[Run]:
+    def _start_run(self, run: Run | None) -> Iterator[Run]:
         """Yield the run, or one made from the parameters, which is finished at the end."""
         with self._unchanged_on_failure():
             if run is not None:
                 yield run
                 return
             current = self._make_run(self.checkpoint)
-            with current.locked():
+            with current.lock():
                 yield current
                 current.finish()
 

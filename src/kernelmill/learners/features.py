@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
-from kernelmill.learners.few_outputs import lay_out_rows, score_rows
+from kernelmill.learners.few_outputs import CACHE_LINE, lay_out_rows, score_rows
 from kernelmill.maps.base import REAL, FeatureMap
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
 
@@ -37,7 +37,6 @@ FeatureBlock = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64] | No
 _BLOCK_BYTES = 1 << 22  # features of a block stay in the last level of cache
 _FEWEST_ROWS = 64  # so that products with the weights are worth reading them
 _MOST_ROWS = 8192
-_LINE = 64  # bytes of a cache line
 
 
 def compute_features(feature_map: Any, X: Any) -> NDArray[Any]:
@@ -139,10 +138,10 @@ class ReusedMemory:
         n_rows = count_rows(X)
         n_columns = feature_map._n_features_out * (2 if feature_map.features == "complex" else 1)
         if self._memory.dtype != dtype or len(self._memory) < n_rows:
-            lines = -(-n_columns * dtype.itemsize // _LINE) | 1
-            whole = np.empty((n_rows * lines + 1) * _LINE, np.uint8)
-            first = -whole.ctypes.data % _LINE
-            rows = whole[first : first + n_rows * lines * _LINE].view(dtype)
+            lines = -(-n_columns * dtype.itemsize // CACHE_LINE) | 1
+            whole = np.empty((n_rows * lines + 1) * CACHE_LINE, np.uint8)
+            first = -whole.ctypes.data % CACHE_LINE
+            rows = whole[first : first + n_rows * lines * CACHE_LINE].view(dtype)
             self._memory = rows.reshape(n_rows, -1)[:, :n_columns]
         out = self._memory[:n_rows]
         scores = np.empty((n_rows, 0 if weights is None else len(weights)), dtype)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from kernelmill import _native
 from kernelmill.runtime.threads import resolve_threads
 
-__all__ = ["add_weighted_rows", "lay_out_columns", "lay_out_rows", "score_rows"]
+__all__ = ["CACHE_LINE", "add_weighted_rows", "lay_out_columns", "lay_out_rows", "score_rows"]
 
-_LINE = 64  # bytes of a cache line, which vectors should not cross
+CACHE_LINE = 64  # bytes of a cache line, which vectors should not cross
 
 
 def score_rows(
@@ -74,12 +74,12 @@ def lay_out_columns(array: NDArray[Any]) -> NDArray[Any]:
     """
     n_rows, n_columns = array.shape
     item = array.itemsize
-    is_aligned = array.ctypes.data % _LINE == 0 and array.strides[1] % _LINE == 0
+    is_aligned = array.ctypes.data % CACHE_LINE == 0 and array.strides[1] % CACHE_LINE == 0
     if array.strides[0] == item and (is_aligned or array.size == 0):
         return array
-    stride = -(-n_rows * item // _LINE) * _LINE // item
-    memory = np.zeros(n_columns * stride + _LINE // item, array.dtype)
-    first = -memory.ctypes.data % _LINE // item
+    stride = -(-n_rows * item // CACHE_LINE) * CACHE_LINE // item
+    memory = np.zeros(n_columns * stride + CACHE_LINE // item, array.dtype)
+    first = -memory.ctypes.data % CACHE_LINE // item
     columns = memory[first : first + n_columns * stride].reshape(n_columns, stride).T[:n_rows]
     columns[...] = array
     return columns

@@ -34,8 +34,8 @@ __all__ = [
     "LearnedScales",
     "TunedColumns",
     "learn_length_scales",
+    "leave_one_out",
     "leave_one_out_errors",
-    "leaving_one_out",
     "tune_columns",
     "walk_ridges",
 ]
@@ -539,7 +539,7 @@ def leave_one_out_errors(
 
     With weights, whose mean is 1, it is the weighted mean.
     """
-    measure = leaving_one_out(fitted, X, Y, first, sample_weight)
+    measure = leave_one_out(fitted, X, Y, first, sample_weight)
     return walk_ridges([measure], start=start, least=least)
 
 
@@ -562,7 +562,7 @@ def walk_ridges(
     return errors
 
 
-def leaving_one_out(
+def leave_one_out(
     fitted: Any, X: Any, Y: _Array, first: int, sample_weight: _Array | None = None
 ) -> Callable[[float], float]:
     """The mean squared leave-one-out error of the rows from `first` on, as a function of the ridge.

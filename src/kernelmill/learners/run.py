@@ -243,7 +243,7 @@ class Run:
         self._seconds = float(checkpoint_seconds)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Keep other training runs, of other processes or threads too, off the checkpoint."""
         lock = None if self.path is None else FileLock(self.path)
         if lock is None:
@@ -329,7 +329,7 @@ class Run:
             )
 
     @contextmanager
-    def saving_on_interrupt(self) -> Iterator[None]:
+    def save_on_interrupt(self) -> Iterator[None]:
         """Defer Ctrl-C until the next state that can be saved, and save it before.
 
         A second Ctrl-C interrupts at once. Without a checkpoint nothing is deferred, nor outside

@@ -54,7 +54,7 @@ class TunedMap:
 
 
 @dataclass(frozen=True)
-class _Scale:
+class _TunedParameter:
     """The parameter that is tuned: the prefix of its estimator, its name, and the initial value.
 
     If there is a length scale for each column, the value is their geometric mean, and their
@@ -215,7 +215,7 @@ def _sample_rows(block: Block, stream: Stream) -> Block:
     return Block(take_rows(X, present), Y[present], None if weights is None else weights[present])
 
 
-def _find_scale(unfitted: Any, fitted: Any) -> _Scale:
+def _find_scale(unfitted: Any, fitted: Any) -> _TunedParameter:
     prefix, last = "", fitted
     if isinstance(fitted, Pipeline):
         prefix, last = f"{fitted.steps[-1][0]}__", fitted.steps[-1][1]
@@ -224,13 +224,13 @@ def _find_scale(unfitted: Any, fitted: Any) -> _Scale:
     if isinstance(scales, np.ndarray) and np.isfinite(scales).any():
         start = typical_length_scale(last)
         assert start is not None
-        return _Scale(prefix, "length_scale", start, scales / start)
+        return _TunedParameter(prefix, "length_scale", start, scales / start)
     for name in ("length_scale", "gamma"):
         if prefix + name in parameters:
             for found in (f"{name}_", f"_{name}", name):
                 start = getattr(last, found, None)
                 if isinstance(start, (int, float, np.number)) and start > 0:
-                    return _Scale(prefix, name, float(start))
+                    return _TunedParameter(prefix, name, float(start))
     raise ArgumentError(
         f"must have a parameter length_scale or gamma with tune=True, got {unfitted!r}",
         "use a map with one, such as Fastfood or RandomFourier",

@@ -23,6 +23,7 @@ from kernelmill.kernels.gegenbauer import power_in_legendre_polynomials
 from kernelmill.kernels.points import check_pair, cosines_and_norms
 from kernelmill.kernels.sphere_power import mean_power_coefficients
 from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.fastfood import BLOCKS
 from kernelmill.maps.fields import MOST_DEGREES, POSITIVE, RADIUS, KernelKind
 from kernelmill.maps.scales import resolve_radius
 from kernelmill.projections import FeatureLayout, HadamardProjection
@@ -41,7 +42,6 @@ from kernelmill.storage.kinds import Choice, Float, Integer, Null
 
 __all__ = ["DotProductFastfoodMap"]
 
-_BLOCKS = ("stratified", "independent")
 _DEGREE_OF_ZONAL = 128
 _SHORTEST = 1e-100  # radius: squares and their inverses are finite
 _MOST_EXACT_DIMENSIONS = 1024
@@ -149,7 +149,7 @@ class DotProductFastfoodMap(FeatureMap):
         "kernel": KernelKind(),
         "radius": RADIUS,
         "max_degree": Integer(0, MOST_DEGREES) | Null(),
-        "blocks": Choice(*_BLOCKS),
+        "blocks": Choice(*BLOCKS),
     }
     _stored_attributes = Fields(radius_=POSITIVE, remainder_=Float(low=0))
 
@@ -174,7 +174,7 @@ class DotProductFastfoodMap(FeatureMap):
 
     def _check_parameters(self) -> None:
         _resolve(self.kernel)
-        check_choice("blocks", self.blocks, _BLOCKS)
+        check_choice("blocks", self.blocks, BLOCKS)
         if self.max_degree is not None:
             check_integer("max_degree", self.max_degree, 0, MOST_DEGREES)
         if not isinstance(self.radius, str):

@@ -17,10 +17,10 @@ from kernelmill.projections.given import GivenFactors, GivenProjection
 from kernelmill.random import Stream
 from kernelmill.storage.kinds import Choice
 
-__all__ = ["FastfoodMap"]
+__all__ = ["BLOCKS", "FastfoodMap"]
 
 _STRUCTURES = ("hadamard", "sorf", "dct", "fft")
-_BLOCKS = ("stratified", "independent")
+BLOCKS = ("stratified", "independent")
 
 
 class FastfoodMap(ShiftInvariantMap):
@@ -128,7 +128,7 @@ class FastfoodMap(ShiftInvariantMap):
 
     _stored_parameters = ShiftInvariantMap._stored_parameters | {
         "structure": Choice(*_STRUCTURES),
-        "blocks": Choice(*_BLOCKS),
+        "blocks": Choice(*BLOCKS),
         "factors": FactorsKind(),
     }
 
@@ -159,7 +159,7 @@ class FastfoodMap(ShiftInvariantMap):
 
     def _check_kernel(self, kernel: Kernel) -> None:
         check_choice("structure", self.structure, _STRUCTURES)
-        check_choice("blocks", self.blocks, _BLOCKS)
+        check_choice("blocks", self.blocks, BLOCKS)
         if self.factors is not None:
             if not isinstance(self.factors, GivenFactors):
                 raise ArgumentTypeError(

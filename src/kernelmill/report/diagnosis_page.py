@@ -10,7 +10,7 @@ from kernelmill.report.diagnosis_plots import diagnosis_panels
 from kernelmill.report.findings import Tile, file_name
 from kernelmill.report.page import Section, render_sections
 from kernelmill.report.panel import PageTable
-from kernelmill.report.usage import fitting_lines
+from kernelmill.report.usage import fit_lines
 from kernelmill.storage.atomic_file import atomic_write
 from kernelmill.workflows.records import Diagnosis, Interval
 
@@ -52,7 +52,7 @@ def render_diagnosis(diagnosis: Diagnosis, *, title: str | None = None) -> str:
         )
     ]
     if diagnosis.target and diagnosis.recommended is not None:
-        shell, python = fitting_lines(diagnosis, "model.kmill")
+        shell, python = fit_lines(diagnosis, "model.kmill")
         lines = (("Command line", shell), ("Python", python))
         code = [(name, text) for name, text in lines if text]
         sections.append(Section("Fitting a model", code=code))

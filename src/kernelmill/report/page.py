@@ -31,7 +31,7 @@ from kernelmill.report.findings import (
 )
 from kernelmill.report.fit_plots import fit_panels
 from kernelmill.report.panel import PageTable, Panel
-from kernelmill.report.usage import explain_fit, fitting_lines, using_lines
+from kernelmill.report.usage import explain_fit, fit_lines, usage_lines
 from kernelmill.storage.atomic_file import atomic_write
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
@@ -98,9 +98,9 @@ def render(
         sections += [_fit_section(fit), _inputs_section(fit), _settings_section(fit)]
         tiles += fit_tiles(fit)
     shell, python = (
-        using_lines(fit, task, model)
+        usage_lines(fit, task, model)
         if has_model or not comparison
-        else fitting_lines(comparison, model)
+        else fit_lines(comparison, model)
     )
     using = "Using the model" if has_model else "Fitting a model"
     code = [(name, text) for name, text in (("Command line", shell), ("Python", python)) if text]

@@ -10,12 +10,12 @@ from kernelmill.workflows.records import Comparison, Diagnosis, FitSummary, Sett
 
 __all__ = [
     "explain_fit",
-    "fitting_lines",
-    "using_lines",
+    "fit_lines",
+    "usage_lines",
 ]
 
 
-def using_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str]:
+def usage_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str]:
     """The shell commands and the Python program that use the model file `model`."""
     model = clean_text(model)
     shell_option = python_option = ""
@@ -43,7 +43,7 @@ def using_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str
     return shell, python
 
 
-def fitting_lines(comparison: Comparison | Diagnosis, model: str) -> tuple[str, str]:
+def fit_lines(comparison: Comparison | Diagnosis, model: str) -> tuple[str, str]:
     """The shell command and the Python program that fit a model to the table of a record.
 
     There is no command for a table in memory.

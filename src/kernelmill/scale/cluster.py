@@ -100,7 +100,7 @@ class Cluster:
         """Raise if a worker has another version of kernelmill, or none."""
         if self.client is None:
             return
-        with self.explaining():
+        with self.explain_errors():
             # A function of the standard library: a worker without kernelmill can run it, too.
             found = self.client.run(importlib.metadata.version, _PACKAGE, on_error="return")
         if not found:
@@ -119,7 +119,7 @@ class Cluster:
             return dask.compute(value)[0]
         future = None
         try:
-            with self.explaining():
+            with self.explain_errors():
                 future = client.compute(value)
                 return future.result()
         except BaseException:
@@ -131,7 +131,7 @@ class Cluster:
         """Return delayed values that workers keep in memory; without a cluster, the same ones."""
         if self.client is None:
             return values
-        with self.explaining():
+        with self.explain_errors():
             kept: list[Any] = list(self.client.persist(values))
         return kept
 
@@ -139,17 +139,17 @@ class Cluster:
         """Return the number of tasks that run at once."""
         if self.client is None:
             return 1
-        with self.explaining():
+        with self.explain_errors():
             return max(1, int(sum(self.client.nthreads().values())))
 
     @contextmanager
-    def listening(self, on_rows: Callable[[int], None]) -> Iterator[str | None]:
+    def listen(self, on_rows: Callable[[int], None]) -> Iterator[str | None]:
         """Yield a topic; what tasks report to it by `report_rows` is given to the function."""
         if self.client is None:
             yield None
             return
         topic = f"kernelmill-{uuid4().hex}"
-        with self.explaining():
+        with self.explain_errors():
             self.client.subscribe_topic(topic, lambda event: on_rows(int(event[1])))
         try:
             yield topic
@@ -162,7 +162,7 @@ class Cluster:
         return str(getattr(scheduler, "address", "")) or "(closed)"
 
     @contextmanager
-    def explaining(self) -> Iterator[None]:
+    def explain_errors(self) -> Iterator[None]:
         """Turn errors of Dask itself into errors with remedies."""
         assert self.client is not None
         address = self._address()

@@ -70,7 +70,7 @@ def _open_client(given: Any) -> Iterator[Any]:
         if local is not None:
             n_workers = int(local[1] or len(os.sched_getaffinity(0)))
             address = stack.enter_context(
-                _closing(
+                _close_at_end(
                     distributed.LocalCluster(
                         n_workers=n_workers,
                         threads_per_worker=1,
@@ -100,7 +100,7 @@ def _open_client(given: Any) -> Iterator[Any]:
                 "start one with: dask scheduler",
                 "check the address and the firewall",
             ) from None
-        stack.enter_context(_closing(client))
+        stack.enter_context(_close_at_end(client))
         try:
             client.wait_for_workers(1, timeout=_SECONDS)
         except (TimeoutError, OSError):
@@ -113,7 +113,7 @@ def _open_client(given: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def _closing(opened: Any) -> Iterator[Any]:
+def _close_at_end(opened: Any) -> Iterator[Any]:
     try:
         yield opened
     finally:
@@ -125,7 +125,7 @@ def worker_memory(cluster: Cluster) -> int:
     """The bytes of memory that all workers may use; 0 if there is no cluster or no limit."""
     if cluster.client is None:
         return 0
-    with cluster.explaining():
+    with cluster.explain_errors():
         workers = cluster.client.scheduler_info(n_workers=-1)["workers"].values()
     return sum(int(worker.get("memory_limit") or 0) for worker in workers)
 
@@ -185,7 +185,7 @@ def map_in_order(
         return
     waiting: deque[Any] = deque()
     try:
-        with cluster.explaining():
+        with cluster.explain_errors():
             ahead = 2 + 2 * sum(client.nthreads().values())
             shared = client.submit(_identity, call, pure=False)
             for each, place in zip(given, names, strict=True):

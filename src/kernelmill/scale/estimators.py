@@ -111,14 +111,14 @@ class _OnCluster:
         )
         for name in unused:
             vars(light).pop(name, None)
-        return map_rows(_Prediction(light, method, options), X, columns=columns)
+        return map_rows(_PredictRows(light, method, options), X, columns=columns)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
         return {**state, "client": None}
 
 
-class _Prediction:
+class _PredictRows:
     """The result of a method for some rows; the columns of several results side by side."""
 
     def __init__(self, model: Any, method: str, options: dict[str, Any]) -> None:

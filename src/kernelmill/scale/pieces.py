@@ -244,7 +244,7 @@ class Pieces:
         if at.n_done and progress is not None:
             done = (counts[number] or 0 for group in groups[: at.n_done] for number in group)
             progress.advance(sum(done))
-        with self.cluster.listening(on_rows) as topic:
+        with self.cluster.listen(on_rows) as topic:
             work = _Work(fold, merge, self.read, installed_version(), topic)
             while at.n_done < len(groups):
                 part = at.next_groups(most)

@@ -26,6 +26,7 @@ from kernelmill.stats.permutations import (
     most_bins_for,
 )
 from kernelmill.stats.two_sample import (
+    ROWS_TO_FIT,
     TwoSampleResult,
     TwoSampleTest,
     prepare_map,
@@ -33,8 +34,6 @@ from kernelmill.stats.two_sample import (
 )
 
 __all__ = ["two_sample_test"]
-
-_ROWS_TO_FIT = 1000
 
 
 def two_sample_test(
@@ -92,7 +91,7 @@ def two_sample_test(
     _check_columns(X, Y)
     draws = stream.substream("rows for the map")
     samples = [
-        pieces.sample(_ROWS_TO_FIT, draws.substream(label)) for label, pieces in enumerate(both)
+        pieces.sample(ROWS_TO_FIT, draws.substream(label)) for label, pieces in enumerate(both)
     ]
     fitted, dtype = _fit(unfitted, samples)
     n_features = compute_features(fitted, np.ones((1, fitted.n_features_in_), dtype)).shape[1]
@@ -120,7 +119,7 @@ def _check_columns(X: Any, Y: Any) -> None:
 
 def _fit(unfitted: Any, samples: list[KeyedSample]) -> tuple[Any, np.dtype[Any]]:
     """Return the map, fitted on a sample of all rows together, and the dtype to compute in."""
-    rows = merge_samples(samples[0], samples[1], _ROWS_TO_FIT).rows
+    rows = merge_samples(samples[0], samples[1], ROWS_TO_FIT).rows
     assert rows is not None
     checked = check_data(TwoSampleTest(), rows.X, reset=True)
     return unfitted.fit(checked), checked.dtype

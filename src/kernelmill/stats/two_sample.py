@@ -30,6 +30,7 @@ from kernelmill.runtime.threads import resolve_threads
 from kernelmill.stats.permutations import BinnedSamples, most_bins_for, permute_norms
 
 __all__ = [
+    "ROWS_TO_FIT",
     "TwoSampleResult",
     "TwoSampleTest",
     "prepare_map",
@@ -37,7 +38,7 @@ __all__ = [
     "two_sample_test",
 ]
 
-_ROWS_TO_FIT = 1000  # the number of rows that the median distance is estimated from
+ROWS_TO_FIT = 1000  # the number of rows that the median distance is estimated from
 _FIRST_ROWS = 512  # of two streams together
 _ROWS_AT_ONCE = 1024
 
@@ -239,8 +240,8 @@ def two_sample_test(
             "X and Y must be two streams, got one iterator twice", "give an iterator for each"
         )
     order = stream.substream("order of rows")
-    x = _Sample("X", X, order.substream(0) if shuffle else None)
-    y = _Sample("Y", Y, order.substream(1) if shuffle else None)
+    x = _SampleRows("X", X, order.substream(0) if shuffle else None)
+    y = _SampleRows("Y", Y, order.substream(1) if shuffle else None)
 
     first = None
     if x.X is not None and y.X is not None:
@@ -287,7 +288,7 @@ def _depends_on_data(fitted: Any) -> bool:
     )
 
 
-def _check_columns(x: _Sample, y: _Sample) -> None:
+def _check_columns(x: _SampleRows, y: _SampleRows) -> None:
     if x.n_columns != y.n_columns:
         raise ArgumentError(
             f"X and Y must have the same columns, got {x.n_columns} columns in X and "
@@ -313,14 +314,14 @@ def _common_dtype(*parts: Any) -> np.dtype[Any]:
 def _sample_both(X: Any, Y: Any, stream: Stream) -> Any:
     """Return a uniform sample of all rows together, independent of the labels."""
     n_x = X.shape[0]
-    chosen = stream.permutation(n_x + Y.shape[0])[:_ROWS_TO_FIT]
+    chosen = stream.permutation(n_x + Y.shape[0])[:ROWS_TO_FIT]
     chosen.sort()
     split = int(np.searchsorted(chosen, n_x))
     parts = [X[chosen[:split]], Y[chosen[split:] - n_x]]
     return concatenate_rows([part for part in parts if part.shape[0]])
 
 
-def _take_first(x: _Sample, y: _Sample) -> tuple[Any, Any]:
+def _take_first(x: _SampleRows, y: _SampleRows) -> tuple[Any, Any]:
     """Return the first rows of both: the same number if possible, else more of the longer one."""
     halves = [x.take(_FIRST_ROWS // 2), y.take(_FIRST_ROWS // 2)]
     for source, rows in zip((x, y), halves, strict=True):
@@ -410,7 +411,7 @@ def result_of_bins(
     )
 
 
-class _Sample:
+class _SampleRows:
     """The rows of a matrix, in random order if `order` is given, or of an iterable of blocks.
 
     Attributes

@@ -14,7 +14,10 @@ from typing import IO, Any, cast
 
 from kernelmill.errors import ArgumentError
 
-__all__ = ["RemotePath", "is_url", "parse_path"]
+__all__ = ["STDOUT", "RemotePath", "is_url", "parse_path"]
+
+STDOUT = "-"
+"""The path that stands for the standard output."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
 _READ_AHEAD = 4 << 20

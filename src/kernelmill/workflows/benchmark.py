@@ -24,13 +24,13 @@ from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel
 from kernelmill.workflows.tuning import TunedSettings, tune_settings
 
-__all__ = ["Benchmark", "PeakMemory"]
+__all__ = ["FitBenchmark", "PeakMemory"]
 
 _LENGTHS = ("epochs", "max_iter", "n_estimators")  # what makes a fit long, not large
 
 
 @dataclass(frozen=True)
-class Benchmark:
+class FitBenchmark:
     """Training rows and test rows, the same for all models.
 
     `n_fit` is the number of rows of the table, and `in_memory` whether `fit_table` would keep them
@@ -78,7 +78,7 @@ class Benchmark:
             sample_weight=self.training.select(slice(n_rows)).weight,
         )
 
-    def with_scaled_rows(self) -> Benchmark:
+    def with_scaled_rows(self) -> FitBenchmark:
         """The same rows, scaled to similar lengths."""
         scaling = RowScaling.of_rows(self.training.X)
         return replace(

@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from kernelmill.arguments import check_choice, check_integer
-from kernelmill.encoding.encoder import MISSING, Encoder
+from kernelmill.encoding import MISSING
+from kernelmill.encoding.encoder import Encoder
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
@@ -30,7 +31,7 @@ from kernelmill.workflows.baselines import (
     make_trees,
     tree_columns,
 )
-from kernelmill.workflows.benchmark import Benchmark
+from kernelmill.workflows.benchmark import FitBenchmark
 from kernelmill.workflows.encoded_rows import (
     ENCODED_BYTES,
     EncodedRows,
@@ -160,7 +161,7 @@ def compare_table(
     )
     test = [part for part in encode_held_out(table, survey) if len(part.target)]
     training = EncodedRows(survey.sample, survey.sample_target, survey.sample_weight)
-    benchmark = Benchmark(
+    benchmark = FitBenchmark(
         _with_weight(training, "training"),
         _with_weight(concatenate_rows(test), "test"),
         survey.n_classes,
@@ -256,7 +257,7 @@ def _best_settings(
 
 
 def _list_fits(
-    benchmark: Benchmark,
+    benchmark: FitBenchmark,
     tuned: TunedSettings,
     choice: MapChoice,
     sizes: list[int],
@@ -278,7 +279,7 @@ def _list_fits(
     ]
 
 
-def _fit_linear(benchmark: Benchmark) -> ComparedModel:
+def _fit_linear(benchmark: FitBenchmark) -> ComparedModel:
     """The linear model; its penalty is chosen on validation rows, as for the kernel machines."""
     if benchmark.n_classes is None:
         model = RidgeCV(10.0 ** np.arange(-2, 5))
@@ -297,7 +298,7 @@ def _fit_linear(benchmark: Benchmark) -> ComparedModel:
     return benchmark.measure("linear", "linear", model, detail=f"LogisticRegression, C = {C:g}")
 
 
-def _fit_polynomial(benchmark: Benchmark, n_components: int) -> ComparedModel:
+def _fit_polynomial(benchmark: FitBenchmark, n_components: int) -> ComparedModel:
     """The polynomial kernel, with a penalty of its own; rows are scaled as in a fit."""
     choice = MapChoice("tensor_sketch", options={"degree": 2, "coef0": 1.0})
     benchmark = benchmark.with_scaled_rows()
@@ -311,7 +312,7 @@ def _fit_polynomial(benchmark: Benchmark, n_components: int) -> ComparedModel:
 
 
 def _fit_nystroem(
-    benchmark: Benchmark, tuned: TunedSettings, choice: MapChoice, n_components: int
+    benchmark: FitBenchmark, tuned: TunedSettings, choice: MapChoice, n_components: int
 ) -> ComparedModel:
     """Nyström features of the same kernel, in blocks, and the same linear model on them."""
     fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(benchmark.training.X[:2])
@@ -326,7 +327,7 @@ def _fit_nystroem(
     )
 
 
-def _list_trees(benchmark: Benchmark, encoder: Encoder) -> list[Callable[[], ComparedModel]]:
+def _list_trees(benchmark: FitBenchmark, encoder: Encoder) -> list[Callable[[], ComparedModel]]:
     columns = tree_columns(encoder, benchmark.training.X, benchmark.test.X)
     if columns is None:
         return []
@@ -352,7 +353,7 @@ def _list_trees(benchmark: Benchmark, encoder: Encoder) -> list[Callable[[], Com
 
 
 def _fit_exact(
-    benchmark: Benchmark, tuned: TunedSettings, choice: MapChoice, most_rows: int | None
+    benchmark: FitBenchmark, tuned: TunedSettings, choice: MapChoice, most_rows: int | None
 ) -> ComparedModel:
     n_rows = benchmark.n_rows
     fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(benchmark.training.X[:2])

@@ -25,7 +25,8 @@ from kernelmill.diagnostics import (
 )
 from kernelmill.diagnostics.needed_features import least_size
 from kernelmill.diagnostics.recommendation import resolve_kernel
-from kernelmill.encoding.encoder import MISSING, RowScaling
+from kernelmill.encoding import MISSING
+from kernelmill.encoding.encoder import RowScaling
 from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.formatting import plain

@@ -271,7 +271,7 @@ def fit_table(
     choice = MapChoice(feature_map, kernel, map_options or {})
     choice.check()
     run = Run(checkpoint, checkpoint_seconds=checkpoint_seconds, progress=progress)
-    with run.locked(), ExitStack() as stack:
+    with run.lock(), ExitStack() as stack:
         clock = _Clock()
         with clock.stage("read"):
             table, inputs, weights = open_inputs(
@@ -444,7 +444,7 @@ def _tune(
         rows = survey.n_rows, survey.sample, survey.sample_target, survey.sample_weight, in_memory
         searched = given, replace(settings, n_threads=None)
         steps.open({"the digest of the data": rows, "the digest of the settings": searched})
-    with steps.saved():
+    with steps.save_at_end():
         tuned = _choose_settings(given, settings, survey, steps, run.progress, in_memory=in_memory)
         is_searched = given.length_scale is None and settings.choice.has_length_scale
         if not is_searched or tuned.choice.name == STEPS:  # whose relevance is that of predictions

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
-from kernelmill.encoding.encoder import MISSING
+from kernelmill.encoding import MISSING
 from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, Doubt, Remedy
 from kernelmill.learners import Run

@@ -25,7 +25,7 @@ from kernelmill.learners.length_scales import (
     MOST_COLUMNS,
     LearnedScales,
     learn_length_scales,
-    leaving_one_out,
+    leave_one_out,
     walk_ridges,
 )
 from kernelmill.learners.solvers.lbfgs import MOST_WHITENED
@@ -153,7 +153,7 @@ class Candidate:
     tried: tuple[TuningPoint, ...] = ()
     folds: tuple[Any, ...] = ()
 
-    def scaled(self, factor: float) -> Candidate:
+    def scale(self, factor: float) -> Candidate:
         """The candidate with all length scales times a factor."""
         folds = tuple(scale * factor for scale in self.folds)
         return replace(self, length_scale=self.length_scale * factor, folds=folds)
@@ -401,7 +401,7 @@ class KernelSearch:
             X, Y = self._sample.X[rows], self._sample.Y[rows]
             fitted = candidate.choice.make(scale, size, self._seed, 1).fit(X)
             weights = self._sample.weights_of(rows)
-            measures.append(leaving_one_out(fitted, X, Y, len(rows) - n_judged, weights))
+            measures.append(leave_one_out(fitted, X, Y, len(rows) - n_judged, weights))
         return walk_ridges(measures, start=max(candidate.ridge, least), least=least)
 
     def _rows_to_judge(self, n_folds: int) -> tuple[list[NDArray[np.intp]], list[int]]:
@@ -427,7 +427,7 @@ class KernelSearch:
         best = self.measure(best, size)
         for factor in _FACTORS:
             for _ in range(MOST_STEPS):
-                changed = self.measure(best.scaled(float(factor)), size)
+                changed = self.measure(best.scale(float(factor)), size)
                 if changed.error >= best.error:
                     break
                 best = changed

@@ -118,7 +118,7 @@ class SpreadTable:
         """Compare the predictions of a learner for held-out rows with their targets."""
         share = survey.held_out.share
         before = [int(piece.first_row * share) for piece in self.pieces]
-        fold = _ScoreFold(slim(learner, std=True), survey.reader.classes, before)
+        fold = _EvaluateHeldOut(slim(learner, std=True), survey.reader.classes, before)
         scores = make_scores(learner, survey.reader.classes)
         with self._stage("Evaluating") as progress:
             read = _ReadHeldOut(_lighten(survey))
@@ -208,7 +208,7 @@ def _split(source: TablePiece | list[EncodedBlock], survey: Survey) -> Iterator[
 
 
 @dataclass(frozen=True)
-class _ScoreFold:
+class _EvaluateHeldOut:
     learner: Any
     classes: Any
     before: list[int]  # about how many rows are evaluated before each piece

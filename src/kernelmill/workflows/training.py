@@ -18,6 +18,7 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.io import Table, TableError
 from kernelmill.learners import KernelClassifier, KernelRegressor, Run, default_epochs
 from kernelmill.learners.run import Watch
+from kernelmill.learners.solvers import SOLVERS
 from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
 from kernelmill.learners.solvers.sgd import PLAIN_EPOCHS
 from kernelmill.random import Stream
@@ -39,12 +40,8 @@ from kernelmill.workflows.tuning import TunedSettings
 if TYPE_CHECKING:  # it imports Dask
     from kernelmill.workflows.spread_table import SpreadTable
 
-__all__ = ["SOLVERS", "Settings", "TrainingPlan", "learning_curve", "number_class_weights"]
+__all__ = ["Settings", "TrainingPlan", "learning_curve", "number_class_weights"]
 
-SOLVERS = {
-    "classification": ("auto", "sgd", "lbfgs", "exact", "plain_sgd"),
-    "regression": ("auto", "exact", "cg"),
-}
 _WATCHED_FEATURES = 1 << 22  # of held-out rows, computed each of so many times:
 _WATCHED_TIMES = 12
 
@@ -190,7 +187,7 @@ class TrainingPlan:
         if self.encoded is not None and settings.choice.name == "nystroem":
             return regressor.fit(*self.encoded.training, run=run)  # landmarks come from all rows
         rows = self._read_rows() if self.encoded is None else InMemoryBlocks(self.encoded.training)
-        with run.saving_on_interrupt():
+        with run.save_on_interrupt():
             return regressor.fit_blocks(rows, run=run)
 
     def _fit_classifier(self, feature_map: Any, n_training: int, run: Run, *, watched: bool) -> Any:
@@ -210,7 +207,7 @@ class TrainingPlan:
             n_watched = int(np.clip(_WATCHED_FEATURES // (settings.n_components or 1), 100, 1000))
             rows = encoded.held_out.select(slice(n_watched))
             run.watch = Watch(rows.X, rows.target, passes * n_training // _WATCHED_TIMES)
-        with run.saving_on_interrupt(), warnings.catch_warnings():
+        with run.save_on_interrupt(), warnings.catch_warnings():
             if tuned.solver == "lbfgs":  # its number of passes was chosen, and the penalty for it
                 warnings.simplefilter("ignore", ConvergenceWarning)
             if encoded is None:

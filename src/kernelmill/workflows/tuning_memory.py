@@ -99,7 +99,7 @@ class TuningMemory:
         return LearnedScales(**found | {"length_scale": np.array(found["length_scale"])})
 
     @contextmanager
-    def saved(self) -> Iterator[None]:
+    def save_at_end(self) -> Iterator[None]:
         """Save the results at the end of the block, also after an error or Ctrl-C."""
         try:
             yield

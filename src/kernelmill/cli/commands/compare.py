@@ -164,8 +164,8 @@ def _suggest_fit(comparison: Comparison, source: str | list[str]) -> list[str]:
     """Return the command that fits the best of the kernel machines, for one file."""
     if not isinstance(source, str) or source == STDOUT:
         return []
-    from kernelmill.report.usage import explain_fit, fitting_lines
+    from kernelmill.report.usage import explain_fit, fit_lines
 
     reason = explain_fit(comparison)
-    command = fitting_lines(comparison, _free_name(default_model_name(source)))[0]
+    command = fit_lines(comparison, _free_name(default_model_name(source)))[0]
     return [*(["", reason] if reason else []), f"Next: {command}"]

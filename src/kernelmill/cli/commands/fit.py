@@ -43,28 +43,16 @@ from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, render_summary
 from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
+from kernelmill.learners.losses import LOSSES
+from kernelmill.learners.solvers import SOLVERS
+from kernelmill.maps.registry import FAMILIES
 
 if TYPE_CHECKING:
     from kernelmill.workflows import TableModel
 
 __all__ = ["command"]
 
-# Not imported from the library, which takes a second: help and completion stay fast. Tests compare
-# these lists with those of the library.
-MAPS = [
-    "fastfood",
-    "random_fourier",
-    "nystroem",
-    "additive_fourier",
-    "taylor_sketch",
-    "gaussian_templates",
-    "tensor_sketch",
-    "dot_product_fastfood",
-    "random_maclaurin",
-    "count_sketch",
-]
-LOSSES = ["log_loss", "hinge", "squared_hinge", "squared"]
-SOLVERS = ["auto", "sgd", "lbfgs", "exact", "plain_sgd", "cg"]
+MAPS = list(FAMILIES)
 _MODEL = "Model"
 _TRAINING = "Training"
 
@@ -227,7 +215,7 @@ def _parse_class_weight(
     "--loss",
     cls=Option,
     section=_MODEL,
-    type=click.Choice(LOSSES),
+    type=click.Choice(list(LOSSES)),
     metavar="LOSS",
     help=f"Loss for classification: {', '.join(LOSSES)}. Only log_loss gives probabilities.",
 )
@@ -341,7 +329,7 @@ def _parse_class_weight(
     "--solver",
     cls=Option,
     section=_TRAINING,
-    type=click.Choice(SOLVERS),
+    type=click.Choice(list(dict.fromkeys(sum(SOLVERS.values(), ())))),
     metavar="SOLVER",
     default="auto",
     show_default=True,

@@ -18,7 +18,7 @@ from kernelmill.errors import Remedy
 if TYPE_CHECKING:
     from kernelmill.workflows import TableModel
 from kernelmill.storage.file_lock import FileLock
-from kernelmill.storage.remote_path import RemotePath, parse_path
+from kernelmill.storage.remote_path import STDOUT, RemotePath, parse_path
 
 __all__ = [
     "STDOUT",
@@ -28,9 +28,6 @@ __all__ = [
     "explain_wrong_file",
     "load_table_model",
 ]
-
-
-STDOUT = "-"
 
 
 def check_output(parameter: str, path: str, *inputs: str | list[str], remote: bool = False) -> Path:

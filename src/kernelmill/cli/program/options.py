@@ -15,6 +15,9 @@ import click
 
 from kernelmill.cli.program.errors import UsageError
 from kernelmill.cli.program.terminal import get_terminal
+from kernelmill.encoding import MISSING
+from kernelmill.encoding.monotone import TRANSFORMS
+from kernelmill.io.sources import FORMATS
 
 __all__ = [
     "Command",
@@ -38,10 +41,7 @@ __all__ = [
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 GENERAL = "Output"
-MISSING = ["error", "impute"]
-TRANSFORMS = ["auto", "none", "rank"]
 _TABLE = "Reading tables"
-_FORMATS = ["csv", "jsonl", "parquet", "arrow", "npy", "npz", "idx", "svmlight"]
 
 
 class Option(click.Option):
@@ -351,7 +351,7 @@ _FILE_OPTIONS = [
         "--format",
         cls=Option,
         section=_TABLE,
-        type=click.Choice(_FORMATS),
+        type=click.Choice(["csv" if name == "text" else name for name in FORMATS]),
         help="Format of DATA. Detected by default.",
     ),
     click.option(

@@ -48,7 +48,6 @@ MOST_COLUMNS = 40
 MOST_CLASSES = 10
 MOST_RELEVANT = 10
 
-_STAGES = "read tune train evaluate"
 
 # Thousands of numbers for plots: kernel values, targets and their predictions. The bins of a
 # calibration are called "predicted", too, but not next to "actual".
@@ -329,9 +328,8 @@ def describe_model(summary: FitSummary) -> dict[str, str]:
     pairs["loss"] = f"{summary.loss}, alpha {plain.number(summary.alpha)}"
     pairs["solver"] = summary.solver
     pairs["seed"] = str(summary.seed)
-    # Model files sort names, so the order of the stages is restored.
-    stages = sorted(summary.seconds, key=lambda name: (name not in _STAGES, _STAGES.find(name)))
-    pairs["time"] = ", ".join(f"{name} {plain.duration(summary.seconds[name])}" for name in stages)
+    stages = summary.seconds.items()
+    pairs["time"] = ", ".join(f"{name} {plain.duration(seconds)}" for name, seconds in stages)
     if summary.peak_memory is not None:
         pairs["peak memory"] = plain.size(summary.peak_memory)
     if summary.created:

@@ -18,11 +18,9 @@ from kernelmill.errors import KernelmillError
 from kernelmill.io.errors import TableError
 from kernelmill.io.writing.formats import SPREADSHEET_FORMATS, TABLE_FORMATS, NpyFormat, TableFormat
 from kernelmill.storage.atomic_file import atomic_file, check_target
-from kernelmill.storage.remote_path import is_url, parse_path
+from kernelmill.storage.remote_path import STDOUT, is_url, parse_path
 
-__all__ = ["STDOUT", "TableWriter", "is_text_file", "open_writer"]
-
-STDOUT = "-"
+__all__ = ["TableWriter", "is_text_file", "open_writer"]
 
 
 def is_text_file(path: Any) -> bool:

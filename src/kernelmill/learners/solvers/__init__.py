@@ -20,3 +20,11 @@ choice
 spectrum
     The leading eigenvectors of the features, which precondition `sgd` and `lbfgs`.
 """
+
+__all__ = ["SOLVERS"]
+
+SOLVERS = {
+    "classification": ("auto", "sgd", "lbfgs", "exact", "plain_sgd"),
+    "regression": ("auto", "exact", "cg"),
+}
+"""The names of the solvers, by task."""

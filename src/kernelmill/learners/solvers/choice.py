@@ -19,6 +19,7 @@ from kernelmill.learners.blocks import Block, BlockSource
 from kernelmill.learners.losses import LOSSES, ClassifierFit, Objective
 from kernelmill.learners.ridge import RidgeObjective
 from kernelmill.learners.run import Run
+from kernelmill.learners.solvers import SOLVERS
 from kernelmill.learners.solvers.averaging import solve_averaged_sgd
 from kernelmill.learners.solvers.cg import CgFit, solve_cg
 from kernelmill.learners.solvers.exact import RidgeFit, solve_exact, solve_signs
@@ -67,7 +68,7 @@ class ClassifierSolver(_Solver):
     def check(self) -> None:
         """Raise if a parameter is out of range, or if the solver does not support the others."""
         check_choice("loss", self.loss, tuple(LOSSES))
-        check_choice("solver", self.solver, ("auto", "sgd", "lbfgs", "exact", "plain_sgd"))
+        check_choice("solver", self.solver, SOLVERS["classification"])
         for name in ("epochs", "batch_size"):
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), 1)
@@ -190,7 +191,7 @@ class RidgeSolver(_Solver):
 
     def check(self) -> None:
         """Raise if a parameter is out of range."""
-        check_choice("solver", self.solver, ("auto", "exact", "cg"))
+        check_choice("solver", self.solver, SOLVERS["regression"])
         check_choice("scoring", self.scoring, ("gcv", "loo"))
         check_integer("max_iter", self.max_iter, 1)
         check_positive("tol", self.tol)
