@@ -6,7 +6,7 @@ import hashlib
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -29,7 +29,7 @@ from kernelmill.maps.nystroem import NystroemMap
 from kernelmill.maps.transformers import MAPS, MapTransformer, check_data, make_feature_map
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, StderrProgress
-from kernelmill.runtime.threads import resolve_threads
+from kernelmill.runtime.threads import limit_blas_threads, resolve_threads
 from kernelmill.storage import write_model_file
 
 __all__ = ["KernelMachine"]
@@ -82,6 +82,11 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             with current.lock():
                 yield current
                 current.finish()
+
+    def _limit_blas(self, X: Any = None) -> AbstractContextManager[Any]:
+        """Return a context with the threads of BLAS that a fit uses, for rows that are given."""
+        n_rows = X.shape[0] if hasattr(X, "shape") and len(X.shape) else None
+        return limit_blas_threads(self.n_threads, n_rows)
 
     def _make_run(self, checkpoint: Any = None) -> Run:
         return Run(

@@ -241,7 +241,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         self
             If an error is raised, it stays as it was before the call.
         """
-        with self._start_run(run) as current:
+        with self._start_run(run) as current, self._limit_blas(X):
             self._check_parameters()
             source = BlockSource.from_arrays(X, y, sample_weight)
             X = self._start(source, current)
@@ -286,7 +286,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         >>> classifier.predict([[0, 0], [2, 0]])
         array(['inside', 'outside'], dtype='<U7')
         """
-        with self._start_run(run) as current:
+        with self._start_run(run) as current, self._limit_blas():
             self._check_parameters()
             source = BlockSource(blocks)
             probe = self._probe(self._start(source, current))

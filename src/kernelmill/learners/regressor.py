@@ -244,7 +244,7 @@ class KernelRegressor(
         self
             If anything is raised, an interrupt included, it stays as it was before the call.
         """
-        with self._start_run(run) as current, limit_blas_threads(self.n_threads):
+        with self._start_run(run) as current, self._limit_blas(X):
             self._check_parameters()
             self._fit_source(BlockSource.from_arrays(X, y, sample_weight), current)
         return self

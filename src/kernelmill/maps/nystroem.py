@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from numbers import Real
 from typing import Any
 
@@ -18,6 +19,7 @@ from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, Ker
 from kernelmill.maps.scales import check_length_scales, resolve_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import split_length_scale, weigh_columns
+from kernelmill.runtime.threads import get_num_threads, one_blas_thread
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Array, Float
 
@@ -70,7 +72,7 @@ class NystroemMap(FeatureMap):
     random_state : int, RandomState, Generator or None, default=None
         Decides which rows are landmarks.
     n_threads : int, optional
-        Not used: matrix products have the threads of BLAS.
+        Of many rows, in blocks; the factor of the kernel matrix is computed by the threads of BLAS.
 
     Attributes
     ----------
@@ -220,14 +222,28 @@ class NystroemMap(FeatureMap):
         """Return the kernel between checked rows and the landmarks."""
         kind = dtype or (X.dtype if X.dtype in REAL else np.dtype(np.float64))
         out = np.empty((X.shape[0], len(self.landmarks_)), kind)
-        for rows in self._blocks(X.shape[0]):
+
+        def compute(rows: slice) -> None:
             out[rows] = self._values(X[rows], out.dtype)
+
+        self._in_blocks(compute, X.shape[0])
         return out
 
-    def _blocks(self, n_rows: int) -> Iterator[slice]:
+    def _in_blocks(self, compute: Callable[[slice], None], n_rows: int) -> None:
+        """Call a function for blocks of rows, in threads, each with one thread of BLAS."""
         step = max(1, _BLOCK_ENTRIES // len(self.landmarks_))
-        for begin in range(0, n_rows, step):
-            yield slice(begin, begin + step)
+        blocks = [slice(begin, begin + step) for begin in range(0, n_rows, step)]
+        if len(blocks) == 1:
+            compute(blocks[0])
+            return
+        workers = min(len(blocks), self.n_threads or get_num_threads())
+        with one_blas_thread():
+            if workers == 1:
+                for rows in blocks:
+                    compute(rows)
+                return
+            with ThreadPoolExecutor(workers) as pool:
+                list(pool.map(compute, blocks))
 
     def _values(self, rows: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return the kernel between some rows and the landmarks.
@@ -262,9 +278,12 @@ class NystroemMap(FeatureMap):
         factor = self._factor(X.dtype)
         solve = scipy.linalg.get_blas_funcs("trsm", (factor,))
         out = np.empty((X.shape[0], len(factor)), X.dtype)
-        for rows in self._blocks(X.shape[0]):
-            out[rows] = self._values(X[rows], out.dtype)
-            out[rows] = solve(1.0, factor, out[rows].T, lower=1, overwrite_b=1).T
+
+        def compute(rows: slice) -> None:
+            values = np.ascontiguousarray(self._values(X[rows], out.dtype), out.dtype)
+            out[rows] = solve(1.0, factor, values.T, lower=1, overwrite_b=1).T
+
+        self._in_blocks(compute, X.shape[0])
         return out
 
     def _dual_weights(self, coef: NDArray[Any]) -> NDArray[np.float64]:

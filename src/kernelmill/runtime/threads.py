@@ -1,5 +1,6 @@
 """The number of threads that native code and BLAS use, also controlled by threadpoolctl."""
 
+import sys
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from kernelmill import _native
 from kernelmill.arguments import check_integer
 
 _MOST = 2**31 - 1  # of an int in C++
+_FEW_ROWS = 2000  # matrices with fewer rows are not worth several threads of BLAS
 
 
 def get_num_threads() -> int:
@@ -77,21 +79,26 @@ class _ThreadpoolctlController(LibController):  # type: ignore[misc] # threadpoo
 register(_ThreadpoolctlController)
 
 
-def limit_blas_threads(n_threads: int | None) -> AbstractContextManager[Any]:
+def limit_blas_threads(
+    n_threads: int | None, n_rows: int | None = None
+) -> AbstractContextManager[Any]:
     """Return a context in which BLAS uses this number of threads; None changes nothing.
 
-    Several threads may be in such contexts. The number is one for the whole process: the smallest
-    of theirs, and the previous one when the last of them leaves.
+    For matrices with few rows, if `n_rows` is given, it is one thread. Several threads may be in
+    such contexts. The number is one for the whole process: the smallest of theirs, and the previous
+    one when the last of them leaves.
     """
     resolve_threads(n_threads)
+    if n_rows is not None and n_rows < _FEW_ROWS:
+        return one_blas_thread()
     return nullcontext() if n_threads is None else _BlasLimit(n_threads)
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS uses one thread.
 
-    BLAS threads that wait for small pieces of work spin, and so take CPU time from native code and
-    from other programs.
+    BLAS threads that wait for small pieces of work, and for each other, spin. They take CPU time
+    from native code and from other programs: up to ten times that of the work if the CPUs are busy.
     """
     return _BlasLimit(1)
 
@@ -107,7 +114,8 @@ class _BlasLimit:
 
     _lock = threading.Lock()
     _limits: ClassVar[list[int]] = []  # of all threads that are inside
-    _libraries: ClassVar[list[Any]] = []  # found by the first of them: that takes milliseconds
+    _libraries: ClassVar[list[Any]] = []
+    _n_modules: ClassVar[int] = 0  # when the libraries were found, which takes milliseconds
     _originals: ClassVar[dict[str, int]] = {}  # of the libraries with shared threads
 
     def __init__(self, n_threads: int) -> None:
@@ -116,8 +124,9 @@ class _BlasLimit:
 
     def __enter__(self) -> None:
         with self._lock:
-            if not self._limits:
+            if not self._limits and len(sys.modules) != self._n_modules:
                 self._libraries[:] = ThreadpoolController().select(user_api="blas").lib_controllers
+                type(self)._n_modules = len(sys.modules)
             self._limits.append(self._n_threads)
             _release_blas()
             for library in self._libraries:

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from kernelmill.encoding.encoder import RowScaling
 from kernelmill.learners import KernelClassifier, KernelRegressor, default_epochs
 from kernelmill.runtime.progress import Progress
+from kernelmill.runtime.threads import one_blas_thread
 from kernelmill.workflows.encoded_rows import EncodedRows
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel
@@ -60,23 +61,24 @@ class FitBenchmark:
         If `as_fit`, map, penalty and number of features are chosen as `fit_table` does. Otherwise
         the map is one of random features, and other machines of its kernel share the settings.
         """
-        return tune_settings(
-            choice,
-            self.training.X[:n_rows],
-            self.training.target[:n_rows],
-            n_classes=self.n_classes,
-            n_components=n_components,
-            n_rows=self.n_fit if as_fit else self.n_rows,
-            in_memory=as_fit and self.in_memory,
-            seed=self.seed,
-            n_threads=self.n_threads,
-            progress=progress,
-            groups=self.groups,
-            at_size=as_fit,
-            steps=as_fit,
-            solver="auto" if as_fit and self.in_memory else "sgd",
-            sample_weight=self.training.select(slice(n_rows)).weight,
-        )
+        with one_blas_thread():
+            return tune_settings(
+                choice,
+                self.training.X[:n_rows],
+                self.training.target[:n_rows],
+                n_classes=self.n_classes,
+                n_components=n_components,
+                n_rows=self.n_fit if as_fit else self.n_rows,
+                in_memory=as_fit and self.in_memory,
+                seed=self.seed,
+                n_threads=self.n_threads,
+                progress=progress,
+                groups=self.groups,
+                at_size=as_fit,
+                steps=as_fit,
+                solver="auto" if as_fit and self.in_memory else "sgd",
+                sample_weight=self.training.select(slice(n_rows)).weight,
+            )
 
     def with_scaled_rows(self) -> FitBenchmark:
         """The same rows, scaled to similar lengths."""

@@ -27,6 +27,7 @@ from kernelmill.maps.registry import describe_construction
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
+from kernelmill.runtime.threads import one_blas_thread
 from kernelmill.workflows.clusters import spread
 from kernelmill.workflows.encoded_rows import (
     ENCODED_BYTES,
@@ -320,7 +321,7 @@ def fit_table(
         plan = TrainingPlan(settings, tuned, survey, table, encoded, progress, pieces)
         with clock.stage("train"):
             learner = plan.fit(run, watched=True)
-        with clock.stage("evaluate"):
+        with clock.stage("evaluate"), one_blas_thread():
             if validation is None:
                 held_out = plan.evaluate(learner, describe_source(source))
             else:
@@ -444,7 +445,7 @@ def _tune(
         rows = survey.n_rows, survey.sample, survey.sample_target, survey.sample_weight, in_memory
         searched = given, replace(settings, n_threads=None)
         steps.open({"the digest of the data": rows, "the digest of the settings": searched})
-    with steps.save_at_end():
+    with steps.save_at_end(), one_blas_thread():
         tuned = _choose_settings(given, settings, survey, steps, run.progress, in_memory=in_memory)
         is_searched = given.length_scale is None and settings.choice.has_length_scale
         if not is_searched or tuned.choice.name == STEPS:  # whose relevance is that of predictions

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -215,9 +216,7 @@ class KernelSearch:
         for choice, scales in zip(choices, learned, strict=True):
             found = scales.length_scale if learns else scales.isotropic
             candidates.append(Candidate(choice, found, ridge=scales.alpha))
-        measured = self._in_threads(self._measure, candidates)
-        for each in measured:
-            self._points.extend(each.tried)
+        measured = self._measure_all(candidates)
         place = min(range(len(measured)), key=lambda each: measured[each].error)
         best: Candidate = measured[place]
         self.shared_scale = learned[place].isotropic
@@ -270,7 +269,7 @@ class KernelSearch:
             replace(best.choice, feature_map=STEPS, options={"weight": weight})
             for weight in STEP_WEIGHTS
         ]
-        tried = [self.measure(replace(best, choice=choice)) for choice in choices]
+        tried = self._measure_all([replace(best, choice=choice) for choice in choices])
         found = min(tried, key=lambda each: each.error)
         gain = 1 - found.error / best.error if best.error > 0 else 0.0
         if gain < _WORTH_STEPS:
@@ -365,6 +364,16 @@ class KernelSearch:
         """The candidate with its smallest error and the ridge that has it, recorded."""
         measured = self._measure(candidate, n_components)
         self._points.extend(measured.tried)
+        return measured
+
+    def _measure_all(
+        self, candidates: list[Candidate], n_components: int | None = None
+    ) -> list[Candidate]:
+        """The same for several candidates, in threads."""
+        work = partial(self._measure, n_components=n_components)
+        measured: list[Candidate] = self._in_threads(work, candidates)
+        for each in measured:
+            self._points.extend(each.tried)
         return measured
 
     def _measure(self, candidate: Candidate, n_components: int | None = None) -> Candidate:

@@ -32,6 +32,7 @@ from kernelmill.io.text.records import MISSING_MARKERS
 from kernelmill.io.writing.table_writer import is_text_file
 from kernelmill.learners.run import Run
 from kernelmill.runtime.progress import Progress, SilentProgress, WarningProgress
+from kernelmill.runtime.threads import limit_blas_threads
 from kernelmill.storage import under_prefix, write_model_file
 from kernelmill.storage.fields import Fields, Nested
 from kernelmill.workflows.clusters import spread
@@ -342,6 +343,7 @@ class TableModel:
         with (
             spread(table, cluster, progress) as pieces,
             collect_or_write(out, columns, table, escape_formulas) as results,
+            limit_blas_threads(None if std else 1),  # products for standard deviations are large
         ):
             if pieces is None:
                 progress.start("Predicting", table.n_rows)

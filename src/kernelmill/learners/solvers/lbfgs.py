@@ -22,11 +22,13 @@ from kernelmill.learners.blocks import (
     take_rows,
 )
 from kernelmill.learners.features import rows_per_block
+from kernelmill.learners.few_outputs import add_weighted_rows, score_rows
 from kernelmill.learners.losses import ClassifierFit, Objective
 from kernelmill.learners.run import Run
 from kernelmill.learners.solvers.descent import visiting_order
 from kernelmill.learners.solvers.spectrum import TopSpectrum, rows_to_sample
 from kernelmill.random import Stream
+from kernelmill.runtime.threads import one_blas_thread
 
 __all__ = ["LBFGS_ITERATIONS", "MOST_WHITENED", "solve_lbfgs"]
 
@@ -95,20 +97,21 @@ def solve_lbfgs(
     else:
         start = saved.array("weights", shape, np.float64).copy()
         curve.extend(saved.array("curve", (None,), np.float64).tolist())
-    result = scipy.optimize.minimize(
-        evaluate,
-        basis.coordinates(start).ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        callback=after_iteration,
-        options={
-            "maxiter": max(1, max_iter - len(curve)),
-            "maxfun": 20 * max_iter,
-            "gtol": 0,  # coordinates may have much smaller gradients than weights
-            "ftol": 0,
-            "maxcor": 20,
-        },
-    )
+    with one_blas_thread():  # many short products
+        result = scipy.optimize.minimize(
+            evaluate,
+            basis.coordinates(start).ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            callback=after_iteration,
+            options={
+                "maxiter": max(1, max_iter - len(curve)),
+                "maxfun": 20 * max_iter,
+                "gtol": 0,  # coordinates may have much smaller gradients than weights
+                "ftol": 0,
+                "maxcor": 20,
+            },
+        )
     weights = basis.weights(result.x.reshape(shape))
     # Where rounding of the values ends the search, gradients are about the root of it.
     rounding = float(np.sqrt(np.finfo(basis.dtype).eps))
@@ -154,9 +157,10 @@ def _sample_first_block(
             return whitening, first_scores
     wanted = rows_to_sample(probe.shape[1], probe.itemsize, len(order))
     sample = objective.features(take_rows(block.X, order[:wanted]))
-    spectrum = TopSpectrum.of_sample(
-        sample, ridge=objective.alpha / objective.curvature, complete=len(order) <= wanted
-    )
+    with one_blas_thread():
+        spectrum = TopSpectrum.of_sample(
+            sample, ridge=objective.alpha / objective.curvature, complete=len(order) <= wanted
+        )
     return _DampedSpectrum(spectrum), first_scores
 
 
@@ -259,14 +263,17 @@ def _add_losses(
         n_rows = len(block.y)
         for part in slice_rows(n_rows, rows_per_block(len(weights), weights.itemsize)):
             Z = objective.features(take_rows(block.X, part))
-            scores = (Z @ weights[:-1].astype(Z.dtype)).astype(np.float64)
+            by_output = np.ascontiguousarray(weights[:-1].T, Z.dtype)
+            scores = score_rows(Z, by_output, objective.n_threads).astype(np.float64)
             scores += constant * weights[-1]
             losses, derivatives = objective.loss.derivatives(scores, block.y[part])
             if block.weight is not None:
                 losses = losses * block.weight[part]
                 derivatives = derivatives * block.weight[part][:, None]
             value += float(losses.sum())
-            gradient[:-1] += Z.T @ derivatives.astype(Z.dtype)
+            slopes = np.zeros_like(by_output)
+            add_weighted_rows(Z, derivatives.astype(Z.dtype), slopes, objective.n_threads)
+            gradient[:-1] += slopes.T
             gradient[-1] += constant * derivatives.sum(axis=0)
         total += n_rows if block.weight is None else float(block.weight.sum())
     found = _LossSums(value, gradient, total)
