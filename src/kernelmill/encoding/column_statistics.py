@@ -118,7 +118,7 @@ class NumericMoments:
         `sample` has values of the column, of which NaN is missing. Without it there is no
         transform; see `choose_transform`.
         """
-        marks = marks and self.missing > 0
+        marks = marks and self.missing > 0 and self.count > 0
         if self.count == 0 or self.least == self.most:
             return NumericEncoding(self.name, self.least if self.count else 0.0, 0.0, marks)
         if self.only_zero_one:
@@ -245,7 +245,11 @@ class CategoryCounts:
             raise self._identifier_error()
         if len(self.counts) <= 1:  # as of a constant number
             return CategoryEncoding(
-                self.name, (), False, marks and self.missing > 0, tuple(self.counts)
+                self.name,
+                (),
+                False,
+                marks and self.missing > 0 and self.count > 0,
+                tuple(self.counts),
             )
         if ordinal and (found := self._ordinal(marks and self.missing > 0)) is not None:
             return found

@@ -138,6 +138,11 @@ class Encoder(Stored, ABC):
         """How often categories occur that did not in training, by columns that have some."""
         return {}
 
+    @property
+    def unused(self) -> frozenset[str]:
+        """Columns of the table without encoded columns: they were constant in training."""
+        return frozenset()
+
     @abstractmethod
     def input_names(self) -> list[str]:
         """The names of the encoded columns."""
@@ -181,6 +186,11 @@ class ColumnEncoder(Encoder):
         """The number of encoded columns."""
         return sum(each.n_columns for each in self.columns)
 
+    @property
+    def unused(self) -> frozenset[str]:
+        """Columns of the table without encoded columns: they were constant in training."""
+        return frozenset(each.name for each in self.columns if not each.n_columns)
+
     def input_names(self) -> list[str]:
         """Names such as "age" and "sex = Female"."""
         return [name for each in self.columns for name in each.names()]
@@ -195,15 +205,17 @@ class ColumnEncoder(Encoder):
         return [name for each in self.columns for name, _ in each.groups()]
 
     def encode(self, data: Any, *, file: Any = "the table", first_row: int = 0) -> Any:
-        """Encode the columns, which are found by their names."""
-        values = [self._values(each, data, file, first_row) for each in self.columns]
+        """Encode the columns, which are found by their names; `unused` ones may be absent."""
+        used = [each for each in self.columns if each.n_columns]
+        values = [self._values(each, data, file, first_row) for each in used]
+        pairs = list(zip(used, values, strict=True))
         width = self.n_inputs
         if width > _MOST_DENSE_COLUMNS:
-            sparse = self._encode_sparse(values, data.num_rows)
+            sparse = self._encode_sparse(pairs, data.num_rows)
             check_overflow(sparse, self.input_names, file, first_row)
             return scale_rows(sparse, self.rows)
         out = np.zeros((data.num_rows, width), np.float32)
-        _write_columns(list(zip(self.columns, values, strict=True)), out)
+        _write_columns(pairs, out)
         check_overflow(out, self.input_names, file, first_row)
         return scale_rows(out, self.rows)
 
@@ -213,6 +225,7 @@ class ColumnEncoder(Encoder):
             each.name: each.count_unseen(category_values(data.column(each.name)))
             for each in self.columns
             if isinstance(each, CategoryEncoding | OrdinalEncoding)
+            and (each.n_columns or each.name in data.schema.names)
         }
         return {name: counts for name, counts in found.items() if counts}
 
@@ -227,9 +240,8 @@ class ColumnEncoder(Encoder):
             return numeric_values(column, encoding.name, first_row, file)
         return category_values(column)
 
-    def _encode_sparse(self, values: list[Any], n_rows: int) -> Any:
+    def _encode_sparse(self, pairs: list[Any], n_rows: int) -> Any:
         parts = []
-        pairs = list(zip(self.columns, values, strict=True))
         for begin in range(0, len(pairs), _MOST_DENSE_COLUMNS):
             some = pairs[begin : begin + _MOST_DENSE_COLUMNS]
             for is_category, group in groupby(

@@ -137,6 +137,8 @@ class Inputs(Stored):
         """
         notes = []
         for name, _ in self.columns or ():
+            if names is not None and name not in names:
+                continue
             sign, bare = table.signs.get(name if names is None else names[name], ("", ""))
             had = sign if self.signs is None else dict(self.signs).get(name, "")
             if sign == had and not bare:
@@ -153,6 +155,17 @@ class Inputs(Stored):
             notes.append(Doubt(f"Column {name!r} {problem}", remedy, column=name))
         return notes
 
+    def note_absent(self, names: Mapping[str, str] | None) -> list[str]:
+        """A note on inputs that a table lacks, which were constant in training."""
+        absent = [name for name, _ in self.columns or () if names is not None and name not in names]
+        if not absent:
+            return []
+        shown = ", ".join(map(repr, absent[:5])) + (", ..." if len(absent) > 5 else "")
+        return [
+            f"The table lacks {plain.count(len(absent), 'column')} that the model does not use, "
+            f"since all values were equal or missing in training: {shown}."
+        ]
+
     def select_notes(self, notes: Iterable[Message | str]) -> list[Message | str]:
         """The notes of a table, except those about columns that the model does not use."""
         used = {None, self.target, *(name for name, _ in self.columns or ())}
@@ -167,7 +180,7 @@ class Inputs(Stored):
         """
         if table.columns is None:
             return table.with_unused([each for each in self.dropped if each not in used])
-        inputs = [name if names is None else names[name] for name, _ in self.columns or ()]
+        inputs = [name for name, _ in self.columns or ()] if names is None else names.values()
         known = {*inputs, *used}
         return table.with_unused([c.name for c in table.columns if c.name not in known])
 
@@ -180,7 +193,7 @@ class Inputs(Stored):
     def data(self, data: Any, names: Mapping[str, str] | None = None) -> Any:
         """Select the inputs among the columns of a block; `names` are those in the file."""
         if self.columns is not None:
-            wanted = [name for name, _ in self.columns]
+            wanted = [name for name, _ in self.columns if names is None or name in names]
             found = data.select([names[name] for name in wanted] if names else wanted)
             return found.rename_columns(wanted) if names else found
         left_out = list(self.dropped) + ([self.target] if isinstance(self.target, int) else [])
@@ -389,6 +402,7 @@ def open_like_training(
     options: Mapping[str, Any],
     n_features: int,
     words: Collection[str] = (),
+    unused: Collection[str] = (),
 ) -> tuple[Table, dict[str, str] | None, bool]:
     """Open a table for a model.
 
@@ -404,12 +418,14 @@ def open_like_training(
         The width of svmlight files.
     words : collection of str
         Markers of missing values that are categories of the model: older files have some.
+    unused : collection of str
+        Inputs that may be absent, since they were constant in training.
 
     Returns
     -------
     table : Table
     names : dict or None
-        The names of the inputs in the file; None for a matrix.
+        The names of the inputs that are in the file; None for a matrix.
     has_target : bool
         Whether the table has the target.
     """
@@ -434,8 +450,9 @@ def open_like_training(
             "give a table with these columns",
             *([Remedy("name the columns of the array", names=...)] if is_data(source) else []),
         )
-    names, has_target = _find_inputs(table, inputs)
-    kinds = {kind: [names[n] for n, k in inputs.columns if k == kind] for kind in _KINDS}
+    names, has_target = _find_inputs(table, inputs, unused)
+    given = [(names[name], kind) for name, kind in inputs.columns if name in names]
+    kinds = {kind: [name for name, k in given if k == kind] for kind in _KINDS}
     table = table.with_kinds(**{_KINDS[kind]: kinds[kind] for kind in _KINDS}, words=words)
     return table, names, has_target
 
@@ -444,7 +461,9 @@ def open_like_training(
 _KINDS = {"numeric": "numeric", "category": "categorical", "date": "dates"}
 
 
-def _find_inputs(table: Table, inputs: Inputs) -> tuple[dict[str, str], bool]:
+def _find_inputs(
+    table: Table, inputs: Inputs, unused: Collection[str]
+) -> tuple[dict[str, str], bool]:
     """The names of the inputs in a table, and whether it has the target."""
     assert table.columns is not None
     assert inputs.columns is not None
@@ -468,6 +487,8 @@ def _find_inputs(table: Table, inputs: Inputs) -> tuple[dict[str, str], bool]:
         names = {name: here[int(name)] for name in names}
         has_target = True
     present = set(here)
+    if not inputs.numbered:
+        names = {name: name for name in names if name in present or name not in unused}
     lacking = [name for name in names.values() if name not in present]
     if lacking or (inputs.numbered and len(names) != len(inputs.columns)):
         listed = ", ".join(map(repr, lacking[:5])) or "their number differs"

@@ -41,15 +41,20 @@ class RowEncoder:
         self._width = encoder.n_inputs
         self._scaling = encoder.rows
         self._steps: list[tuple[str, int, _Write]] = []
+        self._unused: set[str] = set()
         begin = 0
         for column in encoder.columns:
             self._steps.append((column.name, begin, _make_writer(column)))
+            if not column.n_columns:
+                self._unused.add(column.name)
             begin += column.n_columns
 
     def encode(self, row: Mapping[str, Any]) -> NDArray[np.float32] | None:
         """Return the encoded row, of shape (1, n_inputs), or None if it has other values."""
         out = [0.0] * self._width
         for name, begin, write in self._steps:
+            if name not in row and name in self._unused:
+                continue
             if name not in row or not write(row[name], out, begin):
                 return None
         with np.errstate(over="ignore"):

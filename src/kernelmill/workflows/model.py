@@ -261,7 +261,8 @@ class TableModel:
                 f"give values by names, such as {{{columns[0][0]!r}: ...}}",
                 parameter="row",
             )
-        lacking = [name for name, _ in columns if name not in row]
+        needed = [name for name, _ in columns if name not in self.encoder.unused]
+        lacking = [name for name in needed if name not in row]
         if lacking and not self.inputs.numbered:
             raise ArgumentError(
                 f"lacks columns that the model needs: {', '.join(map(repr, lacking[:5]))}"
@@ -355,6 +356,7 @@ class TableModel:
                 results.write(values)
                 progress.advance(results.n_rows - before)
         notes: list[Message | str] = [*self.inputs.compare_signs(table, names)]
+        notes += self.inputs.note_absent(names)
         for note in (*notes, *unseen.notes(results.n_rows)):
             progress.note(note)
         if out is not None:
@@ -391,9 +393,7 @@ class TableModel:
         Evaluation
         """
         progress = SilentProgress() if progress is None else progress
-        table, names, has_target = open_like_training(
-            source, self.inputs, table_options, self.encoder.n_inputs, self._words
-        )
+        table, names, has_target = self._open_like_training(source, table_options)
         if not has_target:
             raise TableError(
                 f"{table.files[0]} has no target {self.inputs.target!r} to compare with",
@@ -412,7 +412,7 @@ class TableModel:
                 every.merge(pieces.score(self, names, column))
         scores, missing = every.scores, every.missing
         found = [*self.inputs.select_notes(table.notes), *self.inputs.compare_signs(table, names)]
-        found += weight_notes
+        found += [*weight_notes, *self.inputs.note_absent(names)]
         found += every.unseen.notes(scores.n_rows + missing)
         if missing:
             found.append(note_missing_targets(missing, table, used[0]))
@@ -472,7 +472,7 @@ class TableModel:
                 for begin in range(0, block.n_rows, 1024):
                     results.write_matrix(feature_map.transform(X[begin : begin + 1024]))
                 progress.advance(block.n_rows)
-        for note in unseen.notes(results.n_rows):
+        for note in (*self.inputs.note_absent(names), *unseen.notes(results.n_rows)):
             progress.note(note)
         if out is not None:
             return results.n_rows
@@ -507,13 +507,19 @@ class TableModel:
         classes = () if self.reader.classes is None else self.reader.classes.tolist()
         return frozenset(words.union(map(str, classes))).intersection(MISSING_MARKERS)
 
+    def _open_like_training(
+        self, source: Any, options: Mapping[str, Any]
+    ) -> tuple[Table, dict[str, str] | None, bool]:
+        encoder = self.encoder
+        return open_like_training(
+            source, self.inputs, options, encoder.n_inputs, self._words, encoder.unused
+        )
+
     def _open(
         self, source: Any, options: Mapping[str, Any], *, keeps_target: bool = False
     ) -> tuple[Table, dict[str, str] | None]:
         """A table to predict, of which only the inputs are read, and the names of the inputs."""
-        table, names, has_target = open_like_training(
-            source, self.inputs, options, self.encoder.n_inputs, self._words
-        )
+        table, names, has_target = self._open_like_training(source, options)
         used = [self.inputs.find_target(table)] if has_target and keeps_target else []
         return self.inputs.ignore_others(table, *used, names=names), names
 
