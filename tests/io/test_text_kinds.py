@@ -237,6 +237,11 @@ def test_header_with_an_empty_cell(tmp_path):
         (["£1,257", "£3"], [1257.0, 3.0]),
         (["1 257.5", "12"], [1257.5, 12.0]),
         (["12 EUR", "3.5 EUR"], [12.0, 3.5]),
+        (["(1,234.50)", "2,000.00", "(3)"], [-1234.5, 2000.0, -3.0]),
+        (["($5)", "$7", "$(1.50)"], [-5.0, 7.0, -1.5]),
+        (["5.25-", "3", "1e3"], [-5.25, 3.0, 1000.0]),
+        (["\u22125", "3.5"], [-5.0, 3.5]),
+        (["(3)%", "4%"], [-3.0, 4.0]),
     ],
 )
 def test_amounts_are_numbers(tmp_path, values, numbers):
@@ -256,6 +261,30 @@ def test_amounts_with_decimal_commas(tmp_path):
     path.write_text("n;preis;anteil\n1;1.257,30 €;3,1 %\n2;3 €;4 %\n")
     (block,) = open_table(path).blocks()
     assert block.data.to_pydict() == {"n": [1, 2], "preis": [1257.3, 3], "anteil": [3.1, 4]}
+
+
+def test_a_negative_amount_among_many_numbers(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("n,v\n" + "".join(f"x,{i}.5\n" for i in range(60)) + "x,(7)\n")
+    for options in ({}, {"numeric": ["v"]}):
+        (block,) = open_table(path, **options).blocks()
+        assert block.data["v"].to_pylist()[-2:] == [59.5, -7.0]
+
+
+def test_labels_in_parentheses_are_categories(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("n,v\nx,(1)\ny,(2)\nx,(3)\n")
+    assert open_table(path).columns[1].kind == "category"
+    (block,) = open_table(path, numeric=["v"]).blocks()
+    assert block.data["v"].to_pylist() == [-1.0, -2.0, -3.0]
+
+
+def test_different_symbols_cannot_be_declared_numbers(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("n,v\nx,$1.20\ny,3%\nx,4%\n")
+    table = open_table(path)
+    assert table.columns[1].kind == "category"
+    assert "numeric" not in str(table.notes[-1])
 
 
 def test_amounts_that_disagree_are_categories_with_a_note(tmp_path):

@@ -1,9 +1,10 @@
 """Numbers as people write them: percentages, currencies, groups of digits.
 
 The values of a column have one style: one sign, such as % or $, and one separator of groups of
-three digits. A column whose values disagree is not read as numbers, unless it is declared numeric,
-by a user or a model: then values may lack the sign and the groups. In any case the number is the
-one that is written: 5 % is 5.
+three digits. Negative ones may be in parentheses, have a minus after them, or that of typography
+(U+2212), unless all are: (1), (2) and (3) may be labels. A column whose values disagree is not read
+as numbers, unless it is declared numeric, by a user or a model: then values may lack the sign and
+the groups. In any case the number is the one that is written: 5 % is 5.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ __all__ = [
     "find_signs",
     "is_amount",
     "strip_sign",
+    "write_minus",
 ]
 
 _SIGNS = ("%", "‰", "US$", "$", "€", "£", "¥", "₹", "USD", "EUR", "GBP", "CHF", "JPY")
@@ -34,6 +36,9 @@ _AFTER = rf"[ \x{{00a0}}\x{{202f}}]?(?:{_ANY_SIGN})$"
 _SPACES = (" ", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}")
 _SEPARATORS = {".": (",", "'", *_SPACES), ",": (".", "'", *_SPACES)}
 _PLAIN = {".": NUMBER_PATTERN, ",": COMMA_NUMBER_PATTERN}
+_MINUS = "\N{MINUS SIGN}"
+_PARENTHESES = rf"^((?:{_ANY_SIGN})? ?)\(([^()+-]*[0-9][^()+-]*)\)( ?(?:{_ANY_SIGN})?)$"
+_MINUS_AFTER = rf"^([^()+-]*[0-9])-( ?(?:{_ANY_SIGN})?)$"
 _AMOUNT = re.compile(
     rf"[+-]?(?:{_ANY_SIGN})? ?[+-]?[0-9][0-9.,' ]*[ \u00a0\u202f]?(?:{_ANY_SIGN})?"
 )
@@ -53,7 +58,7 @@ class NumberStyle:
 
     def to_numbers(self, words: Any) -> Any:
         """Convert strings to float64; others than such numbers raise `pyarrow.ArrowInvalid`."""
-        bare = pc.utf8_trim_whitespace(words)
+        bare = write_minus(pc.utf8_trim_whitespace(words))
         if self.loose:
             if len(find_signs(bare)) > 1:
                 raise pa.ArrowInvalid("with different signs")
@@ -102,7 +107,15 @@ class NumberStyle:
 
 def is_amount(value: str) -> bool:
     """Whether a trimmed value may be a number with a sign or with groups of digits."""
-    return _AMOUNT.fullmatch(value) is not None
+    bare = re.sub(_PARENTHESES, r"-\1\2\3", value.replace(_MINUS, "-"))
+    return _AMOUNT.fullmatch(re.sub(_MINUS_AFTER, r"-\1\2", bare)) is not None
+
+
+def write_minus(words: Any) -> Any:
+    """Write a minus before negative numbers: those in parentheses, and those with it after them."""
+    bare = pc.replace_substring(words, _MINUS, "-")
+    bare = pc.replace_substring_regex(bare, _PARENTHESES, r"-\1\2\3")
+    return pc.replace_substring_regex(bare, _MINUS_AFTER, r"-\1\2")
 
 
 def strip_sign(words: Any) -> Any:
@@ -149,6 +162,9 @@ def detect_style(words: Any, decimal: str) -> NumberStyle | None:
     Plain numbers have a style without sign and separator.
     """
     if len(words) == 0:
+        return None
+    unusual = pc.match_substring_regex(words, f"{_PARENTHESES}|{_MINUS_AFTER}")
+    if pc.all(unusual).as_py() and len(words) > 1:
         return None
     if len(signs := find_signs(words)) > 1:
         return None

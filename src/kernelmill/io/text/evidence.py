@@ -16,8 +16,10 @@ from kernelmill.io.text.amounts import (
     are_loose_numbers,
     detect_style,
     find_sign,
+    find_signs,
     is_amount,
     strip_sign,
+    write_minus,
 )
 from kernelmill.io.text.records import (
     COMMA_NUMBER_PATTERN,
@@ -165,8 +167,8 @@ class TextSample:
 def describe_amounts(name: str, example: str) -> Message:
     """A note on a column of amounts, percentages or groups of digits."""
     return Message(
-        f"Column {name!r} is read as numbers: its values have symbols (%, $), decimal commas or "
-        f"groups of digits, as in {example!r}",
+        f"Column {name!r} is read as numbers: its values have symbols (%, $), decimal commas, "
+        f"groups of digits or negative numbers in parentheses, as in {example!r}",
         Remedy("if they are categories, read them as such", categorical=[name]),
         column=name,
     )
@@ -210,14 +212,15 @@ def _inspect_column(
     loose: list[str] = []
     if not (zeros or large or words.any(_NO_DIGIT)):
         for point in points:
-            if kinds[point] != "category":
+            is_plain = kinds[point] == "numeric" and words.all(_NUMBERS[point])
+            if kinds[point] == "date" or is_plain:
                 continue
             if (style := detect_style(words.array, point)) is not None:
                 kinds[point], styles[point] = "numeric", style
                 doubts.pop(point, None)
-            elif are_loose_numbers(words.array, point):
+            elif kinds[point] == "category" and are_loose_numbers(words.array, point):
                 loose.append(point)
-    example = str(words.array[0].as_py()) if styles else ""
+    example = words.first(NUMBER_PATTERN, found=False) if styles else ""
     sign, bare = find_sign(words.array) if styles or loose else ("", "")
     all_missing = len(words) == 0 and has_rows
     return ColumnEvidence(
@@ -301,11 +304,12 @@ def find_doubt(name: str, words: Words, numbers: str = NUMBER_PATTERN) -> Doubt 
     first = next((word for word in amounts if not is_number(word)), None)
     if first is not None and len(amounts) >= max(2, _SHARE_OF_NUMBERS * len(some)):
         other = next((word for word in amounts if _shape(word) != _shape(first)), amounts[-1])
+        as_numbers = Remedy("if these do not matter, read them as numbers", numeric=[name])
         return Doubt(
             f"Column {name!r} is read as categories: its values look like numbers, but do not have "
             f"the same symbol and the same groups of digits, as in {first!r} and {other!r}",
             "write all of them alike to have numbers",
-            Remedy("if these do not matter, read them as numbers", numeric=[name]),
+            *([] if len(find_signs(words.array)) > 1 else [as_numbers]),
             column=name,
         )
     return None
@@ -343,7 +347,7 @@ def _find_decimal(words: Words) -> str:
         return "." if words.any(r"\.") else ""
     if words.any(_NO_DIGIT):
         return ""
-    if (bare := strip_sign(words.array)) != words.array:
+    if (bare := strip_sign(write_minus(words.array))) != words.array:
         return _find_decimal(Words(bare))
     if words.any(r"\.") and (style := detect_style(words.array, ".")) is not None:
         return style.decimal  # with groups of digits: 1,257.30
