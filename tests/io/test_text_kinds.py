@@ -293,7 +293,7 @@ def test_amounts_that_disagree_are_categories_with_a_note(tmp_path):
         path.write_text("n,v\n" + "".join(f'x,"{value}"\n' for value in values))
         table = open_table(path)
         assert table.columns[1].kind == "category"
-        assert "write all of them alike to have numbers" in str(table.notes[-1])
+        assert "write all values in the same way to use them as numbers" in str(table.notes[-1])
     path.write_text("n,v\n" + 'x,"$1,257"\n' * 9)
     other = tmp_path / "second.csv"
     other.write_text("n,v\nx,$3\nx,3\n")
@@ -306,11 +306,11 @@ def test_values_with_and_without_a_sign_are_to_be_written_alike(tmp_path):
     path.write_text("u,v\n1,8.1%\n2,12\n")
     table = open_table(path)
     assert table.columns[1].kind == "category"
-    assert "write all of them alike" in str(table.notes[-1])
+    assert "write all values in the same way" in str(table.notes[-1])
     (block,) = open_table(path, numeric=["v"]).blocks()  # by somebody who knows
     assert block.data["v"].to_pylist() == [8.1, 12.0]
     lines = [f"{i},{i}" for i in range(40)]
     path.write_text("\n".join(["u,v", *lines, "41,8.1%"]))
     with pytest.raises(NotANumberError, match=r"'8\.1%' is not a number: other values of the") as e:
         list(open_table(path).blocks())
-    assert "write all values of the column alike" in str(e.value)
+    assert "write all values of the column in the same way" in str(e.value)

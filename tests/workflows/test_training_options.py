@@ -140,7 +140,8 @@ def test_errors_are_weighted_as_in_scikit_learn(columns, target, tmp_path):
     other = model.evaluate_table({**new, "v": w}, weights="v").metrics
     assert other == found.metrics
     without = {name: each for name, each in new.items() if name != "w"}
-    assert model.evaluate_table(without).notes[0].startswith("All rows count alike: the table has")
+    notes = model.evaluate_table(without).notes
+    assert notes[0].startswith("All rows have the same weight: the table has")
     # As if rows of integer weights were repeated; the interval is then narrower.
     repeats = np.arange(300) % 3
     again = {name: np.repeat(each, repeats) for name, each in without.items()}

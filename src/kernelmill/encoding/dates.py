@@ -398,7 +398,7 @@ class DateFormats:
     def _remedies(self) -> tuple[Remedy | str, ...]:
         """What to do about dates of different forms."""
         return (
-            "write all dates alike, best as 2024-05-31",
+            "write all dates in one format, preferably 2024-05-31",
             Remedy("leave the column out", drop=[self.name]),
             Remedy("read it as categories", categorical=[self.name]),
         )

@@ -329,8 +329,7 @@ class TargetLearner:
         if abs(classes).max() >= LARGEST_EXACT:
             raise TableError(
                 f"the target {self.target!r} has integers beyond 2**53, such as "
-                f"{classes[abs(classes).argmax()]:.0f}, which float64 cannot tell from their "
-                "neighbours",
+                f"{classes[abs(classes).argmax()]:.0f}, which float64 does not represent exactly",
                 Remedy("read it as categories", categorical=[self.target]),
             )
         return classes.astype(np.int64)

@@ -241,9 +241,9 @@ class Experiment:
     measure : callable
         From a part, a scale and a seed to cells and points.
     published : mapping of (row, column) to str
-        The paper's figures as printed.
+        The paper's values as printed.
     published_runs : int, default=1
-        Over how many runs the paper's figures are means; 0 if chance has no part in them. Where
+        Over how many runs the paper's values are means; 0 if they are not random. Where
         the paper does not print their spread, it is taken to be that of the runs here.
     claims : tuple of Claim
         What the paper says about figures that it does not print.

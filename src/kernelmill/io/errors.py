@@ -40,4 +40,4 @@ def suggest_codes(*words: str) -> list[Remedy]:
     """The remedy for values that may stand for missing ones: those without digits."""
     if not words or any(map(str.isdigit, "".join(words))):
         return []
-    return [Remedy("if it stands for a missing value, say so", missing_codes=[*words])]
+    return [Remedy("if it is a code for missing values, declare it", missing_codes=[*words])]

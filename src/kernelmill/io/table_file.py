@@ -224,7 +224,7 @@ def large_integer_error(place: str, column: str, value: int | str) -> TableError
     shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
     return TableError(
         f"{place}: column {column!r} has integers beyond 2**53, such as {shown}, which float64 "
-        "cannot tell from their neighbours",
+        "does not represent exactly",
         Remedy("read it as categories", categorical=[column]),
         Remedy("leave it out, if it is an identifier", drop=[column]),
         Remedy("round them", numeric=[column]),

@@ -54,7 +54,7 @@ class Posterior:
             )
         if np.isnan(self.noise).any():
             raise ArgumentError(
-                "needs two rows to estimate the noise beside an intercept, got one",
+                "needs two rows to estimate the noise in addition to an intercept, got one",
                 Remedy("give the noise", noise=...),
                 Remedy("leave the intercept out", fit_intercept=False),
                 parameter="return_std",

@@ -364,8 +364,8 @@ class Run:
     def save(self, arrays: Mapping[str, Any] | None = None) -> None:
         """Write a state to the checkpoint, atomically; then raise a deferred interrupt.
 
-        Without `arrays`, it is a state before the training. If it cannot be written, the run goes
-        on, and the user is told: the work is worth more than its checkpoint.
+        Without `arrays`, it is a state before the training. If it cannot be written, the run
+        continues with a note: the work is worth more than its checkpoint.
         """
         assert self.path is not None
         if arrays is None and self._was_training:

@@ -236,7 +236,7 @@ def _relevance(fit: FitSummary) -> Panel | None:
         else ""
     )
     meaning = (
-        "How much predictions change if the values of a column are exchanged among rows"
+        "How much predictions change if the values of a column are permuted among the rows"
         if fit.map_name == "additive_fourier" and not has_intervals
         else "The spread of a column in units of its length scale, which measures how much the "
         "column counts when the kernel compares rows"
@@ -290,7 +290,7 @@ def _partial_dependence(fit: FitSummary) -> Panel | None:
         f"{join_words(spans)}.",
         f"The mean {what} over {html.count(first.n_rows, 'training row')} in which one column is "
         "set to each of its values (points at quantiles, for numbers) and the others stay as they "
-        f"are. All plots have one scale; a flat line is a column without effect of its own."
+        f"are. All plots have one scale; a flat line means that the column alone has no effect."
         f"{frequent}",
         PageTable(
             ["column", "value", *(clean_text(name) for name in first.outputs)],

@@ -108,7 +108,7 @@ def _curves(outcome: Outcome, panel: str, index: int) -> Panel | None:
         f"{experiment.place}{f': {panel}' if panel else ''}",
         figure,
         f"Curves of {', '.join(drawn)}: {value} against {experiment.row}.",
-        f"Bands are {INTERVAL}s over runs; dashed lines are peers, crosses the paper's figures.",
+        f"Bands are {INTERVAL}s over runs; dashed lines are peers, crosses the paper's values.",
         _values_table(outcome, columns),
     )
 
@@ -176,12 +176,12 @@ def _ratios(outcome: Outcome, lines: Sequence[Line]) -> Panel:
     axes.set_yticks(range(len(lines)), labels, fontsize=8.5)
     axes.set_ylim(-0.7, len(lines) - 0.3)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("measured here / the paper's figure")
+    axes.set_xlabel("measured here / the paper's value")
     return Panel(
         _key(outcome, "ratios"),
         f"{outcome.experiment.place}: ratio to the paper",
         figure,
-        f"Ratios of {html.count(len(lines), 'measured value')} to the paper's figures.",
+        f"Ratios of {html.count(len(lines), 'measured value')} to the paper's values.",
         "At the dashed line both agree. Green is better than the paper, blue the same within "
         f"chance, orange worse; grey values have other settings. Bars are {INTERVAL}s.",
         PageTable(["value", "paper", "here"], rows[::-1], "Measured and published values"),

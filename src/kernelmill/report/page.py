@@ -288,7 +288,7 @@ def _inputs_section(fit: FitSummary) -> Section:
         columns_finding(fit),
         column_panels(fit),
         tables=[table] if fit.columns else [],
-        notes=["One length scale for all columns: they have no relevance of their own."]
+        notes=["All columns have the same length scale, so they are not ranked."]
         if shared and fit.columns
         else [],
     )

@@ -145,9 +145,9 @@ def ranking_panels(key: str, evaluation: Evaluation) -> list[Panel]:
             roc_plot(ranking),
             f"Line plot of the recall of {name} against the false positive rate; the area is "
             f"{html.number(area, 3)}.",
-            f"For every threshold of the probability of {name}: the share of its rows that are "
-            "found, and the share of the other rows that are taken for it. The dashed line is "
-            f"chance; the area under the curve is {html.number(area, 3)}.",
+            f"The recall of {name} against the share of the other rows that are predicted as it, "
+            "for every threshold of its probability. The dashed line is chance; the area under "
+            f"the curve is {html.number(area, 3)}.",
             table,
         ),
         Panel(
@@ -156,8 +156,9 @@ def ranking_panels(key: str, evaluation: Evaluation) -> list[Panel]:
             precision_recall_plot(ranking),
             f"Line plot of the precision of {name} against its recall; the average precision is "
             f"{html.number(average, 3)}.",
-            f"To find more rows of {name}, more others are taken for it. The dashed line is the "
-            f"share of {name} among all rows, {html.percent(ranking.base_rate)}.",
+            f"A lower threshold has a higher recall of {name} and usually a lower precision. The "
+            f"dashed line is the share of {name} among all rows, "
+            f"{html.percent(ranking.base_rate)}.",
             table,
         ),
         Panel(

@@ -107,7 +107,7 @@ def transform(feature_map: Any, X: Any) -> Any:
     -------
     dask array of shape (n, D)
         Of the dtype that the map has for X. Of a data frame the chunk sizes are not known. If the
-        map was told ``set_output(transform="pandas")``, a data frame gives a data frame.
+        map has ``set_output(transform="pandas")``, a data frame gives a data frame.
     """
     check_is_fitted(feature_map)
     return map_rows(_Transform(feature_map), X)

@@ -46,7 +46,7 @@ def errors_of_file(path: str | os.PathLike[str], remedy: str | None = None) -> I
     ----------
     path : str or path
     remedy : str, optional
-        What to do about errors that do not say so themselves.
+        The remedy of errors that have none themselves.
 
     Examples
     --------

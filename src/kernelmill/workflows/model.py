@@ -135,7 +135,7 @@ class TableModel:
 
         The relevance is between 0 and 1: the spread of the column in units of its length scale,
         or, of models with steps of columns, how much predictions change if the values of the
-        column are exchanged among rows. The list is empty if one length scale serves all columns.
+        column are permuted. The list is empty if all columns have the same length scale.
         """
         return self.summary.column_relevance
 
@@ -493,7 +493,7 @@ class TableModel:
             found = find_weights(table, name, self.inputs.target)
         except TableError:
             return None, [
-                f"All rows count alike: the table has no column {name!r}, which had the weights in "
+                f"All rows have the same weight: the table has no column {name!r}, which had the weights in "
                 "training."
             ]
         return found, [f"Rows are weighted by column {name!r}, as in training."]

@@ -3,7 +3,7 @@
 A kernel of length scales ℓⱼ sees the column j of the encoded rows in units of ℓⱼ: a column whose
 spread is small in these units hardly changes a distance. The relevance of a column of the table is
 this spread. Of a map with steps of columns, it is how much predictions change if the values of the
-column are exchanged among rows. Partial dependence (Friedman, 2001) shows how predictions change.
+column are permuted. Partial dependence (Friedman, 2001) shows how predictions change.
 """
 
 from __future__ import annotations

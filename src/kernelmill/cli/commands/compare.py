@@ -104,8 +104,8 @@ _COMPARISON = "Comparison"
     section=_COMPARISON,
     type=click.IntRange(min=10),
     metavar="N",
-    help="Maximum number of training rows of the exact kernel machine. Default: as many as it can "
-    "take in about 30 seconds, at most 10,000.",
+    help="Maximum number of training rows of the exact kernel machine. Default: as many as take "
+    "about 30 seconds, at most 10,000.",
 )
 @threads_option(_COMPARISON)
 @seed_option(_COMPARISON)

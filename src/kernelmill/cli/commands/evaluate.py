@@ -47,7 +47,7 @@ __all__ = ["command"]
     cls=Option,
     section="Evaluation",
     metavar="COL",
-    help="Column with the weights of rows. Default: that of the training, if DATA has it.",
+    help="Column with the weights of rows. Default: the one used in training, if DATA has it.",
 )
 @cluster_option("Evaluation")
 @max_memory_option("Evaluation")

@@ -234,7 +234,7 @@ def _parse_class_weight(
     section=_MODEL,
     default=None,
     callback=lambda _, __, given: "auto" if given is None else given,
-    help="Whether the file of a regressor has what standard deviations need, 2 N² bytes for N "
+    help="Store what standard deviations need in the file of a regressor: 2 N² bytes for N "
     "features. Default: up to 4096 features.",
 )
 @click.option(
@@ -261,7 +261,7 @@ def _parse_class_weight(
     default=60.0,
     show_default=True,
     metavar="S",
-    help="About how many seconds training may take on two cores: limits the number of features. "
+    help="Approximate training time in seconds on two cores: limits the number of features. "
     "The time is estimated, not measured, so that results do not depend on the machine.",
 )
 @missing_option(_TRAINING)

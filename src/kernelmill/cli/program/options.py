@@ -159,8 +159,8 @@ def max_memory_option(section: str) -> Callable[..., Any]:
         default="8G",
         show_default=True,
         metavar="SIZE",
-        help="Memory that the map of MODEL may take: a small file can ask for any amount. More "
-        "than the default also allows any time for each row.",
+        help="Limit of the memory of MODEL's map: a small file can ask for any amount. A value "
+        "above the default also removes the limit of the time per row.",
     )
 
 
@@ -260,7 +260,7 @@ def day_first_option(section: str) -> Callable[..., Any]:
         cls=Option,
         section=section,
         default=None,
-        help="What is first in dates such as 01/02/2023, if no date of the column shows it.",
+        help="Order of day and month in dates such as 01/02/2023, if the column does not show it.",
     )
 
 
@@ -299,8 +299,8 @@ def cluster_option(section: str) -> Callable[..., Any]:
         cls=Option,
         section=section,
         metavar="ADDRESS",
-        help="Let the workers of a Dask cluster do it: tcp://HOST:PORT of its scheduler, or local "
-        "or local:N for N processes on this machine. All workers must see the files.",
+        help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, or local or local:N for N "
+        "processes on this machine. All workers must be able to read the files.",
     )
 
 
@@ -398,7 +398,7 @@ _FILE_OPTIONS = [
         section=_TABLE,
         metavar="CODES",
         callback=lambda _, __, given: tuple(given.split(",")) if given else (),
-        help="Further values that are missing, separated by commas: -,-999. A model remembers "
+        help="Additional codes of missing values, separated by commas: -,-999. The model stores "
         "them.",
     ),
 ]

@@ -175,8 +175,8 @@ class ParquetFile(ColumnarFile):
             if not others:
                 return None
             raise TableError(
-                f"{self.path}: column {others[0]!r} of type {self._types[others[0]]} cannot be "
-                "told from others, since names repeat",
+                f"{self.path}: column {others[0]!r} of type {self._types[others[0]]} is "
+                "ambiguous, since names repeat",
                 "write the file again with different names",
             )
         return [name for name in self._names if name in used]

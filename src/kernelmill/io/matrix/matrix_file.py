@@ -132,7 +132,7 @@ def check_exact(path: Path, rows: NDArray[Any], unused: Sequence[str | int]) -> 
             row, column = np.argwhere(large)[0]
             raise TableError(
                 f"{path}: column {column} has integers beyond 2**53, such as "
-                f"{rows[row, column]}, which float64 cannot tell from their neighbours",
+                f"{rows[row, column]}, which float64 does not represent exactly",
                 "save smaller numbers",
                 "save a table with columns (Parquet), and read the column as categories",
             )

@@ -177,7 +177,7 @@ def describe_amounts(name: str, example: str) -> Message:
 def _describe_large(name: str, example: str) -> Doubt:
     return Doubt(
         f"Column {name!r} is read as categories: it has integers beyond 2**53, such as {example}, "
-        "which float64 cannot tell from their neighbours",
+        "which float64 does not represent exactly",
         Remedy("if they are measurements, round them", numeric=[name]),
         Remedy("if they are identifiers, leave the column out", drop=[name]),
         column=name,
@@ -308,7 +308,7 @@ def find_doubt(name: str, words: Words, numbers: str = NUMBER_PATTERN) -> Doubt 
         return Doubt(
             f"Column {name!r} is read as categories: its values look like numbers, but do not have "
             f"the same symbol and the same groups of digits, as in {first!r} and {other!r}",
-            "write all of them alike to have numbers",
+            "write all values in the same way to use them as numbers",
             *([] if len(find_signs(words.array)) > 1 else [as_numbers]),
             column=name,
         )

@@ -78,7 +78,7 @@ class TextParser:
     styles : mapping of str to NumberStyle, optional
         Of columns whose numbers have signs or groups of digits.
     declared : collection of str
-        Columns that are numeric because somebody says so: integers beyond 2**53 are rounded, and
+        Columns that are numeric because the user declared them: integers beyond 2**53 are rounded, and
         styles are loose.
     markers : collection of str
         How missing values are written, besides the codes.
@@ -395,7 +395,7 @@ class TextParser:
         elif not style.sign and own is not None and (own.sign or own.separator):
             # The value is as good as any: it is the column whose values disagree.
             why = ": other values of the column lack its symbol or its groups of digits"
-            remedy = "write all values of the column alike"
+            remedy = "write all values of the column in the same way"
         return NotANumberError(
             f"{self.path}, line {line}, {column}: {shown!r} is not a number{why}",
             remedy,
