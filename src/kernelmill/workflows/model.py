@@ -493,8 +493,8 @@ class TableModel:
             found = find_weights(table, name, self.inputs.target)
         except TableError:
             return None, [
-                f"All rows have the same weight: the table has no column {name!r}, which had the weights in "
-                "training."
+                f"All rows have the same weight: the table has no column {name!r}, which had the "
+                "weights in training."
             ]
         return found, [f"Rows are weighted by column {name!r}, as in training."]
 

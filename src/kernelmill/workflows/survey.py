@@ -206,7 +206,7 @@ class SurveyPlan:
         return self.stream.substream("sample")
 
     def limit_sample(self, n_rows: int) -> SurveyPlan:
-        """The same plan for a table of `n_rows`: passes sample only rows that can be in the sample."""
+        """The same plan for a table of `n_rows`: passes then keep no rows beyond the sample."""
         limit = find_limit(self.sample_size, self.sample_stream, n_rows)
         return replace(self, sample_limit=limit)
 

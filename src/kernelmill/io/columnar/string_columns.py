@@ -40,8 +40,8 @@ class StringColumn:
 def inspect_strings(rows: Any, codes: Sequence[str]) -> dict[str, StringColumn]:
     """Inspect columns of strings in the first rows, as those of text files are.
 
-    Strings of plain numbers stay categories, with a note: their type was chosen by whoever wrote the
-    file. So do dictionaries.
+    Strings of plain numbers stay categories, with a note: the type of a column is respected. So do
+    dictionaries.
     """
     return {
         name: _inspect(name, column, codes)

@@ -78,8 +78,8 @@ class TextParser:
     styles : mapping of str to NumberStyle, optional
         Of columns whose numbers have signs or groups of digits.
     declared : collection of str
-        Columns that are numeric because the user declared them: integers beyond 2**53 are rounded, and
-        styles are loose.
+        Columns that the user declared numeric: integers beyond 2**53 are rounded, and styles are
+        loose.
     markers : collection of str
         How missing values are written, besides the codes.
     words : collection of str
