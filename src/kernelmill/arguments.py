@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -21,8 +21,10 @@ __all__ = [
     "check_flag",
     "check_integer",
     "check_length_scale",
+    "check_not_negative",
     "check_positive",
     "check_start",
+    "check_up_to",
     "shape_from_size",
 ]
 
@@ -80,7 +82,25 @@ def check_start(value: Any) -> int:
 
 def check_positive(name: str, value: Any) -> float:
     """`value` as a positive, finite float."""
-    problem = f"must be a positive, finite number, got {value!r}"
+    allowed = "a positive, finite number"
+    return _check_real(name, value, allowed, lambda number: 0 < number < math.inf)
+
+
+def check_not_negative(name: str, value: Any) -> float:
+    """`value` as a finite float that is not negative."""
+    allowed = "a finite number that is not negative"
+    return _check_real(name, value, allowed, lambda number: 0 <= number < math.inf)
+
+
+def check_up_to(name: str, value: Any, most: float) -> float:
+    """`value` as a float from 0 to `most`."""
+    return _check_real(
+        name, value, f"a number from 0 to {most:g}", lambda number: 0 <= number <= most
+    )
+
+
+def _check_real(name: str, value: Any, allowed: str, is_allowed: Callable[[float], bool]) -> float:
+    problem = f"must be {allowed}, got {value!r}"
     if isinstance(value, (bool, np.bool_, str, bytes)):
         raise ArgumentTypeError(problem, parameter=name)
     try:
@@ -89,7 +109,7 @@ def check_positive(name: str, value: Any) -> float:
         raise ArgumentError(problem, parameter=name) from None
     except (TypeError, ValueError):
         raise ArgumentTypeError(problem, parameter=name) from None
-    if not (number > 0 and math.isfinite(number)):
+    if not is_allowed(number):
         raise ArgumentError(problem, parameter=name)
     return number
 

@@ -424,7 +424,7 @@ def test_lbfgs_of_few_rows_and_a_weak_penalty_converges():
         ({"solver": "newton"}, ValueError, "solver must be one of"),
         ({"alpha": -1.0}, ValueError, "alpha"),
         ({"alpha": float("nan")}, ValueError, "alpha"),
-        ({"alpha": "auto"}, ValueError, "alpha"),
+        ({"alpha": "auto"}, TypeError, "alpha"),
         ({"epochs": 0}, ValueError, "epochs"),
         ({"epochs": 1.5}, TypeError, "epochs"),
         ({"batch_size": 0}, ValueError, "batch_size"),

@@ -203,7 +203,7 @@ def test_maps_without_numbers():
     [
         ({"solver": "cg"}, "must be 'exact' for .*, got 'cg'"),
         ({"alpha": [1.0, 2.0], "scoring": "loo"}, "scoring must be 'gcv'"),
-        ({"alpha": -1.0}, "alpha must be finite"),
+        ({"alpha": -1.0}, "alpha must be a finite"),
         ({"tune": True}, "tune must be False"),
         ({"feature_map": Fastfood(n_components=8200)}, "at most 8192 features, got 8200"),
     ],

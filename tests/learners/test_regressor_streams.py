@@ -181,7 +181,7 @@ def test_bad_blocks_change_nothing(blocks, message):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"alpha": -1.0}, "alpha must be finite and not negative, got -1.0"),
+        ({"alpha": -1.0}, "alpha must be a finite number that is not negative, got -1.0"),
         ({"alpha": "1"}, "alpha must be"),
         ({"noise": 0.0}, "noise must be a positive"),
         ({"noise": -1.0}, "noise must be a positive"),

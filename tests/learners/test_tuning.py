@@ -124,7 +124,7 @@ def test_maps_without_a_scale():
     model = KernelRegressor(CountSketch(n_components=4, random_state=0), tune=True)
     with pytest.raises(ValueError, match="feature_map must have a parameter length_scale or gamma"):
         model.fit(X, y)
-    with pytest.raises(TypeError, match="alpha with tune=True must be a number"):
+    with pytest.raises(TypeError, match="alpha with tune=True must be a finite number"):
         KernelRegressor(tune=True, alpha=[1.0, 2.0]).fit(X, y)
 
 

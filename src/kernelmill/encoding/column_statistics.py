@@ -181,7 +181,7 @@ class NumericMoments:
             low, median, high = map(plain.number, self._middle)
             also = "; also linear" if encoding.both else ""
             return f"rank to normal, median {median}, 95 % from {low} to {high}{also}"
-        return f"mean {encoding.mean:.4g}, deviation {encoding.scale:.4g}"
+        return f"mean {plain.number(encoding.mean)}, deviation {plain.number(encoding.scale)}"
 
 
 class CategoryCounts:
@@ -231,8 +231,8 @@ class CategoryCounts:
     def _identifier_error(self) -> TableError:
         some = ", ".join(repr(string) for string, _ in self.counts.most_common(3))
         return TableError(
-            f"column {self.name!r} has {len(self.counts):,} different strings in {self.count:,} "
-            f"rows ({some}, ...): it looks like an identifier or free text",
+            f"column {self.name!r} has {plain.count(len(self.counts))} different strings in "
+            f"{plain.count(self.count, 'row')} ({some}, ...): it looks like an identifier or free text",
             Remedy("leave the column out", drop=[self.name]),
         )
 

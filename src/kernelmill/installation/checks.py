@@ -244,7 +244,7 @@ def _check_round_trip() -> tuple[bool, str, str]:
         loaded = load_learner(path)
         n_bytes = path.stat().st_size
     same = np.array_equal(loaded.predict(x), model.predict(x))
-    text = f"{n_bytes:,} bytes, predictions {'the same' if same else 'differ'}"
+    text = f"{plain.count(n_bytes, 'byte')}, predictions {'the same' if same else 'differ'}"
     return same, text, "check the disk and memory of this machine, then reinstall"
 
 

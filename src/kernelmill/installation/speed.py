@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.errors import KernelmillError
+from kernelmill.formatting import plain
 from kernelmill.random import Stream
 
 __all__ = ["Benchmark", "Timing", "WrongResultError", "list_benchmarks"]
@@ -113,7 +114,7 @@ def _time_fastfood(quick: bool) -> Benchmark:
         "kernelmill Fastfood": _check_error(fast.transform(X[:40]), exact, bound),
         "scikit-learn RBFSampler": _check_error(peer.transform(X[:40]), exact, bound),
     }
-    title = f"Gaussian features of {n:,} rows, {d} -> {n_components}, float32"
+    title = f"Gaussian features of {plain.count(n)} rows, {d} -> {n_components}, float32"
     return _make_benchmark(title, n, "kernel error", times, errors)
 
 
@@ -148,7 +149,9 @@ def _time_tensor_sketch(quick: bool) -> Benchmark:
         "kernelmill TensorSketch": _check_error(fast.transform(X[:40]), exact, bound),
         "scikit-learn PolynomialCountSketch": _check_error(peer.transform(X[:40]), exact, bound),
     }
-    title = f"Polynomial features (degree 2) of {n:,} rows, {d} -> {n_components}, float32"
+    title = (
+        f"Polynomial features (degree 2) of {plain.count(n)} rows, {d} -> {n_components}, float32"
+    )
     return _make_benchmark(title, n, "kernel error", times, errors)
 
 
@@ -189,7 +192,7 @@ def _time_classifier(quick: bool) -> Benchmark:
             f"got {mine:.1%}",
             "run kernelmill doctor",
         )
-    title = f"Training a classifier on {n:,} rows of {d} columns"
+    title = f"Training a classifier on {plain.count(n)} rows of {d} columns"
     return _make_benchmark(title, n, "test error", times, errors)
 
 

@@ -63,7 +63,7 @@ def open_table(
     "date" if all values are dates or times such as
     2024-05-31, 2024-05-31T12:00:00Z, 31.05.2024, 31/5/2024, 31 May 2024 or 12:00, else "category".
     Percentages, amounts such as $1.20 and groups of digits (1,257.30) are numbers if all values of
-    the column are written alike; in `numeric` columns some may lack the symbol or the groups. The
+    the column have the same style; in `numeric` columns some may lack the symbol or the groups. The
     number is the one that is written: 5 % is 5. `Table.notes` reports what was detected.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 from numpy.typing import ArrayLike, NDArray
 
-from kernelmill.arguments import check_integer, check_positive
+from kernelmill.arguments import check_integer, check_not_negative, check_positive
 from kernelmill.kernels.dot_product import DotProductKernel
 
 # Binomial coefficients and powers of numbers in [1/2, 1) are floats up to this degree.
@@ -47,7 +47,7 @@ class Polynomial(DotProductKernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "degree", check_integer("degree", self.degree, 1))
         object.__setattr__(self, "gamma", check_positive("gamma", self.gamma))
-        object.__setattr__(self, "coef0", _check_not_negative("coef0", self.coef0))
+        object.__setattr__(self, "coef0", check_not_negative("coef0", self.coef0))
 
     def value(self, t: ArrayLike) -> NDArray[np.float64]:
         """The kernel of points whose inner products are t, elementwise."""
@@ -80,13 +80,3 @@ class Polynomial(DotProductKernel):
         with np.errstate(over="ignore", under="ignore"):
             out[n] = np.ldexp(mantissas, np.clip(exponents, -5000, 5000))
         return out
-
-
-def _check_not_negative(name: str, value: float) -> float:
-    if isinstance(value, (int, float, np.integer, np.floating)) and value == 0:
-        return 0.0
-    try:
-        return check_positive(name, value)
-    except (TypeError, ValueError) as error:
-        message = f"{name} must be a finite number that is not negative, got {value!r}"
-        raise type(error)(message) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from kernelmill.arguments import check_choice
+from kernelmill.arguments import check_choice, check_not_negative
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, take_rows
@@ -426,13 +425,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
 
     def _check_parameters(self) -> None:
         self._solver().check()
-        if self.alpha is not None and not (
-            isinstance(self.alpha, Real) and 0 <= float(self.alpha) < np.inf
-        ):
-            raise ArgumentError(
-                f"must be None or a finite number that is not negative, got {self.alpha!r}",
-                parameter="alpha",
-            )
+        if self.alpha is not None:
+            check_not_negative("alpha", self.alpha)
         if self.tune:
             check_choice("tune", self.tune, ("columns",))
 

@@ -13,14 +13,14 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from kernelmill.arguments import check_choice, check_integer
+from kernelmill.arguments import check_choice, check_integer, check_not_negative
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Doubt, Remedy
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, count_rows, take_rows
 from kernelmill.learners.features import compute_features
 from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.posterior import Posterior
-from kernelmill.learners.ridge import RidgeObjective, check_alpha, check_penalties
+from kernelmill.learners.ridge import RidgeObjective, check_penalties
 from kernelmill.learners.run import Run
 from kernelmill.learners.saving import learner_record
 from kernelmill.learners.solvers.cg import CgFit
@@ -580,11 +580,14 @@ class KernelRegressor(
             penalty = check_penalties(self.alpha, self.noise)
             given = self.alpha is not None or self.noise is not None
             return found.alpha if not given else penalty
+        alpha = self.alpha
+        if alpha is not None:
+            alpha = check_not_negative("alpha with tune=True", alpha)
         tuned = tune_map(
             make_feature_map(self.feature_map, self.stream_, self.n_threads),
             self.feature_map_,
             block,
-            alpha=None if self.alpha is None else check_alpha("alpha with tune=True", self.alpha),
+            alpha=alpha,
             noise=self.noise,
             fit_intercept=self.fit_intercept,
             budget=self.tune_budget,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +12,8 @@ from scipy.linalg import eigh
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from kernelmill.arguments import check_positive
-from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
+from kernelmill.arguments import check_not_negative, check_positive
+from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.features import FeatureBlock, Features
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "NormalEquations",
     "RidgeObjective",
     "SpectralInverse",
-    "check_alpha",
     "check_penalties",
     "check_penalty",
     "gcv_scores",
@@ -62,19 +60,6 @@ class RidgeObjective:
     equal_lengths: bool = False
 
 
-def check_alpha(name: str, value: Any) -> float:
-    """Return a penalty or variance as a float: finite and not negative."""
-    if isinstance(value, (bool, np.bool_)) or not np.isscalar(value) or isinstance(value, str):
-        raise ArgumentTypeError(f"must be a number, got {value!r}", parameter=name)
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(f"must be a real number, got {value!r}", parameter=name) from None
-    if not (math.isfinite(number) and number >= 0):
-        raise ArgumentError(f"must be finite and not negative, got {value!r}", parameter=name)
-    return number
-
-
 def check_penalty(alpha: Any, noise: Any) -> float:
     """Return the penalty that alpha or noise stands for; 1 if neither is given."""
     if alpha is not None and noise is not None:
@@ -84,7 +69,7 @@ def check_penalty(alpha: Any, noise: Any) -> float:
         )
     if noise is not None:
         return check_positive("noise", noise)
-    return 1.0 if alpha is None else check_alpha("alpha", alpha)
+    return 1.0 if alpha is None else check_not_negative("alpha", alpha)
 
 
 def check_penalties(alpha: Any, noise: Any) -> float | _Array:
@@ -228,7 +213,7 @@ class NormalEquations:
         Where rounding leaves the matrix without a Cholesky factor, as it may with α below 1e-12 of
         its trace, eigenvalues that rounding has made negative count as zero.
         """
-        alpha = check_alpha("alpha", alpha)
+        alpha = check_not_negative("alpha", alpha)
         if self._eigenvalues is None and not self._factor(alpha):
             if alpha == 0.0:
                 self._restore()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy  # its modules are loaded when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from kernelmill.arguments import LengthScale
+from kernelmill.arguments import LengthScale, check_up_to
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Kernel, RadialKernel, resolve
 from kernelmill.maps.base import REAL, FeatureMap
@@ -137,11 +136,7 @@ class NystroemMap(FeatureMap):
 
     def _check_parameters(self) -> None:
         resolve(self.kernel)
-        if not (isinstance(self.linear, Real) and 0 <= float(self.linear) <= _MOST_LINEAR):
-            raise ArgumentError(
-                f"must be a number from 0 to {_MOST_LINEAR:g}, got {self.linear!r}",
-                parameter="linear",
-            )
+        check_up_to("linear", self.linear, _MOST_LINEAR)
         if self.n_components > MOST_LANDMARKS:
             raise ArgumentError(
                 f"must be at most {MOST_LANDMARKS}, since it takes a matrix of that size, got "

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from kernelmill.arguments import check_choice, check_integer, check_positive
+from kernelmill.arguments import (
+    check_choice,
+    check_integer,
+    check_not_negative,
+    check_positive,
+    check_up_to,
+)
 from kernelmill.encoding import MISSING
 from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, Doubt, Remedy
@@ -86,15 +91,13 @@ def check_arguments(
     check_choice("missing", missing, MISSING)
     if loss is not None:
         check_choice("loss", loss, tuple(LOSSES))
-    if holdout is not None and not (isinstance(holdout, Real) and 0 <= float(holdout) <= 0.9):
-        problem = f"must be a fraction from 0 to 0.9, got {holdout!r}"
-        raise ArgumentError(problem, parameter="holdout")
+    if holdout is not None:
+        check_up_to("holdout", holdout, 0.9)
     if length_scale is not None and np.ndim(length_scale) == 0:
         check_positive("length_scale", length_scale)
     check_positive("budget", budget)
-    if alpha is not None and not (isinstance(alpha, Real) and 0 <= float(alpha) < np.inf):
-        problem = f"must be a finite, non-negative number, got {alpha!r}"
-        raise ArgumentError(problem, parameter="alpha")
+    if alpha is not None:
+        check_not_negative("alpha", alpha)
     if epochs is not None:
         check_integer("epochs", epochs, 1)
     check_integer("memory", memory, 0)

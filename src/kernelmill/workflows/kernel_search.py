@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.formatting import plain
 from kernelmill.kernels import resolve
 from kernelmill.learners import default_epochs
 from kernelmill.learners.classifier import KEPT_BYTES
@@ -232,7 +233,7 @@ class KernelSearch:
             gain = 100 * (1 - best.error / shared.error)
             notes.append(
                 "Learned a length scale for each column: the squared error of validation rows "
-                f"is {gain:.2g} % lower than with one for all columns."
+                f"is {plain.number(gain, 2)} % lower than with one for all columns."
             )
             return best
         notes.append(
@@ -276,7 +277,7 @@ class KernelSearch:
             return best
         notes.append(
             "Added step functions of single columns: the squared error of validation rows is "
-            f"{100 * gain:.2g} % lower."
+            f"{plain.number(100 * gain, 2)} % lower."
         )
         return found
 
