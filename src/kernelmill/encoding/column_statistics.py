@@ -232,7 +232,8 @@ class CategoryCounts:
         some = ", ".join(repr(string) for string, _ in self.counts.most_common(3))
         return TableError(
             f"column {self.name!r} has {plain.count(len(self.counts))} different strings in "
-            f"{plain.count(self.count, 'row')} ({some}, ...): it looks like an identifier or free text",
+            f"{plain.count(self.count, 'row')} ({some}, ...): it looks like an identifier or free "
+            "text",
             Remedy("leave the column out", drop=[self.name]),
         )
 
