@@ -164,7 +164,7 @@ def test_lines_carry_the_settings_of_the_comparison(samples):
     _, name, *arguments = shlex.split(shell)
     taken = program.get_command(None, name).make_context(name, arguments).params
     assert (taken["task"], taken["drop"]) == ("regression", ("z", "my col"))
-    assert (taken["header"], taken["skip_rows"]) == (False, 2)
+    assert (taken["table"]["header"], taken["table"]["skip_rows"]) == (False, 2)
     assert (taken["feature_map"], taken["n_components"]) == ("random_fourier", 4096)
     assert taken["map_options"] == settings["map_options"]
 
