@@ -19,6 +19,8 @@ Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
 AdditiveFourier
     Random features, and step functions of single columns: for tables with thresholds.
+PrincipalFourier
+    Random features of principal components: for images and other data with many columns.
 Nystroem
     A feature map that is exact at some rows of the data.
 TaylorSketch, GaussianTemplates
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
         GaussianTemplates,
         Nystroem,
         PermutationEncoder,
+        PrincipalFourier,
         RandomFourier,
         RandomMaclaurin,
         TaylorSketch,
@@ -90,6 +93,7 @@ __all__ = [
     "KernelRegressor",
     "Nystroem",
     "PermutationEncoder",
+    "PrincipalFourier",
     "RandomFourier",
     "RandomMaclaurin",
     "TableModel",

@@ -73,8 +73,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
     feature_map : str or transformer, default="fastfood"
         A map of kernelmill such as ``Fastfood(n_components=8192)``, any other transformer or
         pipeline of scikit-learn, or a name: "fastfood", "random_fourier", "nystroem",
-        "additive_fourier", "taylor_sketch", "gaussian_templates", "tensor_sketch",
-        "dot_product_fastfood", "random_maclaurin" or "count_sketch" with 2048 components.
+        "additive_fourier", "principal_fourier", "taylor_sketch", "gaussian_templates",
+        "tensor_sketch", "dot_product_fastfood", "random_maclaurin" or "count_sketch" with 2048
+        components.
     loss : {"log_loss", "hinge", "squared_hinge", "squared"}, default="log_loss"
         "log_loss" is logistic regression, with softmax for several classes; only it has
         probabilities. The others separate each class from the rest: "hinge" as SVC does,

@@ -10,6 +10,8 @@ Nystroem
     Shift-invariant kernels by their values at some rows, exact at these.
 AdditiveFourier
     Shift-invariant kernels, and step functions of single columns.
+PrincipalFourier
+    Radial kernels of the leading principal components, for many columns such as pixels.
 TaylorSketch
     The Gaussian kernel by its Taylor series, for large length scales.
 GaussianTemplates
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
         Fastfood,
         GaussianTemplates,
         Nystroem,
+        PrincipalFourier,
         RandomFourier,
         RandomMaclaurin,
         TaylorSketch,
@@ -53,6 +56,7 @@ __all__ = [
     "GaussianTemplates",
     "Nystroem",
     "PermutationEncoder",
+    "PrincipalFourier",
     "RandomFourier",
     "RandomMaclaurin",
     "TaylorSketch",

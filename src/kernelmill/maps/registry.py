@@ -12,6 +12,7 @@ from kernelmill.maps.dot_product_fastfood import DotProductFastfoodMap
 from kernelmill.maps.fastfood import FastfoodMap
 from kernelmill.maps.gaussian_templates import GaussianTemplatesMap
 from kernelmill.maps.nystroem import NystroemMap
+from kernelmill.maps.principal_fourier import PrincipalFourierMap
 from kernelmill.maps.random_fourier import RandomFourierMap
 from kernelmill.maps.random_maclaurin import RandomMaclaurinMap
 from kernelmill.maps.taylor_sketch import TaylorSketchMap
@@ -24,6 +25,7 @@ FAMILIES: dict[str, type[FeatureMap]] = {
     "random_fourier": RandomFourierMap,
     "nystroem": NystroemMap,
     "additive_fourier": AdditiveFourierMap,
+    "principal_fourier": PrincipalFourierMap,
     "taylor_sketch": TaylorSketchMap,
     "gaussian_templates": GaussianTemplatesMap,
     "tensor_sketch": TensorSketchMap,
@@ -42,6 +44,7 @@ _CONSTRUCTIONS = {  # by the name of the map, and by its parameter of constructi
     ("random_fourier", "qmc"): "dense matrix of quasi-Monte Carlo points",
     ("nystroem", ""): "kernel values at landmarks (Nyström)",
     ("additive_fourier", ""): "random features, and steps of single columns",
+    ("principal_fourier", ""): "random features of principal components",
     ("taylor_sketch", ""): "tensor sketches of a Taylor series",
     ("gaussian_templates", ""): "Gaussian bumps around random centres",
     ("tensor_sketch", ""): "products of count sketches (FFT)",

@@ -23,6 +23,7 @@ from kernelmill.maps.dot_product_fastfood import DotProductFastfoodMap
 from kernelmill.maps.fastfood import FastfoodMap
 from kernelmill.maps.gaussian_templates import GaussianTemplatesMap
 from kernelmill.maps.nystroem import NystroemMap
+from kernelmill.maps.principal_fourier import PrincipalFourierMap
 from kernelmill.maps.random_fourier import RandomFourierMap
 from kernelmill.maps.random_maclaurin import RandomMaclaurinMap
 from kernelmill.maps.registry import map_name
@@ -44,6 +45,7 @@ __all__ = [
     "GaussianTemplates",
     "MapTransformer",
     "Nystroem",
+    "PrincipalFourier",
     "RandomFourier",
     "RandomMaclaurin",
     "TaylorSketch",
@@ -245,6 +247,10 @@ class Nystroem(NystroemMap, MapTransformer):
     __doc__ = NystroemMap.__doc__
 
 
+class PrincipalFourier(PrincipalFourierMap, MapTransformer):
+    __doc__ = PrincipalFourierMap.__doc__
+
+
 class RandomFourier(RandomFourierMap, MapTransformer):
     __doc__ = RandomFourierMap.__doc__
 
@@ -266,6 +272,7 @@ MAPS: dict[str, type[MapTransformer]] = {
     "random_fourier": RandomFourier,
     "nystroem": Nystroem,
     "additive_fourier": AdditiveFourier,
+    "principal_fourier": PrincipalFourier,
     "taylor_sketch": TaylorSketch,
     "gaussian_templates": GaussianTemplates,
     "tensor_sketch": TensorSketch,

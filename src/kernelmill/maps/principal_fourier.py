@@ -1,0 +1,321 @@
+"""Random Fourier features of the leading principal components of the columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy  # its modules are loaded when they are first used
+from numpy.typing import ArrayLike, NDArray
+
+from kernelmill import _native
+from kernelmill.arguments import check_integer
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.kernels import Kernel, RadialKernel, resolve
+from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.fields import GAMMA, POSITIVE, KernelKind
+from kernelmill.maps.scales import resolve_length_scale
+from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap
+from kernelmill.projections import HadamardProjection
+from kernelmill.projections.fastfood import Scoring
+from kernelmill.projections.layout import KINDS, FeatureLayout
+from kernelmill.random import Stream
+from kernelmill.runtime.arrays import blocks_of_rows, native_rows, round_coefficients
+from kernelmill.runtime.threads import one_blas_thread, resolve_threads
+from kernelmill.storage.fields import Fields
+from kernelmill.storage.kinds import ABSENT, Array, Choice, Integer, Kind, Null, Number, Place
+
+__all__ = ["PrincipalFourierMap", "principal_directions"]
+
+_MOST_DIRECTIONS = 1 << 14
+_MOST_ROWS = 8192  # that directions are computed from
+_MOST_SQUARE = 2048  # columns whose covariance matrix is decomposed; with more, as many rows
+_ROWS_AT_ONCE = 4096  # of which the components are held
+_NEGLIGIBLE = 1e-12  # of the largest variance
+
+
+class _DirectionsKind(Kind):
+    """The parameter `directions`, or the attribute `directions_`: one tensor if both are arrays."""
+
+    _array = Array(("float64",), ("directions", "n_features_in"), tensor="directions")
+    _number = Integer(1, _MOST_DIRECTIONS)
+
+    @property
+    def description(self) -> str:
+        return f"{self._number.description} or {self._array.description} (tensor directions)"
+
+    def write(self, value: Any, place: Place) -> Any:
+        if np.ndim(value) == 0:
+            return self._number.write(value, place)
+        return self._array.write(np.asarray(value, np.float64), place)
+
+    def read(self, stored: Any, place: Place) -> Any:
+        kind = self._array if stored is ABSENT else self._number
+        return kind.read(stored, place)
+
+
+class PrincipalFourierMap(ShiftInvariantMap):
+    r"""Random features of the leading principal components of the columns.
+
+    The kernel is :math:`k(P x, P y)` of a radial kernel k, where the rows of P are the directions
+    in which the rows of the data vary most. That suits data with many columns that depend on each
+    other, such as the pixels of images: the directions that are left out hold mostly noise, which
+    changes all distances, and a kernel of fewer dimensions needs fewer features. It is what a
+    :class:`~sklearn.pipeline.Pipeline` of PCA and :class:`Fastfood` computes, in one map that learners
+    evaluate block by block.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="gaussian"
+        A radial kernel, as in :class:`Fastfood`.
+    n_components : int, default=100
+        The number of output columns, exactly.
+    directions : int or array_like of shape (n_directions, n_features), default=64
+        The number of principal components: those of the rows that the map is fitted on, or of 8192
+        of them (2048 if there are more than 2048 columns). An array gives P itself, which can be any
+        linear map. Powers of two are fastest.
+    length_scale : float or {"scale", "median"}, default=None
+        As in :class:`Fastfood`, for distances between the components.
+    gamma : float or "scale", default=None
+        scikit-learn's parameter instead of `length_scale`.
+    features : {"cos_sin", "complex", "cos_phase", "projection"}, default="cos_sin"
+        As in :class:`Fastfood`.
+    random_state : int, RandomState, Generator or Stream, default=None
+        The seed of the random features.
+    n_threads : int, default=None
+        By default :func:`kernelmill.get_num_threads`. Results do not depend on it.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+    length_scale_ : float
+    directions_ : ndarray of shape (n_directions, n_features_in_)
+        P. Unless it was given, its rows are orthonormal; there are fewer than `directions` if there
+        are fewer columns or rows.
+    n_frequencies_ : int
+    projection_ : HadamardProjection
+        Of the components.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X had column names at `fit`.
+
+    See Also
+    --------
+    Fastfood : The same kernel of all columns.
+
+    Notes
+    -----
+    Means need not be subtracted: kernels depend on differences alone. Directions are part of a model
+    file. They are computed by LAPACK, so two machines may learn directions that differ by
+    rounding; with the same directions, features are bit-identical.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import PrincipalFourier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 4)) @ rng.normal(size=(4, 200)) + 0.1 * rng.normal(size=(500, 200))
+    >>> features = PrincipalFourier(n_components=2000, directions=4, random_state=0)
+    >>> Z = features.fit_transform(X)
+    >>> Z.shape, features.directions_.shape
+    ((500, 2000), (4, 200))
+    >>> bool(np.abs(Z @ Z.T - features.exact_kernel(X)).max() < 0.15)
+    True
+    """
+
+    _stored_parameters = FeatureMap._stored_parameters | {
+        "kernel": KernelKind(),
+        "directions": _DirectionsKind(),
+        "length_scale": Number() | Choice("scale", "median") | Null(),
+        "gamma": GAMMA,
+        "features": Choice(*KINDS),
+    }
+    _stored_attributes = Fields(length_scale_=POSITIVE, directions_=_DirectionsKind())
+
+    directions_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "gaussian",
+        *,
+        n_components: int = 100,
+        directions: int | ArrayLike = 64,
+        length_scale: float | str | None = None,
+        gamma: float | str | None = None,
+        features: str = "cos_sin",
+        random_state: Any = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.directions = directions
+        self.length_scale = length_scale
+        self.gamma = gamma
+        self.features = features
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def _check_kernel(self, kernel: Kernel) -> None:
+        if not kernel.radial:
+            raise ArgumentError(
+                "must be radial (a function of the Euclidean distance) for PrincipalFourier, got "
+                f"{type(kernel).__name__}",
+                parameter="kernel",
+            )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if np.ndim(self.directions) == 0:
+            check_integer("directions", self.directions, 1, _MOST_DIRECTIONS)
+        if np.ndim(self.length_scale) > 0:
+            raise ArgumentError(
+                f"must be one number, 'scale' or 'median', got {np.size(self.length_scale)} values",
+                Remedy("divide the directions by length scales instead", directions=...),
+                parameter="length_scale",
+            )
+
+    def _learn(self, X: Any) -> None:
+        if np.ndim(self.directions) == 0:
+            self.directions_ = principal_directions(X, int(self.directions))  # type: ignore[arg-type]
+        else:
+            self.directions_ = _given_directions(self.directions, X.shape[1])
+        self._packed: dict[str, NDArray[Any]] = {}
+        step = -(-X.shape[0] // _MOST_ROWS)
+        components = self._components(X[::step])
+        if not np.isfinite(components).all():
+            raise ArgumentError(
+                "the principal components of X are too large for its dtype", "scale the data"
+            )
+        self.length_scale_ = resolve_length_scale(
+            resolve(self.kernel), self.length_scale, self.gamma, components
+        )
+
+    def _check_attributes(self) -> None:
+        if np.ndim(self.directions) > 0 and not np.array_equal(self.directions, self.directions_):
+            raise ArgumentError("must be equal to directions", parameter="directions_")
+
+    def _build(self, dim: int, n_components: int) -> None:
+        _given_directions(self.directions_, dim)
+        self._packed = {}
+        super()._build(len(self.directions_), n_components)
+
+    def _substream(self) -> Stream:
+        return self.stream_.substream("fastfood", self._structure)
+
+    @property
+    def _structure(self) -> str:
+        return "sorf" if getattr(self.kernel_, "gaussian_mixture", False) else "hadamard"
+
+    def _make_projection(self, dim: int) -> Projection:
+        assert isinstance(self.kernel_, RadialKernel)
+        return HadamardProjection(
+            kernel=self.kernel_,
+            length_scale=self.length_scale_,
+            dim=dim,
+            n_frequencies=self.n_frequencies_,
+            stream=self._substream(),
+            structure=self._structure,
+            stratified=True,
+        )
+
+    def _prepare(self, X: Any) -> None:
+        super()._prepare(X)
+        self._pack(X.dtype)
+
+    def _pack(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return the directions in the memory layout of the native code."""
+        if dtype.char not in self._packed:
+            n_directions, dim = self.directions_.shape
+            packed = np.empty(_native.dense_packed_size(n_directions, dim, dtype.itemsize), dtype)
+            _native.dense_pack(round_coefficients(self.directions_, dtype), packed)
+            self._packed[dtype.char] = packed
+        return self._packed[dtype.char]
+
+    def _components(self, X: Any) -> NDArray[Any]:
+        """Return P x of checked rows: a row depends on the same row of X alone."""
+        n_directions = len(self.directions_)
+        out = np.empty((X.shape[0], n_directions), X.dtype)
+        kind = FeatureLayout("projection", n_directions).native_kind
+        for rows, part in blocks_of_rows(X, out):
+            _native.dense(
+                *(native_rows(rows), self._pack(out.dtype), n_directions, 0, part),
+                *(kind, 1.0, None, resolve_threads(self.n_threads)),
+            )
+        return out
+
+    def _write_features(self, X: Any, out: NDArray[Any], scoring: Scoring | None = None) -> None:
+        for begin in range(0, X.shape[0], _ROWS_AT_ONCE):
+            rows = slice(begin, begin + _ROWS_AT_ONCE)
+            part = None if scoring is None else (scoring[0], scoring[1][rows])
+            super()._write_features(self._components(X[rows]), out[rows], part)
+
+    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        others = None if Y is None else self._components(Y)
+        return super()._exact_kernel(self._components(X), others)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {**state, "_packed": {}} if "_packed" in state else state
+
+
+def _given_directions(directions: Any, dim: int) -> NDArray[np.float64]:
+    try:
+        if np.iscomplexobj(directions):
+            raise TypeError("complex numbers are not directions of real columns")
+        array = np.array(directions, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            "must be an integer or an array of real numbers", parameter="directions"
+        ) from error
+    is_matrix = array.ndim == 2 and array.shape[1] == dim
+    if not (is_matrix and 1 <= len(array) <= _MOST_DIRECTIONS and np.isfinite(array).all()):
+        raise ArgumentError(
+            f"must be finite and of shape (n_directions, {dim}), a column for each of X, with 1 to "
+            f"{_MOST_DIRECTIONS} rows, got shape {array.shape}",
+            parameter="directions",
+        )
+    return array
+
+
+def principal_directions(X: Any, most: int) -> NDArray[np.float64]:
+    """Return the directions of the leading principal components of dense or CSR rows, orthonormal.
+
+    There are at most `most`, and none in which rows do not vary, except that there is at least one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.maps.principal_fourier import principal_directions
+    >>> principal_directions(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.5]]), 1).round(2)
+    array([[0.97, 0.24]])
+    """
+    n_rows, dim = X.shape
+    is_wide = dim > _MOST_SQUARE
+    rows = X[:: -(-n_rows // (_MOST_SQUARE if is_wide else _MOST_ROWS))]
+    rows = (rows if isinstance(rows, np.ndarray) else rows.tocsr()).astype(np.float64)
+    k = min(most, dim, max(1, rows.shape[0] - 1))
+    # With one thread, directions do not depend on the number of threads.
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        mean = np.asarray(rows.mean(axis=0)).ravel()
+        products: Any = rows @ rows.T if is_wide else rows.T @ rows
+        products = products if isinstance(products, np.ndarray) else products.toarray()
+        if is_wide:
+            shift = np.asarray(rows @ mean).ravel()
+            products -= shift[:, np.newaxis] + shift - mean @ mean
+        else:
+            products -= rows.shape[0] * np.outer(mean, mean)
+        if not np.isfinite(products).all():
+            raise ArgumentError("the variance of X is too large for float64", "scale the data")
+        n = len(products)
+        variances, vectors = scipy.linalg.eigh(products, subset_by_index=[n - min(k, n), n - 1])
+        variances, vectors = variances[::-1], vectors[:, ::-1]
+        n_kept = max(1, int((variances > _NEGLIGIBLE * max(variances[0], 0.0)).sum()))
+        found = vectors[:, :n_kept]
+        if is_wide:  # from coordinates in the sample to directions in the space of columns
+            found = np.asarray(rows.T @ found) - np.outer(mean, found.sum(axis=0))
+            lengths = np.linalg.norm(found, axis=0)
+            found[0, lengths == 0] = 1.0
+            found = np.linalg.qr(found)[0]
+    largest = np.abs(found).argmax(axis=0)
+    signs = np.where(found[largest, np.arange(n_kept)] < 0, -1.0, 1.0)
+    return np.ascontiguousarray((found * signs).T)
