@@ -16,6 +16,7 @@ from kernelmill.maps import (
     CountSketch,
     Fastfood,
     GaussianTemplates,
+    PrincipalFourier,
     RandomFourier,
     RandomMaclaurin,
     TaylorSketch,
@@ -103,6 +104,11 @@ def _fourier_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | 
         values = 4 / size**2 * (n_pairs * of_cosine + odd * (of_cosine + 0.5) / 4)
     is_exact = isinstance(fitted_map, RandomFourier) and fitted_map.sampling == "iid"
     return Variance(np.asarray(values), is_exact)
+
+
+def _principal_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
+    components = fitted_map._components
+    return _fourier_variance(fitted_map, components(X), components(Y), size)
 
 
 def _sketch_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
@@ -298,6 +304,7 @@ def _template_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance |
 _RULES: dict[type, Callable[[Any, Any, Any, int], Variance | None]] = {
     RandomFourier: _fourier_variance,
     Fastfood: _fourier_variance,
+    PrincipalFourier: _principal_variance,
     TensorSketch: _sketch_variance,
     CountSketch: _sketch_variance,
     RandomMaclaurin: _maclaurin_variance,

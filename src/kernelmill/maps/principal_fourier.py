@@ -60,9 +60,8 @@ class PrincipalFourierMap(ShiftInvariantMap):
     The kernel is :math:`k(P x, P y)` of a radial kernel k, where the rows of P are the directions
     in which the rows of the data vary most. That suits data with many columns that depend on each
     other, such as the pixels of images: the directions that are left out hold mostly noise, which
-    changes all distances, and a kernel of fewer dimensions needs fewer features. It is what a
-    :class:`~sklearn.pipeline.Pipeline` of PCA and :class:`Fastfood` computes, in one map that learners
-    evaluate block by block.
+    changes all distances, and a kernel of fewer dimensions needs fewer features. The features are
+    those of a pipeline of PCA and :class:`Fastfood`, in one map that learners evaluate in blocks.
 
     Parameters
     ----------
@@ -71,9 +70,9 @@ class PrincipalFourierMap(ShiftInvariantMap):
     n_components : int, default=100
         The number of output columns, exactly.
     directions : int or array_like of shape (n_directions, n_features), default=64
-        The number of principal components: those of the rows that the map is fitted on, or of 8192
-        of them (2048 if there are more than 2048 columns). An array gives P itself, which can be any
-        linear map. Powers of two are fastest.
+        The number of principal components. They are those of the rows that the map is fitted on,
+        or of 8192 of these (2048 for more than 2048 columns). An array gives P itself, which can be
+        any linear map. Powers of two are fastest.
     length_scale : float or {"scale", "median"}, default=None
         As in :class:`Fastfood`, for distances between the components.
     gamma : float or "scale", default=None
@@ -105,16 +104,17 @@ class PrincipalFourierMap(ShiftInvariantMap):
 
     Notes
     -----
-    Means need not be subtracted: kernels depend on differences alone. Directions are part of a model
-    file. They are computed by LAPACK, so two machines may learn directions that differ by
-    rounding; with the same directions, features are bit-identical.
+    Means are not subtracted: kernels depend on differences alone. Directions are part of a model
+    file. They are computed by LAPACK, so that they may differ by rounding between machines. With
+    the same directions, features are bit-identical.
 
     Examples
     --------
     >>> import numpy as np
     >>> from kernelmill import PrincipalFourier
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(500, 4)) @ rng.normal(size=(4, 200)) + 0.1 * rng.normal(size=(500, 200))
+    >>> X = rng.normal(size=(500, 4)) @ rng.normal(size=(4, 200))
+    >>> X += 0.1 * rng.normal(size=X.shape)
     >>> features = PrincipalFourier(n_components=2000, directions=4, random_state=0)
     >>> Z = features.fit_transform(X)
     >>> Z.shape, features.directions_.shape
@@ -262,7 +262,7 @@ def _given_directions(directions: Any, dim: int) -> NDArray[np.float64]:
     try:
         if np.iscomplexobj(directions):
             raise TypeError("complex numbers are not directions of real columns")
-        array = np.array(directions, np.float64)
+        array = np.array(directions, np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise ArgumentError(
             "must be an integer or an array of real numbers", parameter="directions"

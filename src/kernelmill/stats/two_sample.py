@@ -22,6 +22,7 @@ from kernelmill.learners.blocks import (
 )
 from kernelmill.learners.features import compute_features, rows_per_block
 from kernelmill.maps.base import REAL
+from kernelmill.maps.principal_fourier import PrincipalFourierMap
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.maps.transformers import check_data, make_feature_map
@@ -280,7 +281,7 @@ def prepare_map(feature_map: Any, stream: Stream, n_threads: int | None) -> Any:
 
 def _depends_on_data(fitted: Any) -> bool:
     """Return whether the map may depend on the rows that it was fitted on."""
-    if not isinstance(fitted, ShiftInvariantMap):
+    if not isinstance(fitted, ShiftInvariantMap) or isinstance(fitted, PrincipalFourierMap):
         return True
     return not any(
         value is not None and not isinstance(value, str)

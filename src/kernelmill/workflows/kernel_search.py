@@ -31,10 +31,11 @@ from kernelmill.learners.length_scales import (
     walk_ridges,
 )
 from kernelmill.learners.solvers.lbfgs import MOST_WHITENED
+from kernelmill.maps.principal_fourier import principal_directions
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
-from kernelmill.workflows.map_choice import AUTO, BRIEF_KERNELS, STEPS, MapChoice
+from kernelmill.workflows.map_choice import AUTO, BRIEF_KERNELS, DIRECTIONS, STEPS, MapChoice
 from kernelmill.workflows.records import TuningPoint
 from kernelmill.workflows.tuning_memory import TuningMemory
 
@@ -93,6 +94,9 @@ _USUAL_BUDGET = 60.0
 _ROUNDING = 1e-6  # errors that differ by less, relatively, are the same
 _FEWEST_MINIMIZED_ROWS = 2000
 _MOST_STEPPED_COLUMNS = 256
+_NUMBERS_OF_DIRECTIONS = (64, 128)
+_LEAST_REDUCTION = 1.5  # of the number of columns to that of principal components
+_WORTH_DIRECTIONS = 0.01  # principal components must lower the squared error by at least that
 _WORTH_STEPS = 0.001  # steps of columns must lower the squared error by at least that
 _WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
 # Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
@@ -177,6 +181,14 @@ def takes_steps(choice: MapChoice, X: Any) -> bool:
     return is_auto and isinstance(X, np.ndarray) and X.shape[1] <= _MOST_STEPPED_COLUMNS
 
 
+def takes_directions(choice: MapChoice, X: Any) -> bool:
+    """Whether principal components may replace columns: of random features, and many columns."""
+    is_auto = choice.feature_map == AUTO and not choice.options
+    is_radial = is_auto and resolve(choice.kernel_name).radial
+    fewest = _LEAST_REDUCTION * _NUMBERS_OF_DIRECTIONS[0]
+    return is_radial and isinstance(X, np.ndarray) and X.shape[1] >= fewest
+
+
 class KernelSearch:
     """Search over kernels and length scales by ridge regression."""
 
@@ -225,7 +237,14 @@ class KernelSearch:
             shared = replace(best, length_scale=self.shared_scale)
             best = self._better_scales(best, self.measure(shared), notes)
         best = self._with_line(best, notes)
-        return self._with_steps(best, notes) if steps else best
+        if not steps:
+            return best
+        changed = [self._with_steps(best), self._with_directions(best)]
+        chosen, note = min(changed, key=lambda each: each[0].error)
+        if chosen.choice.feature_map == DIRECTIONS:
+            notes.clear()  # about length scales of columns
+        notes.extend([note] if note else [])
+        return chosen
 
     def _better_scales(self, best: Candidate, shared: Candidate, notes: list[str]) -> Candidate:
         """Length scales of columns if they lower the error, otherwise the shared one."""
@@ -259,13 +278,13 @@ class KernelSearch:
             notes.append("Added a linear kernel, which lowers the error of validation rows.")
         return best
 
-    def _with_steps(self, best: Candidate, notes: list[str]) -> Candidate:
-        """The kernel plus step functions of single columns, if these lower the error.
+    def _with_steps(self, best: Candidate) -> tuple[Candidate, str]:
+        """The kernel plus step functions of single columns, and a note, if worth it.
 
         A smooth kernel blurs the thresholds that columns of people's tables often have.
         """
         if not takes_steps(best.choice, self._sample.X):
-            return best
+            return best, ""
         choices = [
             replace(best.choice, feature_map=STEPS, options={"weight": weight})
             for weight in STEP_WEIGHTS
@@ -274,12 +293,36 @@ class KernelSearch:
         found = min(tried, key=lambda each: each.error)
         gain = 1 - found.error / best.error if best.error > 0 else 0.0
         if gain < _WORTH_STEPS:
-            return best
-        notes.append(
+            return best, ""
+        return found, (
             "Added step functions of single columns: the squared error of validation rows is "
             f"{plain.number(100 * gain, 2)} % lower."
         )
-        return found
+
+    def _with_directions(self, best: Candidate) -> tuple[Candidate, str]:
+        """The kernel of the principal components of the columns, and a note, if worth it.
+
+        Fewer directions, or shorter ones for components of less variance, have less error with the
+        few features of a search, and more with those of a model (docs/decisions/034).
+        """
+        X = self._sample.X
+        if not takes_directions(best.choice, X) or self.shared_scale is None:
+            return best, ""
+        sizes = [k for k in _NUMBERS_OF_DIRECTIONS if k * _LEAST_REDUCTION <= X.shape[1]]
+        directions = principal_directions(X[: self._sample.n_train], sizes[-1])
+        tried = []
+        for k in sizes:
+            options = {"directions": directions[:k]}
+            choice = replace(best.choice, feature_map=DIRECTIONS, options=options)
+            tried.append(self.measure(replace(best, choice=choice, length_scale=self.shared_scale)))
+        found = min(tried, key=lambda each: each.error)
+        gain = 1 - found.error / best.error if best.error > 0 else 0.0
+        if gain < _WORTH_DIRECTIONS:
+            return best, ""
+        return found, (
+            f"The kernel compares {len(found.choice.options['directions'])} principal components "
+            f"of the columns: the squared error of validation rows is {100 * gain:.2g} % lower."
+        )
 
     def with_folds(self, best: Candidate, groups: NDArray[Any] | None) -> Candidate:
         """The candidate with length scales for each quarter that validates, learned without it.

@@ -16,12 +16,14 @@ from kernelmill.maps.additive_fourier import find_steps
 from kernelmill.maps.registry import map_name, map_parameters
 from kernelmill.maps.transformers import MAPS, MapTransformer
 
-__all__ = ["AUTO", "BRIEF_KERNELS", "STEPS", "MapChoice"]
+__all__ = ["AUTO", "BRIEF_KERNELS", "DIRECTIONS", "STEPS", "MapChoice"]
 
 AUTO = "auto"
 """Fastfood for kernels of the Euclidean distance, random Fourier features for others."""
 STEPS = "additive_fourier"
 """The map of random features and step functions of single columns."""
+DIRECTIONS = "principal_fourier"
+"""The map of random features of principal components."""
 BRIEF_KERNELS = ("matern:nu=2.5", "rational_quadratic")
 """Kernels between others, whose length scales are nearly those of the Gaussian kernel."""
 
@@ -130,6 +132,11 @@ class MapChoice:
         return "length_scale" in map_parameters(self.name) and "length_scale" not in self.options
 
     @property
+    def takes_column_scales(self) -> bool:
+        """Whether each column may have a length scale of its own."""
+        return self.name != DIRECTIONS
+
+    @property
     def kernel_name(self) -> Any:
         """The kernel by its name or as an object; "gaussian" for maps that have no choice."""
         if isinstance(self.feature_map, MapTransformer):
@@ -144,7 +151,7 @@ class MapChoice:
             ]
         elif self.feature_map in ("nystroem", STEPS) and self.kernel is None:
             names = list(_KERNELS)
-        elif self.feature_map in ("fastfood", "random_fourier") and self.kernel is None:
+        elif self.feature_map in ("fastfood", "random_fourier", DIRECTIONS) and self.kernel is None:
             names = [name for name in _KERNELS if resolve(name).radial]
         else:
             return [self]

@@ -21,6 +21,7 @@ from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.encoding.inputs import Inputs
 from kernelmill.kernels import resolve
 from kernelmill.learners.length_scales import LearnedScales, learn_length_scales
+from kernelmill.maps.scales import column_scales
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
@@ -191,8 +192,8 @@ def rank_columns(learner: Any, survey: Survey, other_scales: list[_Array]) -> li
     list of ColumnRelevance
         Empty if one length scale serves all columns, or the map has none.
     """
-    scales = getattr(learner.feature_map_, "length_scale_", None)
-    if not isinstance(scales, np.ndarray) or scales.ndim != 1:
+    scales = column_scales(learner.feature_map_)
+    if scales is None:
         return []
     names, sources = _list_sources(survey)
     exchanged = _measure_exchanges(learner, survey, sources)

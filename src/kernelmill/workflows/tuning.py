@@ -154,12 +154,13 @@ def tune_settings(
     is_free = length_scale is None and choice.has_length_scale
     if is_free and in_memory:
         choice = _map_of_auto(choice, X, n_rows, n_classes, budget)
+    learns = column_scales and choice.takes_column_scales
     search = KernelSearch(choice, sample, seed, n_threads, points, progress, memory)
     progress.start(
         "Tuning",
         _expect_steps(
             len(choice.candidates(X.shape[1])) if is_free else 0,
-            learns=column_scales,
+            learns=learns,
             n_folds=len(sample.quarters()),
             chooses_size=n_components is None,
             refines=n_classes is not None,
@@ -167,7 +168,7 @@ def tune_settings(
         "steps",
     )
     if is_free:
-        best = search.best_candidate(groups, learns=column_scales, steps=steps, notes=notes)
+        best = search.best_candidate(groups, learns=learns, steps=steps, notes=notes)
         best = search.with_folds(best, groups)
         if n_classes is None:  # a classifier has a loss of its own for this
             best = search.or_line(search.best_bandwidth(best), notes)
