@@ -17,6 +17,7 @@ from kernelmill import (
     Fastfood,
     GaussianTemplates,
     Nystroem,
+    PrincipalFourier,
     RandomFourier,
     RandomMaclaurin,
     TaylorSketch,
@@ -73,6 +74,7 @@ MAPS = {
 
 
 OF_LANDMARKS = {
+    "principal": PrincipalFourier(directions=3),  # the directions of these rows
     "landmarks": Nystroem(n_components=12),  # tests fit some 20 rows
     "landmarks Laplacian": Nystroem(Laplacian(), n_components=12),
     "landmarks exponential": Nystroem("exponential", n_components=12),
@@ -94,7 +96,8 @@ def scaled(maps):
     return {
         name: each
         for name, each in maps.items()
-        if "length_scale" in each.get_params() and not isinstance(each, AdditiveFourier)
+        if "length_scale" in each.get_params()
+        and not isinstance(each, AdditiveFourier | PrincipalFourier)
     }
 
 

@@ -66,6 +66,7 @@ def as_frame(values, names=NAMES):
         "Fastfood",
         "GaussianTemplates",
         "Nystroem",
+        "PrincipalFourier",
         "RandomFourier",
         "RandomMaclaurin",
         "TaylorSketch",

@@ -27,6 +27,7 @@ WEIGHTS = {
     "fastfood_factors-1.kmill": "float32",
     "gaussian_templates-1.kmill": "float16",
     "nystroem-1.kmill": "float32",
+    "principal_fourier-1.kmill": "float32",
     "random_fourier-1.kmill": "float64",
     "random_maclaurin-1.kmill": "float64",
     "tensor_sketch-1.kmill": "float32",

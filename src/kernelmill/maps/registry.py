@@ -73,6 +73,9 @@ def describe_construction(feature_map: Any) -> str:
         return "Fastfood with custom factors"
     if name == "nystroem" and feature_map.linear:
         return "kernel values at landmarks (Nyström), with a linear kernel"
+    directions = getattr(feature_map, "directions_", None)
+    if directions is not None:
+        return f"random features of {plain.count(len(directions), 'principal component')}"
     steps = getattr(feature_map, "steps_", None)
     if steps is not None:
         shown = f"{plain.count(len(steps), 'step')} of single columns"

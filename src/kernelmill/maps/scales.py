@@ -18,7 +18,6 @@ __all__ = [
     "check_center",
     "check_length_scales",
     "column_means",
-    "column_scales",
     "distances_from",
     "minus_center",
     "resolve_gamma",
@@ -232,30 +231,6 @@ def typical_length_scale(fitted_map: Any) -> float | None:
         return scales
     finite = scales[np.isfinite(scales)]
     return float(np.exp(np.log(finite).mean())) if finite.size else math.inf
-
-
-def column_scales(fitted_map: Any) -> NDArray[np.float64] | None:
-    """The length scale of each column alone; None if one serves all, or the map has none.
-
-    For a map with directions P, it is the length scale divided by the norm of a column of P:
-    that of distances between rows that differ in one column only.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelmill import PrincipalFourier
-    >>> from kernelmill.maps.scales import column_scales
-    >>> P = [[3.0, 0.0, 1.0], [4.0, 0.0, 0.0]]
-    >>> column_scales(PrincipalFourier(directions=P, length_scale=10.0).fit(np.ones((2, 3))))
-    array([ 2., inf, 10.])
-    """
-    scales: Any = getattr(fitted_map, "length_scale_", None)
-    directions = getattr(fitted_map, "directions_", None)
-    if directions is not None:
-        norms = np.linalg.norm(directions, axis=0)
-        with np.errstate(divide="ignore"):
-            return np.asarray(scales / norms)
-    return scales if isinstance(scales, np.ndarray) and scales.ndim == 1 else None
 
 
 def check_length_scales(fitted_map: Any) -> None:

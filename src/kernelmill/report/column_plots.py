@@ -237,7 +237,7 @@ def _relevance(fit: FitSummary) -> Panel | None:
     )
     meaning = (
         "How much predictions change if the values of a column are permuted among the rows"
-        if fit.map_name == "additive_fourier" and not has_intervals
+        if fit.ranks_by_predictions and not has_intervals
         else "The spread of a column in units of its length scale, which measures how much the "
         "column counts when the kernel compares rows"
     )

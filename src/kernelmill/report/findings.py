@@ -121,8 +121,7 @@ def columns_finding(fit: FitSummary) -> str:
     names = [html.quote_column(each.name) for each in known[:3]]
     counts = "counts" if len(names) == 1 else "count"
     of_all = f" of {html.count(len(known))} columns" if len(known) > 3 else ""
-    has_steps = fit.map_name == "additive_fourier"
-    where = "predictions" if has_steps else "the distances of the kernel"
+    where = "predictions" if fit.ranks_by_predictions else "the distances of the kernel"
     return f"{_capitalize(join_words(names))} {counts} most{of_all} in {where}."
 
 

@@ -282,6 +282,11 @@ class FitSummary(Result):
     cross_validation: CrossValidation | None = field(default=None, metadata=ADDED)
     refitted: bool = field(default=False, metadata=ADDED)  # to all rows, after the held-out error
 
+    @property
+    def ranks_by_predictions(self) -> bool:
+        """Whether the relevance of columns is measured by predictions, not by the kernel."""
+        return self.map_name in ("additive_fourier", "principal_fourier")
+
     def __post_init__(self) -> None:
         # Files sort the names; people expect the order of the work.
         in_order = {name: self.seconds[name] for name in STAGES if name in self.seconds}

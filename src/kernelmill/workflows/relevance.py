@@ -2,8 +2,9 @@
 
 A kernel of length scales ℓⱼ sees the column j of the encoded rows in units of ℓⱼ: a column whose
 spread is small in these units hardly changes a distance. The relevance of a column of the table is
-this spread. Of a map with steps of columns, it is how much predictions change if the values of the
-column are permuted. Partial dependence (Friedman, 2001) shows how predictions change.
+this spread. Of a map with steps or principal components of columns, it is how much predictions
+change if the values of the column are permuted. Partial dependence (Friedman, 2001) shows how
+predictions change.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.encoding.inputs import Inputs
 from kernelmill.kernels import resolve
 from kernelmill.learners.length_scales import LearnedScales, learn_length_scales
-from kernelmill.maps.scales import column_scales
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
@@ -53,7 +53,7 @@ _MOST_VALUES = 20
 _MOST_CLASSES = 5
 _MOST_ROWS, _FEWEST_ROWS = 500, 100
 _FEATURES = 2_000_000  # rows times features that are computed for one value,
-_EXCHANGED_FEATURES, _FEWEST_EXCHANGED = 100_000_000, 50
+_EXCHANGED_FEATURES, _MOST_EXCHANGED_FEATURES, _FEWEST_EXCHANGED = 10**8, 10**9, 50
 _KERNEL_VALUES = 400_000  # or rows times landmarks
 
 
@@ -192,11 +192,14 @@ def rank_columns(learner: Any, survey: Survey, other_scales: list[_Array]) -> li
     list of ColumnRelevance
         Empty if one length scale serves all columns, or the map has none.
     """
-    scales = column_scales(learner.feature_map_)
-    if scales is None:
+    scales: Any = getattr(learner.feature_map_, "length_scale_", None)
+    has_scales = isinstance(scales, np.ndarray) and scales.ndim == 1
+    if not has_scales and not hasattr(learner.feature_map_, "directions_"):
         return []
     names, sources = _list_sources(survey)
     exchanged = _measure_exchanges(learner, survey, sources)
+    if exchanged is None and not has_scales:
+        return []
     searched = [scales, *other_scales] if exchanged is None else []
     found = [measure_relevance(each, survey.sample, sources) for each in searched]
     found = found if exchanged is None else [exchanged]
@@ -218,12 +221,14 @@ def rank_columns(learner: Any, survey: Survey, other_scales: list[_Array]) -> li
 def _measure_exchanges(learner: Any, survey: Survey, sources: NDArray[np.intp]) -> _Array | None:
     """How much scores change if columns get the values of other rows, relative to the largest.
 
-    None for maps without steps, and for more columns than can be measured in short time.
+    None for maps without steps or directions, and for more columns than short time allows.
     """
     n_columns, n_features = int(sources.max(initial=-1)) + 1, learner.coef_.shape[-1]
-    n_rows = min(_MOST_ROWS, _EXCHANGED_FEATURES // max(1, n_columns * n_features))
-    if not len(getattr(learner.feature_map_, "steps_", ())) or n_rows < _FEWEST_EXCHANGED:
+    features, of_row = learner.feature_map_, max(1, n_columns * n_features)
+    has_more = len(getattr(features, "steps_", ())) or hasattr(features, "directions_")
+    if not has_more or _FEWEST_EXCHANGED * of_row > _MOST_EXCHANGED_FEATURES:
         return None
+    n_rows = int(np.clip(_EXCHANGED_FEATURES // of_row, _FEWEST_EXCHANGED, _MOST_ROWS))
     rows = survey.sample[: 2 * n_rows]
     rows = rows.toarray() if scipy.sparse.issparse(rows) else np.array(rows)
     X, others = rows[: len(rows) // 2], rows[len(rows) // 2 :][: len(rows) // 2]

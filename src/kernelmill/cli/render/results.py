@@ -319,7 +319,8 @@ def describe_model(summary: FitSummary) -> dict[str, str]:
     scale = ""
     if summary.length_scale is not None:
         scale = f", length scale {plain.number(summary.length_scale)}"
-        scale += " (mean over columns)" if summary.column_relevance else ""
+        has_several = summary.column_relevance and summary.map_name != "principal_fourier"
+        scale += " (mean over columns)" if has_several else ""
     pairs["map"] = (
         f"{summary.map_name}, {summary.kernel.removesuffix('()')} kernel, "
         f"{plain.count(summary.n_components, 'feature')}{scale}"
