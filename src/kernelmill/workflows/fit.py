@@ -133,8 +133,9 @@ def fit_table(
         default), if settings are tuned: the model then contains rows of the table. For more rows,
         it is "fastfood", or "random_fourier" for kernels that are not radial, "additive_fourier" or
         "principal_fourier" if steps of columns or their principal components lower the error of
-        validation rows. Names stand for good defaults: "fastfood" is SORF, and polynomial kernels are (⟨x, y⟩ + 1)², of rows that are
-        scaled to similar lengths unless `map_options` has a gamma.
+        validation rows. Names stand for good defaults: "fastfood" is SORF, and polynomial kernels
+        are (⟨x, y⟩ + 1)², of rows that are scaled to similar lengths unless `map_options` has a
+        gamma.
     kernel : str or Kernel, optional
         For maps with a choice of kernels: "gaussian", "matern", "rational_quadratic", ..., also
         with parameters: "matern:nu=2.5". The Laplacian kernel needs the map "auto",

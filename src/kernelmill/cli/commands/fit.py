@@ -159,9 +159,8 @@ def _parse_class_weight(
     default="auto",
     show_default=True,
     help=f"Feature map: {', '.join(MAPS)}. auto is nystroem for few rows (the model then contains "
-    "rows of the data), else additive_fourier or principal_fourier where steps or principal components of "
-    "columns lower the error, fastfood "
-    "or, for the Laplacian kernel, random_fourier.",
+    "rows of the data), else additive_fourier or principal_fourier where steps or principal "
+    "components of columns lower the error, fastfood or, for the Laplacian kernel, random_fourier.",
 )
 @click.option(
     "--kernel",
