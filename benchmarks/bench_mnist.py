@@ -31,9 +31,9 @@ WORST_PEER_ERROR = 0.1
 
 
 def machine(n_components: int, length_scale: float = LENGTH_SCALE, **options: Any) -> Any:
-    """Return a classifier on SORF features of all pixels, or of `directions` principal components."""
+    """Return a classifier on SORF features of all pixels, or of some principal components."""
     directions = options.pop("directions", 0)
-    common = {"n_components": n_components, "length_scale": length_scale}
+    common: dict[str, Any] = {"n_components": n_components, "length_scale": length_scale}
     features: Any = Fastfood(structure="sorf", **common)
     if directions:
         features = PrincipalFourier(directions=directions, **common)
@@ -75,7 +75,8 @@ def fit_of(n_components: int, length_scale: float, seeds: int, **options: Any) -
     name = options.get("solver", "") or options.get("loss", "squared_hinge")
     columns = options.get("directions", 0) or 784
     print(
-        f"{n_components:8d} {columns:5d}  {name:13s} {length_scale:6.1f} {runs[0].result['epochs']:6d}  "
+        f"{n_components:8d} {columns:5d}  {name:13s} {length_scale:6.1f} "
+        f"{runs[0].result['epochs']:6d}  "
         f"{np.mean(errors):5.2f} ({min(errors):.2f}-{max(errors):.2f}, {seeds})"
         f"{least(runs, 'fit'):9.1f} {least(runs, 'cpu'):8.1f} "
         f"{max(run.megabytes for run in runs):9.0f}"

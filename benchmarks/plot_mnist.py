@@ -1,8 +1,9 @@
 """The plot of the README: test error on MNIST against the time of the fit.
 
-`KernelClassifier` with increasing numbers of features of principal components and of all pixels, scikit-learn's pipeline of `RBFSampler` and
-`SGDClassifier`, its linear and its kernel support vector machine, each on all 60,000 digits. Times
-are CPU times of one thread. Measure (some 15 minutes) and draw:
+`KernelClassifier` with increasing numbers of features, of principal components and of all pixels,
+scikit-learn's pipeline of `RBFSampler` and `SGDClassifier`, its linear and its kernel support
+vector machine, each on all 60,000 digits. Times are CPU times of one thread. Measure
+(some 15 minutes) and draw:
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.plot_mnist measure
     python -m benchmarks.plot_mnist draw
