@@ -16,8 +16,8 @@ NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELM
 # Each of the processes of a test run would compile all modules and tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test lint format bench native-test sanitize cross fuzz fuzz-native \
-	fuzz-bindings faults clean
+.PHONY: demo check test python-test lint style types format bench native-test sanitize cross fuzz \
+	fuzz-native fuzz-bindings faults clean
 
 demo: $(VENV)/installed
 	$(BIN)/kernelmill demo --out build/demo
@@ -26,17 +26,23 @@ demo: $(VENV)/installed
 check: lint
 	$(PYTEST) -m representative tests
 
-# Everything that a change must pass.
-test: $(VENV)/installed
-	$(MAKE) --no-print-directory -j2 lint native-test
+# Everything that a change must pass, at once where it can be: some tests wait most of their time.
+test: style
+	$(MAKE) --no-print-directory -j3 types native-test python-test
+
+python-test: $(VENV)/installed
 	$(PYTEST) --durations=25
 
-lint: $(VENV)/installed
+lint: style types
+
+style: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE_SOURCES)
+
+types: $(VENV)/installed
+	$(BIN)/mypy
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .
@@ -46,8 +52,10 @@ format: $(VENV)/installed
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks
 
+# With the kernels of the extension module, compiled by the installation, beside the emulated ones.
 native-test: $(VENV)/installed
-	$(CMAKE) -S . -B build/native $(NATIVE_TESTS)
+	$(CMAKE) -S . -B build/native $(NATIVE_TESTS) \
+		-DKERNELMILL_KERNELS_FROM=$(abspath $(dir $(firstword $(wildcard build/*/_native.*))))
 	$(CMAKE) --build build/native
 	build/native/native/tests/native_tests
 

@@ -38,7 +38,15 @@ target_link_libraries(kernelmill_core PUBLIC Threads::Threads)
 
 option(KERNELMILL_EMULATED_512 "Also build the kernels with vectors of 64 bytes that any CPU runs" OFF)
 
+# The kernels take most of the time of a build, and the tests need those of the extension module again.
+set(KERNELMILL_KERNELS_FROM "" CACHE PATH "Folder of a build of the same type, whose kernels are used")
+
 function(kernelmill_add_target name vector_bytes has_fma)
+    set(compiled ${KERNELMILL_KERNELS_FROM}/CMakeFiles/kernelmill_${name}.dir/native/kernels/target.cpp.o)
+    if(KERNELMILL_KERNELS_FROM AND EXISTS ${compiled})
+        target_sources(kernelmill_core PRIVATE ${compiled})
+        return()
+    endif()
     add_library(kernelmill_${name} OBJECT native/kernels/target.cpp)
     target_compile_definitions(
         kernelmill_${name} PRIVATE KM_TARGET=${name} KM_VECTOR_BYTES=${vector_bytes}
@@ -62,8 +70,9 @@ else()
     kernelmill_add_target(baseline 16 0)
 endif()
 
-# What 16 lanes do, on a CPU without AVX-512: slow, and for the tests alone.
+# What 16 lanes do, on a CPU without AVX-512: slow, and for the tests alone. Optimization would double
+# the time of the build of the tests, and changes no bits.
 if(KERNELMILL_EMULATED_512)
-    kernelmill_add_target(emulated512 64 0)
+    kernelmill_add_target(emulated512 64 0 -O1)
     target_compile_definitions(kernelmill_core PRIVATE KERNELMILL_EMULATED_512)
 endif()

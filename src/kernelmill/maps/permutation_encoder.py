@@ -307,7 +307,7 @@ class PermutationEncoder(
         index = np.int32 if small else np.int64
         columns = (items + n * np.arange(n)).astype(index, copy=False).reshape(-1)
         starts = np.arange(0, items.size + 1, n, dtype=index)
-        entries = np.full(items.size, self._entry(), np.dtype(self.dtype))
+        entries = np.full(items.size, self._entry(), self.dtype)
         return scipy.sparse.csr_array((entries, columns, starts), (n_rows, n * n))
 
     def _dense_matrix(self, items: NDArray[np.int64]) -> NDArray[Any]:
