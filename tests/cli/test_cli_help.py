@@ -102,6 +102,7 @@ def test_completes_commands_options_and_values(monkeypatch):
         "--no-tune",
         "--no-column-scales",
         "--no-header",
+        "--not-missing",
         "--numeric",
         "--no-color",
     ]

@@ -147,3 +147,15 @@ def test_images_are_flattened(tmp_path, order):
         assert table.n_features == 24
         rows = np.concatenate([block.data for block in table.blocks()])
         np.testing.assert_array_equal(rows, images.reshape(5, 24))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_words_that_are_not_missing(tmp_path, kind):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": ["n/a", "yes", "None"]})
+    source = {"csv": tmp_path / "rows.csv", "parquet": tmp_path / "rows.parquet", "frame": frame}
+    frame.to_csv(source["csv"], index=False)
+    frame.to_parquet(source["parquet"])
+    (block,) = open_table(source[kind]).blocks()
+    assert block.data["y"].to_pylist() == [None, "yes", None]
+    (block,) = open_table(source[kind], not_missing="n/a").blocks()
+    assert block.data["y"].to_pylist() == ["n/a", "yes", None]

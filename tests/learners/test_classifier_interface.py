@@ -418,6 +418,7 @@ def test_lbfgs_of_few_rows_and_a_weak_penalty_converges():
     ("parameters", "error", "message"),
     [
         ({"feature_map": "slowfood"}, ValueError, "feature_map must be one of"),
+        ({"feature_map": "fastfod"}, ValueError, "similar name .*feature_map='fastfood'"),
         ({"feature_map": Fastfood}, TypeError, "feature_map"),
         ({"feature_map": None}, TypeError, "feature_map"),
         ({"loss": "log"}, ValueError, "loss must be one of"),

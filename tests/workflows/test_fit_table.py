@@ -295,10 +295,17 @@ def test_words_that_are_read_as_missing_targets_are_named(tmp_path, present):
     problem = r"row 2 has no value .* 'y' \('n/a', 'NULL' are read as missing\);"
     with pytest.raises(TableError, match=problem):
         fit_table(path, "y")
-    expected = "Left out 24 rows without a target ('n/a', 'NULL' are read as missing)."
+    expected = "Left out 24 rows without a target ('n/a', 'NULL' are read as missing)"
     model = fit_table(path, "y", missing="impute", n_components=8, tune=False, holdout=0)
-    assert expected in model.summary.notes
-    assert expected in model.evaluate_table(path).notes
+    advice = "; if they are classes, keep them (not_missing=['n/a', 'NULL'])."
+    assert expected + ("." if present == "1.5" else advice) in model.summary.notes
+    assert expected + "." in map(str, model.evaluate_table(path).notes)
+    if present == "b":
+        kept = fit_table(
+            path, "y", missing="impute", not_missing=["n/a"], n_components=8, tune=False
+        )
+        assert kept.summary.classes == ["b", "c", "n/a"]
+        assert "n/a" in kept.predict(path)
     rows = {"x": [1.0, 2.0, 3.0], "lists": [[1]] * 3, "y": [1.0, None, 2.0]}
     with pytest.raises(TableError, match=r"row 2 has no value of the target 'y'; fill"):
         fit_table(pa.table(rows), "y", drop=["lists"])

@@ -206,29 +206,44 @@ class Inputs(Stored):
         return np.delete(data, left_out, axis=1) if left_out else data
 
 
-def note_missing_targets(count: int, table: Table, target: str | int) -> str:
-    """The note on rows that are left out."""
-    return f"Left out {plain.count(count, 'row')} without a target{name_markers(table, target)}."
+def note_missing_targets(
+    count: int, table: Table, target: str | int, *, in_training: bool = False
+) -> Message:
+    """The note on rows that are left out; in training, words can become classes."""
+    words, remedies = name_markers(table, target)
+    problem = f"Left out {plain.count(count, 'row')} without a target{words}"
+    return Message(problem, *(remedies if in_training else []))
 
 
-def name_markers(table: Table, target: str | int) -> str:
-    """Which texts of the first block are read as missing targets, since they may be classes."""
+def name_markers(table: Table, target: str | int) -> tuple[str, list[Remedy]]:
+    """Which texts are read as missing targets, and what to do if they are classes."""
+    words = _find_markers(table, target)
+    if not words:
+        return "", []
+    shown = ", ".join(map(repr, words[:3]))
+    found = f" ({shown} {'is' if len(words) == 1 else 'are'} read as missing)"
+    kinds = {column.name: column.kind for column in table.columns or ()}
+    if kinds.get(str(target)) != "category":
+        return found, []
+    what = "if it is a class, keep it" if len(words) == 1 else "if they are classes, keep them"
+    return found, [Remedy(what, not_missing=words)]
+
+
+def _find_markers(table: Table, target: str | int) -> list[str]:
+    """The texts of the first block that are read as missing targets."""
     if table.columns is None:
-        return ""
+        return []
     others = [column.name for column in table.columns if column.name != target]
     try:
         marked = table.with_unused(others).with_originals("text")
         data = next(marked.blocks()).data
     except TableError:  # lists and the like have no originals
-        return ""
+        return []
     is_missing = data[str(target)].is_null(nan_is_null=True)
     written = data[marked.originals[str(target)].name].filter(is_missing)
     if not (pa.types.is_string(written.type) or pa.types.is_large_string(written.type)):
-        return ""
-    words = [repr(word) for word in written.unique().drop_null().to_pylist() if word.strip()]
-    if not words:
-        return ""
-    return f" ({', '.join(words[:3])} {'is' if len(words) == 1 else 'are'} read as missing)"
+        return []
+    return [word for word in written.unique().drop_null().to_pylist() if word.strip()]
 
 
 def count_inputs(table: Table, inputs: Inputs) -> int:

@@ -50,6 +50,7 @@ def open_table(
     decimal: str | None = None,
     encoding: str | None = None,
     missing_codes: Sequence[str] = (),
+    not_missing: Sequence[str] = (),
     names: Sequence[str] | None = None,
 ) -> Table:
     r"""Open files of one format as a table that is read in blocks.
@@ -117,6 +118,8 @@ def open_table(
         Further values that are missing, such as "-" and -999. In columns of numbers they are
         compared as numbers: -999 is also -999.0. In all formats, the markers above
         are missing among strings.
+    not_missing : sequence of str
+        Markers above that are categories or classes of this table, such as "n/a" or "None".
     names : sequence of str, optional
         The names of the columns of a NumPy array.
 
@@ -155,6 +158,7 @@ def open_table(
         decimal=decimal,
         encoding=encoding,
         missing_codes=missing_codes,
+        not_missing=not_missing,
         names=names,
     )
     return _open_files(source, format, options)
@@ -177,7 +181,8 @@ def _make_options(
     dates: Sequence[str | int] = (),
     **others: Any,
 ) -> TableOptions:
-    others["missing_codes"] = _check_codes(others.get("missing_codes", ()))
+    others["missing_codes"] = _check_codes("missing_codes", others.get("missing_codes", ()))
+    others["not_missing"] = _check_codes("not_missing", others.get("not_missing", ()))
     options = TableOptions(
         categorical=check_columns("categorical", categorical),
         numeric=check_columns("numeric", numeric),
@@ -200,21 +205,21 @@ def _make_options(
     return options
 
 
-def _check_codes(given: Any) -> tuple[str, ...]:
-    """The codes of missing values as strings; a single one need not be in a list."""
+def _check_codes(parameter: str, given: Any) -> tuple[str, ...]:
+    """Codes of missing values as strings; a single one need not be in a list."""
     if isinstance(given, (str, Real)):
         given = (given,)
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
         raise ArgumentError(
             f"must contain strings or numbers, got {given!r}",
             "give a list such as ['-', '-999']",
-            parameter="missing_codes",
+            parameter=parameter,
         )
     codes = []
     for each in given:
         if isinstance(each, bool) or not isinstance(each, (str, Real)):
             raise ArgumentError(
-                f"must contain strings or numbers, got {each!r}", parameter="missing_codes"
+                f"must contain strings or numbers, got {each!r}", parameter=parameter
             )
         number = math.nan if isinstance(each, str) else float(each)
         codes.append(str(int(number)) if number.is_integer() else str(each))
@@ -502,7 +507,7 @@ class Table:
             categorical=(*options.categorical, *check_columns("categorical", categorical)),
             numeric=(*options.numeric, *check_columns("numeric", numeric)),
             dates=(*options.dates, *check_columns("dates", dates)),
-            words=words,
+            not_missing=(*options.not_missing, *words),
         )
 
     def with_block_bytes(self, block_bytes: int) -> Table:

@@ -87,7 +87,7 @@ class TableOptions:
     decimal: str | None = None
     encoding: str | None = None
     missing_codes: Sequence[str] = ()
-    words: Collection[str] = ()  # see `Table.with_kinds`
+    not_missing: Collection[str] = ()
     names: Sequence[str] | None = None
     default_header: bool | None = None  # of text files, where `header` is None
     unused: Sequence[str | int] = ()  # see `Table.with_unused`

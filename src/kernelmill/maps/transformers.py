@@ -7,6 +7,7 @@ the map and adds no computation.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kernelmill.arguments import check_integer
-from kernelmill.errors import ArgumentError, ArgumentTypeError
+from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
 from kernelmill.maps.additive_fourier import AdditiveFourierMap
 from kernelmill.maps.base import MOST_COMPONENTS, REAL, FeatureMap, canonical_rows
 from kernelmill.maps.count_sketch import CountSketchMap
@@ -370,6 +371,10 @@ def make_feature_map(feature_map: Any, stream: Stream | None, n_threads: int | N
             raise ArgumentError(
                 f"must be one of {known}, or a transformer such as Fastfood(n_components=4096), "
                 f"got {feature_map!r}",
+                *(
+                    Remedy("use the map with a similar name", feature_map=each)
+                    for each in get_close_matches(feature_map.lower(), MAPS, n=1)
+                ),
                 parameter="feature_map",
             )
         copy: Any = MAPS[feature_map](n_components=_COMPONENTS)

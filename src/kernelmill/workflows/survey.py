@@ -351,7 +351,7 @@ def survey_table(
     notes = [*inputs.select_notes(table.notes), *inputs.compare_signs(table)]
     notes += [*target_notes, *column_notes]
     if target.missing:
-        notes.append(note_missing_targets(target.missing, table, inputs.target))
+        notes.append(note_missing_targets(target.missing, table, inputs.target, in_training=True))
     if holdout is None and n_rows < _FEWEST_ROWS:
         notes.append(f"No rows are held out to measure the error: fewer than {_FEWEST_ROWS} rows.")
     for note in notes:
@@ -458,5 +458,6 @@ def _make_pass(
             progress.advance(block.n_rows)
         return found
     except _NoTargetError as error:
-        problem = error.message.problem + name_markers(table, target)
-        raise TableError(problem, *error.message.remedies) from None
+        words, remedies = name_markers(table, target)
+        problem = error.message.problem + words
+        raise TableError(problem, *remedies, *error.message.remedies) from None

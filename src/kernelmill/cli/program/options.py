@@ -343,7 +343,7 @@ def new_table_options(function: Decorated) -> Decorated:
 
 _TABLE_SETTINGS = (
     *("format", "delimiter", "decimal", "header", "skip_rows", "encoding", "missing_codes"),
-    *("categorical", "numeric", "dates"),
+    *("not_missing", "categorical", "numeric", "dates"),
 )
 
 _FILE_OPTIONS = [
@@ -400,6 +400,15 @@ _FILE_OPTIONS = [
         callback=lambda _, __, given: tuple(given.split(",")) if given else (),
         help="Additional codes of missing values, separated by commas: -,-999. The model stores "
         "them.",
+    ),
+    click.option(
+        "--not-missing",
+        cls=Option,
+        section=_TABLE,
+        metavar="WORDS",
+        callback=lambda _, __, given: tuple(given.split(",")) if given else (),
+        help="Words such as n/a or None that are categories or classes rather than missing values, "
+        "separated by commas.",
     ),
 ]
 

@@ -134,6 +134,8 @@ def _render_option(name: str, value: Any, command: click.Command | None) -> str:
         return parameter.secondary_opts[0] if parameter.secondary_opts else f"without {shown}"
     # Types whose values are hard to type in a shell have a `spell` method.
     spell = getattr(parameter.type, "spell", str)
+    if isinstance(value, list | tuple) and not parameter.multiple and parameter.nargs == 1:
+        value = ",".join(map(spell, value))
     values = [shlex.quote(spell(each)) for each in _list_values(value)]
     if isinstance(parameter, click.Argument):
         return " ".join(values)

@@ -209,7 +209,7 @@ class ColumnarFile(TableFile):
             if column.kind == "numeric":
                 arrays.append(self._numbers(column, array, first_row))
             elif column.kind == "category":
-                arrays.append(to_categories(array, self.options.words))
+                arrays.append(to_categories(array, self.options.not_missing))
             elif column.kind == "date" and not pa.types.is_temporal(array.type):
                 arrays.append(to_categories(array).cast(pa.string()))  # markers become null
             else:

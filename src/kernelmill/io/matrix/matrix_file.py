@@ -38,7 +38,7 @@ _PIECE = 1 << 20  # bytes copied at once
 # Options that have no meaning for a matrix.
 MEANINGLESS = (
     *("delimiter", "header", "categorical", "numeric", "skip_rows", "decimal"),
-    *("encoding", "missing_codes", "dates"),
+    *("encoding", "missing_codes", "not_missing", "dates"),
 )
 
 

@@ -164,7 +164,7 @@ class TextFile(TableFile):
             self.options.missing_codes,
             styles=self._styles,
             declared=[name for name, kind in given.items() if kind == "numeric"],
-            words=self.options.words,
+            words=self.options.not_missing,
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -267,7 +267,9 @@ class TextFile(TableFile):
             head = head[:end]
         as_strings = [TableColumn(name, "category") for name in dialect.names]
         codes = self.options.missing_codes
-        parser = TextParser(self.path, dialect, as_strings, self._first_line, codes)
+        parser = TextParser(
+            self.path, dialect, as_strings, self._first_line, codes, words=self.options.not_missing
+        )
         rows = parser.parse(head, self._first_line)
         detected = self.options.decimal is None and dialect.delimiter != ","
         found = inspect_columns(rows, len(head), None if detected else dialect.decimal)
