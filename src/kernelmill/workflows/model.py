@@ -135,8 +135,15 @@ class TableModel:
 
         The relevance is between 0 and 1: the spread of the column in units of its length scale,
         or, of models with steps of columns, how much predictions change if the values of the
-        column are permuted. The list is empty if all columns have the same length scale.
+        column are permuted. If all columns have the same length scale, as without tuning, there is
+        no such attribute.
         """
+        if not self.summary.column_relevance:
+            raise AttributeError(
+                "column_relevance_ is not available: the model has one length scale for all "
+                "columns, or none; fit it with tune=True and column_scales=True, or give a "
+                "length_scale for each column"
+            )
         return self.summary.column_relevance
 
     def save(self, path: Any, *, weights: str = "float32", uncertainty: Any = "auto") -> None:
