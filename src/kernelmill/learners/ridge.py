@@ -272,10 +272,12 @@ class NormalEquations:
     def _factor(self, alpha: float) -> bool:
         """Write the Cholesky factor of M + αI below the diagonal; return whether there is one."""
         array = self._array
-        step = 256
-        for begin in range(0, len(array), step):  # blocks, because transposing is slow otherwise
+        step = 128
+        for begin in range(0, len(array), step):  # tiles, because transposing is slow otherwise
             end = begin + step
-            array[end:, begin:end] = array[begin:end, end:].T
+            for other in range(end, len(array), step):
+                tile = slice(other, other + step)
+                array[tile, begin:end] = array[begin:end, tile].T
             corner = array[begin:end, begin:end]
             corner[:] = np.triu(corner) + np.triu(corner, 1).T
         np.fill_diagonal(array, self._diagonal + alpha)

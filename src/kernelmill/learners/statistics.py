@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +33,7 @@ _MOST_PRODUCTS = 1 << 35  # of one call of the BLAS, about a second, for Ctrl-C 
 _SINGLE_ROWS = 256  # whose products with targets are added in float32
 _COLUMNS = 256
 _ROWS_IN_CACHE = 32
+_MANY_ENTRIES = 1 << 20  # below, threads take longer to start than to work
 _FEW_OUTPUTS = 64  # of which native products are faster than a BLAS
 
 Moments = NDArray[np.float64]
@@ -232,7 +235,7 @@ class RidgeStatistics:
             (Y, targets, self.target_mean, 1),  # may be far from zero
         ):
             rows = values[:n_rows]
-            rows[:] = given
+            _in_threads(partial(_copy_rows, given, rows), n_rows, given.size)
             block_mean = np.zeros(len(mean))
             for _ in range(1 + n_corrections):
                 rest = _products(rows, factors)[0]
@@ -347,9 +350,7 @@ class RidgeStatistics:
                 "give the numbers of columns that RidgeStatistics was created with",
                 parameter=name,
             )
-        # NaN passes through max and min; squares of 1e140 are finite.
-        parts = (values[part] for part in slice_rows(len(values), _ROWS_IN_CACHE) if n_columns)
-        if not all(max(float(part.max()), -float(part.min())) <= _LARGEST for part in parts):
+        if not _are_small(values):
             raise ArgumentError(
                 f"must be finite and at most {_LARGEST:g} in size, got NaN, infinity or a larger "
                 "number",
@@ -422,21 +423,55 @@ def _products(rows: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArra
     return sums
 
 
+def _copy_rows(given: NDArray[Any], rows: NDArray[Any], part: slice) -> None:
+    rows[part] = given[part]
+
+
 def _subtract_from_rows(values: NDArray[Any], row: NDArray[Any], out: NDArray[Any]) -> None:
     """Subtract a row from all, by copies of it: NumPy's broadcasting takes ten times as long."""
     copies = np.tile(row, (min(len(values), _ROWS_IN_CACHE), 1))
-    for part in slice_rows(len(values), _ROWS_IN_CACHE):
-        np.subtract(values[part], copies[: part.stop - part.start], out=out[part])
+
+    def subtract(rows: slice) -> None:
+        for begin in range(rows.start, rows.stop, _ROWS_IN_CACHE):
+            part = slice(begin, min(begin + _ROWS_IN_CACHE, rows.stop))
+            np.subtract(values[part], copies[: part.stop - part.start], out=out[part])
+
+    _in_threads(subtract, len(values), values.size)
 
 
 def _add_upper(products: NDArray[np.float32], moments: Moments) -> None:
-    """Add the upper triangle of one matrix in Fortran order to that of another, by threads."""
+    """Add the upper triangle of one matrix in Fortran order to that of another."""
 
     def add(columns: slice) -> None:
         moments[: columns.stop, columns] += products[: columns.stop, columns]
 
-    with ThreadPoolExecutor(get_num_threads()) as pool:
-        list(pool.map(add, slice_rows(len(moments), _COLUMNS)))
+    _in_threads(add, len(moments), moments.size, _COLUMNS)
+
+
+def _in_threads(work: Callable[[slice], None], n: int, n_entries: int, step: int = 0) -> None:
+    """Do the work of n rows or columns in parts, by threads if there are many entries."""
+    n_threads = get_num_threads() if n_entries >= _MANY_ENTRIES else 1
+    parts = slice_rows(n, step or max(1, -(-n // n_threads)))
+    if n_threads == 1:
+        for part in parts:
+            work(part)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(work, parts))
+
+
+def _are_small(values: NDArray[Any]) -> bool:
+    """Return whether all numbers are finite and at most 1e140 in size."""
+    if values.dtype == np.float32 and values.size:  # NaN and infinity show in their sums
+        ones = np.ones((len(values), 1), np.float32)
+        sums = np.zeros((1, values.shape[1]), np.float32)
+        with np.errstate(over="ignore"):
+            add_weighted_rows(values, ones, sums)
+        if np.isfinite(sums).all():
+            return True
+    # NaN passes through max and min; squares of 1e140 are finite.
+    parts = (values[part] for part in slice_rows(len(values), _ROWS_IN_CACHE) if values.size)
+    return all(max(float(part.max()), -float(part.min())) <= _LARGEST for part in parts)
 
 
 def _in_place(result: NDArray[Any], given: NDArray[Any]) -> None:
