@@ -8,6 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from kernelmill import Fastfood, KernelClassifier, KernelRegressor, TensorSketch, two_sample_test
+from kernelmill.errors import ArgumentError
 
 SMALL = Fastfood(n_components=64, length_scale=1.0, random_state=0)
 
@@ -80,6 +81,8 @@ def test_sums_that_overflow_are_rejected():
     for learner, targets in ((KernelRegressor(SMALL), y), (KernelClassifier(SMALL), y > 0)):
         with pytest.raises(ValueError, match="sample_weight must have a finite sum"):
             learner.fit(X, targets, np.full(300, 1e308))
+    with pytest.raises(ArgumentError, match="sample_weight has a sum of"):
+        KernelRegressor(SMALL).fit(X, 100 * y, np.full(300, 1e305))
 
 
 class OneIterator:

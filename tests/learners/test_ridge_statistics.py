@@ -200,6 +200,8 @@ def test_a_copy_is_what_finalize_gives():
         (np.zeros((3, 7)), np.zeros((3, 2)), [1, 2], r"\(3,\)"),
         (np.zeros((3, 7)), np.zeros((3, 2)), [1, 2, -1], "-1"),
         (np.zeros((3, 7)), np.zeros((3, 2)), [1, 2, np.nan], "nan"),
+        (np.zeros((3, 7)), np.full((3, 2), 9.0), [3e307] * 3, "sample_weight has a sum of 9e"),
+        (np.full((3, 7), 1e120), np.zeros((3, 2)), [1e70] * 3, "sample_weight has a sum of 3e"),
         (np.zeros((3, 7)), np.zeros((3, 2)), ["a", "b", "c"], "real numbers"),
         (np.zeros((3, 7), complex), np.zeros((3, 2)), None, "real numbers"),
     ],

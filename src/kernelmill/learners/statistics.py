@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 _LARGEST = 1e140  # sums of squares and of products of such numbers are finite
+_SAFE_WEIGHT = 1e27  # times squares of differences of such numbers is finite
 _MOST_ROWS = 2047  # and one more row, see `update`
 _FEWEST_ROWS = 255
 _MOST_PRODUCTS = 1 << 35  # of one call of the BLAS, about a second, for Ctrl-C to be heard
@@ -145,6 +147,8 @@ class RidgeStatistics:
         weights = None if sample_weight is None else check_weights(sample_weight, len(Z))
         if not len(Z) or (weights is not None and not weights.any()):
             return self
+        if weights is not None:
+            self._check_weighted_sums(Z, Y, weights)
         step = min(len(Z), rows_per_update(self.n_features))
         # One row more: the pairwise rule's shift between the means is a row like the others. The
         # array is kept from block to block, as new pages take a tenth of the time of the products.
@@ -163,6 +167,22 @@ class RidgeStatistics:
                 else:
                     self._add(Z[rows], Y[rows], part, features, targets)
         return self
+
+    def _check_weighted_sums(
+        self, Z: NDArray[Any], Y: NDArray[Any], weights: NDArray[np.float64]
+    ) -> None:
+        """Raise if weights times squares of features or targets may be infinite."""
+        total = self.weight + float(weights.sum())
+        if total <= _SAFE_WEIGHT:
+            return
+        largest = max(abs(float(limit(values))) for values in (Z, Y) for limit in (np.max, np.min))
+        if not math.isfinite(total * (2.0 * max(largest, 1.0)) ** 2):
+            raise ArgumentError(
+                f"has a sum of {total:.3g}, which is too large: its product with squares of "
+                f"targets and features, up to {largest:.3g} in size, is infinite",
+                "divide all weights by the largest",
+                parameter="sample_weight",
+            )
 
     def _add_single(
         self,
