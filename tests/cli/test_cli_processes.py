@@ -249,6 +249,15 @@ def test_pipes(start, fitted):
     assert len(lines) == 601
 
 
+def test_nothing_is_printed_before_an_error_of_the_first_rows(run, fitted, tmp_path):
+    table = tmp_path / "wrong.csv"
+    lines = (fitted / "rings.csv").read_text().splitlines()
+    table.write_text("\n".join([*lines, *lines[1:2] * 400, "wrong" + lines[1], ""]))
+    code, out, err = run("predict", fitted / "rings.kmill", table, "-o", "-")
+    assert (code, out) == (1, "")
+    assert "wrong.csv, line 1002, column 'a'" in err
+
+
 def test_stdin_of_other_commands(run, fitted, tmp_path, monkeypatch):
     def give(arguments):
         text = io.BytesIO((fitted / "rings.csv").read_bytes())

@@ -238,3 +238,32 @@ def test_times_have_an_offset_from_utc_or_none_has():
     encoder = ColumnEncoder([replace(encoding, zoned=False)], "error")
     with pytest.raises(TableError, match=r"12:00:00\+02', with an offset"):
         encoder.encode(pa.record_batch({"when": zoned}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        (pa.timestamp("s"), 2**62),
+        (pa.timestamp("s", "UTC"), -(2**62)),
+        (pa.timestamp("ms"), 2**55),
+        (pa.date32(), 2**31 - 1),
+        (pa.date64(), -(2**62)),
+        (pa.duration("s"), 2**62),
+    ],
+)
+def test_dates_out_of_range_are_rejected(kind, number):
+    width = pa.int32() if kind == pa.date32() else pa.int64()
+    for numbers, row in (([5, None, number], 3), ([number, 5], 1)):
+        column = pa.array(numbers, width).cast(kind)
+        problem = rf"f: column 'when' has {number} \(.*\) in row {row + 10}, which is out of range"
+        with pytest.raises(TableError, match=problem):
+            DateFormats("when").update(column, file="f", first_row=10)
+        with pytest.raises(TableError, match=problem):
+            date_values(column, "when", "year first", "f", 10)
+
+
+def test_dates_far_from_now():
+    column = pa.array([2**62, 0], pa.int64()).cast(pa.timestamp("us"))  # the year 148,108
+    formats = DateFormats("when")
+    formats.update(column, file="f", first_row=0)
+    assert "year" in formats.encoding(column, marks=False, day_first=None).parts

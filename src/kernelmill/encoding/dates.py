@@ -20,6 +20,8 @@ from kernelmill.storage.kinds import Choice, Float, ListOf
 __all__ = ["DateEncoding", "DateFormats", "check_zones", "date_values"]
 
 _DAY = 86_400.0
+_MICROSECONDS = {"days": 86_400_000_000, "s": 1_000_000, "ms": 1000}
+_MOST_MICROSECONDS = 2**63 - 1
 _MOST_OFFSET = 14 * 60  # minutes from UTC, in Kiribati
 _TIME = (
     r"(?P<H>[0-9]{1,2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2}(?:[.,][0-9]+)?))?"
@@ -154,7 +156,7 @@ def find_zones(column: Any) -> tuple[str, str, int]:
         if not pa.types.is_timestamp(column.type) or column.null_count == len(column):
             return "", "", 0
         row = int(np.argmax(column.is_valid().to_numpy(zero_copy_only=False)))
-        shown = str(column[row].as_py())
+        shown = column[row : row + 1].cast(pa.string())[0].as_py()  # Python's end with year 9999
         return ("", shown, row) if column.type.tz is None else (shown, "", 0)
     words = pc.utf8_trim_whitespace(column.cast(pa.string()))
     zoned = pc.match_substring_regex(words, _ZONED).fill_null(False)
@@ -188,9 +190,11 @@ def date_values(
 ) -> NDArray[np.float64]:
     """Seconds since 1970 (or of the day, or elapsed) of dates; NaN is missing.
 
-    A string that is no date of the format raises an error with its row.
+    A string that is no date of the format, or a date that is out of range, raises an error with its
+    row.
     """
     if pa.types.is_temporal(column.type):
+        _check_range(column, name, file, first_row)
         return _seconds_of_type(column)
     words = pc.utf8_trim_whitespace(column.cast(pa.string()))
     seconds, wrong = _parse(words, format_)
@@ -202,6 +206,23 @@ def date_values(
             "correct it",
         )
     return seconds
+
+
+def _check_range(column: Any, name: str, file: Any, first_row: int) -> None:
+    """Raise an error for a date or duration whose microseconds are no 64-bit integer."""
+    kind = column.type
+    unit = "days" if pa.types.is_date32(kind) else getattr(kind, "unit", "ms")  # of date64
+    most = _MOST_MICROSECONDS // _MICROSECONDS.get(unit, 1)
+    numbers = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.int64())
+    wrong = pc.or_(pc.greater(numbers, most), pc.less(numbers, -most)).fill_null(False)
+    row = pc.index(wrong, True).as_py()
+    if row >= 0:
+        raise TableError(
+            f"{file}: column {name!r} has {numbers[row].as_py()} ({kind}) in row "
+            f"{first_row + row + 1}, which is out of range: more than 292,000 years",
+            "correct it",
+            "make it a missing value",
+        )
 
 
 def _seconds_of_type(column: Any) -> NDArray[np.float64]:
@@ -335,6 +356,8 @@ class DateFormats:
 
     def update(self, column: Any, *, file: Any, first_row: int) -> None:
         """Add the dates of a block: strings, or a temporal type."""
+        if pa.types.is_temporal(column.type):
+            _check_range(column, self.name, file, first_row)
         self.missing += column.null_count
         self.count += len(column) - column.null_count
         zoned, bare, _ = find_zones(column)

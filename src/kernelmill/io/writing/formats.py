@@ -113,13 +113,19 @@ class CsvFormat(_PyarrowFormat):
         if self.escapes_formulas:
             names = [re.sub(_FORMULA, r"'\1", name) for name in names]
         header = self.delimiter.join(_quote(name, self.delimiter) for name in names)
-        sink.write(header.encode() + b"\n")
+        self._header = header.encode() + b"\n"
         return sink
+
+    def _write_header(self) -> None:
+        """Write it once, with the first rows: nothing is printed before an error in these."""
+        self._writer.write(self._header)
+        self._header = b""
 
     def write(self, arrays: Mapping[str, Any]) -> None:
         import pyarrow.csv  # noqa: PLC0415
 
         batch = self._make_batch(arrays)
+        self._write_header()
         if self.escapes_formulas:
             batch = self._escape_formulas(batch)
         # pyarrow quotes all strings, or rejects those that need quotes.
@@ -156,6 +162,7 @@ class CsvFormat(_PyarrowFormat):
         )
 
     def finish(self) -> None:
+        self._write_header()
         self._writer.flush()
 
 
