@@ -302,6 +302,27 @@ def test_lines_of_progress_are_about_the_current_stage(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
+def test_bars_pass_no_total_and_are_full_at_the_end_only(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    with ProgressBars(Terminal()) as progress:
+        progress.start("Tuning", 57, "steps")
+        progress.advance(57)
+        progress.advance(1)
+        time.sleep(0.5)  # bars are drawn ten times a second
+        (task,) = progress._bars.tasks
+        assert (task.completed, task.total) == (58, 58)
+    shown = screen.getvalue()
+    assert " 99 %" in shown
+    assert "100 %" not in shown
+    assert "Tuning: 58 steps, " in shown
+
+
 def test_a_model_on_stdout(rings, tmp_path, monkeypatch, capfdbinary):
     settings = ["-t", "place", "--no-tune", "-n", "16", "--epochs", "1"]
     with rings.open() as stdin:

@@ -90,4 +90,6 @@ def test_more_than_an_estimated_total():
     progress.start("Tuning", 2, "steps")
     for _ in range(3):
         progress.advance(1)
-    assert lines[1:] == ["Tuning: 100 %, 2 of 2 steps", "Tuning: 3 steps"]
+    assert lines[1:] == ["Tuning: 99 %, 2 of 2 steps", "Tuning: 99 %, 3 of 3 steps"]
+    progress.end_stage()
+    assert lines[3].startswith("Tuning: 3 steps, ")

@@ -21,6 +21,7 @@ __all__ = [
     "StderrProgress",
     "WarningProgress",
     "end_stage",
+    "percent_done",
     "reports_progress",
 ]
 
@@ -151,6 +152,8 @@ class LogProgress:
         """Count, and write a line if the last one is long ago."""
         with self._lock:
             self._done += amount
+            if self._total:  # some totals are estimates
+                self._total = max(self._total, self._done)
             if time.monotonic() - self._shown >= self._seconds:
                 self._report(status)
 
@@ -158,11 +161,10 @@ class LogProgress:
         """Write how far the stage is."""
         now = self._shown = time.monotonic()
         took = max(now - self._begin, 1e-9)
-        parts = [f"{plain.count(self._done)} {self._unit}"]
-        if self._total and self._done <= self._total:  # some totals are estimates
-            share = self._done / self._total
+        parts = [f"{plain.count(self._done)} {self._unit}" if self._done else plain.duration(took)]
+        if self._total:
             parts[0] = f"{plain.count(self._done)} of {plain.count(self._total)} {self._unit}"
-            parts.insert(0, f"{100 * share:.0f} %")
+            parts.insert(0, f"{percent_done(self._done, self._total)} %")
             if 0 < self._done < self._total:
                 left = took * (self._total - self._done) / self._done
                 parts.append(f"{plain.duration(left)} left")
@@ -190,6 +192,18 @@ class LogProgress:
             took = plain.duration(time.monotonic() - self._begin)
             self._write(f"{self._stage}: {amount}{took}")
         self._stage = ""
+
+
+def percent_done(done: float, total: float) -> int:
+    """How much of a stage that has not ended is done: at most 99 %.
+
+    Examples
+    --------
+    >>> from kernelmill.runtime.progress import percent_done
+    >>> percent_done(1, 3), percent_done(3, 3)
+    (33, 99)
+    """
+    return min(int(100 * done / total), 99)
 
 
 def _write_line(text: str) -> None:

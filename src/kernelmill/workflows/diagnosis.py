@@ -206,6 +206,7 @@ def diagnose_table(
         "gram": [],
     }
     if recommended is not None:
+        progress.start("Examining the recommended map")
         details = _examine(
             maps[recommended], requirements[recommended], sample, alpha=alpha, seed=seed
         )

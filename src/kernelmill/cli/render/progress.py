@@ -23,7 +23,7 @@ from kernelmill.cli.program.terminal import Terminal
 from kernelmill.cli.render.messages import render_note
 from kernelmill.errors import Message
 from kernelmill.formatting import plain
-from kernelmill.runtime.progress import LogProgress
+from kernelmill.runtime.progress import LogProgress, percent_done
 
 __all__ = ["ProgressBars"]
 
@@ -44,9 +44,10 @@ class _Done(ProgressColumn):
     """The share that is done, or the amount if the total is not known."""
 
     def render(self, task: Task) -> Text:
-        if task.total is None:
-            return Text(f"{plain.count(task.completed)} {task.fields['unit']}")
-        return Text(f"{task.percentage:3.0f} %")
+        if not task.total:
+            amount = f"{plain.count(task.completed)} {task.fields['unit']}"
+            return Text(amount if task.completed else "")
+        return Text(f"{percent_done(task.completed, task.total):3d} %")
 
 
 class ProgressBars:
@@ -94,6 +95,7 @@ class ProgressBars:
         self._rendered: dict[str, str] = {}  # notes with options, by how Python renders them
         self._task: TaskID | None = None
         self._stage = ""
+        self._total: int | None = None
         self._unit = "rows"
         self._amount = 0
         self._begin = 0.0
@@ -118,7 +120,7 @@ class ProgressBars:
         if self._opening is not None:
             self._terminal.note(self._opening)
             self._opening = None
-        self._stage, self._unit, self._amount = stage, unit, 0
+        self._stage, self._total, self._unit, self._amount = stage, total, unit, 0
         self._begin = time.monotonic()
         if not self._drawn and self._terminal.shows_notes:
             self._log = LogProgress(self._terminal.note, SECONDS_BETWEEN_LINES)
@@ -130,6 +132,9 @@ class ProgressBars:
         self._amount += amount
         if self._task is not None:
             self._bars.advance(self._task, amount)
+            if self._total is not None and self._amount > self._total:  # it was an estimate
+                self._total = self._amount
+                self._bars.update(self._task, total=self._total)
         if not self._drawn and self._terminal.shows_notes:
             self._log.advance(amount)
 
