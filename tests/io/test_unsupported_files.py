@@ -31,6 +31,22 @@ def test_workbooks(tmp_path, name, member):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("wine.html", "a,b\n1,2\n"),
+        ("wine.csv", "<!DOCTYPE html>\n"),
+        ("wine", "\n<html>"),
+    ],
+)
+def test_pages(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    problem = message(path)
+    assert "is an HTML page, which is not a table format; save the table as CSV, or" in problem
+    assert ".parquet" in problem
+
+
 def test_old_workbooks_and_archives(tmp_path):
     (tmp_path / "rows.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64))
     assert "is a workbook" in message(tmp_path / "rows.xls", format="csv")

@@ -12,6 +12,7 @@ from matplotlib.path import Path
 from kernelmill import report
 from kernelmill.report.drawing import COLOURS, SERIES, label_ends, log_ticks, new_figure, thin_ticks
 from kernelmill.report.evaluation_plots import MAX_OPACITY, most_confused
+from kernelmill.report.fit_plots import fit_panels
 from kernelmill.workflows.records import (
     Calibration,
     ColumnRelevance,
@@ -65,6 +66,22 @@ def test_one_size_of_features_can_be_drawn(samples):
     assert lines_of(axes)[0][0] == [1024.0]
     low, high = axes.get_xlim()
     assert low < 1024 < high
+
+
+def test_each_setting_of_tuning_is_listed_once(samples):
+    first = TuningPoint(2.0, 0.1, 0.5, kernel="gaussian")
+    again = TuningPoint(2.0 + 1e-12, 0.1, 0.4, kernel="gaussian")
+    others = [
+        replace(first, per_column=True),
+        replace(first, n_components=64),
+        replace(first, alpha=0.2),
+        replace(first, kernel="matern"),
+    ]
+    fit = replace(samples["regression"]["fit"], tuning=[first, *others, again])
+    (panel,) = [each for each in fit_panels(fit) if each.key == "fit-tuning-1"]
+    rows = panel.table.rows
+    assert [row[-1] for row in rows] == ["0.4", "0.5", "0.5", "0.5", "0.5"]
+    assert len({tuple(row) for row in rows}) == 5
 
 
 def test_tuning_draws_the_best_lines():

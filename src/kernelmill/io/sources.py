@@ -346,6 +346,8 @@ def load_file_class(name: str) -> type[TableFile]:
     return cast("type[TableFile]", getattr(import_module(module), cls))
 
 
+_HTML = (".html", ".htm", ".xhtml")
+_HTML_BEGINNINGS = (b"<!doctype html", b"<html")
 _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _OLD_WORKBOOK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = b"PK\x03\x04"
@@ -359,7 +361,7 @@ _OTHER_BEGINNINGS = {
 
 
 def reject_unsupported(path: Path, given: str | None) -> None:
-    r"""Raise an error for a workbook, an archive or an unsupported compression.
+    r"""Raise an error for a workbook, an HTML page, an archive or an unsupported compression.
 
     Parameters
     ----------
@@ -390,6 +392,11 @@ def reject_unsupported(path: Path, given: str | None) -> None:
         or (members is not None and any(_is_workbook_part(name) for name in members))
     ):
         raise TableError(f"{path} is a workbook, which is not supported", "save the sheet as CSV")
+    if (given is None and suffix in _HTML) or start.lstrip().lower().startswith(_HTML_BEGINNINGS):
+        raise TableError(
+            f"{path} is an HTML page, which is not a table format",
+            f"save the table as CSV, or as another format: {', '.join(_EXTENSIONS)}",
+        )
     if members is not None and not any(name.endswith(".npy") for name in members):
         raise TableError(f"{path} is a zip archive, which is not supported", "unpack it first")
     found = next((n for magic, n in _OTHER_BEGINNINGS.items() if start.startswith(magic)), "")

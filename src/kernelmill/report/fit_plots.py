@@ -39,15 +39,22 @@ def error_label(task: str) -> str:
 
 
 def finite_tuning(points: list[TuningPoint]) -> list[TuningPoint]:
-    """The settings that can be drawn: finite errors, positive length scales and penalties."""
-    return [
-        point
-        for point in points
-        if is_number(point.error)
-        and is_number(point.length_scale)
-        and point.length_scale > 0
-        and point.alpha > 0
-    ]
+    """The settings that can be drawn: finite errors, positive length scales and penalties.
+
+    Each is there once, as it was last measured.
+    """
+    found = {}
+    for point in points:
+        if (
+            is_number(point.error)
+            and is_number(point.length_scale)
+            and point.length_scale > 0
+            and point.alpha > 0
+        ):
+            numbers = f"{point.length_scale:.6g} {point.alpha:.6g}"
+            which = point.criterion, point.kernel, point.per_column, point.n_components, numbers
+            found[which] = point
+    return list(found.values())
 
 
 def ringed_point(
@@ -74,7 +81,7 @@ def best_lines(
     """Penalties and errors by line: that of the ringed setting and the best others, at most six."""
     lines: dict[tuple[str, bool, float, int], dict[float, float]] = {}
     for point in points:
-        lines.setdefault(_line_of(point), {})[point.alpha] = point.error  # the last one counts
+        lines.setdefault(_line_of(point), {})[point.alpha] = point.error
     in_order = sorted(
         lines, key=lambda line: (line != _line_of(ringed), min(lines[line].values()))
     )[:MAX_LINES]
@@ -396,7 +403,7 @@ def _tuning_by(
             ["kernel", "length scale", "features", "penalty", name],
             [
                 [
-                    p.kernel,
+                    ", ".join(filter(None, [p.kernel, "columns" if p.per_column else ""])),
                     html.number(p.length_scale),
                     str(p.n_components or "-"),
                     html.number(p.alpha, 3),
