@@ -192,6 +192,14 @@ def test_bad_row_names_file_and_rows(tmp_path, client):
         fit_table(path, "y", numeric=["x"], tune=False, cluster=client)
 
 
+def test_a_target_of_strings_suggests_classification(rings_csv, client):
+    settings = LBFGS | {"solver": "auto", "task": "regression"}
+    with pytest.raises(PieceError, match="is not a number") as found:
+        fit_table(rings_csv, **settings, cluster=client)
+    assert "predict them (task='classification')" in str(found.value)
+    assert "categorical" not in str(found.value)
+
+
 def test_unexpected_errors_name_file_and_rows(waves_csv, client, ridge, monkeypatch):
     def broken(*args):
         raise ZeroDivisionError("no luck")

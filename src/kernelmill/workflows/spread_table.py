@@ -32,7 +32,7 @@ from kernelmill.workflows.prediction import (
     UnseenCategories,
     slim,
 )
-from kernelmill.workflows.survey import Survey, SurveyPass, SurveyPlan
+from kernelmill.workflows.survey import Survey, SurveyPass, SurveyPlan, explain_target
 
 __all__ = ["SpreadTable"]
 
@@ -168,7 +168,7 @@ class _SurveyFold:
 
     def __call__(self, total: SurveyPass | None, blocks: Iterable[Any], _: int) -> SurveyPass:
         found = SurveyPass(self.plan)
-        for _, block in blocks:
+        for _, block in explain_target(blocks, self.plan.inputs.target):
             found.update(block)
         return found if total is None else _merge(copy.deepcopy(total), found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -40,6 +40,7 @@ __all__ = [
     "Survey",
     "SurveyPass",
     "SurveyPlan",
+    "explain_target",
     "make_input_learner",
     "open_inputs",
     "open_source",
@@ -107,7 +108,7 @@ def open_inputs(
     return inputs.ignore_others(table, target, weights), inputs, weights
 
 
-def _explain_target(blocks: Iterator[TableBlock], target: str | int) -> Iterator[TableBlock]:
+def explain_target(blocks: Iterable[Any], target: str | int) -> Iterator[Any]:
     """The blocks, with remedies for a target whose values are not numbers."""
     try:
         yield from blocks
@@ -453,7 +454,7 @@ def _make_pass(
         if fold is not None:
             return fold(plan)
         found = SurveyPass(plan)
-        for block in _explain_target(table.blocks(), target):
+        for block in explain_target(table.blocks(), target):
             found.update(block)
             progress.advance(block.n_rows)
         return found
