@@ -18,9 +18,11 @@ from kernelmill import runtime
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile("fixed")
 
-# Threads of OpenMP, which boosted trees use, sleep while they wait for each other. By default they
-# spin: beside a second test process, comparisons then take three times the CPU time. It is read
-# when the library is loaded, here and in child processes.
+# One thread of BLAS, OpenMP and kernelmill, here and in child processes: tests run side by side, and
+# threads of small products mostly wait for each other. Tests of threads name their number.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+# Threads of OpenMP sleep while they wait. By default they spin.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
@@ -53,13 +55,9 @@ def sigint_raises_keyboard_interrupt():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_blas_thread():
-    """Use one BLAS thread, here and in child processes.
-
-    Test processes run side by side, and the threads of small products mostly wait for each other.
-    """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with threadpool_limits(1, user_api="blas"):
+def one_thread():
+    """Limit the libraries that were loaded before this file."""
+    with threadpool_limits(int(os.environ["OMP_NUM_THREADS"])):
         yield
 
 

@@ -1,11 +1,11 @@
 """Faults with real processes: workers and schedulers that die, other versions, threads."""
 
+import multiprocessing
 import os
 import platform
 import resource
+import runpy
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -174,26 +174,40 @@ def test_tasks_share_the_cores_of_a_worker_with_threads():
         assert Pieces(pieces, read_nothing, Cluster(client)).fold(report_threads, max) == 1
 
 
-def start(*arguments, **environment):
-    """Start a program of Dask; its output says where it listens."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]],
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+PROGRAM = """
+import os, runpy, sys
+for stream in (1, 2):
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+sys.path[:0] = {folders}
+sys.argv = {arguments}
+runpy.run_module("distributed.cli." + sys.argv[0], run_name="__main__")
+"""
+
+
+def start(script, *arguments, folders=()):
+    """Start a program of Dask; modules and packages are looked for in `folders` first.
+
+    It is a fork of the process that those of `client` are forks of, which has imported what it
+    needs.
+    """
+    script.write_text(PROGRAM.format(folders=[*map(str, folders)], arguments=[*arguments]))
+    context = multiprocessing.get_context("forkserver")
+    process = context.Process(target=runpy.run_path, args=(str(script),))
+    process.start()
+    return process
 
 
 def end(process):
     process.kill()
-    process.wait()
+    process.join()
 
 
 @pytest.fixture
-def lone_scheduler(tmp_path):
+def lone_scheduler(client, tmp_path):
     """A scheduler in a process of its own, and its address."""
     file = tmp_path / "scheduler.json"
     process = start(
+        tmp_path / "scheduler.py",
         "dask_scheduler",
         "--port=0",
         "--host=127.0.0.1",
@@ -215,12 +229,13 @@ def test_a_worker_with_another_version_is_rejected_and_a_lost_scheduler_is_repor
     other.mkdir(parents=True)
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: kernelmill\nVersion: 9.9\n")
     worker = start(
+        tmp_path / "worker.py",
         "dask_worker",
         f"--scheduler-file={file}",
         "--nthreads=1",
         "--no-nanny",
         "--no-dashboard",
-        PYTHONPATH=str(other.parent),
+        folders=[other.parent],
     )
     timeouts = {"distributed.comm.timeouts.connect": "1s", "distributed.comm.retry.count": 0}
     try:

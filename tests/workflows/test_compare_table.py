@@ -29,7 +29,8 @@ def short_searches(monkeypatch, shorten_tuning):
 
 
 def test_classification(rings_csv, monkeypatch):
-    monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 10_000)
+    monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 6000)
+    monkeypatch.setattr("kernelmill.learners.solvers.sgd._ROWS_TO_SEE", 30_000)
     monkeypatch.setattr("kernelmill.workflows.tuning._FEW_ROWS", 1000)  # of 1500
     seconds, tune = [], FitBenchmark.tune
 

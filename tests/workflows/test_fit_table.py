@@ -526,7 +526,7 @@ def test_memory_does_not_grow_with_the_rows(folder):
     """
     x = np.random.default_rng(0).uniform(-3, 3, 400_000).round(6)
     rows = pa.table({"x": x, "y": np.sin(2 * x).round(6)})
-    first, small, large = (folder / f"{n}.csv" for n in (50_000, 250_000, 400_000))
+    first, small, large = (folder / f"{n}.csv" for n in (10_000, 250_000, 400_000))
     for path in (first, small, large):
         write_csv(rows[: int(path.stem)], path)
     # In a process of its own, whose allocators give back what is freed. The first time, libraries

@@ -214,7 +214,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         >>> import numpy as np
         >>> from kernelmill import KernelClassifier
         >>> X = np.random.default_rng(0).normal(size=(200, 2))
-        >>> classifier = KernelClassifier(random_state=0).fit(X, np.where(X[:, 0] > 0, "a", "b"))
+        >>> y = np.where(X[:, 0] > 0, "a", "b")
+        >>> classifier = KernelClassifier(epochs=20, random_state=0).fit(X, y)
         >>> str(classifier.predict_row([2.0, 0.0]))
         'a'
         """
@@ -248,7 +249,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         >>> from kernelmill.learners import load_learner
         >>> X = np.random.default_rng(0).normal(size=(200, 2))
         >>> y = np.where((X**2).sum(axis=1) < 1, "inside", "outside")
-        >>> classifier = KernelClassifier(random_state=0).fit(X, y)
+        >>> classifier = KernelClassifier(epochs=5, random_state=0).fit(X, y)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "circle.kmill")
         ...     classifier.save(path)

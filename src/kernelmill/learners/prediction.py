@@ -330,7 +330,7 @@ def predictor_from_record(
     >>> from kernelmill.learners.prediction import predictor_from_record
     >>> from kernelmill.learners.saving import learner_record
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> classifier = KernelClassifier(random_state=0).fit(X, X[:, 0] > X[:, 1])
+    >>> classifier = KernelClassifier(epochs=5, random_state=0).fit(X, X[:, 0] > X[:, 1])
     >>> predictor = predictor_from_record(*learner_record(classifier, weights="float64"))
     >>> bool((predictor.predict_proba(X) == classifier.predict_proba(X)).all())
     True

@@ -169,11 +169,13 @@ class DaskKernelClassifier(_OnCluster, KernelClassifier):
     --------
     >>> import dask
     >>> import dask.array as da
+    >>> from kernelmill import Fastfood
     >>> from kernelmill.scale import DaskKernelClassifier
     >>> X = da.random.default_rng(0).normal(size=(4000, 2), chunks=(1000, 2))
     >>> y = ((X**2).sum(axis=1) < 1).astype(int)
+    >>> features = Fastfood(n_components=256)
     >>> with dask.config.set(scheduler="synchronous"):
-    ...     classifier = DaskKernelClassifier(solver="lbfgs", random_state=0).fit(X, y)
+    ...     classifier = DaskKernelClassifier(features, solver="lbfgs", random_state=0).fit(X, y)
     ...     labels = classifier.predict(X)  # lazy
     ...     bool((labels == y).mean().compute() > 0.97)
     True

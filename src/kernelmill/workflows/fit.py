@@ -244,8 +244,9 @@ def fit_table(
     >>> import kernelmill
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     np.save(pathlib.Path(folder) / "rows.npy", np.c_[X, X[:, 0] * X[:, 1]])
-    ...     model = kernelmill.fit_table(pathlib.Path(folder) / "rows.npy", 2, n_components=128)
+    ...     path = pathlib.Path(folder) / "rows.npy"
+    ...     np.save(path, np.c_[X, X[:, 0] * X[:, 1]])
+    ...     model = kernelmill.fit_table(path, 2, n_components=128, kernel="gaussian")
     >>> model.summary.task, model.summary.held_out.metrics["r2"] > 0.9
     ('regression', True)
     """

@@ -95,7 +95,7 @@ class TableModel:
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
     >>> rows = (f"{a},{b},{'in' if a * a + b * b < 1 else 'out'}" for a, b in X)
     >>> _ = path.write_text("a,b,place\n" + "\n".join(rows))
-    >>> model = kernelmill.fit_table(path, "place", n_components=256)
+    >>> model = kernelmill.fit_table(path, "place", n_components=64, kernel="gaussian")
     >>> model.summary.task, model.summary.held_out.metrics["error"] < 0.1
     ('classification', True)
     >>> model.predict(path)[:3].tolist()
@@ -220,7 +220,7 @@ class TableModel:
         >>> import kernelmill
         >>> numbers = [i / 10 for i in range(200)]
         >>> table = {"a": numbers, "sign": ["low" if n < 10 else "high" for n in numbers]}
-        >>> model = kernelmill.fit_table(table, "sign", tune=False)
+        >>> model = kernelmill.fit_table(table, "sign", tune=False, epochs=20)
         >>> model.predict_row({"a": 2.5})
         'low'
         >>> label, probabilities = model.predict_row({"a": 2.5}, probabilities=True)
