@@ -18,8 +18,8 @@ from kernelmill import runtime
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile("fixed")
 
-# One thread of BLAS, OpenMP and kernelmill, here and in child processes: tests run side by side, and
-# threads of small products mostly wait for each other. Tests of threads name their number.
+# One thread of BLAS, OpenMP and kernelmill, here and in child processes: tests run side by side,
+# and threads of small products mostly wait for each other. Tests of threads name their number.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 # Threads of OpenMP sleep while they wait. By default they spin.

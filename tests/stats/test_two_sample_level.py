@@ -1,7 +1,7 @@
 """The level: p-values under the hypothesis. Each test here fails by chance once in 10,000 seeds.
 
-With 300 p-values, a level of 0.05 that is in truth 0.14 is noticed with probability 0.94, one of 0.1
-that is 0.22 or 0.02 with 0.95.
+With 300 p-values, a level of 0.05 that is in truth 0.14 is noticed with probability 0.94, one of
+0.1 that is 0.22 or 0.02 with 0.95.
 """
 
 import numpy as np

@@ -75,3 +75,8 @@ def test_when_they_are_considered():
     assert not takes_directions(MapChoice("auto"), X[:, :95])
     assert not takes_directions(MapChoice("auto", kernel="laplacian"), X)
     assert not takes_directions(MapChoice("fastfood"), X)
+
+
+def test_other_kernels_are_rejected_before_the_table_is_read():
+    with pytest.raises(ValueError, match=r"must be radial .* map principal_fourier"):
+        MapChoice("principal_fourier", kernel="laplacian")

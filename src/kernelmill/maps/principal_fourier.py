@@ -267,10 +267,12 @@ def _given_directions(directions: Any, dim: int) -> NDArray[np.float64]:
         raise ArgumentError(
             "must be an integer or an array of real numbers", parameter="directions"
         ) from error
+    if not np.isfinite(array).all():
+        raise ArgumentError("must be finite, got NaN or infinity", parameter="directions")
     is_matrix = array.ndim == 2 and array.shape[1] == dim
-    if not (is_matrix and 1 <= len(array) <= _MOST_DIRECTIONS and np.isfinite(array).all()):
+    if not (is_matrix and 1 <= len(array) <= _MOST_DIRECTIONS):
         raise ArgumentError(
-            f"must be finite and of shape (n_directions, {dim}), a column for each of X, with 1 to "
+            f"must be of shape (n_directions, {dim}), a column for each of X, with 1 to "
             f"{_MOST_DIRECTIONS} rows, got shape {array.shape}",
             parameter="directions",
         )

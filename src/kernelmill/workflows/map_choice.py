@@ -81,10 +81,11 @@ class MapChoice:
                     "leave it out",
                     Remedy("choose another map", feature_map=...),
                 )
-        if self.feature_map == "fastfood" and not self._shift_invariant_kernel().radial:
+        is_radial_only = self.feature_map in ("fastfood", DIRECTIONS)
+        if is_radial_only and not self._shift_invariant_kernel().radial:
             raise ArgumentError(
-                "must be radial (a function of the Euclidean distance) for the map fastfood, got "
-                f"{type(self._shift_invariant_kernel()).__name__}",
+                "must be radial (a function of the Euclidean distance) for the map "
+                f"{self.feature_map}, got {type(self._shift_invariant_kernel()).__name__}",
                 Remedy("use the map for all shift-invariant kernels", feature_map="random_fourier"),
                 parameter="kernel",
             )

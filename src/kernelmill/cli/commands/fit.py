@@ -168,8 +168,8 @@ def _parse_class_weight(
     section=_MODEL,
     metavar="NAME",
     help="Kernel: gaussian, exponential, matern, rational_quadratic, cauchy, ball_convolution, "
-    "laplacian (with the map auto or random_fourier). Parameters follow a colon: matern:nu=2.5, "
-    "rational_quadratic:alpha=1, ball_convolution:t=40. Default: gaussian, matern, "
+    "laplacian (with the map auto, nystroem or random_fourier). Parameters follow a colon: "
+    "matern:nu=2.5, rational_quadratic:alpha=1, ball_convolution:t=40. Default: gaussian, matern, "
     "matern:nu=2.5, exponential, rational_quadratic or laplacian, by the error on validation rows.",
 )
 @click.option(
