@@ -289,7 +289,7 @@ def principal_directions(X: Any, most: int) -> NDArray[np.float64]:
     >>> import numpy as np
     >>> from kernelmill.maps.principal_fourier import principal_directions
     >>> principal_directions(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.5]]), 1).round(2)
-    array([[0.97, 0.24]])
+    array([[0.97, 0.25]])
     """
     n_rows, dim = X.shape
     is_wide = dim > _MOST_SQUARE
