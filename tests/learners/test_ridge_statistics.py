@@ -288,3 +288,12 @@ def test_single_precision_sums_blocks_in_double():
     for rows in ((Z.astype(np.float64), Y), (Z, Y, np.ones(5000))):  # these stay in float64
         other = RidgeStatistics(40, 2, single_precision=True).update(*rows)
         np.testing.assert_array_equal(other.moments, RidgeStatistics(40, 2).update(*rows).moments)
+
+
+def test_products_with_large_targets_are_summed_in_float64():
+    """In float32 they would be infinite."""
+    rng = np.random.default_rng(0)
+    Z, y = rng.standard_normal((50, 4)).astype(np.float32), 1e39 * rng.standard_normal(50)
+    found = RidgeStatistics(4, 1, single_precision=True).update(Z, y)
+    expected = RidgeStatistics(4, 1).update(Z, y)
+    np.testing.assert_allclose(found.cross, expected.cross, rtol=1e-12)

@@ -58,10 +58,20 @@ class TestDirections:
         np.testing.assert_allclose(principal_directions(X, 3)[:1], [[1 / 3, 2 / 3, 2 / 3]])
         assert len(principal_directions(X, 3)) == 1
 
-    def test_fitting_takes_some_of_many_rows(self):
-        X = correlated_rows(20_000, 8)
-        expected = principal_directions(X[::3], 4)
-        np.testing.assert_array_equal(principal_directions(X, 4), expected)
+    def test_rows_in_order(self):
+        """Some of many rows are drawn: every other one would be blind to what alternates."""
+        X = np.zeros((20_000, 3))
+        X[:, 0] = 0.1 * np.random.default_rng(0).standard_normal(20_000)
+        X[1::2, 1] = 10 * np.random.default_rng(1).standard_normal(10_000)
+        found = principal_directions(X, 1)
+        assert abs(found[0, 1]) > 0.999
+        np.testing.assert_array_equal(principal_directions(X, 1), found)
+
+    @pytest.mark.parametrize("n_columns", [20, 3000])
+    def test_large_offsets(self, n_columns):
+        X = correlated_rows(200, n_columns)
+        near, far = principal_directions(X, 4), principal_directions(X + 1e7, 4)
+        assert np.linalg.svd(near @ far.T, compute_uv=False).min() > 0.999
 
 
 class TestFeatures:

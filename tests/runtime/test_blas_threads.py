@@ -1,5 +1,7 @@
 """One BLAS thread inside the block, the previous number after it."""
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -78,3 +80,27 @@ def test_limits_of_several_threads_end_with_the_last():
         assert blas_threads() == before
         with limit_blas_threads(2), pool.submit(limit_blas_threads, None).result():
             assert blas_threads() == before
+
+
+def test_a_forked_process_leaves_the_limits_of_other_threads():
+    """In a process of its own: one thread is always inside, and children must not wait for it."""
+    script = """
+import os, threading, time
+from kernelmill.runtime.threads import one_blas_thread
+
+def stay():
+    while True:
+        with one_blas_thread():
+            pass
+
+threading.Thread(target=stay, daemon=True).start()
+for _ in range(5):
+    time.sleep(0.01)
+    child = os.fork()
+    if child == 0:
+        with one_blas_thread():
+            pass
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=60)

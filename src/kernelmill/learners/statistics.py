@@ -29,6 +29,7 @@ __all__ = [
 
 _LARGEST = 1e140  # sums of squares and of products of such numbers are finite
 _SAFE_WEIGHT = 1e27  # times squares of differences of such numbers is finite
+_LARGEST_SINGLE = 1e15  # targets whose products are summed in float32
 _MOST_ROWS = 2047  # and one more row, see `update`
 _FEWEST_ROWS = 255
 _MOST_PRODUCTS = 1 << 35  # of one call of the BLAS, about a second, for Ctrl-C to be heard
@@ -153,6 +154,7 @@ class RidgeStatistics:
         # One row more: the pairwise rule's shift between the means is a row like the others. The
         # array is kept from block to block, as new pages take a tenth of the time of the products.
         is_single = self.single_precision and Z.dtype == np.float32 and weights is None
+        is_single = is_single and float(np.abs(Y).max(initial=0.0)) <= _LARGEST_SINGLE
         dtype = np.dtype(np.float32 if is_single else np.float64)
         features = self._scratch
         if features is None or len(features) <= step or features.dtype != dtype:

@@ -180,8 +180,7 @@ class PrincipalFourierMap(ShiftInvariantMap):
         else:
             self.directions_ = _given_directions(self.directions, X.shape[1])
         self._packed: dict[str, NDArray[Any]] = {}
-        step = -(-X.shape[0] // _MOST_ROWS)
-        components = self._components(X[::step])
+        components = self._components(_some_rows(X, _MOST_ROWS))
         if not np.isfinite(components).all():
             raise ArgumentError(
                 "the principal components of X are too large for its dtype", "scale the data"
@@ -279,6 +278,14 @@ def _given_directions(directions: Any, dim: int) -> NDArray[np.float64]:
     return array
 
 
+def _some_rows(X: Any, most: int) -> Any:
+    """All rows, or `most` of them that depend on the number of rows only, not on a seed."""
+    if X.shape[0] <= most:
+        return X
+    stream = Stream.from_seed(0).substream("rows for principal components")
+    return X[np.sort(stream.permutation(X.shape[0])[:most])]
+
+
 def principal_directions(X: Any, most: int) -> NDArray[np.float64]:
     """Return the directions of the leading principal components of dense or CSR rows, orthonormal.
 
@@ -291,14 +298,16 @@ def principal_directions(X: Any, most: int) -> NDArray[np.float64]:
     >>> principal_directions(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.5]]), 1).round(2)
     array([[0.97, 0.25]])
     """
-    n_rows, dim = X.shape
+    dim = X.shape[1]
     is_wide = dim > _MOST_SQUARE
-    rows = X[:: -(-n_rows // (_MOST_SQUARE if is_wide else _MOST_ROWS))]
-    rows = (rows if isinstance(rows, np.ndarray) else rows.tocsr()).astype(np.float64)
+    rows = _some_rows(X, _MOST_SQUARE if is_wide else _MOST_ROWS).astype(np.float64)
     k = min(most, dim, max(1, rows.shape[0] - 1))
     # With one thread, directions do not depend on the number of threads.
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         mean = np.asarray(rows.mean(axis=0)).ravel()
+        if isinstance(rows, np.ndarray):  # differences of products would lose digits
+            rows -= mean
+            mean = np.zeros(dim)
         products: Any = rows @ rows.T if is_wide else rows.T @ rows
         products = products if isinstance(products, np.ndarray) else products.toarray()
         if is_wide:

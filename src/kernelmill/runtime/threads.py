@@ -1,5 +1,6 @@
 """The number of threads that native code and BLAS use, also controlled by threadpoolctl."""
 
+import os
 import sys
 import threading
 from contextlib import AbstractContextManager, nullcontext
@@ -150,6 +151,20 @@ class _BlasLimit:
             if not self._limits:
                 self._originals.clear()
                 _release_blas()
+
+
+def _forget_limits() -> None:
+    """Leave the contexts of other threads, which a forked process does not have."""
+    limit = _BlasLimit
+    limit._lock = threading.Lock()
+    limit._limits.clear()
+    for library in limit._libraries:
+        if library.filepath in limit._originals:
+            library.set_num_threads(limit._originals[library.filepath])
+    limit._originals.clear()
+
+
+os.register_at_fork(after_in_child=_forget_limits)
 
 
 def _release_blas() -> None:

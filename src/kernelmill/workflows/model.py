@@ -141,8 +141,8 @@ class TableModel:
         if not self.summary.column_relevance:
             raise AttributeError(
                 "column_relevance_ is not available: the model has one length scale for all "
-                "columns, or none; fit it with tune=True and column_scales=True, or give a "
-                "length_scale for each column"
+                "columns, or none (tuning chooses that where length scales of columns do not lower "
+                "the error); give a length_scale for each column, or fit with tune=True"
             )
         return self.summary.column_relevance
 
