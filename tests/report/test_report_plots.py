@@ -76,12 +76,45 @@ def test_each_setting_of_tuning_is_listed_once(samples):
         replace(first, n_components=64),
         replace(first, alpha=0.2),
         replace(first, kernel="matern"),
+        replace(first, variant="steps, weight 10"),
     ]
     fit = replace(samples["regression"]["fit"], tuning=[first, *others, again])
     (panel,) = [each for each in fit_panels(fit) if each.key == "fit-tuning-1"]
     rows = panel.table.rows
-    assert [row[-1] for row in rows] == ["0.4", "0.5", "0.5", "0.5", "0.5"]
-    assert len({tuple(row) for row in rows}) == 5
+    assert [row[-1] for row in rows] == ["0.4", *5 * ["0.5"]]
+    assert len({tuple(row) for row in rows}) == 6
+    assert panel.table.headings[:2] == ["kernel", "variant"]
+    plain = replace(fit, tuning=[each for each in fit.tuning if not each.variant])
+    (panel,) = [each for each in fit_panels(plain) if each.key == "fit-tuning-1"]
+    assert "variant" not in panel.table.headings  # it does not vary
+
+
+def test_errors_of_other_numbers_of_features_are_not_compared(samples):
+    few = [TuningPoint(2.0, alpha, 0.1 + alpha, "log loss", n_components=512) for alpha in (0.1, 1)]
+    many = [
+        TuningPoint(2.0, 1.0, 0.41, "log loss", n_components=1024, chosen=True),
+        TuningPoint(2.0, 0.1, 0.409, "log loss", n_components=1024),
+        TuningPoint(2.0, 1.0, 0.3, "log loss", n_components=1024, variant="linear kernel"),
+    ]
+    fit = replace(samples["two_classes"]["fit"], tuning=[*few, *many], length_scale=2.0, alpha=1.0)
+    (panel,) = [each for each in fit_panels(fit) if each.key == "fit-tuning-1"]
+    assert "with 1,024 features, ringed, is at length scale 2 and penalty 1: 0.41." in panel.reading
+    assert "smallest of its line is 0.409: a weaker penalty" in panel.reading
+    assert "same number of features are comparable" in panel.reading
+    assert lines_of(panel.figure.axes[0])[-1] == [[1.0], [0.41]]
+    # Files of earlier releases have no mark: the last setting with the values of the model.
+    unmarked = [replace(point, chosen=False) for point in [*few, *many[:2]]]
+    (axes,) = report.tuning_plot(unmarked, chosen=(2.0, 1.0)).axes
+    assert lines_of(axes)[-1] == [[1.0], [0.41]]
+    (axes,) = report.tuning_plot(unmarked).axes
+    assert lines_of(axes)[-1] == [[0.1], [0.409]]
+
+
+def test_a_penalty_that_was_not_tried_is_named(samples):
+    points = [TuningPoint(2.0, 0.1, 0.5, chosen=True), TuningPoint(4.0, 0.1, 0.4)]
+    fit = replace(samples["regression"]["fit"], tuning=points, length_scale=2.0, alpha=0.3)
+    (panel,) = [each for each in fit_panels(fit) if each.key == "fit-tuning-1"]
+    assert "penalty 0.1: 0.5. The model has the penalty 0.3." in panel.reading
 
 
 def test_tuning_draws_the_best_lines():
@@ -104,7 +137,7 @@ def test_tuning_stages_are_lines_of_their_own():
     points = [TuningPoint(2.0, 0.1, 0.3, n_components=size) for size in (512, 1024)]
     (axes,) = report.tuning_plot(points).axes
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
-    assert [label.rpartition(", ")[2] for label in labels[:2]] == ["512 features", "1024 features"]
+    assert [label.rpartition(", ")[2] for label in labels[:2]] == ["1024 features", "512 features"]
 
 
 def test_learning_curve_leaves_out_what_is_not_known():

@@ -41,6 +41,9 @@ def test_components_replace_columns_where_they_lower_the_error(fitted):
     assert fitted.summary.construction == "random features of 64 principal components"
     assert any(note.startswith("The kernel compares 64 principal") for note in fitted.notes)
     assert not any("length scale" in note for note in fitted.notes)
+    chosen = [point for point in fitted.summary.tuning if point.chosen]
+    assert [point.variant for point in chosen] == 2 * ["64 principal components"]
+    assert {point.variant for point in fitted.summary.tuning} > {"", "steps, weight 10"}
 
 
 def test_saved_and_loaded_it_predicts_the_same(fitted, tmp_path):

@@ -207,6 +207,8 @@ def test_the_penalty_is_tuned_at_the_number_of_features_that_is_given(monkeypatc
             (point for point in fit.tuning if point.n_components == max(sizes[budget])),
             key=lambda point: point.error,
         )
+        (chosen,) = (point for point in fit.tuning if point.chosen)
+        assert (chosen.n_components, chosen.alpha) == (max(sizes[budget]), fit.alpha)
         # A weaker penalty has to lower the loss by half a percent.
         assert fit.alpha >= best.alpha * 0.999
     assert sizes == {60.0: {32, 48}, 0.5: {32}}
@@ -219,7 +221,9 @@ def test_the_penalty_suits_the_number_of_features():
     options = {"kernel": "gaussian", "column_scales": False}
     model = kernelmill.fit_table(columns, "y", n_components=32, **options)
     tried = [point for point in model.summary.tuning if point.n_components == 32]
-    assert model.summary.alpha == min(tried, key=lambda point: point.error).alpha
+    best = min(tried, key=lambda point: point.error)
+    assert model.summary.alpha == best.alpha
+    assert [point for point in model.summary.tuning if point.chosen] == [best]
     many = {"n_components": 1024, "feature_map": "fastfood", "budget": 0.01}
     model = kernelmill.fit_table(columns, "y", **many, **options)
     note = "The penalty was tuned with 265 of 1,024 features: more take longer"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
@@ -52,47 +53,67 @@ def finite_tuning(points: list[TuningPoint]) -> list[TuningPoint]:
             and point.alpha > 0
         ):
             numbers = f"{point.length_scale:.6g} {point.alpha:.6g}"
-            which = point.criterion, point.kernel, point.per_column, point.n_components, numbers
-            found[which] = point
+            found[point.criterion, point.n_components, *_map_of(point), numbers] = point
     return list(found.values())
 
 
 def ringed_point(
     points: list[TuningPoint], chosen: tuple[float | None, float] | None
 ) -> tuple[TuningPoint, bool]:
-    """The chosen setting and True; if it is not one of these, the smallest error and False."""
+    """The chosen setting and True; if it is not known, the smallest error and False.
+
+    That is the smallest of the settings with the most features: errors depend on their number.
+    """
+    marked = [point for point in points if point.chosen][-1:]
     if chosen is not None and chosen[0] is not None:
-        for point in points:
-            if math.isclose(point.length_scale, chosen[0], rel_tol=1e-6) and math.isclose(
-                point.alpha, chosen[1], rel_tol=1e-6
-            ):
-                return point, True
-    return min(points, key=lambda point: point.error), False
+        same = [
+            point
+            for point in points
+            if math.isclose(point.length_scale, chosen[0], rel_tol=1e-6)
+            and math.isclose(point.alpha, chosen[1], rel_tol=1e-6)
+        ]
+        on_line = [p for p in same if marked and _line_of(p) == _line_of(marked[0])]
+        if on_line or (same and not marked):
+            return (on_line or same)[-1], True  # the last one has the most features
+    if marked:
+        return marked[0], True
+    most = max(point.n_components for point in points)
+    return min((p for p in points if p.n_components == most), key=lambda p: p.error), False
 
 
-def _line_of(point: TuningPoint) -> tuple[str, bool, float, int]:
+def _map_of(point: TuningPoint) -> tuple[str, bool, str]:
+    """The kernel, and what else of the map differs."""
+    return (point.kernel, point.per_column, point.variant)
+
+
+def _line_of(point: TuningPoint) -> tuple[str, bool, str, float, int]:
     """What the settings of one line have in common: all but the penalty."""
-    return (point.kernel, point.per_column, point.length_scale, point.n_components)
+    return (*_map_of(point), point.length_scale, point.n_components)
 
 
 def best_lines(
     points: list[TuningPoint], ringed: TuningPoint
 ) -> dict[str, list[tuple[float, float]]]:
     """Penalties and errors by line: that of the ringed setting and the best others, at most six."""
-    lines: dict[tuple[str, bool, float, int], dict[float, float]] = {}
+    lines: dict[tuple[str, bool, str, float, int], dict[float, float]] = {}
     for point in points:
         lines.setdefault(_line_of(point), {})[point.alpha] = point.error
-    in_order = sorted(
-        lines, key=lambda line: (line != _line_of(ringed), min(lines[line].values()))
-    )[:MAX_LINES]
-    sizes = {line[3] for line in in_order}
-    found = {}
+
+    def rank(line: tuple[str, bool, str, float, int]) -> tuple[bool, bool, float]:
+        is_other_size = line[-1] != ringed.n_components
+        return line != _line_of(ringed), is_other_size, min(lines[line].values())
+
+    in_order = sorted(lines, key=rank)[:MAX_LINES]
+    sizes = {line[-1] for line in in_order}
+    found: dict[str, list[tuple[float, float]]] = {}
     for line in in_order:
-        kernel, per_column, length_scale, size = line
-        label = f"{clean_text(kernel)}, " if kernel else ""
-        label += "columns, " if per_column else ""
-        label += f"length scale {html.number(length_scale, 3)}"
-        label += f", {size} features" if len(sizes) > 1 and size else ""
+        kernel, per_column, variant, length_scale, size = line
+        parts = [clean_text(kernel), "columns" if per_column else "", clean_text(variant)]
+        parts.append(f"length scale {html.number(length_scale, 3)}")
+        parts.append(f"{size} features" if len(sizes) > 1 and size else "")
+        label = ", ".join(filter(None, parts))
+        if label in found:  # length scales that are equal in three digits
+            label += f" ({length_scale:.6g})"
         found[label] = sorted(lines[line].items())
     return found
 
@@ -103,15 +124,16 @@ def tuning_plot(
 ) -> Figure:
     """Plot the error against the penalty, with a line for each of the six best other settings.
 
-    The other settings are kernel, length scale and number of features. The length scale of a kernel
-    with one for each column is their geometric mean.
+    The other settings are kernel, variant, length scale and number of features. The length scale of
+    a kernel with one for each column is their geometric mean.
 
     Parameters
     ----------
     points : list of TuningPoint
         The settings that were tried, all with the same criterion.
     chosen : (length scale, penalty), optional
-        The setting to ring; if it is not one of the points, the smallest error is ringed.
+        The setting to ring. If it is not one of the points, the one that is marked as chosen is
+        ringed, or else the smallest error of those with the most features.
 
     Examples
     --------
@@ -374,36 +396,47 @@ def _tuning_by(
         f"length scale {html.number(ringed.length_scale, 3)} and penalty "
         f"{html.number(ringed.alpha, 2)}: {form(ringed.error)}"
     )
-    penalties = [point.alpha for point in points if _line_of(point) == _line_of(ringed)]
+    line = [point for point in points if _line_of(point) == _line_of(ringed)]
+    penalties = [point.alpha for point in line]
     at_edge = decides and len(penalties) > 2 and ringed.alpha in (min(penalties), max(penalties))
-    least = min(point.error for point in points)
-    rule = ""
-    if is_chosen and ringed.error > least:
-        rule = (
-            f" The smallest is {form(least)}: a weaker penalty is chosen only if it lowers the "
-            f"{name} by half a percent."
-        )
-    which = "chosen setting" if is_chosen else "smallest"
     of_two = _STAGES[stage - 1] if n_stages == 2 else ""
     beyond = "smaller" if ringed.alpha == min(penalties) else "larger"
     wider = (
         f" This is at the edge of the search: a {beyond} penalty, given as --alpha or as alpha in "
         "Python, may be better."
     )
+    which = "chosen setting" if is_chosen else "smallest"
+    comparable = ""
+    if len({point.n_components for point in points}) > 1:
+        which += f" with {html.count(ringed.n_components, 'feature')}"
+        solver = " and solver" if any("L-BFGS" in point.variant for point in points) else ""
+        comparable = f" Only settings with the same number of features{solver} are comparable."
+    words = (
+        f"{_explain_penalty(ringed, line, chosen[1], name, form) if decides else ''}{comparable}"
+    )
+    varies = len({point.variant for point in points}) > 1
     return Panel(
         f"fit-tuning-{stage}",
         f"Tuning by {name}",
         tuning_plot(points, chosen if decides else None),
         f"Line plot of the {name} against the penalty for "
-        f"{html.count(n_drawn, 'setting')} of kernel and length scale; the {which} of "
-        f"{html.count(len(points), 'setting')} is at {found}.",
+        f"{html.count(n_drawn, 'setting')} of kernel and length scale; the {which} is at {found}. "
+        f"There are {html.count(len(points), 'setting')}.",
         f"{lines}: the {name}{of_what} on validation rows. The {which}, ringed, is at "
-        f"{found}.{rule}{wider if at_edge else ''}{of_two}",
+        f"{found}.{words}{wider if at_edge else ''}{of_two}",
         PageTable(
-            ["kernel", "length scale", "features", "penalty", name],
+            [
+                "kernel",
+                *(["variant"] if varies else []),
+                "length scale",
+                "features",
+                "penalty",
+                name,
+            ],
             [
                 [
                     ", ".join(filter(None, [p.kernel, "columns" if p.per_column else ""])),
+                    *([p.variant] if varies else []),
                     html.number(p.length_scale),
                     str(p.n_components or "-"),
                     html.number(p.alpha, 3),
@@ -415,6 +448,25 @@ def _tuning_by(
             0,
         ),
     )
+
+
+def _explain_penalty(
+    ringed: TuningPoint,
+    line: list[TuningPoint],
+    alpha: float,
+    name: str,
+    form: Callable[[float], str],
+) -> str:
+    """Why the penalty of the model is not that of the smallest error on its line, if so."""
+    if not math.isclose(alpha, ringed.alpha, rel_tol=1e-6):
+        return f" The model has the penalty {html.number(alpha, 2)}."
+    least = min(line, key=lambda point: point.error)
+    if least.error >= ringed.error:
+        return ""
+    smallest = f" The smallest of its line is {form(least.error)}"
+    if ringed.criterion == "squared error":
+        return f"{smallest}; the penalty was chosen on all rows."
+    return f"{smallest}: a weaker penalty is chosen only if it lowers the {name} by half a percent."
 
 
 def _time(fit: FitSummary) -> Panel | None:

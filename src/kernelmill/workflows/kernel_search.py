@@ -35,7 +35,14 @@ from kernelmill.maps.principal_fourier import principal_directions
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
-from kernelmill.workflows.map_choice import AUTO, BRIEF_KERNELS, DIRECTIONS, STEPS, MapChoice
+from kernelmill.workflows.map_choice import (
+    AUTO,
+    BRIEF_KERNELS,
+    DIRECTIONS,
+    LINE,
+    STEPS,
+    MapChoice,
+)
 from kernelmill.workflows.records import TuningPoint
 from kernelmill.workflows.tuning_memory import TuningMemory
 
@@ -43,7 +50,6 @@ __all__ = [
     "LBFGS_PASSES",
     "LBFGS_TOLERANCE",
     "LEAST_RIDGE",
-    "LINE",
     "LINEAR_WEIGHTS",
     "MOST_COMPARING_ROWS",
     "MOST_FOLDED_ROWS",
@@ -68,8 +74,6 @@ _Array = NDArray[np.float64]
 
 LINEAR_WEIGHTS = (1.0, 10.0, 100.0)
 """Of a linear kernel beside one of variance 1."""
-LINE = 1e4
-"""The weight of a linear kernel beside which the other one is negligible."""
 NOTE_OF_LINE = "The kernel is linear: that has the smallest error on validation rows."
 STEP_WEIGHTS = (1.0, 10.0)
 """Of step functions of single columns, beside random features of a kernel of variance 1."""
@@ -438,6 +442,7 @@ class KernelSearch:
                 kernel=candidate.choice.kernel_name,
                 per_column=candidate.is_per_column,
                 n_components=size,
+                variant=candidate.choice.variant,
             )
             for ridge, error in errors.items()
             if math.isfinite(error)

@@ -16,7 +16,7 @@ from kernelmill.maps.additive_fourier import find_steps
 from kernelmill.maps.registry import map_name, map_parameters
 from kernelmill.maps.transformers import MAPS, MapTransformer
 
-__all__ = ["AUTO", "BRIEF_KERNELS", "DIRECTIONS", "STEPS", "MapChoice"]
+__all__ = ["AUTO", "BRIEF_KERNELS", "DIRECTIONS", "LINE", "STEPS", "MapChoice"]
 
 AUTO = "auto"
 """Fastfood for kernels of the Euclidean distance, random Fourier features for others."""
@@ -24,6 +24,8 @@ STEPS = "additive_fourier"
 """The map of random features and step functions of single columns."""
 DIRECTIONS = "principal_fourier"
 """The map of random features of principal components."""
+LINE = 1e4
+"""The weight of a linear kernel beside which the other one is negligible."""
 BRIEF_KERNELS = ("matern:nu=2.5", "rational_quadratic")
 """Kernels between others, whose length scales are nearly those of the Gaussian kernel."""
 
@@ -143,6 +145,18 @@ class MapChoice:
         if isinstance(self.feature_map, MapTransformer):
             return getattr(self.feature_map, "kernel", "gaussian")
         return "gaussian" if self.kernel is None else self.kernel
+
+    @property
+    def variant(self) -> str:
+        """What tuning may have changed in the map besides its kernel; "" if nothing."""
+        if "linear" in self.options:
+            weight = self.options["linear"]
+            return "linear kernel" if weight >= LINE else f"linear kernel, weight {weight:g}"
+        if self.feature_map == STEPS and "weight" in self.options:
+            return f"steps, weight {self.options['weight']:g}"
+        if np.ndim(self.options.get("directions", 0)):
+            return f"{len(self.options['directions'])} principal components"
+        return ""
 
     def candidates(self, dim: int) -> list[MapChoice]:
         """The choices to compare for data of `dim` columns: one if the kernel is fixed."""

@@ -159,6 +159,10 @@ class TuningPoint(Result):
     kernel: str = field(default="", metadata=ADDED)
     per_column: bool = field(default=False, metadata=ADDED)  # length_scale is then a mean
     n_components: int = field(default=0, metadata=ADDED)  # of the map that was tried; 0: not known
+    # What else differs: "64 principal components", "steps, weight 10", "linear kernel, weight 1",
+    # "L-BFGS".
+    variant: str = field(default="", metadata=ADDED)
+    chosen: bool = field(default=False, metadata=ADDED)  # at most one for each criterion
 
 
 @dataclass(frozen=True, repr=False)

@@ -18,14 +18,13 @@ from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.kernel_search import (
     LBFGS_PASSES,
     LBFGS_TOLERANCE,
-    LINE,
     MOST_STEPS,
     Sample,
     budget_factor,
     count_seconds_of_landmarks,
     typical_scale,
 )
-from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.map_choice import LINE, MapChoice
 from kernelmill.workflows.records import TuningPoint
 from kernelmill.workflows.tuning_memory import TuningMemory
 
@@ -82,11 +81,12 @@ class _Fold:
 
 
 class Refined(NamedTuple):
-    """The best penalty and factor of the length scales, and their loss."""
+    """The best penalty and factor of the length scales, and their loss, as it was recorded."""
 
     factor: float
     C: float
     loss: float = math.inf
+    point: TuningPoint | None = None
 
 
 class Refinement:
@@ -129,7 +129,7 @@ class Refinement:
         useful = [place for place, fold in enumerate(folds) if fold.is_useful]
         self._folds = [folds[place] for place in useful]
         self._scales = [scales[place] for place in useful]
-        self._losses: dict[tuple[float, float], float] = {}
+        self._tried: dict[tuple[float, float], TuningPoint] = {}
 
     def best(self, fixed_C: float | None, *, search_length_scale: bool) -> Refined:
         """The factor and C = 1 / (alpha n) with the smallest loss on the validation rows."""
@@ -147,7 +147,7 @@ class Refinement:
                 factor *= step
         if fixed_C is None:
             C = self._better_C(factor, C, steps=(10**0.5, 10**-0.5))
-        return Refined(factor, C, self._loss_at(factor, C))
+        return Refined(factor, C, self._loss_at(factor, C), self._tried[factor, C])
 
     def best_line(self, to_beat: float) -> Refined:
         """The best C of a kernel that is linear for the most part, if it is near the other loss.
@@ -161,7 +161,7 @@ class Refinement:
             C = self._better_C(1.0, C, steps=(10.0, 0.1))
         if self._loss_at(1.0, C) < _NEAR * to_beat:
             C = self._better_C(1.0, C, steps=(10**0.5, 10**-0.5))
-        return Refined(1.0, C, self._loss_at(1.0, C))
+        return Refined(1.0, C, self._loss_at(1.0, C), self._tried[1.0, C])
 
     def n_components_of(self, _found: Refined) -> int:
         """The number of features that the loss was measured with."""
@@ -189,7 +189,7 @@ class Refinement:
         if not self._folds:
             return found
         C = self._better_C(found.factor, found.C, steps=(10**0.5, 10**-0.5))
-        return found._replace(C=C)
+        return found._replace(C=C, point=self._tried.get((found.factor, C), found.point))
 
     def best_at_minimum(self, found: Refined) -> Refined:
         """The best C at the minimum of the objective, for what another refinement has found.
@@ -199,7 +199,7 @@ class Refinement:
         if not self._folds:
             return found
         C = self._better_C(found.factor, found.C, steps=(10**0.5, 10**-0.5))
-        return found._replace(C=C)
+        return found._replace(C=C, point=self._tried.get((found.factor, C), found.point))
 
     def _better_C(self, factor: float, C: float, steps: tuple[float, ...]) -> float:
         """The best value that is reached from C by these factors, one after the other."""
@@ -212,7 +212,7 @@ class Refinement:
         return C
 
     def _loss_at(self, factor: float, C: float) -> float:
-        if (factor, C) not in self._losses:
+        if (factor, C) not in self._tried:
             scaled = [None if scale is None else scale * factor for scale in self._scales]
             step = ("loss", self._choice, scaled, C, self._n_components, self._lbfgs)
             pairs = zip(self._folds, scaled, strict=True)
@@ -220,22 +220,23 @@ class Refinement:
                 step,
                 lambda: float(np.mean([self._measure(fold, scale, C) for fold, scale in pairs])),
             )
+            solver = "L-BFGS" if self._lbfgs else ""
             criterion = "log loss" if self._loss == "log_loss" else "error"
             # As the penalty of the final model: C is the same, and alpha depends on the rows.
-            self._points.append(
-                TuningPoint(
-                    typical_scale(scaled[-1]),
-                    1 / (C * self._n_rows),
-                    loss,
-                    criterion,
-                    kernel=self._choice.kernel_name,
-                    per_column=isinstance(scaled[-1], np.ndarray),
-                    n_components=self._n_components,
-                )
+            point = TuningPoint(
+                typical_scale(scaled[-1]),
+                1 / (C * self._n_rows),
+                loss,
+                criterion,
+                kernel=self._choice.kernel_name,
+                per_column=isinstance(scaled[-1], np.ndarray),
+                n_components=self._n_components,
+                variant=", ".join(filter(None, [self._choice.variant, solver])),
             )
+            self._points.append(point)
             self._progress.advance(ONE_LOSS)
-            self._losses[factor, C] = loss
-        return self._losses[factor, C]
+            self._tried[factor, C] = point
+        return self._tried[factor, C].error
 
     def _measure(self, fold: _Fold, length_scale: Any, C: float) -> float:
         n = len(fold.codes)

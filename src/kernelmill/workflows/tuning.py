@@ -24,7 +24,6 @@ from kernelmill.workflows.kernel_search import (
     LBFGS_PASSES,
     LBFGS_TOLERANCE,
     LEAST_RIDGE,
-    LINE,
     MOST_COMPARING_ROWS,
     NEXT_SEARCH,
     NOTE_OF_LINE,
@@ -36,7 +35,7 @@ from kernelmill.workflows.kernel_search import (
     takes_lbfgs,
     takes_line,
 )
-from kernelmill.workflows.map_choice import AUTO, MapChoice
+from kernelmill.workflows.map_choice import AUTO, LINE, MapChoice
 from kernelmill.workflows.records import TuningPoint
 from kernelmill.workflows.refinement import ONE_LOSS, Refinement
 from kernelmill.workflows.tuning_memory import TuningMemory
@@ -182,6 +181,7 @@ def tune_settings(
         n_components = search.enough_components(best, n_classes, n_rows, budget)
     elif is_given and n_classes is None and alpha is None and n_rows <= MOST_COMPARING_ROWS:
         best = _best_at_size(search, best, n_components, budget, notes)
+    _mark_chosen(points, next((p for p in best.tried if p.alpha == best.ridge), None))
     ridge = best.ridge if alpha is None else alpha
     folds, mean = best.folds, average_scales(best.folds)
     settings = TunedSettings(best.choice, mean, ridge, n_components, points)
@@ -256,8 +256,16 @@ def _refine_classifier(
             last, said = refine(choice, scales=folds), notes if given_size else []
             found = _best_at_size(last, found, settings.n_components, budget, said)
         alpha = 1 / (found.C * n_rows)
+    _mark_chosen(settings.points, found.point)
     scaled = scales * found.factor if is_free else scales
     return replace(settings, choice=choice, length_scale=scaled, alpha=alpha)
+
+
+def _mark_chosen(points: list[TuningPoint], chosen: TuningPoint | None) -> None:
+    """Mark a setting as chosen where it was last measured."""
+    places = [place for place, point in enumerate(points) if point == chosen]
+    if places:
+        points[places[-1]] = replace(points[places[-1]], chosen=True)
 
 
 def _limit_landmarks(settings: TunedSettings, n_rows: int) -> TunedSettings:
