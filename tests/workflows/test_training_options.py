@@ -194,12 +194,28 @@ def test_folds(columns, tmp_path, target, memory):
     assert len(found.errors) == 4
     assert len(set(found.errors)) > 1
     assert found.mean == pytest.approx(np.mean(found.errors))
-    # The corrected variance: s² (1/K + 1/(K - 1)), and the quantile of 3 degrees of freedom.
-    half = 3.182446305284263 * np.std(found.errors, ddof=1) * np.sqrt(1 / 4 + 1 / 3)
-    assert found.high == pytest.approx(min(found.mean + half, 1.0 if target == "place" else np.inf))
-    assert found.low == pytest.approx(max(0.0, found.mean - half))
+    if target == "radius":
+        # The corrected variance: s² (1/K + 1/(K - 1)), and the quantile of 3 degrees of freedom.
+        half = 3.182446305284263 * np.std(found.errors, ddof=1) * np.sqrt(1 / 4 + 1 / 3)
+        assert found.high == pytest.approx(found.mean + half)
+        assert found.low == pytest.approx(max(0.0, found.mean - half))
+    else:
+        # Each end of Wilson's interval is z of its own standard deviations from the mean.
+        n_rows = 500 / (1 + 4 / 3)
+        for end in (found.low, found.high):
+            deviation = np.sqrt(end * (1 - end) / n_rows)
+            assert abs(end - found.mean) == pytest.approx(1.959963984540054 * deviation)
     model.save(tmp_path / "model.kmill")
     assert kernelmill.load(tmp_path / "model.kmill").summary.cross_validation == found
+
+
+def test_the_interval_of_folds_without_errors_has_a_width():
+    x = np.r_[np.linspace(-3, -2, 30), np.linspace(2, 3, 30)]
+    columns = {"x": x, "y": np.where(x > 0, "p", "n")}
+    found = fit_table(columns, "y", folds=3, epochs=2, **QUICK).summary.cross_validation
+    assert (found.errors, found.low) == ([0.0, 0.0, 0.0], 0.0)
+    n_rows = 60 / (1 + 3 / 2)
+    assert found.high == pytest.approx(1.959963984540054**2 / (n_rows + 1.959963984540054**2))
 
 
 def test_folds_have_all_classes():

@@ -158,14 +158,18 @@ class ClassifierScores(Scores):
         if self._ranks is not None and later._ranks is not None:
             self._ranks += later._ranks
 
+    @property
+    def n_effective(self) -> float:
+        """The number of rows of equal weights whose error has the same variance (Kish 1965)."""
+        total = float(self._weighted.sum())
+        return total**2 / self._squared_weights if total else 0.0
+
     def finish(self, source: str, notes: list[str]) -> Evaluation:
         """The evaluation of all rows."""
         seconds = self._seconds()
         total, right = float(self._weighted.sum()), float(np.trace(self._weighted))
-        # The number of rows of equal weights that would have the same variance (Kish 1965).
-        n_effective = total**2 / self._squared_weights if total else 0.0
         error = 1 - right / total if total else math.nan
-        low, high = wilson_interval(error * n_effective, n_effective)
+        low, high = wilson_interval(error * self.n_effective, self.n_effective)
         of_class = self._weighted.sum(axis=1)
         there = of_class > 0
         recall = np.diag(self._weighted)[there] / of_class[there]
@@ -343,7 +347,8 @@ def wilson_interval(n_wrong: float, n_rows: float) -> tuple[float, float]:
     center = (share + z * z / (2 * n_rows)) / (1 + z * z / n_rows)
     half = z * math.sqrt(share * (1 - share) / n_rows + z * z / (4 * n_rows**2))
     half /= 1 + z * z / n_rows
-    return max(0.0, center - half), min(1.0, center + half)
+    # Equal to 0 or 1 but for rounding where no row or every row is misclassified.
+    return 0.0 if share == 0 else center - half, 1.0 if share == 1 else center + half
 
 
 def _area_under_curve(ranks: _Array) -> float:

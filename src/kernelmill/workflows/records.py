@@ -244,7 +244,9 @@ class CrossValidation(Result):
     metric: str  # "error" or "rmse"
     errors: list[float]  # on each fold
     mean: float
-    low: float  # the 95 % interval of the mean (Nadeau and Bengio, 2003)
+    # The 95 % interval of the mean: of errors that of Wilson (1927), of root mean squared errors
+    # that of Student's t, both with the variance of Nadeau and Bengio (2003).
+    low: float
     high: float
 
 

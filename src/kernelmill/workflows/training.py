@@ -30,7 +30,7 @@ from kernelmill.workflows.encoded_rows import (
     concatenate_rows,
     encode_held_out,
 )
-from kernelmill.workflows.evaluation import make_scores
+from kernelmill.workflows.evaluation import make_scores, wilson_interval
 from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.model import TableModel
 from kernelmill.workflows.records import CrossValidation, Evaluation, LearningPoint
@@ -236,9 +236,13 @@ class TrainingPlan:
             return None
         weights = self.survey.weights
         notes = [] if weights is None else [f"Rows are weighted by column {weights!r}."]
+        scores = self._score(learner)
+        return scores.finish(f"{source}: held-out rows", notes) if scores.n_rows else None
+
+    def _score(self, learner: Any) -> Any:
+        """The scores of a learner on the held-out rows."""
         if self.pieces is not None:
-            scores = self.pieces.evaluate(learner, self.survey)
-            return scores.finish(f"{source}: held-out rows", notes) if scores.n_rows else None
+            return self.pieces.evaluate(learner, self.survey)
         scores = make_scores(learner, self.survey.reader.classes)
         self.progress.start("Evaluating", None)
         in_memory = None if self.encoded is None else [self.encoded.held_out]
@@ -246,7 +250,7 @@ class TrainingPlan:
             for rows in block.slices():
                 scores.update(*rows)
             self.progress.advance(len(block.target))
-        return scores.finish(f"{source}: held-out rows", notes) if scores.n_rows else None
+        return scores
 
     def evaluate_table(
         self, learner: Any, source: Any, table_options: Mapping[str, Any]
@@ -265,9 +269,10 @@ class TrainingPlan:
     def cross_validate(self, n_folds: int) -> CrossValidation:
         """Fit to all folds but one, and test on that one, for each fold.
 
-        Settings and encoding are not chosen again in each fold. The interval of the mean error is
-        that of Nadeau and Bengio (2003), whose variance allows for training rows that the folds
-        share.
+        Settings and encoding are not chosen again in each fold. The interval of the mean has the
+        variance of Nadeau and Bengio (2003), which allows for training rows that the folds share.
+        For errors of classifiers it is that of Wilson (1927), which has a width even if no row is
+        misclassified; for root mean squared errors, that of Student's t.
         """
         survey = self.survey
         metric = "rmse" if survey.reader.classes is None else "error"
@@ -282,7 +287,7 @@ class TrainingPlan:
                     parameter="folds",
                 )
             folds = _assign_folds(rows.target, n_classes, n_folds, stream)
-        errors = []
+        errors, n_tested = [], 0.0
         for fold in range(n_folds):
             held_out = HeldOut(stream, 1 / n_folds, survey.held_out.kept, fold / n_folds)
             part = None
@@ -290,14 +295,18 @@ class TrainingPlan:
                 out = folds == fold
                 part = EncodedTable(rows.select(~out), rows.select(out))
             plan = replace(self, survey=replace(survey, held_out=held_out), encoded=part)
-            found = plan.evaluate(plan.fit(Run(progress=self.progress)), "")
-            error = None if found is None else found.metrics[metric]
+            scores = plan._score(plan.fit(Run(progress=self.progress)))
+            error = scores.finish("", []).metrics[metric] if scores.n_rows else None
             errors.append(math.nan if error is None else error)
+            n_tested += scores.n_effective if metric == "error" else scores.n_rows
         mean, deviation = float(np.mean(errors)), float(np.std(errors, ddof=1))
-        half = float(stdtrit(n_folds - 1, 0.975)) * deviation
-        half *= math.sqrt(1 / n_folds + 1 / (n_folds - 1))
-        most = 1.0 if metric == "error" else math.inf
-        low, high = max(0.0, mean - half), min(most, mean + half)
+        # Of the variance of a mean of independent folds.
+        factor = 1 + n_folds / (n_folds - 1)
+        if metric == "error":
+            low, high = wilson_interval(mean * n_tested / factor, n_tested / factor)
+        else:
+            half = float(stdtrit(n_folds - 1, 0.975)) * deviation * math.sqrt(factor / n_folds)
+            low, high = max(0.0, mean - half), mean + half
         return CrossValidation(n_folds, metric, errors, mean, low, high)
 
     def fit_all_rows(self) -> Any:
