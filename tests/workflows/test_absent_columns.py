@@ -1,4 +1,4 @@
-"""Columns that were constant in training may be absent afterwards."""
+"""Columns that were constant in training do not matter afterwards."""
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,21 @@ def test_of_one_row(fitted):
     model, _ = fitted
     row = {"a": 1.0, "b": 0.0}
     assert model.predict_row(row) == model.predict_row({**row, **OTHERS, "nothing": None})
+
+
+def test_other_values_do_not_matter(fitted, tmp_path):
+    model, rows = fitted
+    values = {"number": "some text", "word": 5.5, "nothing": "1,5"}
+    others = rows.assign(**values)
+    others.to_csv(tmp_path / "rows.csv", index=False)
+    others.to_parquet(tmp_path / "rows.parquet")
+    expected = model.predict(rows)
+    lists = rows.assign(nothing=[[1]] * len(rows))
+    for source in (others, lists, tmp_path / "rows.csv", tmp_path / "rows.parquet"):
+        np.testing.assert_array_equal(model.predict(source), expected)
+    row = {"a": rows["a"][0], "b": rows["b"][0]}
+    assert model.predict_row({**row, **values}) == expected[0]
+    assert model.predict_row({**row, "a": str(row["a"]), "number": [1]}) == expected[0]
 
 
 def test_others_are_needed(fitted):

@@ -274,3 +274,63 @@ def test_one_row(model):
     assert label is classifier.predict_row(X.iloc[0]) is False
     expected = classifier.predict_table(X, probabilities=True).iloc[0]
     assert shares == {False: expected.iloc[1], True: expected.iloc[2]}
+
+
+def make_amounts(path, *, commas):
+    """Write a table with groups of digits, and fit a model to it."""
+    rng = np.random.default_rng(0)
+    swap = str.maketrans(",.", ".,") if commas else {}
+    lines = [
+        f"{size:,.2f};{share:.3f};{size / 1000 + share:.3f}".translate(swap)
+        for size, share in zip(rng.uniform(10, 9999, 60), rng.random(60), strict=True)
+    ]
+    path.write_text("\n".join(["size;share;y", *lines]))
+    return kernelmill.fit_table(path, "y", tune=False, holdout=0, n_components=32)
+
+
+def test_numbers_are_read_as_in_training(tmp_path):
+    path = tmp_path / "rows.csv"
+    model = make_amounts(path, commas=False)
+    assert ("size", ".", ",") in model.inputs.marks
+    model.save(tmp_path / "model.kmill")
+    model = kernelmill.load(tmp_path / "model.kmill")
+    expected = model.predict_row({"size": 1691, "share": 1})
+    assert model.predict_row({"size": "1,691", "share": "1"}) == expected
+    path.write_text("size;share\n1,691;1\n")  # one group of digits, as in training
+    assert model.predict(path).item() == expected
+    path.write_text("size;share\n1691,0;1,0\n")
+    with pytest.warns(UserWarning, match="have decimal commas, and had decimal points in training"):
+        assert model.predict_table(path)["prediction"].to_pylist() == [expected]
+    path.write_text("size;share\n1,691;1,5\n")
+    with pytest.raises(TableError, match=r"groups of digits in training, .* '1,691' may be either"):
+        model.predict(path)
+    assert model.predict(path, decimal=",") == model.predict_row({"size": 1.691, "share": 1.5})
+    path.write_text('size,share\n"691,17",1\n')
+    for source in (path, {"size": ["691,17"], "share": [1]}):
+        with pytest.raises(TableError, match="'691,17' is not a number with a decimal point"):
+            model.predict(source)
+    with pytest.raises(TableError, match="'691,17' is not a number with a decimal point"):
+        model.predict_row({"size": "691,17", "share": 1})
+
+
+def test_decimal_commas_are_those_of_training(tmp_path):
+    path = tmp_path / "rows.csv"
+    model = make_amounts(path, commas=True)
+    expected = model.predict_row({"size": 1691, "share": 1})
+    assert model.predict_row({"size": "1.691", "share": "1,0"}) == expected
+    for text in ("size;share\n1.691;1\n", "size;share\n1.691;1,0\n", "size;share\n1691;1.0\n"):
+        path.write_text(text)
+        assert model.predict(path).item() == expected
+    path.write_text("size;share;y\n1.691;0.5;1\n")
+    for read in (model.predict, model.evaluate_table):
+        with pytest.raises(TableError, match=r"'1\.691' may be either"):
+            read(path)
+    with pytest.raises(TableError, match=r"'1\.5' is not a number with a decimal comma"):
+        model.predict_row({"size": "1.5", "share": 1})
+
+
+def test_marks_of_older_files_are_not_known(tmp_path):
+    model = make_amounts(tmp_path / "rows.csv", commas=True)
+    model = replace(model, inputs=replace(model.inputs, marks=None))
+    row = model.predict_row({"size": 1.691, "share": 0.5})
+    assert model.predict_row({"size": "1.691", "share": "0,5"}) == row

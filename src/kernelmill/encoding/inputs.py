@@ -59,6 +59,8 @@ class Inputs(Stored):
         Values that are missing, besides the usual ones.
     signs : tuple of (name, sign), or None
         The symbol (%, $) of the numbers of columns; None if it is not known, as in older files.
+    marks : tuple of (name, decimal point, separator), or None
+        How numbers of columns were written, as in `Table.marks`; None if it is not known.
     """
 
     columns: Annotated[tuple[tuple[str, str], ...] | None, ListOf(ListOf(Text(), 2, 2)) | Null()]
@@ -71,6 +73,9 @@ class Inputs(Stored):
     signs: Annotated[tuple[tuple[str, str], ...] | None, ListOf(ListOf(Text(), 2, 2)) | Null()] = (
         field(default=None, metadata=ADDED)
     )
+    marks: Annotated[
+        tuple[tuple[str, str, str], ...] | None, ListOf(ListOf(Text(), 3, 3)) | Null()
+    ] = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         if self.columns is not None:
@@ -87,6 +92,15 @@ class Inputs(Stored):
         if self.signs is not None:
             signs = tuple((name, sign) for name, sign in self.signs)
             object.__setattr__(self, "signs", signs)
+        if self.marks is not None:
+            marks = tuple((name, decimal, separator) for name, decimal, separator in self.marks)
+            object.__setattr__(self, "marks", marks)
+            for name, decimal, separator in marks:
+                if decimal not in (".", ",") or separator not in ("", ".", ","):
+                    raise ValueError(
+                        f"the decimal point of column {name!r} must be '.' or ',', and its "
+                        f"separator, too, or '', got {decimal!r:.80} and {separator!r:.80}"
+                    )
         if self.columns is None:
             self._check_matrix()
         else:
@@ -155,10 +169,30 @@ class Inputs(Stored):
             notes.append(Doubt(f"Column {name!r} {problem}", remedy, column=name))
         return notes
 
-    def note_absent(self, names: Mapping[str, str] | None) -> list[str]:
+    def compare_decimals(self, table: Table) -> list[Message]:
+        """A note if the numbers of a text file have another decimal point than those of training.
+
+        Data in memory and other formats have numbers as such, and strings as in training.
+        """
+        if self.marks is None or not table.decimal:
+            return []
+        had = "," if any(decimal == "," for _, decimal, _ in self.marks) else "."
+        if table.decimal == had:
+            return []
+        nouns = {",": "commas", ".": "points"}
+        return [
+            Message(
+                f"Numbers have decimal {nouns[table.decimal]}, and had decimal {nouns[had]} in "
+                "training",
+                Remedy("if they are not decimal numbers, give the decimal point", decimal=had),
+            )
+        ]
+
+    def note_absent(self, table: Table) -> list[str]:
         """A note on inputs that a table lacks, which were constant in training."""
-        absent = [name for name, _ in self.columns or () if names is not None and name not in names]
-        if not absent:
+        here = {column.name for column in table.columns or ()}
+        absent = [name for name, _ in self.columns or () if name not in here]
+        if not absent or self.numbered:
             return []
         shown = ", ".join(map(repr, absent[:5])) + (", ..." if len(absent) > 5 else "")
         return [
@@ -394,6 +428,11 @@ def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | i
         len(names),
         missing_codes=table.missing_codes,
         signs=tuple((name, table.signs[name][0]) for name, _ in kinds if name in table.signs),
+        marks=tuple(
+            (name, *table.marks[name])
+            for name in (*(name for name, _ in kinds), target)
+            if isinstance(name, str) and name in table.marks
+        ),
     )
 
 
@@ -434,13 +473,13 @@ def open_like_training(
     words : collection of str
         Markers of missing values that are categories of the model: older files have some.
     unused : collection of str
-        Inputs that may be absent, since they were constant in training.
+        Inputs that are not read and may be absent, since they were constant in training.
 
     Returns
     -------
     table : Table
     names : dict or None
-        The names of the inputs that are in the file; None for a matrix.
+        The names of the inputs in the file, without unused ones; None for a matrix.
     has_target : bool
         Whether the table has the target.
     """
@@ -468,7 +507,16 @@ def open_like_training(
     names, has_target = _find_inputs(table, inputs, unused)
     given = [(names[name], kind) for name, kind in inputs.columns if name in names]
     kinds = {kind: [name for name, k in given if k == kind] for kind in _KINDS}
-    table = table.with_kinds(**{_KINDS[kind]: kinds[kind] for kind in _KINDS}, words=words)
+    marks = None
+    if inputs.marks is not None:
+        in_file = dict(names)
+        if has_target:
+            in_file[str(inputs.target)] = str(inputs.find_target(table))
+        known = {name: (point, mark) for name, point, mark in inputs.marks}
+        marks = {here: known[name] for name, here in in_file.items() if name in known}
+    table = table.with_kinds(
+        **{_KINDS[kind]: kinds[kind] for kind in _KINDS}, words=words, trained_marks=marks
+    )
     return table, names, has_target
 
 
@@ -502,10 +550,10 @@ def _find_inputs(
         names = {name: here[int(name)] for name in names}
         has_target = True
     present = set(here)
-    if not inputs.numbered:
-        names = {name: name for name in names if name in present or name not in unused}
+    is_narrow = inputs.numbered and len(names) != len(inputs.columns)
+    names = {name: here for name, here in names.items() if name not in unused}
     lacking = [name for name in names.values() if name not in present]
-    if lacking or (inputs.numbered and len(names) != len(inputs.columns)):
+    if lacking or is_narrow:
         listed = ", ".join(map(repr, lacking[:5])) or "their number differs"
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
         spare = [name for name in here if name not in set(names.values())]

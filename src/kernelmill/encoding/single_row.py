@@ -41,20 +41,16 @@ class RowEncoder:
         self._width = encoder.n_inputs
         self._scaling = encoder.rows
         self._steps: list[tuple[str, int, _Write]] = []
-        self._unused: set[str] = set()
         begin = 0
         for column in encoder.columns:
-            self._steps.append((column.name, begin, _make_writer(column)))
-            if not column.n_columns:
-                self._unused.add(column.name)
+            if column.n_columns:
+                self._steps.append((column.name, begin, _make_writer(column)))
             begin += column.n_columns
 
     def encode(self, row: Mapping[str, Any]) -> NDArray[np.float32] | None:
         """Return the encoded row, of shape (1, n_inputs), or None if it has other values."""
         out = [0.0] * self._width
         for name, begin, write in self._steps:
-            if name not in row and name in self._unused:
-                continue
             if name not in row or not write(row[name], out, begin):
                 return None
         with np.errstate(over="ignore"):
@@ -69,8 +65,6 @@ def _make_writer(column: Any) -> _Write:
     """Return a function that encodes a value, or returns False."""
     if isinstance(column, NumericEncoding):
         return _number_writer(column)
-    if isinstance(column, CategoryEncoding) and not column.n_columns:  # a constant
-        return lambda value, out, begin: value in column.rare
     if isinstance(column, CategoryEncoding):
         positions = {category: place for place, category in enumerate(column.categories)}
         return _lookup_writer({text: (place, 1.0) for text, place in positions.items()})

@@ -379,6 +379,11 @@ class Table:
         Values that are missing, besides the usual ones.
     signs : mapping of str to (str, str)
         The symbol (%, $) of the numbers of some columns, and a number without it, or "".
+    marks : mapping of str to (str, str)
+        The decimal point of the numbers of some columns, and the comma or point between groups of
+        digits, or "". Numbers of others have a decimal point and no such groups.
+    decimal : str
+        The decimal point of numbers in text; "" if there are only integers, and of other formats.
     unreadable : mapping of str to str
         Columns of data in memory that have no single type, which are of the kind "other", and why.
     label_column : str or None
@@ -425,6 +430,8 @@ class Table:
         self.missing_codes: tuple[str, ...] = tuple(first.options.missing_codes)
         self.unreadable: Mapping[str, str] = first.unreadable
         self.signs: Mapping[str, tuple[str, str]] = first.signs
+        self.marks: Mapping[str, tuple[str, str]] = first.marks
+        self.decimal: str = first.decimal
         self.label_column: str | None = first.label_column
         self.n_bytes: int = sum(file.n_bytes for file in files)
         by_text = {str(note): note for file in files for note in file.notes}
@@ -481,6 +488,7 @@ class Table:
         numeric: Sequence[str | int] = (),
         dates: Sequence[str | int] = (),
         words: Collection[str] = (),
+        trained_marks: Mapping[str, tuple[str, str]] | None = None,
     ) -> Table:
         r"""Return the same table with given kinds for more columns, without reading the files.
 
@@ -490,6 +498,8 @@ class Table:
             Columns, by name or zero-based position, in addition to those given before.
         words : collection of str
             Usual markers of missing values that are categories of this table.
+        trained_marks : mapping, optional
+            The `marks` of the table that a model was fitted to, by which numbers are read.
 
         Examples
         --------
@@ -508,6 +518,7 @@ class Table:
             numeric=(*options.numeric, *check_columns("numeric", numeric)),
             dates=(*options.dates, *check_columns("dates", dates)),
             not_missing=(*options.not_missing, *words),
+            trained_marks=trained_marks,
         )
 
     def with_block_bytes(self, block_bytes: int) -> Table:

@@ -92,6 +92,8 @@ class TableOptions:
     default_header: bool | None = None  # of text files, where `header` is None
     unused: Sequence[str | int] = ()  # see `Table.with_unused`
     originals: str | None = None  # "text", "values" or "types": see `Table.with_originals`
+    # How numbers of columns were written in training, as in `Table.marks`; None without a model.
+    trained_marks: Mapping[str, tuple[str, str]] | None = None
 
 
 class TableFile(ABC):
@@ -111,7 +113,7 @@ class TableFile(ABC):
         Of formats with indices: whether they count from 0.
     n_rows : int or None
         The number of rows, if it is known without reading them.
-    originals, unreadable, label_column, signs
+    originals, unreadable, label_column, signs, marks, decimal
         See `Table`.
     """
 
@@ -128,6 +130,8 @@ class TableFile(ABC):
     zero_based: bool | None = None
     n_rows: int | None = None
     signs: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    marks: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    decimal: str = ""
     originals: Mapping[str, Original] = MappingProxyType({})
     unreadable: Mapping[str, str] = MappingProxyType({})
     label_column: str | None = None

@@ -235,7 +235,8 @@ class TableModel:
         X = None if encoder is None else encoder.encode(row)
         if X is None:
             self._check_row(row)
-            table = {name: [value] for name, value in row.items()}
+            names = list(row) if self.inputs.numbered else self._used
+            table = {name: [row[name]] for name in names}
             try:
                 X = next(encoded for encoded, _, _ in self._encode(table, {}))
             except TableError as error:  # of a table of one row
@@ -268,8 +269,7 @@ class TableModel:
                 f"give values by names, such as {{{columns[0][0]!r}: ...}}",
                 parameter="row",
             )
-        needed = [name for name, _ in columns if name not in self.encoder.unused]
-        lacking = [name for name in needed if name not in row]
+        lacking = [name for name in self._used if name not in row]
         if lacking and not self.inputs.numbered:
             raise ArgumentError(
                 f"lacks columns that the model needs: {', '.join(map(repr, lacking[:5]))}"
@@ -277,6 +277,11 @@ class TableModel:
                 "give a value for each; None if it is missing",
                 parameter="row",
             )
+
+    @property
+    def _used(self) -> list[str]:
+        """The inputs, except those that were constant in training."""
+        return [n for n, _ in self.inputs.columns or () if n not in self.encoder.unused]
 
     @cached_property
     def _row_encoder(self) -> RowEncoder | None:
@@ -363,7 +368,7 @@ class TableModel:
                 results.write(values)
                 progress.advance(results.n_rows - before)
         notes: list[Message | str] = [*self.inputs.compare_signs(table, names)]
-        notes += self.inputs.note_absent(names)
+        notes += [*self.inputs.compare_decimals(table), *self.inputs.note_absent(table)]
         for note in (*notes, *unseen.notes(results.n_rows)):
             progress.note(note)
         if out is not None:
@@ -419,7 +424,8 @@ class TableModel:
                 every.merge(pieces.score(self, names, column))
         scores, missing = every.scores, every.missing
         found = [*self.inputs.select_notes(table.notes), *self.inputs.compare_signs(table, names)]
-        found += [*weight_notes, *self.inputs.note_absent(names)]
+        found += [*self.inputs.compare_decimals(table), *weight_notes]
+        found += self.inputs.note_absent(table)
         found += every.unseen.notes(scores.n_rows + missing)
         if missing:
             found.append(note_missing_targets(missing, table, used[0]))
@@ -479,7 +485,7 @@ class TableModel:
                 for begin in range(0, block.n_rows, 1024):
                     results.write_matrix(feature_map.transform(X[begin : begin + 1024]))
                 progress.advance(block.n_rows)
-        for note in (*self.inputs.note_absent(names), *unseen.notes(results.n_rows)):
+        for note in (*self.inputs.note_absent(table), *unseen.notes(results.n_rows)):
             progress.note(note)
         if out is not None:
             return results.n_rows

@@ -242,12 +242,15 @@ class ColumnarFile(TableFile):
         if large is not None:
             raise large_integer_error(str(self.path), column.name, large)
         style = self._strings[column.name].style if column.name in self._strings else None
+        trained, is_given = self.options.trained_marks, column.name in self._rounded
+        if trained is not None and is_given and is_text(self._types[column.name]):
+            style = NumberStyle(decimal=trained.get(column.name, (".", ""))[0], loose=True)
         try:
             if style is not None and not pa.types.is_floating(array.type):  # as of a copy
                 return to_styled_numbers(array, style)
             return to_numbers(array)
         except pa.ArrowInvalid:
-            if column.name in self._rounded:  # by somebody who says that it is numeric
+            if trained is None and is_given:  # by somebody who says that it is numeric
                 style = NumberStyle(decimal="." if style is None else style.decimal, loose=True)
                 with suppress(pa.ArrowInvalid):
                     return to_styled_numbers(array, style)
@@ -258,8 +261,7 @@ class ColumnarFile(TableFile):
     ) -> NotANumberError:
         """The error for the first value that is not a number of the style."""
         is_right = is_number if style is None else style.is_number
-        why = "" if style is None else style.describe()
-        sign = ""
+        why = sign = ""
         row, word = first_row, ""
         for row, value in enumerate(array.to_pylist(), first_row + 1):  # noqa: B007
             word = str(value).strip()
@@ -272,6 +274,7 @@ class ColumnarFile(TableFile):
                 sign = sign or own
                 continue
             break
+        why = why or (NumberStyle() if style is None else style).describe(word)
         return NotANumberError(
             f"{self.path}, row {row}, column {name!r}: {word!r} is not a number{why}",
             "correct it",

@@ -90,11 +90,14 @@ class NumberStyle:
         """Whether a trimmed value is a number of this style."""
         return self.find_number(value) is not None
 
-    def describe(self) -> str:
-        """What messages say after "is not a number"."""
-        commas = " with a decimal comma" if self.decimal == "," else ""
+    def describe(self, value: str) -> str:
+        """What messages say after "is not a number" about a value that is none of this style."""
+        points = " with a decimal comma" if self.decimal == "," else ""
+        commas = NumberStyle(decimal=",", loose=True)
+        if self.decimal == "." and "," in value and commas.is_number(value):
+            points = " with a decimal point"
         is_strict = self.sign and not self.loose
-        return commas + (f" with {self.sign}, as others of the column are" if is_strict else "")
+        return points + (f" with {self.sign}, as others of the column are" if is_strict else "")
 
     def find_number(self, value: str) -> float | None:
         """The number that a trimmed value stands for; None if it is none of this style."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ from kernelmill.io.text.records import (
 from kernelmill.io.text.words import Words, share_patterns
 
 __all__ = [
+    "ColumnEvidence",
     "TextSample",
     "describe_amounts",
     "find_doubt",
@@ -54,6 +55,11 @@ _PLAIN_NUMBER = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)$"
 _LONG_NUMBER = r"[1-9](\.?[0-9]){15}|0{300}"  # more than 15 digits, or below the range of float64
 
 _NUMBERS = {".": NUMBER_PATTERN, ",": COMMA_NUMBER_PATTERN}
+
+# Numbers with groups of digits, by the mark between them: 1,691.50; and those without a decimal
+# point, which may also be decimal numbers: 1,691 but not 0,691.
+_GROUPS = {m: rf"^[^0-9.,]*[0-9]{{1,3}}(\{m}[0-9]{{3}})+([^0-9\{m}]|$)" for m in ",."}
+_ONLY_GROUPS = {m: rf"^[^0-9.,]*[1-9][0-9]{{0,2}}(\{m}[0-9]{{3}})+[^0-9.,]*$" for m in ",."}
 
 
 @dataclass(frozen=True, slots=True)  # there may be 100,000
@@ -86,6 +92,10 @@ class ColumnEvidence:
     sign: str = ""  # that of numbers, if there is one
     bare: str = ""  # a number without it
     type: str = "string"  # "int64" or "float64" if all values are such numbers
+    separators: str = ""  # commas and points between groups of digits
+    grouped: str = ""  # a comma or point that may separate groups of digits in all values
+    marked: str = ""  # a value with it
+    pointed: bool = False  # whether a number has a point
 
 
 @dataclass(frozen=True)
@@ -106,12 +116,25 @@ class TextSample:
     n_bytes: int
     is_whole: bool = False
 
-    def detect_decimal(self, ignored: Collection[str]) -> str:
+    def detect_decimal(
+        self, ignored: Collection[str], trained_marks: Mapping[str, tuple[str, str]] | None = None
+    ) -> str:
         """The decimal point: a comma if some columns have decimal commas and none has points.
 
-        Columns in `ignored` are not considered.
+        Columns in `ignored` are not considered. Numbers such as 1.691 do not count where those of
+        training had groups of digits with this mark. If none counts, it is that of training.
         """
-        found = {each.decimal for each in self.columns if each.name not in ignored}
+        used = [each for each in self.columns if each.name not in ignored]
+        known = trained_marks or {}
+        had_commas = any(decimal == "," for decimal, _ in known.values())
+        separators = {name: "." if had_commas else each for name, (_, each) in known.items()}
+        found = {
+            each.decimal
+            for each in used
+            if not each.grouped or separators.get(each.name) != each.grouped
+        }
+        if not found - {""}:
+            return "," if had_commas else "."
         return "," if "," in found and "." not in found else "."
 
     def find_styles(self, decimal: str, declared: Collection[str]) -> dict[str, NumberStyle]:
@@ -124,9 +147,20 @@ class TextSample:
             each.name: loose
             if decimal in each.loose and each.name in declared
             else each.styles.get(decimal)
+            if decimal in each.kinds or not each.styles
+            else loose
             for each in self.columns
         }
         return {name: style for name, style in found.items() if style is not None}
+
+    def find_marks(self, decimal: str) -> dict[str, tuple[str, str]]:
+        """The decimal points and separators of columns of numbers, except plain ones."""
+        found = {
+            each.name: (decimal, "".join(mark for mark in each.separators if mark != decimal)[:1])
+            for each in self.columns
+            if "numeric" in each.kinds.values() or each.loose
+        }
+        return {name: marks for name, marks in found.items() if marks != (".", "")}
 
     def find_signs(self, styles: Collection[str]) -> dict[str, tuple[str, str]]:
         """The sign of numbers of columns with styles, and a number without it."""
@@ -161,7 +195,9 @@ class TextSample:
                         column=each.name,
                     )
                 )
-        return {each.name: each.kinds[decimal] for each in self.columns}, notes
+        kinds = {each.name: each.kinds for each in self.columns}
+        # With the decimal point of training, others were inspected.
+        return {n: k[decimal] if decimal in k else k["."] for n, k in kinds.items()}, notes
 
 
 def describe_amounts(name: str, example: str) -> Message:
@@ -223,13 +259,28 @@ def _inspect_column(
     example = words.first(NUMBER_PATTERN, found=False) if styles else ""
     sign, bare = find_sign(words.array) if styles or loose else ("", "")
     all_missing = len(words) == 0 and has_rows
+    is_number = "numeric" in kinds.values() or bool(loose)
+    grouped = _find_grouped(words) if is_number else ""
     return ColumnEvidence(
         *(name, decimal, kinds, doubts, all_missing, zeros, styles, example, large),
         loose=tuple(loose),
         sign=sign,
         bare=bare,
         type="string" if large else _find_type(words),
+        separators="".join(m for m in ",." if is_number and words.any(_GROUPS[m])),
+        grouped=grouped,
+        marked=words.first(re.escape(grouped)) if grouped else "",
+        pointed=is_number and words.any(r"\."),
     )
+
+
+def _find_grouped(words: Words) -> str:
+    """The comma or point of a column if it may separate groups of digits wherever it occurs."""
+    commas, points = words.count(","), words.count(r"\.")
+    if (commas == 0) == (points == 0):
+        return ""
+    mark = "," if commas else "."
+    return mark if words.count(_ONLY_GROUPS[mark]) == commas + points else ""
 
 
 def _find_type(words: Words) -> str:

@@ -387,7 +387,7 @@ class TextParser:
             column = f"column {position}"
         style = self._styles.get(name, NumberStyle(decimal=self.dialect.decimal))
         style = self._loose if name in self._declared else style
-        why, remedy = style.describe(), "correct it"
+        why, remedy = style.describe(value), "correct it"
         own = detect_style(pa.array([value]), style.decimal)
         if style.loose and own is not None and own.sign != sign:
             why = f", since others of the column have the symbol {sign}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ from kernelmill.io.table_file import (
     resolve_kinds,
     set_kinds,
 )
-from kernelmill.io.text.evidence import TextSample, inspect_columns
+from kernelmill.io.text.evidence import ColumnEvidence, TextSample, inspect_columns
 from kernelmill.io.text.parser import TextParser, decode
 from kernelmill.io.text.records import (
     MISSING_MARKERS,
@@ -94,6 +94,7 @@ class TextFile(TableFile):
     def configure(self, first: TextFile | None) -> None:
         """Decide the kinds of columns and the bytes of text per block, from the sniffed sample."""
         self._places: list[tuple[int, int, int]] = []  # offset, bytes and first line of blocks
+        self._doubtful: ColumnEvidence | None = None
         if first is None:
             self.columns, self._piece_bytes = self._decide_columns()
             assert self._sample is not None
@@ -101,6 +102,10 @@ class TextFile(TableFile):
             declared = [name for name, kind in given.items() if kind == "numeric"]
             self._styles = self._sample.find_styles(self._dialect.decimal, declared)
             self.signs = self._sample.find_signs(self._styles)
+            self.marks = self._sample.find_marks(self._dialect.decimal)
+            has_points = any(column.pointed for column in self._sample.columns)
+            decimal = self._dialect.decimal
+            self.decimal = decimal if decimal == "," or has_points else ""
             self._types = {}
             if self._sample.is_whole and self._dialect.decimal == ".":
                 self._types = {column.name: column.type for column in self._sample.columns}
@@ -108,6 +113,7 @@ class TextFile(TableFile):
             self._dialect = replace(self._dialect, decimal=first._dialect.decimal)
             self.columns, self._piece_bytes = first.columns, first._piece_bytes
             self._styles, self.signs, self._types = first._styles, first.signs, first._types
+            self.marks, self.decimal, self._doubtful = first.marks, first.decimal, first._doubtful
         self._make_parsers()
 
     def _make_parsers(self) -> None:
@@ -144,6 +150,8 @@ class TextFile(TableFile):
 
     def _parse(self, data: bytes, line: int) -> Any:
         """A record batch of complete records; with the text of values, if that is to be kept."""
+        if self._doubtful is not None:
+            raise self._doubtful_error(self._doubtful)
         batch = self._parser.parse(data, line)
         if self._text_parser is None:
             return batch
@@ -283,9 +291,11 @@ class TextFile(TableFile):
         given = resolve_kinds(dialect.names, self.options, str(self.path))
         if self.options.decimal is None and dialect.delimiter != ",":
             categories = {name for name, kind in given.items() if kind in ("category", "other")}
-            self._dialect = replace(dialect, decimal=sample.detect_decimal(categories))
+            found = sample.detect_decimal(categories, self.options.trained_marks)
+            self._dialect = replace(dialect, decimal=found)
             if self._dialect.decimal == ",":
                 self.notes.append("Numbers have decimal commas.")
+        self._doubtful = self._find_doubtful(sample, given)
         kinds, notes = sample.detect_kinds(self._dialect.decimal, given)
         self.notes += notes
         columns = set_kinds(kinds, given)
@@ -297,6 +307,26 @@ class TextFile(TableFile):
         ratio = sample.n_bytes / max(1, row * sample.n_rows)  # bytes of text per byte of a block
         piece = int(self.options.block_bytes * min(1.0, max(ratio, 1 / 8)))
         return columns, max(1, piece)
+
+    def _find_doubtful(self, sample: TextSample, given: Mapping[str, str]) -> ColumnEvidence | None:
+        """A column whose decimal points separated groups of digits in training."""
+        known = {} if self.options.decimal else self.options.trained_marks or {}
+        for column in sample.columns:
+            separator = known.get(column.name, ("", ""))[1]
+            is_used = given.get(column.name) != "other"
+            if is_used and column.grouped == separator == self._dialect.decimal:
+                return column
+        return None
+
+    def _doubtful_error(self, column: ColumnEvidence) -> TableError:
+        decimal = self._dialect.decimal
+        noun, other = ("commas", ".") if decimal == "," else ("points", ",")
+        return TableError(
+            f"{self.path}: column {column.name!r} had {noun} between groups of digits in training, "
+            f"but numbers of this file have decimal {noun}: {column.marked!r} may be either",
+            Remedy("if it is a decimal number, give the decimal point", decimal=decimal),
+            Remedy("if not, write all numbers as in training and give it", decimal=other),
+        )
 
     def _find_spare_column(self, sample: TextSample) -> str | None:
         """The last column if it has neither a name nor values: lines end in a delimiter."""
