@@ -117,14 +117,14 @@ class TestArrays:
     )
     def test_wrong_arrays(self, wrong):
         name = next(iter(wrong))
-        with pytest.raises(ModelFileError, match=rf"^{name} must be .*array.*got one of"):
+        with pytest.raises(ModelFileError, match=rf"^{name} must be .*array.*got an array of"):
             self.FIELDS.read({"columns": 3}, {**self.GOOD, **wrong})
 
     def test_missing_arrays(self):
         tensors = {k: v for k, v in self.GOOD.items() if k != "scale"}
         assert self.FIELDS.read({"columns": 3}, tensors)["scale"] is None
         del tensors["offset"]
-        with pytest.raises(ModelFileError, match=r"offset must be .* got nothing"):
+        with pytest.raises(ModelFileError, match=r"offset must be .* got no tensor"):
             self.FIELDS.read({"columns": 3}, tensors)
 
     def test_an_array_in_the_record(self):

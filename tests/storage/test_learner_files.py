@@ -16,7 +16,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from kernelmill import Fastfood, KernelClassifier, KernelRegressor, RandomFourier, TaylorSketch
+from kernelmill import (
+    Fastfood,
+    KernelClassifier,
+    KernelRegressor,
+    PrincipalFourier,
+    RandomFourier,
+    TaylorSketch,
+)
 from kernelmill.kernels import Maclaurin, Matern, Radial
 from kernelmill.learners import load_learner
 from kernelmill.learners.loading import learner_from_record
@@ -484,3 +491,22 @@ def test_weights_that_overflow_when_they_are_loaded(tmp_path):
     write_model_file(path, kind=file.kind, record=record, tensors=file.tensors)
     with pytest.raises(ModelFileError, match="coef must be finite as float32, got 1e\\+300"):
         load_learner(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda P: P.astype(np.float32), r"got an array of float32 of shape \(2, 4\)\.$"),
+        (lambda P: P[:, 1:].copy(), r"got an array of float64 of shape \(2, 3\)\.$"),
+        (lambda P: P * np.nan, r"of shape \(2, 4\), with NaN or infinity\.$"),
+    ],
+)
+def test_messages_name_what_is_in_place_of_directions(change, match):
+    model = KernelRegressor(PrincipalFourier(n_components=8, directions=2)).fit(X, Y)
+    record, tensors = learner_record(model)
+    changed = {**tensors, "map/directions": change(tensors["map/directions"])}
+    with pytest.raises(ModelFileError, match=match):
+        learner_from_record(record, changed)
+    del tensors["map/directions"]
+    with pytest.raises(ModelFileError, match=r"got no tensor 'map/directions'\.$"):
+        learner_from_record(record, tensors)

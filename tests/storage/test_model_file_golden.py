@@ -82,6 +82,26 @@ def test_what_is_inside(name):
     assert (FOLDER / name).stat().st_size < 6000
 
 
+def test_directions_that_were_stored_twice(tmp_path):
+    """Files had the directions of PrincipalFourier as a parameter and as an attribute."""
+    name, new = "given_directions-1.kmill", tmp_path / "new.kmill"
+    model = load_learner(FOLDER / name)
+    for key, value in json.loads(EXPECTED.read_text())[name].items():
+        np.testing.assert_allclose(predictions(model)[key], value, rtol=1e-10, atol=1e-12)
+    model.save(new)
+    old, once = (read_model_file(path).tensors for path in (FOLDER / name, new))
+    assert set(old) - set(once) == {"feature_map/directions"}
+    again = load_learner(new)
+    assert predictions(again) == predictions(model)
+    np.testing.assert_array_equal(again.feature_map.directions, old["map/directions"])
+    again.feature_map.set_params(directions=2 * again.feature_map.directions)
+    again.save(new)  # other directions than the fitted ones
+    assert set(read_model_file(new).tensors) == set(old)
+    np.testing.assert_array_equal(
+        load_learner(new).feature_map.directions, 2 * old["map/directions"]
+    )
+
+
 def test_every_map_has_a_file():
     names = {read_model_file(FOLDER / name).record["map"]["map"] for name in WEIGHTS}
     assert names == set(MAPS)

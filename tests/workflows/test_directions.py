@@ -7,6 +7,7 @@ import pytest
 import kernelmill
 from kernelmill import PrincipalFourier, fit_table
 from kernelmill.report.findings import columns_finding
+from kernelmill.storage import read_model_file
 from kernelmill.workflows.kernel_search import takes_directions
 from kernelmill.workflows.map_choice import MapChoice
 
@@ -51,6 +52,8 @@ def test_saved_and_loaded_it_predicts_the_same(fitted, tmp_path):
     fitted.save(tmp_path / "model.kmill", weights="float64")
     loaded = kernelmill.load(tmp_path / "model.kmill")
     assert loaded.predict(rows).tolist() == fitted.predict(rows).tolist()
+    names = read_model_file(tmp_path / "model.kmill").tensors
+    assert [name for name in names if "directions" in name] == ["learner/map/directions"]
 
 
 def test_relevance_is_that_of_predictions():

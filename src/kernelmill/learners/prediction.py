@@ -18,7 +18,7 @@ from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
 from kernelmill.learners.features import Features, ReusedMemory, compute_features, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
-from kernelmill.learners.stored import LEARNERS
+from kernelmill.learners.stored import LEARNERS, restore_shared
 from kernelmill.maps.base import REAL, canonical_rows
 from kernelmill.maps.nystroem import NystroemMap
 from kernelmill.storage import ModelFileError
@@ -304,7 +304,7 @@ def read_learner(
     name = record.get("learner") if type(record) is dict else None
     if type(name) is not str or name not in LEARNERS:
         raise ModelFileError(f"learner must be {Choice(*LEARNERS).description}, got {name!r:.80}")
-    values = LEARNERS[name].read(record, tensors)
+    values = LEARNERS[name].read(record, restore_shared(record, tensors))
     if values["n_features_in"] != values["map"].n_features_in_:
         raise ModelFileError(
             f"n_features_in must be that of the map, {values['map'].n_features_in_}, got "

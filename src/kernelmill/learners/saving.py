@@ -13,7 +13,7 @@ from kernelmill.arguments import check_choice
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.ridge import CholeskyInverse, SpectralInverse
 from kernelmill.learners.solvers.exact import RidgeFit
-from kernelmill.learners.stored import LEARNERS, WEIGHTS
+from kernelmill.learners.stored import LEARNERS, WEIGHTS, share_directions
 from kernelmill.maps.fields import stored_random_state
 from kernelmill.storage import ModelFileError
 from kernelmill.storage.kinds import Tensors
@@ -99,7 +99,9 @@ def learner_record(
         else _regression_values(model, weights, uncertainty)
     )
     tensors: Tensors = {}
-    return LEARNERS[name].write(values, tensors), tensors
+    record = LEARNERS[name].write(values, tensors)
+    share_directions(tensors)
+    return record, tensors
 
 
 def _regression_values(model: Any, weights: str, uncertainty: Any) -> dict[str, Any]:

@@ -27,10 +27,11 @@ from kernelmill.storage.kinds import (
     Null,
     Number,
     Place,
+    Tensors,
     Text,
 )
 
-__all__ = ["LEARNERS", "WEIGHTS"]
+__all__ = ["LEARNERS", "WEIGHTS", "restore_shared", "share_directions"]
 
 WEIGHTS = ("float16", "float32", "float64")
 
@@ -200,3 +201,30 @@ LEARNERS: dict[str, Fields] = {
         uncertainty=Null() | RecordOf(_UNCERTAINTY, prefixed=False),
     ),
 }
+
+
+_GIVEN, _FITTED = "feature_map/directions", "map/directions"
+
+
+def share_directions(tensors: Tensors) -> None:
+    """Remove directions given as a parameter of a map if they are those of the fitted map.
+
+    They can be a quarter of a model file.
+    """
+    given, fitted = tensors.get(_GIVEN), tensors.get(_FITTED)
+    if given is not None and fitted is not None and given.tobytes() == fitted.tobytes():
+        del tensors[_GIVEN]
+
+
+def restore_shared(record: Any, tensors: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+    """The tensors with those that `share_directions` has removed."""
+    feature_map = record.get("feature_map")
+    parameters = feature_map.get("parameters") if type(feature_map) is dict else None
+    is_shared = (
+        type(parameters) is dict
+        and feature_map.get("map") == "principal_fourier"
+        and "directions" not in parameters
+        and _GIVEN not in tensors
+        and _FITTED in tensors
+    )
+    return {**tensors, _GIVEN: tensors[_FITTED]} if is_shared else tensors

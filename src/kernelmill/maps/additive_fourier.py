@@ -19,7 +19,7 @@ from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, Ker
 from kernelmill.maps.random_fourier import RandomFourierMap
 from kernelmill.maps.scales import check_length_scales, resolve_length_scale
 from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import ABSENT, Array, Float, Integer, Kind, Place
+from kernelmill.storage.kinds import Array, Float, Integer, PlainOrArray
 
 __all__ = ["AdditiveFourierMap", "find_steps"]
 
@@ -28,24 +28,7 @@ _MOST_WEIGHT = 1e6
 _MOST_ROWS = 1 << 16  # that steps are placed by
 
 
-class _StepsKind(Kind):
-    """The parameter `steps`, or the attribute `steps_`: both are one tensor if they are arrays."""
-
-    _array = Array(("float64",), (None, 2), tensor="steps")
-    _number = Integer(1, _MOST_STEPS)
-
-    @property
-    def description(self) -> str:
-        return f"{self._number.description} or {self._array.description} (tensor steps)"
-
-    def write(self, value: Any, place: Place) -> Any:
-        if np.ndim(value) == 0:
-            return self._number.write(value, place)
-        return self._array.write(np.asarray(value, np.float64), place)
-
-    def read(self, stored: Any, place: Place) -> Any:
-        kind = self._array if stored is ABSENT else self._number
-        return kind.read(stored, place)
+_STEPS = PlainOrArray(Integer(1, _MOST_STEPS), Array(("float64",), (None, 2), tensor="steps"))
 
 
 class AdditiveFourierMap(FeatureMap):
@@ -113,9 +96,9 @@ class AdditiveFourierMap(FeatureMap):
         "length_scale": LENGTH_SCALE,
         "gamma": GAMMA,
         "weight": Float(above=0),
-        "steps": _StepsKind(),
+        "steps": _STEPS,
     }
-    _stored_attributes = Fields(length_scale_=FITTED_LENGTH_SCALE, steps_=_StepsKind())
+    _stored_attributes = Fields(length_scale_=FITTED_LENGTH_SCALE, steps_=_STEPS)
 
     kernel_: Kernel
     length_scale_: LengthScale

@@ -40,6 +40,7 @@ from kernelmill.storage.kinds import (
     Null,
     Number,
     Place,
+    PlainOrArray,
 )
 
 __all__ = [
@@ -53,40 +54,15 @@ __all__ = [
     "RADIUS",
     "FactorsKind",
     "KernelKind",
-    "LengthScaleKind",
     "SeedKind",
     "StreamKind",
 ]
 
 
-class LengthScaleKind(Kind):
-    """The parameter `length_scale` or the attribute `length_scale_`: plain, or one per column.
-
-    Where the parameter is an array, the attribute is equal to it, and both are one tensor.
-    """
-
-    def __init__(self, plain: Kind) -> None:
-        self._plain = plain
-
-    _array = Array(("float64",), ("n_features_in",), above=0, infinite=True, tensor="length_scale")
-
-    @property
-    def description(self) -> str:
-        return f"{self._plain.description} or {self._array.description} (tensor length_scale)"
-
-    def write(self, value: Any, place: Place) -> Any:
-        if np.ndim(value) == 0:
-            return self._plain.write(value, place)
-        return self._array.write(np.asarray(value, np.float64), place)
-
-    def read(self, stored: Any, place: Place) -> Any:
-        kind = self._array if stored is ABSENT else self._plain
-        return kind.read(stored, place)
-
-
 # Parameters and fitted attributes of several maps.
-LENGTH_SCALE = LengthScaleKind(Number() | Choice("scale", "median") | Null())
-FITTED_LENGTH_SCALE = LengthScaleKind(Float(above=0))
+_OF_COLUMNS = Array(("float64",), ("n_features_in",), above=0, infinite=True, tensor="length_scale")
+LENGTH_SCALE = PlainOrArray(Number() | Choice("scale", "median") | Null(), _OF_COLUMNS)
+FITTED_LENGTH_SCALE = PlainOrArray(Float(above=0), _OF_COLUMNS)
 GAMMA = Number() | Choice("scale") | Null()
 RADIUS = Number() | Choice("scale")
 CENTER = Array(("float64",), ("n_features_in",), optional=True, tensor="center")

@@ -23,7 +23,7 @@ from kernelmill.random import Stream
 from kernelmill.runtime.arrays import blocks_of_rows, native_rows, round_coefficients
 from kernelmill.runtime.threads import one_blas_thread, resolve_threads
 from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import ABSENT, Array, Choice, Integer, Kind, Null, Number, Place
+from kernelmill.storage.kinds import Array, Choice, Integer, Null, Number, PlainOrArray
 
 __all__ = ["PrincipalFourierMap", "principal_directions"]
 
@@ -34,24 +34,10 @@ _ROWS_AT_ONCE = 4096  # of which the components are held
 _NEGLIGIBLE = 1e-12  # of the largest variance
 
 
-class _DirectionsKind(Kind):
-    """The parameter `directions`, or the attribute `directions_`: one tensor if both are arrays."""
-
-    _array = Array(("float64",), ("directions", "n_features_in"), tensor="directions")
-    _number = Integer(1, _MOST_DIRECTIONS)
-
-    @property
-    def description(self) -> str:
-        return f"{self._number.description} or {self._array.description} (tensor directions)"
-
-    def write(self, value: Any, place: Place) -> Any:
-        if np.ndim(value) == 0:
-            return self._number.write(value, place)
-        return self._array.write(np.asarray(value, np.float64), place)
-
-    def read(self, stored: Any, place: Place) -> Any:
-        kind = self._array if stored is ABSENT else self._number
-        return kind.read(stored, place)
+_DIRECTIONS = PlainOrArray(
+    Integer(1, _MOST_DIRECTIONS),
+    Array(("float64",), ("directions", "n_features_in"), tensor="directions"),
+)
 
 
 class PrincipalFourierMap(ShiftInvariantMap):
@@ -125,12 +111,12 @@ class PrincipalFourierMap(ShiftInvariantMap):
 
     _stored_parameters = FeatureMap._stored_parameters | {
         "kernel": KernelKind(),
-        "directions": _DirectionsKind(),
+        "directions": _DIRECTIONS,
         "length_scale": Number() | Choice("scale", "median") | Null(),
         "gamma": GAMMA,
         "features": Choice(*KINDS),
     }
-    _stored_attributes = Fields(length_scale_=POSITIVE, directions_=_DirectionsKind())
+    _stored_attributes = Fields(length_scale_=POSITIVE, directions_=_DIRECTIONS)
 
     directions_: NDArray[np.float64]
 

@@ -18,13 +18,13 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Self, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.storage.errors import ModelFileError
 from kernelmill.storage.kinds import (
     ABSENT,
     SMALLEST_INTEGER,
-    Array,
     Choice,
     Either,
     Flag,
@@ -240,11 +240,15 @@ def _is_same(value: Any, default: Any) -> bool:
 
 def _describe_stored(stored: Any, kind: Kind, place: Place) -> str:
     """What a file has in the place of a field, for a message."""
-    if isinstance(kind, Array):
-        array = place.tensors.get(kind.tensor_name(place))
-        if array is not None and stored is ABSENT:
-            return f"one of {array.dtype.name} of shape {array.shape}"
-    return f"{stored!r:.80}"
+    name = kind.tensor_name(place)
+    if name is None or stored is not ABSENT:
+        return f"{stored!r:.80}"
+    array = place.tensors.get(name)
+    if array is None:
+        return f"no tensor {name!r:.80}"
+    is_finite = array.dtype.kind != "f" or bool(np.isfinite(array).all())
+    what = "" if is_finite else ", with NaN or infinity"
+    return f"an array of {array.dtype.name} of shape {array.shape}{what}"
 
 
 class Stored:

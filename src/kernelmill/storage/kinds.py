@@ -32,6 +32,7 @@ __all__ = [
     "Null",
     "Number",
     "Place",
+    "PlainOrArray",
     "Tensors",
     "Text",
 ]
@@ -124,6 +125,10 @@ class Kind(ABC):
     @abstractmethod
     def read(self, stored: Any, place: Place) -> Any:
         """Return the value of what `write` returned, after checking it. Raises Mismatch."""
+
+    def tensor_name(self, place: Place) -> str | None:
+        """The full name of the tensor that an array of this kind is; None if there is none."""
+        return None
 
     def __or__(self, other: Kind) -> Either:
         return Either(self, other)
@@ -435,3 +440,30 @@ def _without_numpy(value: Any) -> Any:
     if isinstance(value, (np.generic, np.ndarray)) and value.size == 1:
         return value.item()
     return value
+
+
+@dataclasses.dataclass(frozen=True)
+class PlainOrArray(Kind):
+    """A plain value, or an array.
+
+    Where a parameter is an array, the fitted attribute is equal to it, and both are one tensor.
+    """
+
+    plain: Kind
+    array: Array
+
+    @property
+    def description(self) -> str:
+        return f"{self.plain.description} or {self.array.description} (tensor {self.array.tensor})"
+
+    def tensor_name(self, place: Place) -> str:
+        return self.array.tensor_name(place)
+
+    def write(self, value: Any, place: Place) -> Any:
+        if np.ndim(value) == 0:
+            return self.plain.write(value, place)
+        return self.array.write(np.asarray(value, np.float64), place)
+
+    def read(self, stored: Any, place: Place) -> Any:
+        kind = self.array if stored is ABSENT else self.plain
+        return kind.read(stored, place)
