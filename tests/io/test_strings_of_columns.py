@@ -196,3 +196,12 @@ def test_json_lines_with_values_of_two_types(tmp_path):
     path.write_text('{"u": 1}\n{"u": "x"}\n')
     with pytest.raises(TableError, match="column 'u' has a number in one line and a string in"):
         open_table(path)
+
+
+def test_decimal_commas_of_strings_that_are_declared_numeric():
+    words = ["377,19", "(396,31) €", "1.921,27"]
+    table = open_table({"a": words})
+    assert table.columns[0].kind == "category"
+    assert "numeric=['a']" in str(table.notes[0])
+    (block,) = open_table({"a": words}, numeric=["a"]).blocks()
+    assert block.data["a"].to_pylist() == [377.19, -396.31, 1921.27]

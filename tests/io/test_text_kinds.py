@@ -314,3 +314,21 @@ def test_values_with_and_without_a_sign_are_to_be_written_alike(tmp_path):
     with pytest.raises(NotANumberError, match=r"'8\.1%' is not a number: other values of the") as e:
         list(open_table(path).blocks())
     assert "write all values of the column in the same way" in str(e.value)
+
+
+@pytest.mark.parametrize("negative", ["({})", "({} €)", "{}-", "−{}", "-€ {}"])
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_a_suggestion_for_amounts_with_decimal_commas_works(tmp_path, negative, delimiter):
+    path = tmp_path / "rows.csv"
+    values = ["377,19", negative.format("1.396,31"), "1.921,27", negative.format("2,5")]
+    for other, is_last in (("0.5", False), ("x", True)):
+        lines = [f'"{value}"{delimiter}{other}' for value in values]
+        path.write_text("\n".join([f"v{delimiter}w", *lines]))
+        (note,) = [each for each in open_table(path).notes if getattr(each, "column", "") == "v"]
+        settings = [name for remedy in note.remedies for name in remedy.settings]
+        for name in settings:
+            given = {"numeric": ["v"]} | ({"decimal": ","} if name == "decimal" else {})
+            (block,) = open_table(path, **given).blocks()
+            assert block.data["v"].to_pylist() == [377.19, -1396.31, 1921.27, -2.5]
+        assert settings
+        assert is_last or "numeric" not in settings

@@ -334,3 +334,11 @@ def test_marks_of_older_files_are_not_known(tmp_path):
     model = replace(model, inputs=replace(model.inputs, marks=None))
     row = model.predict_row({"size": 1.691, "share": 0.5})
     assert model.predict_row({"size": "1.691", "share": "0,5"}) == row
+
+
+def test_strings_of_data_in_memory_are_read_as_in_training():
+    data = {"a": ["377,19", "(396,31) €", "1.921,27"] * 20, "y": [1.0, 2.0, 3.0] * 20}
+    options = {"numeric": ["a"], "tune": False, "holdout": 0, "n_components": 8}
+    model = kernelmill.fit_table(data, "y", **options)
+    assert model.inputs.marks == (("a", ",", "."),)
+    assert model.predict_row({"a": "1.691"}) == model.predict_row({"a": 1691})

@@ -108,6 +108,12 @@ class ColumnarFile(TableFile):
             for name, each in shown.items()
             if each.style is not None and each.style.sign
         }
+        marks = {
+            name: (each.style.decimal, each.separator)
+            for name, each in shown.items()
+            if each.style is not None
+        }
+        self.marks = {name: each for name, each in marks.items() if each != (".", "")}
         self._rounded = {name for name, kind in given.items() if kind == "numeric"}
         self._unused = {name for name, kind in given.items() if kind == "other"}
         if first is not None and first.columns is not None:

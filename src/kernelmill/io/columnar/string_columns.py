@@ -11,8 +11,13 @@ import pyarrow.compute as pc
 
 from kernelmill.errors import Message, Remedy
 from kernelmill.io.columnar.arrow_values import drop_codes, to_categories
-from kernelmill.io.text.amounts import NumberStyle, detect_style
-from kernelmill.io.text.evidence import describe_amounts, find_doubt, find_leading_zeros
+from kernelmill.io.text.amounts import NumberStyle, are_loose_numbers, detect_style
+from kernelmill.io.text.evidence import (
+    describe_amounts,
+    find_doubt,
+    find_leading_zeros,
+    find_separators,
+)
 from kernelmill.io.text.records import DATE_PATTERN, NUMBER_PATTERN
 from kernelmill.io.text.words import Words
 
@@ -28,12 +33,15 @@ class StringColumn:
     kind : str
         "category", "date", or "numeric" for amounts, percentages and groups of digits.
     style : NumberStyle or None
-        How such numbers are written.
+        How such numbers are written; of categories, how they are if they are declared numeric.
+    separator : str
+        The comma or point between groups of digits, or "".
     note : Message or None
     """
 
     kind: str = "category"
     style: NumberStyle | None = None
+    separator: str = ""
     note: Message | None = None
 
 
@@ -68,10 +76,17 @@ def _inspect(name: str, column: Any, codes: Sequence[str]) -> StringColumn:
             column=name,
         )
         return StringColumn(note=note)
-    for decimal in (".", ",") if words.any(",") else (".",):
+    separators = find_separators(words)
+    decimals = (".", ",") if words.any(",") else (".",)
+    for decimal in decimals:
         if (style := detect_style(words.array, decimal)) is not None:
-            example = words.array[0].as_py()
-            return StringColumn("numeric", style, describe_amounts(name, example))
+            note = describe_amounts(name, words.array[0].as_py())
+            return StringColumn("numeric", style, separators.replace(decimal, ""), note)
+    for decimal in decimals:
+        if are_loose_numbers(words.array, decimal):
+            style = NumberStyle(decimal=decimal, loose=True)
+            separator = separators.replace(decimal, "")
+            return StringColumn("category", style, separator, find_doubt(name, words))
     return StringColumn(note=find_doubt(name, words))
 
 

@@ -16,7 +16,6 @@ from kernelmill.io.text.amounts import (
     are_loose_numbers,
     detect_style,
     find_sign,
-    find_signs,
     is_amount,
     strip_sign,
     write_minus,
@@ -38,6 +37,7 @@ __all__ = [
     "find_doubt",
     "find_large_integer",
     "find_leading_zeros",
+    "find_separators",
     "inspect_columns",
 ]
 
@@ -57,7 +57,8 @@ _LONG_NUMBER = r"[1-9](\.?[0-9]){15}|0{300}"  # more than 15 digits, or below th
 _NUMBERS = {".": NUMBER_PATTERN, ",": COMMA_NUMBER_PATTERN}
 
 # Numbers with groups of digits, by the mark between them: 1,691.50; and those without a decimal
-# point, which may also be decimal numbers: 1,691 but not 0,691.
+# point, which may also be decimal numbers: 1,691 but not 0,691. Before them, commas of others.
+_DECIMAL_COMMA = r",[0-9]{1,2}([^0-9]|$)|,[0-9]{4}|[0-9]{4},|\.[0-9]+,"
 _GROUPS = {m: rf"^[^0-9.,]*[0-9]{{1,3}}(\{m}[0-9]{{3}})+([^0-9\{m}]|$)" for m in ",."}
 _ONLY_GROUPS = {m: rf"^[^0-9.,]*[1-9][0-9]{{0,2}}(\{m}[0-9]{{3}})+[^0-9.,]*$" for m in ",."}
 
@@ -267,11 +268,16 @@ def _inspect_column(
         sign=sign,
         bare=bare,
         type="string" if large else _find_type(words),
-        separators="".join(m for m in ",." if is_number and words.any(_GROUPS[m])),
+        separators=find_separators(words) if is_number else "",
         grouped=grouped,
         marked=words.first(re.escape(grouped)) if grouped else "",
         pointed=is_number and words.any(r"\."),
     )
+
+
+def find_separators(words: Words) -> str:
+    """The commas and points between groups of digits."""
+    return "".join(mark for mark in ",." if words.any(_GROUPS[mark]))
 
 
 def _find_grouped(words: Words) -> str:
@@ -299,7 +305,7 @@ def _detect_kind(name: str, words: Words, numbers: str) -> tuple[str, Message | 
         return "numeric", None
     if words.all(DATE_PATTERN):
         return "date", None
-    return "category", find_doubt(name, words, numbers)
+    return "category", find_doubt(name, words, "," if numbers == COMMA_NUMBER_PATTERN else ".")
 
 
 def find_leading_zeros(words: Words) -> str:
@@ -325,15 +331,25 @@ def _are_numbers(n_numbers: int, n_words: int) -> bool:
     return n_words >= _FEWEST_VALUES and n_numbers >= _SHARE_OF_NUMBERS * n_words
 
 
-def find_doubt(name: str, words: Words, numbers: str = NUMBER_PATTERN) -> Doubt | None:
-    """A note on a column of categories that may be meant as numbers."""
+def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
+    """A note on a column of categories that may be meant as numbers.
+
+    It suggests to declare the column numeric if that works with one of the decimal points.
+    """
     if words.all(_NO_DIGIT):
         return None
-    if _has_decimal_commas(words) and _are_numbers(words.count(COMMA_NUMBER_PATTERN), len(words)):
+    numbers = _NUMBERS[decimals[0]]
+    are_commas = _are_numbers(words.count(COMMA_NUMBER_PATTERN), len(words))
+    if "," not in decimals and words.any(","):
+        is_loose = are_loose_numbers(words.array, ",") and not are_loose_numbers(words.array, ".")
+        are_commas = are_commas or is_loose
+    if are_commas and words.any(_DECIMAL_COMMA):
+        given = Remedy("if all numbers of the file have them, give the decimal point", decimal=",")
         return Doubt(
             f"Column {name!r} is read as categories: its values, such as "
-            f"{words.first(DECIMAL_COMMA_PATTERN)!r}, have decimal commas",
+            f"{words.first(_DECIMAL_COMMA)!r}, have decimal commas",
             "write decimal points to have numbers",
+            *([] if "," in decimals else [given]),
             column=name,
         )
     if (other := _find_odd_word(words, numbers)) is not None:
@@ -360,7 +376,7 @@ def find_doubt(name: str, words: Words, numbers: str = NUMBER_PATTERN) -> Doubt 
             f"Column {name!r} is read as categories: its values look like numbers, but do not have "
             f"the same symbol and the same groups of digits, as in {first!r} and {other!r}",
             "write all values in the same way to use them as numbers",
-            *([] if len(find_signs(words.array)) > 1 else [as_numbers]),
+            *([as_numbers] if any(are_loose_numbers(words.array, d) for d in decimals) else []),
             column=name,
         )
     return None
@@ -378,14 +394,6 @@ def _find_odd_word(words: Words, numbers: str) -> str | None:
     style = detect_style(amounts, "," if numbers == COMMA_NUMBER_PATTERN else ".")
     has_style = style is not None and bool(style.sign or style.separator)
     return words.first(_NO_DIGIT)[:40] if has_style else None
-
-
-def _has_decimal_commas(words: Words) -> bool:
-    """Whether a word has a decimal comma that does not separate groups of digits."""
-    if not words.any(DECIMAL_COMMA_PATTERN):
-        return False
-    in_groups = words.match("^[+-]?[0-9]{1,3}(,[0-9]{3})+$")
-    return bool(pc.any(pc.and_not(words.match(DECIMAL_COMMA_PATTERN), in_groups)).as_py())
 
 
 def _shape(word: str) -> str:
