@@ -316,7 +316,7 @@ def test_values_with_and_without_a_sign_are_to_be_written_alike(tmp_path):
     assert "write all values of the column in the same way" in str(e.value)
 
 
-@pytest.mark.parametrize("negative", ["({})", "({} €)", "{}-", "−{}", "-€ {}"])
+@pytest.mark.parametrize("negative", ["({})", "({} €)", "{}-", "\N{MINUS SIGN}{}", "-€ {}"])
 @pytest.mark.parametrize("delimiter", [",", ";"])
 def test_a_suggestion_for_amounts_with_decimal_commas_works(tmp_path, negative, delimiter):
     path = tmp_path / "rows.csv"

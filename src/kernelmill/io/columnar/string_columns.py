@@ -82,12 +82,10 @@ def _inspect(name: str, column: Any, codes: Sequence[str]) -> StringColumn:
         if (style := detect_style(words.array, decimal)) is not None:
             note = describe_amounts(name, words.array[0].as_py())
             return StringColumn("numeric", style, separators.replace(decimal, ""), note)
-    for decimal in decimals:
-        if are_loose_numbers(words.array, decimal):
-            style = NumberStyle(decimal=decimal, loose=True)
-            separator = separators.replace(decimal, "")
-            return StringColumn("category", style, separator, find_doubt(name, words))
-    return StringColumn(note=find_doubt(name, words))
+    found = [decimal for decimal in decimals if are_loose_numbers(words.array, decimal)]
+    style = NumberStyle(decimal=found[0], loose=True) if found else None
+    separator = separators.replace(found[0], "") if found else ""
+    return StringColumn("category", style, separator, find_doubt(name, words))
 
 
 def to_styled_numbers(array: Any, style: NumberStyle) -> Any:
