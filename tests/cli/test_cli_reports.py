@@ -48,12 +48,14 @@ def test_compare(run, rings, tmp_path, monkeypatch):
     assert "*" in out
 
 
-@pytest.mark.parametrize("best", ["linear", "fastfood"])
+@pytest.mark.parametrize("best", ["linear", "fastfood", "exact kernel"])
 def test_compare_explains_what_it_suggests(run, monkeypatch, tmp_path, best):
-    """The best model may be one that kernelmill does not fit."""
+    """The best model may be one of scikit-learn."""
+    errors = {"linear": 0.3, "fastfood": 0.2, "exact kernel": 0.4, best: 0.1}
     models = [
-        ComparedModel("linear", "linear", None, 90, 0.1 if best == "linear" else 0.3, 1, 1, None),
-        ComparedModel("fastfood", "features", 16, 90, 0.2, 1, 1, None),
+        ComparedModel("linear", "linear", None, 90, errors["linear"], 1, 1, None),
+        ComparedModel("fastfood", "features", 16, 90, errors["fastfood"], 1, 1, None),
+        ComparedModel("exact kernel", "exact", None, 90, errors["exact kernel"], 1, 1, None),
     ]
     found = Comparison("classification", "a.csv", "y", 90, 30, "error", models)
     monkeypatch.setattr("kernelmill.workflows.compare_table", lambda *args, **settings: found)
@@ -65,8 +67,11 @@ def test_compare_explains_what_it_suggests(run, monkeypatch, tmp_path, best):
     assert code == 0
     assert "--out a-3.kmill" in out
     for text in (" ".join(out.split()), page.read_text()):
-        assert ("The smallest error, 10.0 %, is that of linear" in text) == (best == "linear")
-        assert ("The best that it fits has 20.0 %." in text) == (best == "linear")
+        assert ("10.0 %, is that of linear, a model of" in text) == (best == "linear")
+        assert ("10.0 %, is that of the exact kernel, a" in text) == (best == "exact kernel")
+        assert ("The map nystroem with as many" in text) == (best == "exact kernel")
+        assert ("best one of kernelmill has 20.0 %." in text) == (best != "fastfood")
+        assert "does not fit" not in text
 
 
 @pytest.mark.parametrize("command", ["fit", "evaluate"])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import kernelmill
-from kernelmill import PrincipalFourier, fit_table
+from kernelmill import PrincipalFourier, compare_table, fit_table
 from kernelmill.report.findings import columns_finding
 from kernelmill.storage import read_model_file
 from kernelmill.workflows.kernel_search import takes_directions
@@ -86,3 +86,15 @@ def test_when_they_are_considered():
 def test_other_kernels_are_rejected_before_the_table_is_read():
     with pytest.raises(ValueError, match=r"must be radial .* map principal_fourier"):
         MapChoice("principal_fourier", kernel="laplacian")
+
+
+@pytest.mark.usefixtures("few_epochs")
+def test_a_comparison_has_a_row_where_a_fit_tries_them(monkeypatch, shorten_tuning):
+    shorten_tuning(monkeypatch)
+    settings = {"n_components": [16, 32], "kernel": "gaussian", "exact_rows": 50}
+    for most_landmark_rows, n_rows in ((100, 1), (20_000, 0)):
+        monkeypatch.setattr("kernelmill.workflows.tuning._FEW_ROWS", most_landmark_rows)
+        found = compare_table(draw_images(300), "label", **settings)
+        rows = [model for model in found.models if model.name == "principal_fourier"]
+        assert len(rows) == n_rows
+        assert all(row.n_components == 32 and row.family == "features" for row in rows)

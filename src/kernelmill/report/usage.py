@@ -79,10 +79,17 @@ def explain_fit(comparison: Comparison) -> str:
     if best is None or not ours or best.error == min(ours):
         return ""
     form = plain.percent if comparison.error_name == "error" else plain.number
-    return (
-        f"The smallest error, {form(best.error)}, is that of {clean_text(best.name)}, which "
-        f"kernelmill does not fit. The best that it fits has {form(min(ours))}."
+    name = f"the {clean_text(best.name)}" if best.family == "exact" else clean_text(best.name)
+    text = (
+        f"The smallest error, {form(best.error)}, is that of {name}, a model of scikit-learn. The "
+        f"best one of kernelmill has {form(min(ours))}."
     )
+    if best.family == "exact":
+        text += (
+            " The map nystroem with as many features as there are rows has the exact kernel on "
+            "these rows."
+        )
+    return text
 
 
 _DELIMITERS = {"\t": "tab", " ": "space"}  # those that are hard to type in a shell

@@ -40,7 +40,8 @@ from kernelmill.workflows.encoded_rows import (
     encode_held_out,
 )
 from kernelmill.workflows.evaluation import measure_kernel_error
-from kernelmill.workflows.map_choice import AUTO, STEPS, MapChoice
+from kernelmill.workflows.kernel_search import takes_directions
+from kernelmill.workflows.map_choice import AUTO, DIRECTIONS, STEPS, MapChoice
 from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel, Comparison, describe_source
 from kernelmill.workflows.survey import TASKS, open_inputs, survey_table
 from kernelmill.workflows.tuning import TunedSettings
@@ -79,11 +80,13 @@ def compare_table(
     of the table or 10,000 rows. "fit (defaults)" has the map and the number of features that
     `fit_table` chooses for the whole table, and its time includes tuning. The length scale and the
     penalty are tuned once, on the sample, for all machines of the kernel (random features, Nyström
-    features, the exact machine); the linear model and the polynomial kernel have penalties of their
-    own. Boosted trees and the random forest are those of scikit-learn with its defaults; they get
-    the encoded columns, with one column of codes instead of indicators for each category column.
-    Trees get fewer rows if all of them would take longer than a minute or so, and the exact machine
-    gets as many as it can take in 30 seconds; the records hold the numbers.
+    features, the exact machine); the linear model, the polynomial kernel and principal components
+    have penalties of their own. Principal components are compared where `fit_table` tries them:
+    with more than 20,000 rows of at least 96 dense columns. Boosted trees and the random forest are
+    those of scikit-learn with its defaults; they get the encoded columns, with one column of codes
+    instead of indicators for each category column. Trees get fewer rows if all of them would take
+    longer than a minute or so, and the exact machine gets as many as it can take in 30 seconds; the
+    records hold the numbers.
 
     Parameters
     ----------
@@ -176,7 +179,9 @@ def compare_table(
     seconds = time.perf_counter() - begin
     tuned = benchmark.tune(MapChoice(AUTO, kernel), max(sizes), progress=progress)
     choice = tuned.choice
-    fits = _list_fits(benchmark, tuned, choice, sizes, exact_rows, survey.encoder)
+    # Where `fit_table` chooses landmarks, it does not try principal components.
+    directions = default.choice.name != "nystroem" and takes_directions(choice, survey.sample)
+    fits = _list_fits(benchmark, tuned, choice, sizes, exact_rows, survey.encoder, directions)
     fits.insert(1, partial(benchmark.fit_default, default, seconds))
     # Without a total, since the times of models differ by orders of magnitude.
     progress.start(f"Comparing {len(fits)} models", None, "models")
@@ -249,7 +254,7 @@ def _best_settings(
     if best.name == DEFAULT_FIT:
         return given
     settings = given | {"feature_map": best.name, "n_components": best.n_components}
-    if best.name not in ("fastfood", "random_fourier", "nystroem", STEPS):
+    if best.name not in ("fastfood", "random_fourier", "nystroem", STEPS, DIRECTIONS):
         settings.pop("kernel", None)
     elif isinstance(kernel, str):
         settings["kernel"] = kernel
@@ -263,6 +268,7 @@ def _list_fits(
     sizes: list[int],
     exact_rows: int | None,
     encoder: Encoder,
+    directions: bool,
 ) -> list[Callable[[], ComparedModel]]:
     """The models of the comparison, each as a function that fits and measures it."""
     middle = sizes[len(sizes) // 2]
@@ -272,6 +278,7 @@ def _list_fits(
         lambda: _fit_linear(benchmark),
         *(partial(benchmark.fit_features, choice, tuned, size) for size in sizes),
         *(partial(benchmark.fit_features, other, tuned, middle) for other in others),
+        *([lambda: _fit_directions(benchmark, choice, middle)] if directions else []),
         lambda: _fit_polynomial(benchmark, middle),
         lambda: _fit_nystroem(benchmark, tuned, choice, middle),
         *_list_trees(benchmark, encoder),
@@ -296,6 +303,13 @@ def _fit_linear(benchmark: FitBenchmark) -> ComparedModel:
     C = max(scores, key=lambda each: (scores[each], -each))
     model = LogisticRegression(C=C, max_iter=200, tol=1e-3)
     return benchmark.measure("linear", "linear", model, detail=f"LogisticRegression, C = {C:g}")
+
+
+def _fit_directions(benchmark: FitBenchmark, choice: MapChoice, n_components: int) -> ComparedModel:
+    """The same kernel of principal components, with a length scale and a penalty of its own."""
+    choice = MapChoice(DIRECTIONS, choice.kernel)
+    tuned = benchmark.tune(choice, n_components, progress=SilentProgress(), n_rows=_ROWS_TO_CHOOSE)
+    return benchmark.fit_features(choice, tuned, n_components, "64 principal components")
 
 
 def _fit_polynomial(benchmark: FitBenchmark, n_components: int) -> ComparedModel:

@@ -64,6 +64,7 @@ __all__ = [
     "count_seconds_of_landmarks",
     "default_components",
     "is_over_budget",
+    "takes_directions",
     "takes_lbfgs",
     "takes_line",
     "takes_steps",
