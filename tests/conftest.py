@@ -63,7 +63,7 @@ def one_thread():
 
 @pytest.fixture(scope="session")
 def shorten_tuning():
-    """Patches under which penalties of classifiers are tuned in few epochs on one fold.
+    """Patches under which tables are tuned by short searches, penalties of classifiers on one fold.
 
     The defaults for few rows are 100 epochs on four folds. A function of a `MonkeyPatch`, for tests
     and for fixtures of a module.
@@ -71,7 +71,11 @@ def shorten_tuning():
 
     def shorten(patch):
         patch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 1000)
-        patch.setattr("kernelmill.workflows.kernel_search.MOST_FOLDED_ROWS", 0)
+        patch.setattr("kernelmill.workflows.relevance._EVALUATIONS", 3)
+        search = "kernelmill.workflows.kernel_search"
+        patch.setattr(f"{search}.MOST_FOLDED_ROWS", 0)
+        for name in ("_EVALUATIONS", "_WARM_EVALUATIONS", "_BRIEF_EVALUATIONS"):
+            patch.setattr(f"{search}.{name}", 3)
 
     return shorten
 

@@ -174,6 +174,9 @@ class TestSpectrum:
         # λ (λ_k+1 + ridge) / (λ + ridge) is largest for the first one.
         first = values[-1] * (values[::-1][k] + 1e-6) / (values[-1] + 1e-6)
         assert spectrum.largest_left == pytest.approx(first, rel=1e-6)
+        quick = TopSpectrum.of_sample(sample, complete=True, ridge=1e-6, bounds=False)
+        np.testing.assert_array_equal(quick.vectors, spectrum.vectors)
+        np.testing.assert_array_equal(quick.damping, spectrum.damping)
 
 
 @pytest.mark.parametrize("k", [1, 5, 30])

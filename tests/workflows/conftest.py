@@ -28,6 +28,22 @@ def write_waves(path, n_rows=1200, seed=0):
     return path
 
 
+@pytest.fixture(scope="module", autouse=True)
+def short_tuning(shorten_tuning):
+    """For all but fixtures of the session, which come first and show the defaults."""
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_tuning(patch)
+        yield patch
+
+
+@pytest.fixture
+def full_tuning(short_tuning, shorten_tuning):
+    """Tune as by default, where that is the point."""
+    short_tuning.undo()
+    yield
+    shorten_tuning(short_tuning)
+
+
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
@@ -55,7 +71,7 @@ def classifier(rings_csv):
 def tuned_classifier(folder):
     from kernelmill import fit_table
 
-    return fit_table(write_rings(folder / "few_rings.csv", 600), "place", n_components=256)
+    return fit_table(write_rings(folder / "few_rings.csv", 300), "place", n_components=128)
 
 
 @pytest.fixture(scope="session")
@@ -63,4 +79,4 @@ def regressor(folder):
     """With no settings but the number of features."""
     from kernelmill import fit_table
 
-    return fit_table(write_waves(folder / "few_waves.csv", 600), "y", n_components=128)
+    return fit_table(write_waves(folder / "few_waves.csv", 300), "y", n_components=128)

@@ -20,14 +20,6 @@ from kernelmill.workflows.records import ComparedModel, Comparison
 from .conftest import write_rings
 
 
-@pytest.fixture(autouse=True)
-def short_searches(monkeypatch, shorten_tuning):
-    """Tuning that ends soon; it is tested elsewhere."""
-    shorten_tuning(monkeypatch)
-    for name in ("_EVALUATIONS", "_WARM_EVALUATIONS", "_BRIEF_EVALUATIONS"):
-        monkeypatch.setattr(f"kernelmill.workflows.kernel_search.{name}", 3)
-
-
 def test_classification(rings_csv, monkeypatch):
     monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 6000)
     monkeypatch.setattr("kernelmill.learners.solvers.sgd._ROWS_TO_SEE", 30_000)
@@ -87,7 +79,7 @@ def test_classification(rings_csv, monkeypatch):
 @pytest.mark.usefixtures("few_epochs")
 def test_no_model_is_listed_twice(waves_csv):
     """The Laplacian kernel has random Fourier features in any case."""
-    found = compare_table(waves_csv, "y", n_components=[16, 32], kernel="laplacian", rows=300)
+    found = compare_table(waves_csv, "y", n_components=[16, 32], kernel="laplacian", rows=150)
     names = [(model.name, model.n_components) for model in found.models]
     assert ("random_fourier", 32) in names
     assert len(set(names)) == len(names)
@@ -95,7 +87,7 @@ def test_no_model_is_listed_twice(waves_csv):
 
 @pytest.mark.parametrize("kernel", [None, "matern"])
 def test_regression(waves_csv, kernel):
-    found = compare_table(waves_csv, "y", n_components=[128], kernel=kernel, rows=500)
+    found = compare_table(waves_csv, "y", n_components=[128], kernel=kernel, rows=300)
     by_name = {model.name: model.error for model in found.models}
     assert found.error_name == "rmse"
     assert by_name["fastfood"] < 0.13 < by_name["linear"]
@@ -107,7 +99,9 @@ def test_all_models_can_learn():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 2))
     columns = {"a": x[:, 0], "b": x[:, 1], "y": 100 + 3 * x[:, 0] + 0.1 * x[:, 1]}
-    found = compare_table(columns, "y", task="regression", drop=(), n_components=[128])
+    found = compare_table(
+        columns, "y", task="regression", drop=(), n_components=[128], kernel="gaussian"
+    )
     # Trees are piecewise constant.
     limits = {"trees": 0.6}
     assert all(m.error < limits.get(m.family, 0.3) for m in found.models), found.models

@@ -29,9 +29,9 @@ def fitted():
     """A model of random features, which smaller tables do not have by default."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kernelmill.workflows.tuning._FEW_ROWS", 100)
-        settings = {"kernel": "gaussian", "column_scales": False, "n_components": 128}
+        settings = {"kernel": "gaussian", "column_scales": False, "n_components": 64}
         settings |= {"solver": "sgd", "alpha": 1e-4}
-        return fit_table(draw_images(1200), "label", holdout=0.0, **settings)
+        return fit_table(draw_images(800), "label", holdout=0.0, **settings)
 
 
 def test_components_replace_columns_where_they_lower_the_error(fitted):
@@ -69,7 +69,7 @@ def test_relevance_is_that_of_predictions():
 @pytest.mark.parametrize("tune", [True, False])
 def test_chosen_by_name(tune):
     settings = {"feature_map": "principal_fourier", "n_components": 64, "kernel": "gaussian"}
-    found = fit_table(draw_images(400, 20), "label", holdout=0.0, tune=tune, **settings)
+    found = fit_table(draw_images(200, 20), "label", holdout=0.0, tune=tune, **settings)
     assert found.learner.feature_map_.directions_.shape == (20, 20)
     assert np.ndim(found.learner.feature_map_.length_scale_) == 0
 

@@ -36,8 +36,8 @@ def test_classifier_without_settings(tuned_classifier, rings_csv):
         "place",
         ["in", "out"],
     )
-    assert summary.n_rows + summary.n_held_out == 600
-    assert 40 < summary.n_held_out < 80
+    assert summary.n_rows + summary.n_held_out == 300
+    assert 20 < summary.n_held_out < 40
     assert [(c.name, c.kind) for c in summary.columns] == [
         ("a", "numeric"),
         ("color", "category"),
@@ -247,6 +247,7 @@ def test_maps_and_kernels(rings_csv):
     assert model.summary.length_scale == 1.0
 
 
+@pytest.mark.usefixtures("full_tuning")
 def test_tuning_beats_a_bad_start(folder):
     """Many columns of noise around two that matter: the default length scale is too short."""
     rng = np.random.default_rng(0)

@@ -91,6 +91,7 @@ def test_what_auto_stands_for():
     assert name(sp.csr_array(X), 100) == "auto"
 
 
+@pytest.mark.usefixtures("full_tuning")
 def test_a_linear_table_gets_a_linear_kernel():
     """With noise; the errors of a model that has to learn the line as a curve are larger."""
     rng = np.random.default_rng(0)
@@ -102,6 +103,7 @@ def test_a_linear_table_gets_a_linear_kernel():
     assert "linear" in model.summary.construction
 
 
+@pytest.mark.usefixtures("full_tuning")
 def test_classes_that_a_line_separates():
     """The log loss sees it, squared errors do not: a linear kernel with one length scale."""
     rng = np.random.default_rng(0)
@@ -113,6 +115,7 @@ def test_classes_that_a_line_separates():
     assert any("kernel is linear" in note for note in model.summary.notes)
 
 
+@pytest.mark.usefixtures("full_tuning")
 def test_a_wave_gets_none():
     X = np.random.default_rng(0).uniform(-3, 3, size=(200, 1))
     y = np.cos(3 * X[:, 0])
@@ -120,6 +123,7 @@ def test_a_wave_gets_none():
     assert model.learner.feature_map_.linear == 0
 
 
+@pytest.mark.usefixtures("full_tuning")
 def test_each_quarter_of_few_rows_validates(monkeypatch):
     """Every row once; the last quarter alone where there are more rows."""
     rng = np.random.default_rng(0)
@@ -149,6 +153,7 @@ def test_each_quarter_of_few_rows_validates(monkeypatch):
     np.testing.assert_array_equal(last, sample.X[sample.n_train :])
 
 
+@pytest.mark.usefixtures("full_tuning")
 def test_length_scales_of_a_fold_do_not_depend_on_its_rows():
     """Rows that validate are unseen: their targets change the length scales of other folds only."""
     rng = np.random.default_rng(0)
@@ -173,6 +178,7 @@ def test_length_scales_of_a_fold_do_not_depend_on_its_rows():
     np.testing.assert_allclose(np.log(mean).mean(), np.log(folds[-1]).mean())
 
 
+@pytest.mark.usefixtures("full_tuning")
 def test_the_penalty_is_chosen_again_by_all_rows(monkeypatch):
     """Leave-one-out errors of a few rows only say where to look."""
     monkeypatch.setattr("kernelmill.workflows.kernel_search.MOST_COMPARING_ROWS", 60)
@@ -187,6 +193,7 @@ def test_the_penalty_is_chosen_again_by_all_rows(monkeypatch):
     assert not hasattr(fit_table((X, y), alpha=1.0, **options).learner, "alphas_")
 
 
+@pytest.mark.usefixtures("full_tuning")
 def test_the_penalty_is_tuned_at_the_number_of_features_that_is_given(monkeypatch):
     monkeypatch.setattr("kernelmill.workflows.refinement._REFINING_COMPONENTS", 32)
     monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 500)
@@ -214,6 +221,7 @@ def test_the_penalty_is_tuned_at_the_number_of_features_that_is_given(monkeypatc
     assert sizes == {60.0: {32, 48}, 0.5: {32}}
 
 
+@pytest.mark.usefixtures("full_tuning")
 def test_the_penalty_suits_the_number_of_features():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2))

@@ -26,9 +26,10 @@ def draw_amounts(n_rows):
 def fitted():
     """A model of random features, which smaller tables do not have by default."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernelmill.workflows.tuning._FEW_ROWS", 1000)
-        settings = {"kernel": "gaussian", "column_scales": False, "n_components": 256}
-        return fit_table(draw_amounts(2600), "label", holdout=0.0, **settings)
+        patch.setattr("kernelmill.workflows.tuning._FEW_ROWS", 400)
+        patch.setattr("kernelmill.workflows.kernel_search._FEWEST_MINIMIZED_ROWS", 400)
+        settings = {"kernel": "gaussian", "column_scales": False, "n_components": 128}
+        return fit_table(draw_amounts(1300), "label", holdout=0.0, **settings)
 
 
 def test_steps_are_added_and_placed_by_the_sample(fitted):
@@ -42,7 +43,7 @@ def test_steps_are_added_and_placed_by_the_sample(fitted):
 
 def test_classifiers_on_random_features_are_trained_to_the_minimum(fitted):
     assert fitted.summary.solver == "lbfgs"
-    learner, rows = fitted.learner, draw_amounts(2600)
+    learner, rows = fitted.learner, draw_amounts(1300)
     X = np.vstack([np.asarray(X) for X, _, _ in fitted._encode(rows, {})])
     margins = np.where(rows["label"] == learner.classes_[1], 1, -1) * learner.decision_function(X)
     slopes = -np.where(rows["label"] == learner.classes_[1], 1, -1) / (1 + np.exp(margins))

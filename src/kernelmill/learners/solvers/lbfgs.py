@@ -159,7 +159,10 @@ def _sample_first_block(
     sample = objective.features(take_rows(block.X, order[:wanted]))
     with one_blas_thread():
         spectrum = TopSpectrum.of_sample(
-            sample, ridge=objective.alpha / objective.curvature, complete=len(order) <= wanted
+            sample,
+            ridge=objective.alpha / objective.curvature,
+            complete=len(order) <= wanted,
+            bounds=False,
         )
     return _DampedSpectrum(spectrum), first_scores
 

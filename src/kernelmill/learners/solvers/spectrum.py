@@ -90,6 +90,7 @@ class TopSpectrum:
         complete: bool = False,
         most: int = MOST_DIRECTIONS,
         constant: float | None = None,
+        bounds: bool = True,
     ) -> Self:
         r"""Estimate the spectrum from rows with features Z.
 
@@ -106,6 +107,9 @@ class TopSpectrum:
             The most eigenvectors to use.
         constant : float
             c, if it is fixed already.
+        bounds : bool
+            Whether `largest_left` and `longest_left` are needed. Of a complete sample they are NaN
+            otherwise, since the first takes as long as the eigenvectors.
         """
         m = len(Z)
         squares = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
@@ -147,6 +151,9 @@ class TopSpectrum:
         choices = []
         for k in _counts(most, complete):
             damping = _damping(values, k, floor, ridge)
+            if complete and not bounds:
+                choices.append((damping, np.nan, np.nan))
+                continue
             if products is not None:
                 along = products[judged, :n_used] @ scaled[:, :k]
                 left = products[judged, judged] - (along * damping.astype(along.dtype)) @ along.T
