@@ -74,6 +74,14 @@ def test_too_many_classes():
         fit_target([f"t{i}" for i in range(1001)])
 
 
+def test_numbers_that_hardly_repeat_are_not_classes():
+    for values in ([i / 7 for i in range(40)], list(range(40)), [*range(31), *range(30)]):
+        with pytest.raises(TableError, match=r"different numbers in .*; fit a regressor \(task="):
+            fit_target([float(value) for value in values], task="classification")
+    twice = [float(value) for value in (*range(31), *range(31))]
+    assert len(fit_target(twice, task="classification")[0].classes) == 31
+
+
 @pytest.mark.parametrize(("values", "words"), [([None], "no value"), ([3.0, 3.0], "two different")])
 def test_one_value_is_not_enough(values, words):
     with pytest.raises(TableError, match=words):

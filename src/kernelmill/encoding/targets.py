@@ -271,8 +271,14 @@ class TargetLearner:
     def finish(self) -> tuple[TargetReader, list[Message | str]]:
         """Return the reader, and notes on what was decided."""
         strings = any(isinstance(label, str) for label in self.counts)
-        if strings:
-            self._check_strings()
+        if strings and self.task == "regression":
+            raise TableError(
+                f"the target {self.target!r} must hold numbers for regression, got strings such as "
+                f"{next(iter(self.counts))!r}",
+                Remedy("fit a classifier", task="classification"),
+            )
+        if strings or self.task == "classification":
+            self._check_repeated(strings)
         notes: list[Message | str] = []
         task = self.task
         if task == "auto":
@@ -301,22 +307,22 @@ class TargetLearner:
         classes = None if task == "regression" else self._find_classes(strings)
         return TargetReader(self.target, task, classes), notes
 
-    def _check_strings(self) -> None:
-        """Raise an error for strings that cannot be the target of the task."""
-        if self.task == "regression":
-            raise TableError(
-                f"the target {self.target!r} must hold numbers for regression, got strings such as "
-                f"{next(iter(self.counts))!r}",
-                Remedy("fit a classifier", task="classification"),
-            )
-        if len(self.counts) > 30 and 2 * len(self.counts) > self.n_rows:
-            some = ", ".join(repr(label) for label in list(self.counts)[:3])
-            raise TableError(
-                f"the target {self.target!r} has {len(self.counts)} different strings in "
-                f"{self.n_rows} rows ({some}, ...), too many for classes",
-                Remedy("give another target", target=...),
-                Remedy("if they are numbers, read them as such", numeric=[self.target]),
-            )
+    def _check_repeated(self, strings: bool) -> None:
+        """Raise an error for classes of which most have one row; scikit-learn warns of them."""
+        if len(self.counts) <= _MOST_INTEGERS or 2 * len(self.counts) <= self.n_rows:
+            return
+        some = ", ".join(
+            repr(label) if strings else format_label(label) for label in list(self.counts)[:3]
+        )
+        as_numbers = Remedy("if they are numbers, read them as such", numeric=[self.target])
+        raise TableError(
+            f"the target {self.target!r} has {len(self.counts)} different "
+            f"{'strings' if strings else 'numbers'} in {self.n_rows} rows ({some}, ...), too many "
+            "for classes",
+            *([] if strings else [Remedy("fit a regressor", task="regression")]),
+            Remedy("give another target", target=...),
+            *([as_numbers] if strings else []),
+        )
 
     def _find_classes(self, strings: bool) -> NDArray[Any]:
         """The sorted labels."""
