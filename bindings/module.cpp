@@ -8,6 +8,7 @@ void register_transforms(nanobind::module_& m);
 void register_random(nanobind::module_& m);
 void register_features(nanobind::module_& m);
 void register_few_outputs(nanobind::module_& m);
+void register_moments(nanobind::module_& m);
 void register_sketches(nanobind::module_& m);
 void register_svmlight(nanobind::module_& m);
 
@@ -20,6 +21,7 @@ NB_MODULE(_native, m) {
     register_random(m);
     register_features(m);
     register_few_outputs(m);
+    register_moments(m);
     register_sketches(m);
     register_svmlight(m);
 }

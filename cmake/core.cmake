@@ -16,6 +16,7 @@ add_library(
     native/core/few_outputs.cpp
     native/core/fwht.cpp
     native/core/isa.cpp
+    native/core/moments.cpp
     native/core/ring_plan.cpp
     native/core/row_products.cpp
     native/core/sincos.cpp

@@ -8,6 +8,7 @@ nanobind_add_module(
     bindings/features.cpp
     bindings/few_outputs.cpp
     bindings/module.cpp
+    bindings/moments.cpp
     bindings/random.cpp
     bindings/runtime.cpp
     bindings/sketches.cpp

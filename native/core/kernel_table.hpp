@@ -91,6 +91,18 @@ struct KernelTable {
                        ptrdiff_t out_stride, bool first);
     void (*add_weighted_rows)(const T* x, ptrdiff_t x_stride, size_t rows, const T* factors,
                               size_t outputs, size_t n, T* sums, ptrdiff_t sums_stride);
+
+    // Products of columns over many rows, and sums of columns: see native/kernels/moments.hpp.
+    int moments_panel;  // lanes
+    void (*pack_floats)(const float* x, ptrdiff_t stride, size_t rows, const double* center,
+                        const double* factors, size_t columns, T* packed);
+    void (*pack_doubles)(const double* x, ptrdiff_t stride, size_t rows, const double* center,
+                         const double* factors, size_t columns, T* packed);
+    void (*moments_tile)(const T* left, const T* right, size_t rows, size_t first_row,
+                         size_t last_row, size_t first_column, size_t last_column, double* out,
+                         ptrdiff_t out_stride, bool triangle);
+    void (*sum_columns)(const T* x, ptrdiff_t stride, size_t rows, const double* factors,
+                        size_t columns, double* sums);
 };
 
 struct Target {

@@ -7,6 +7,7 @@
 #include "few_outputs.hpp"
 #include "fwht.hpp"
 #include "mixed_rings.hpp"
+#include "moments.hpp"
 #include "sincos.hpp"
 #include "sketch.hpp"
 #include "zonal.hpp"
@@ -45,6 +46,11 @@ constexpr KernelTable<T> table_of() {
         .sparse_tile_64 = sparse_tile<T, int64_t>,
         .score_rows = score_rows<T>,
         .add_weighted_rows = add_weighted_rows<T>,
+        .moments_panel = moments_panel<T>,
+        .pack_floats = pack_panel<T, float>,
+        .pack_doubles = pack_panel<T, double>,
+        .moments_tile = moments_tile<T>,
+        .sum_columns = sum_columns<T>,
     };
 }
 

@@ -78,6 +78,26 @@ def zonal(
 ) -> None: ...
 
 # Inner products of rows with a vector of float64, or with themselves; `like` has the dtype of x.
+# Products of columns over rows (x - center) * factors, and a last row: moments gain those of columns,
+# in the lower triangle, and cross those with targets.
+def add_moments(
+    x: NDArray[Any],
+    center: NDArray[np.float64],
+    factors: NDArray[np.float64] | None,
+    last: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    scratch: NDArray[Any],
+    moments: NDArray[np.float64],
+    cross: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+def sum_columns(
+    x: NDArray[Any],
+    factors: NDArray[np.float64] | None,
+    sums: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+
 # Products with few outputs: out = x weightsᵀ; sums += factorsᵀ x.
 def score_rows(
     x: NDArray[Any], weights: NDArray[Any], out: NDArray[Any], n_threads: int

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelmill.learners import statistics as module
+import kernelmill
 from kernelmill.learners.statistics import RidgeStatistics, rows_per_update
 
 EPS = np.finfo(np.float64).eps
@@ -238,13 +238,13 @@ def test_no_rows_no_equations():
 def test_an_interrupt_waits_for_the_whole_update(monkeypatch):
     Z, Y, _ = data(5000)
     whole = RidgeStatistics(7, 2).update(Z, Y)
-    real = module.dsyrk
+    add = RidgeStatistics._add
 
-    def interrupted(*args, **kwargs):
+    def interrupted(*args):
         signal.raise_signal(signal.SIGINT)
-        return real(*args, **kwargs)
+        add(*args)
 
-    monkeypatch.setattr(module, "dsyrk", interrupted)
+    monkeypatch.setattr(RidgeStatistics, "_add", interrupted)
     got = RidgeStatistics(7, 2)
     with pytest.raises(KeyboardInterrupt):
         got.update(Z, Y)
@@ -260,7 +260,26 @@ def test_moments_stay_in_place():
     assert moments.any()
 
 
-def test_calls_of_the_blas_are_bounded():
+def test_sums_do_not_depend_on_threads_or_fused_instruction_sets():
+    Z, Y, weights = data(700)
+    fused = [isa for isa in kernelmill.runtime.available_isas() if isa != "baseline"]
+    found = []
+    before, threads = kernelmill.runtime.get_isa(), kernelmill.get_num_threads()
+    try:
+        for isa in fused or [before]:
+            for n_threads in (1, 3):
+                kernelmill.runtime.set_isa(isa)
+                kernelmill.set_num_threads(n_threads)
+                found.append(RidgeStatistics(7, 2).update(Z, Y, weights))
+    finally:
+        kernelmill.runtime.set_isa(before)
+        kernelmill.set_num_threads(threads)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.moments, found[0].moments)
+        np.testing.assert_array_equal(other.cross, found[0].cross)
+
+
+def test_updates_are_bounded():
     for n_features in (1, 64, 4096, 8192, 10**6):
         rows = rows_per_update(n_features)
         assert 255 <= rows <= 2047

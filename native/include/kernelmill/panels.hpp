@@ -29,4 +29,10 @@ constexpr size_t coordinates_per_block = sizeof(T) == 4 ? 384 : 256;
 template <class T>
 constexpr size_t block_stride = coordinates_per_block<T> + panel_width<T>;
 
+// Rows whose products with each other are summed in registers, in the precision of the products;
+// these sums are added to results in double precision. In single precision few rows: the error of a
+// sum grows with their number.
+template <class P>
+constexpr size_t rows_per_slab = sizeof(P) == 4 ? 128 : 256;
+
 }  // namespace kernelmill

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dgemm, dsyr, dsyrk, ssyrk
+from scipy.linalg.blas import dsyr
 
+from kernelmill import _native
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.learners.blocks import slice_rows
-from kernelmill.learners.few_outputs import add_weighted_rows, lay_out_rows
+from kernelmill.learners.few_outputs import lay_out_rows
 from kernelmill.learners.ridge import NormalEquations
 from kernelmill.runtime.interrupts import defer_interrupts
 from kernelmill.runtime.threads import get_num_threads
@@ -33,11 +31,7 @@ _LARGEST_SINGLE = 1e15  # targets whose products are summed in float32
 _MOST_ROWS = 2047  # and one more row, see `update`
 _FEWEST_ROWS = 255
 _MOST_PRODUCTS = 1 << 35  # of one call of the BLAS, about a second, for Ctrl-C to be heard
-_SINGLE_ROWS = 256  # whose products with targets are added in float32
-_COLUMNS = 256
 _ROWS_IN_CACHE = 32
-_MANY_ENTRIES = 1 << 20  # below, threads take longer to start than to work
-_FEW_OUTPUTS = 64  # of which native products are faster than a BLAS
 
 Moments = NDArray[np.float64]
 
@@ -104,11 +98,10 @@ class RidgeStatistics:
         self.feature_mean = np.zeros(n_features)
         self.target_mean = np.zeros(n_targets)
         self.moments: Moments = np.zeros((n_features, n_features), order="F")
-        self.cross = np.zeros((n_features, n_targets))
+        self.cross = np.zeros((n_targets, n_features)).T
         self.target_moments = np.zeros(n_targets)
         self.single_precision = single_precision
         self._scratch: NDArray[Any] | None = None
-        self._products: NDArray[np.float32] | None = None
 
     @property
     def n_features(self) -> int:
@@ -150,24 +143,13 @@ class RidgeStatistics:
             return self
         if weights is not None:
             self._check_weighted_sums(Z, Y, weights)
-        step = min(len(Z), rows_per_update(self.n_features))
-        # One row more: the pairwise rule's shift between the means is a row like the others. The
-        # array is kept from block to block, as new pages take a tenth of the time of the products.
         is_single = self.single_precision and Z.dtype == np.float32 and weights is None
         is_single = is_single and float(np.abs(Y).max(initial=0.0)) <= _LARGEST_SINGLE
         dtype = np.dtype(np.float32 if is_single else np.float64)
-        features = self._scratch
-        if features is None or len(features) <= step or features.dtype != dtype:
-            features = self._scratch = np.empty((step + 1, self.n_features), dtype)
-        targets = np.empty((step + 1, self.n_targets))
+        Z = lay_out_rows(Z)
         with defer_interrupts():
-            for begin in range(0, len(Z), step):
-                rows = slice(begin, begin + step)
-                part = None if weights is None else weights[rows]
-                if is_single:
-                    self._add_single(lay_out_rows(Z[rows]), Y[rows], features, targets)
-                else:
-                    self._add(Z[rows], Y[rows], part, features, targets)
+            for rows in slice_rows(len(Z), rows_per_update(self.n_features)):
+                self._add(Z[rows], Y[rows], None if weights is None else weights[rows], dtype)
         return self
 
     def _check_weighted_sums(
@@ -186,96 +168,65 @@ class RidgeStatistics:
                 parameter="sample_weight",
             )
 
-    def _add_single(
-        self,
-        Z: NDArray[np.float32],
-        Y: NDArray[Any],
-        features: NDArray[np.float32],
-        targets: NDArray[np.float64],
-    ) -> None:
-        """Add a few checked rows without weights, by products in float32."""
-        n_rows = len(Z)
-        features, targets = features[: n_rows + 1], targets[: n_rows + 1]
-        rows = features[:n_rows]
-        shares = np.full((n_rows, 1), 1 / n_rows, np.float32)
-        center = np.zeros((1, self.n_features), np.float32)
-        add_weighted_rows(Z, shares, center)
-        _subtract_from_rows(Z, center[0], rows)
-        # What the rounded center leaves: it counts for the mean, and its square for nothing.
-        rest = np.zeros_like(center)
-        add_weighted_rows(rows, shares, rest)
-        target_mean = np.asarray(Y.mean(axis=0, dtype=np.float64))
-        np.subtract(Y, target_mean, out=targets[:n_rows])
-        total = self.weight + n_rows
-        for values, block_mean, mean in (
-            (features, center[0].astype(np.float64) + rest[0], self.feature_mean),
-            (targets, target_mean, self.target_mean),
-        ):
-            shift = block_mean - mean
-            np.add(mean, shift * (n_rows / total), out=mean)
-            values[n_rows] = shift * np.sqrt(self.weight * (n_rows / total))
-        if self._products is None:
-            self._products = np.zeros(self.moments.shape, np.float32, order="F")
-        products = self._products
-        result = ssyrk(1.0, features.T, beta=0.0, c=products, overwrite_c=1)
-        _in_place(result, products)
-        _add_upper(products, self.moments)
-        factors = targets.astype(np.float32)
-        for part in slice_rows(n_rows + 1, _SINGLE_ROWS):
-            sums = np.zeros((self.n_targets, self.n_features), np.float32)
-            add_weighted_rows(features[part], factors[part], sums)
-            self.cross += sums.T
-        self.target_moments += np.einsum("ij,ij->j", targets, targets)
-        self.weight = total
-        self.n_rows += n_rows
-
     def _add(
         self,
         Z: NDArray[Any],
         Y: NDArray[Any],
         weights: NDArray[np.float64] | None,
-        features: NDArray[np.float64],
-        targets: NDArray[np.float64],
+        dtype: np.dtype[Any],
     ) -> None:
-        """Add a few checked rows; the last two arrays are scratch of one row more."""
+        """Add a few checked rows, by products in a precision."""
         n_rows = len(Z)
-        features, targets = features[: n_rows + 1], targets[: n_rows + 1]
-        if weights is None:
-            weight, n_weighted, log_weight = float(n_rows), n_rows, 0.0
-            factors = np.ones((n_rows, 1))  # then means of constants are exact
-        else:
+        shares, roots = None, None
+        weight, n_weighted, log_weight = float(n_rows), n_rows, 0.0
+        if weights is not None:
             weight = float(weights.sum())
             if weight == 0:
                 return
             positive = weights[weights > 0]
             n_weighted, log_weight = len(positive), float(np.log(positive).sum())
-            factors = (weights / weight)[:, None]
+            shares, roots = weights / weight, np.sqrt(weights)
         total = self.weight + weight
-        # No NumPy products: threads of its BLAS would spin for a while beside those of scipy's.
-        for given, values, mean, n_corrections in (
-            (Z, features, self.feature_mean, 0),
-            (Y, targets, self.target_mean, 1),  # may be far from zero
-        ):
-            rows = values[:n_rows]
-            _in_threads(partial(_copy_rows, given, rows), n_rows, given.size)
-            block_mean = np.zeros(len(mean))
-            for _ in range(1 + n_corrections):
-                rest = _products(rows, factors)[0]
-                if weights is None:
-                    rest /= n_rows
-                _subtract_from_rows(rows, rest, out=rows)
-                block_mean += rest
-            if weights is not None:
-                rows *= np.sqrt(weights)[:, None]
-            shift = block_mean - mean
-            np.add(mean, shift * (weight / total), out=mean)
-            values[n_rows] = shift * np.sqrt(self.weight * (weight / total))
-        _in_place(dsyrk(1.0, features.T, beta=1.0, c=self.moments, overwrite_c=1), self.moments)
-        self.cross += _products(features, targets).T
+        # The pairwise rule's shift between the means is a row like the others.
+        shift_size = np.sqrt(self.weight * (weight / total))
+        feature_mean = _mean(Z, shares)
+        shift = feature_mean - self.feature_mean
+        targets = np.empty((n_rows + 1, self.n_targets))
+        centered = targets[:n_rows]
+        centered[:] = Y
+        target_mean = np.zeros(self.n_targets)
+        for _ in range(2):  # targets may be far from zero
+            rest = _mean(centered, shares)
+            centered -= rest
+            target_mean += rest
+        if roots is not None:
+            centered *= roots[:, np.newaxis]
+        target_shift = target_mean - self.target_mean
+        targets[n_rows] = target_shift * shift_size
+        _native.add_moments(
+            Z,
+            feature_mean,
+            roots,
+            shift * shift_size,
+            targets,
+            self._scratch_for(n_rows, dtype),
+            self.moments.T,
+            self.cross.T,
+            get_num_threads(),
+        )
         self.target_moments += np.einsum("ij,ij->j", targets, targets)
+        self.feature_mean += shift * (weight / total)
+        self.target_mean += target_shift * (weight / total)
         self.weight = total
         self.n_rows += n_weighted
         self.log_weight += log_weight
+
+    def _scratch_for(self, n_rows: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return scratch for packed rows: the same for all blocks, as new pages take time."""
+        size = (n_rows + 1) * (self.n_features + self.n_targets + 128) + 16
+        if self._scratch is None or self._scratch.dtype != dtype or self._scratch.size < size:
+            self._scratch = np.empty(size, dtype)
+        return self._scratch
 
     def merge(self, other: RidgeStatistics) -> Self:
         """Add the rows of other statistics, which stay as they are.
@@ -340,7 +291,7 @@ class RidgeStatistics:
                 "the statistics must have rows with a positive weight, got none",
                 "add rows with update",
             )
-        self._scratch = self._products = None
+        self._scratch = None
         moments = self.moments.copy(order="F")
         cross, target_moments = self.cross.copy(), self.target_moments.copy()
         if not fit_intercept:
@@ -382,7 +333,7 @@ class RidgeStatistics:
         return values
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_scratch": None, "_products": None}
+        return {**vars(self), "_scratch": None}
 
     def __sizeof__(self) -> int:
         # Dask places tasks where their largest inputs are.
@@ -435,62 +386,17 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     return weights
 
 
-def _products(rows: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sums of the rows (n, D) times factors (n, T), of shape (T, D)."""
-    n_outputs = factors.shape[1]
-    if n_outputs > _FEW_OUTPUTS:
-        return np.asarray(dgemm(1.0, rows.T, factors.T, trans_b=1)).T
-    sums = np.zeros((n_outputs, rows.shape[1]))
-    add_weighted_rows(rows, factors, sums)
-    return sums
-
-
-def _copy_rows(given: NDArray[Any], rows: NDArray[Any], part: slice) -> None:
-    rows[part] = given[part]
-
-
-def _subtract_from_rows(values: NDArray[Any], row: NDArray[Any], out: NDArray[Any]) -> None:
-    """Subtract a row from all, by copies of it: NumPy's broadcasting takes ten times as long."""
-    copies = np.tile(row, (min(len(values), _ROWS_IN_CACHE), 1))
-
-    def subtract(rows: slice) -> None:
-        for begin in range(rows.start, rows.stop, _ROWS_IN_CACHE):
-            part = slice(begin, min(begin + _ROWS_IN_CACHE, rows.stop))
-            np.subtract(values[part], copies[: part.stop - part.start], out=out[part])
-
-    _in_threads(subtract, len(values), values.size)
-
-
-def _add_upper(products: NDArray[np.float32], moments: Moments) -> None:
-    """Add the upper triangle of one matrix in Fortran order to that of another."""
-
-    def add(columns: slice) -> None:
-        moments[: columns.stop, columns] += products[: columns.stop, columns]
-
-    _in_threads(add, len(moments), moments.size, _COLUMNS)
-
-
-def _in_threads(work: Callable[[slice], None], n: int, n_entries: int, step: int = 0) -> None:
-    """Do the work of n rows or columns in parts, by threads if there are many entries."""
-    n_threads = get_num_threads() if n_entries >= _MANY_ENTRIES else 1
-    parts = slice_rows(n, step or max(1, -(-n // n_threads)))
-    if n_threads == 1:
-        for part in parts:
-            work(part)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(work, parts))
+def _mean(rows: NDArray[Any], shares: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return the mean of rows, or their sum times shares."""
+    sums = np.empty(rows.shape[1])
+    _native.sum_columns(rows, shares, sums, get_num_threads())
+    return sums / len(rows) if shares is None else sums  # means of constants are exact
 
 
 def _are_small(values: NDArray[Any]) -> bool:
     """Return whether all numbers are finite and at most 1e140 in size."""
     if values.dtype == np.float32 and values.size:  # NaN and infinity show in their sums
-        ones = np.ones((len(values), 1), np.float32)
-        sums = np.zeros((1, values.shape[1]), np.float32)
-        with np.errstate(over="ignore"):
-            add_weighted_rows(values, ones, sums)
-        if np.isfinite(sums).all():
-            return True
+        return bool(np.isfinite(_mean(lay_out_rows(values), None)).all())
     # NaN passes through max and min; squares of 1e140 are finite.
     parts = (values[part] for part in slice_rows(len(values), _ROWS_IN_CACHE) if values.size)
     return all(max(float(part.max()), -float(part.min())) <= _LARGEST for part in parts)

@@ -60,7 +60,8 @@ _SIGN_ROWS = 2048
 # Sums in float32, see `_allows_single_precision`. Below this number of products nothing is gained.
 _LEAST_PRODUCTS = 1 << 36
 _PROBED_ROWS = 64
-_NORM_OF_ERROR = 0.05
+_NORM_OF_ERROR = 0.1
+_SUMMED_ROWS = 128  # in float32, before sums are added in float64
 _HARMLESS = 2.0**-14  # ratio of the norm to the penalty
 
 
@@ -167,7 +168,7 @@ def _allows_single_precision(objective: RidgeObjective, blocks: Iterable[Block])
         return False
     mean_square = float(np.einsum("ij,ij->", some, some, dtype=np.float64)) / len(some)
     eps = float(np.finfo(np.float32).eps)
-    norm = _NORM_OF_ERROR * eps * mean_square * np.sqrt(n_rows * rows_per_update(n_features))
+    norm = _NORM_OF_ERROR * eps * mean_square * np.sqrt(n_rows * _SUMMED_ROWS)
     return bool(np.min(objective.penalty) >= norm / _HARMLESS)
 
 
@@ -391,11 +392,10 @@ def _statistics_from_arrays(
         feature_mean=saved.array("feature_mean", (n_features,), np.float64),
         target_mean=saved.array("target_mean", (n_targets,), np.float64),
         moments=np.require(moments, requirements=["F", "A", "W"]),
-        cross=saved.array("cross", (n_features, n_targets), np.float64),
+        cross=np.asfortranarray(saved.array("cross", (n_features, n_targets), np.float64)),
         target_moments=saved.array("target_moments", (n_targets,), np.float64),
         single_precision=single_precision,
         _scratch=None,
-        _products=None,
     )
     digest = saved.array("digest", (DIGEST_BYTES,), np.uint8)
     return statistics, n_passed, digest.tobytes()
