@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernel_table.hpp"
+
 namespace kernelmill {
 namespace {
 
@@ -74,9 +76,7 @@ class Step {
     bool gradient() {
         const auto alpha = static_cast<T>(rule_.alpha);
         const bool done = for_pieces(execution_, [&](size_t c, size_t j, size_t n) {
-            const T* from = at(last_, c, j);
-            T* to = at(move_, c, j);
-            for (size_t i = 0; i < n; ++i) to[i] = alpha * from[i];
+            kernels<T>().scale_row(at(last_, c, j), alpha, n, at(move_, c, j));
         });
         for (size_t c = 0; c < outputs_; ++c) {
             T sum = 0;
@@ -148,13 +148,8 @@ class Step {
         whole.interrupted = nullptr;
         const auto share = static_cast<T>(rule_.averaging);
         for_pieces(whole, [&](size_t c, size_t j, size_t n) {
-            T *last = at(last_, c, j), *average = at(average_, c, j);
-            const T* move = at(move_, c, j);
-            for (size_t i = 0; i < n; ++i) {
-                const T moved = last[i] - step * move[i];
-                last[i] = moved;
-                average[i] = share == 1 ? moved : average[i] + share * (moved - average[i]);
-            }
+            kernels<T>().step_row(at(last_, c, j), at(average_, c, j), at(move_, c, j), step, share,
+                                  n);
         });
     }
 

@@ -92,6 +92,10 @@ struct KernelTable {
     void (*add_weighted_rows)(const T* x, ptrdiff_t x_stride, size_t rows, const T* factors,
                               size_t outputs, size_t n, T* sums, ptrdiff_t sums_stride);
 
+    // to = factor * from; last -= step * move, average += share * (last - average).
+    void (*scale_row)(const T* from, T factor, size_t n, T* to);
+    void (*step_row)(T* last, T* average, const T* move, T step, T share, size_t n);
+
     // Products of columns over many rows, and sums of columns: see native/kernels/moments.hpp.
     int moments_panel;  // lanes
     void (*pack_floats)(const float* x, ptrdiff_t stride, size_t rows, const double* center,

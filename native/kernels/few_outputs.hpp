@@ -207,4 +207,25 @@ void add_weighted_rows(const T* x, ptrdiff_t x_stride, size_t rows, const T* fac
     }
 }
 
+// to = factor * from.
+template <class T>
+void scale_row(const T* __restrict from, T factor, size_t n, T* __restrict to) {
+    for (size_t i = 0; i < n; ++i) to[i] = factor * from[i];
+}
+
+// A step of weights, and of their average: last -= step * move, average += share * (last -
+// average).
+template <class T>
+void step_row(T* __restrict last, T* __restrict average, const T* __restrict move, T step, T share,
+              size_t n) {
+    if (share == 1) {
+        for (size_t i = 0; i < n; ++i) average[i] = last[i] -= step * move[i];
+        return;
+    }
+    for (size_t i = 0; i < n; ++i) {
+        last[i] -= step * move[i];
+        average[i] += share * (last[i] - average[i]);
+    }
+}
+
 }  // namespace kernelmill::KM_TARGET

@@ -46,6 +46,8 @@ constexpr KernelTable<T> table_of() {
         .sparse_tile_64 = sparse_tile<T, int64_t>,
         .score_rows = score_rows<T>,
         .add_weighted_rows = add_weighted_rows<T>,
+        .scale_row = scale_row<T>,
+        .step_row = step_row<T>,
         .moments_panel = moments_panel<T>,
         .pack_floats = pack_panel<T, float>,
         .pack_doubles = pack_panel<T, double>,
