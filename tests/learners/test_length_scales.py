@@ -81,16 +81,21 @@ def test_value_is_the_evidence_of_the_dense_process(weighted):
     np.testing.assert_allclose(np.diff(ours), np.diff(exact), atol=1e-4)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(), Matern(nu=1.5), Laplacian()], ids=str)
-def test_columns_that_matter_get_short_length_scales(kernel):
+# The spectrum of the Laplacian kernel has heavy tails. With 64 of its frequencies the scales of columns
+# without influence vary by a factor of 20 from seed to seed, and with the rounding of a BLAS.
+@pytest.mark.parametrize(
+    ("kernel", "n_frequencies"),
+    [(Gaussian(), 64), (Matern(nu=1.5), 64), (Laplacian(), 256)],
+    ids=str,
+)
+def test_columns_that_matter_get_short_length_scales(kernel, n_frequencies):
     """The isotropic optimum explains the line only: the search must not stay there."""
     X, y = make_rows()
-    learned = learn_length_scales(kernel, X, y, stream=Stream.from_seed(0), n_frequencies=64)
+    settings = {"stream": Stream.from_seed(0), "n_frequencies": n_frequencies}
+    learned = learn_length_scales(kernel, X, y, **settings)
     assert learned.length_scale[0] < learned.length_scale[1] < learned.length_scale[2:].min()
     assert learned.length_scale[2:].min() > 8 * learned.length_scale[0]
-    together = learn_length_scales(
-        kernel, X, y, groups=np.zeros(5, int), stream=Stream.from_seed(0), n_frequencies=64
-    )
+    together = learn_length_scales(kernel, X, y, groups=np.zeros(5, int), **settings)
     assert learned.log_evidence > together.log_evidence + 0.1
 
 
