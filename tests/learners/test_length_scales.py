@@ -81,8 +81,8 @@ def test_value_is_the_evidence_of_the_dense_process(weighted):
     np.testing.assert_allclose(np.diff(ours), np.diff(exact), atol=1e-4)
 
 
-# The spectrum of the Laplacian kernel has heavy tails. With 64 of its frequencies the scales of columns
-# without influence vary by a factor of 20 from seed to seed, and with the rounding of a BLAS.
+# The spectrum of the Laplacian kernel has heavy tails. With 64 of its frequencies the scales of
+# columns without influence vary by a factor of 20 from seed to seed, and with a BLAS's rounding.
 @pytest.mark.parametrize(
     ("kernel", "n_frequencies"),
     [(Gaussian(), 64), (Matern(nu=1.5), 64), (Laplacian(), 256)],
