@@ -28,16 +28,16 @@ __all__ = [
 _LARGEST = 1e140  # sums of squares and of products of such numbers are finite
 _SAFE_WEIGHT = 1e27  # times squares of differences of such numbers is finite
 _LARGEST_SINGLE = 1e15  # targets whose products are summed in float32
-_MOST_ROWS = 2047  # and one more row, see `update`
+_MOST_ROWS = 2047  # and one more row, see `_add`
 _FEWEST_ROWS = 255
-_MOST_PRODUCTS = 1 << 35  # of one call of the BLAS, about a second, for Ctrl-C to be heard
+_MOST_PRODUCTS = 1 << 35  # of one update, about a second, for Ctrl-C to be heard
 _ROWS_IN_CACHE = 32
 
 Moments = NDArray[np.float64]
 
 
 def rows_per_update(n_features: int) -> int:
-    """Return the number of rows that are converted to float64 and multiplied at a time."""
+    """Return the number of rows whose products are added at a time."""
     return int(np.clip(_MOST_PRODUCTS // max(1, n_features) ** 2, _FEWEST_ROWS, _MOST_ROWS))
 
 
@@ -49,7 +49,7 @@ class RidgeStatistics:
     Σ w (z - z̄)(y - ȳ)ᵀ and Σ w (y - ȳ)², all in float64. Blocks are joined by the pairwise rule of
     Chan, Golub & LeVeque (1979): large means cost no digits. How rows are divided into blocks,
     in which order blocks come and which statistics are merged first changes nothing beyond
-    rounding.
+    rounding. The number of threads changes nothing at all.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class RidgeStatistics:
     n_targets : int
         The number T of columns of Y.
     single_precision : bool, default=False
-        Whether products of float32 features without weights are summed in float32 over up to 2047
-        rows, and in float64 over these sums. That takes half the time; for which penalties it does
-        no harm is up to the caller, see `exact.solve_exact`.
+        Whether products of float32 features without weights are summed in float32 over 128 rows,
+        and in float64 over these sums. That takes half the time; for which penalties it does no
+        harm is up to the caller, see `exact.solve_exact`.
 
     Attributes
     ----------
