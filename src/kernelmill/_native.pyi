@@ -77,9 +77,8 @@ def zonal(
     n_threads: int,
 ) -> None: ...
 
-# Inner products of rows with a vector of float64, or with themselves; `like` has the dtype of x.
-# Products of columns over rows (x - center) * factors, and a last row: moments gain those of columns,
-# in the lower triangle, and cross those with targets.
+# Products of columns over the rows (x - center) * factors and a last row: those with each other are
+# added to the lower triangle of moments, those with targets to cross.
 def add_moments(
     x: NDArray[Any],
     center: NDArray[np.float64],
@@ -120,6 +119,7 @@ def descend(
     averaging: float,
     n_threads: int,
 ) -> float: ...
+# Inner products of rows with a vector of float64, or with themselves; `like` has the dtype of x.
 def row_products(
     x: Rows, like: NDArray[Any], vector: NDArray[Any] | None, out: NDArray[Any], n_threads: int
 ) -> None: ...
