@@ -119,6 +119,7 @@ def descend(
     averaging: float,
     n_threads: int,
 ) -> float: ...
+
 # Inner products of rows with a vector of float64, or with themselves; `like` has the dtype of x.
 def row_products(
     x: Rows, like: NDArray[Any], vector: NDArray[Any] | None, out: NDArray[Any], n_threads: int
