@@ -15,7 +15,7 @@ fi
 if command -v qemu-aarch64 >/dev/null; then
     # Forking under the emulator is its own adventure; everything else runs.
     for tests in fwht sincos convolution random fastfood features dense tensor_sketch exponentials zonal \
-        row_products; do
+        row_products products_with_few_outputs steps_of_descent moments sums_of_columns; do
         qemu-aarch64 -L /usr/aarch64-linux-gnu build/aarch64/native/tests/native_tests $tests
     done
 else
