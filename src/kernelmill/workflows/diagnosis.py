@@ -38,8 +38,7 @@ from kernelmill.maps.registry import map_parameters
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
-from kernelmill.workflows.comparison import given_settings
-from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.comparison.compare_table import given_settings
 from kernelmill.workflows.records import (
     Diagnosis,
     ErrorRange,
@@ -49,7 +48,13 @@ from kernelmill.workflows.records import (
     Setting,
     describe_source,
 )
-from kernelmill.workflows.survey import TASKS, make_input_learner, open_inputs, survey_table
+from kernelmill.workflows.training.survey import (
+    TASKS,
+    make_input_learner,
+    open_inputs,
+    survey_table,
+)
+from kernelmill.workflows.tuning.map_choice import MapChoice
 
 __all__ = ["diagnose_table"]
 

@@ -127,8 +127,8 @@ def load_table_model(path: str, max_memory: int, *, with_estimator: bool = False
 
         if runs_as_program():
             ignore_pandas()  # tables come from files
-        from kernelmill.workflows.loading import load, load_predictor
-        from kernelmill.workflows.model import TableModel
+        from kernelmill.workflows.model.loading import load, load_predictor
+        from kernelmill.workflows.model.table_model import TableModel
 
     with explain_wrong_file(path):
         model = (load if with_estimator else load_predictor)(path, max_memory=max_memory)

@@ -24,10 +24,10 @@ from kernelmill.maps.stored import UnfittedMapKind
 from kernelmill.random import Stream
 from kernelmill.storage import ModelFileError, check_record, check_tensor_bytes
 from kernelmill.storage.fields import Fields
-from kernelmill.workflows.model import STORED_PARTS
+from kernelmill.workflows.model.table_model import STORED_PARTS
 from kernelmill.workflows.records import describe_source
-from kernelmill.workflows.survey import TASKS, Survey
-from kernelmill.workflows.training import Settings, number_class_weights
+from kernelmill.workflows.training.plan import Settings, number_class_weights
+from kernelmill.workflows.training.survey import TASKS, Survey
 
 __all__ = ["check_arguments", "check_classification", "check_storable"]
 

@@ -20,10 +20,10 @@ from kernelmill.encoding.encoder import RowScaling
 from kernelmill.learners import KernelClassifier, KernelRegressor, default_epochs
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import one_blas_thread
-from kernelmill.workflows.encoded_rows import EncodedRows
-from kernelmill.workflows.map_choice import MapChoice
 from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel
-from kernelmill.workflows.tuning import TunedSettings, tune_settings
+from kernelmill.workflows.training.encoded_rows import EncodedRows
+from kernelmill.workflows.tuning.map_choice import MapChoice
+from kernelmill.workflows.tuning.settings import TunedSettings, tune_settings
 
 __all__ = ["FitBenchmark", "PeakMemory"]
 
@@ -194,7 +194,7 @@ class PeakMemory:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelmill.workflows.benchmark import PeakMemory
+    >>> from kernelmill.workflows.comparison.benchmark import PeakMemory
     >>> memory = PeakMemory()
     >>> block = np.ones(1 << 22)
     >>> peak = memory.bytes_more()

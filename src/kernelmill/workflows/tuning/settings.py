@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from kernelmill.formatting import plain
 from kernelmill.runtime.progress import Progress
-from kernelmill.workflows.kernel_search import (
+from kernelmill.workflows.records import TuningPoint
+from kernelmill.workflows.tuning.kernel_search import (
     FIRST_SEARCH,
     LBFGS_PASSES,
     LBFGS_TOLERANCE,
@@ -35,10 +36,9 @@ from kernelmill.workflows.kernel_search import (
     takes_lbfgs,
     takes_line,
 )
-from kernelmill.workflows.map_choice import AUTO, LINE, MapChoice
-from kernelmill.workflows.records import TuningPoint
-from kernelmill.workflows.refinement import ONE_LOSS, Refinement
-from kernelmill.workflows.tuning_memory import TuningMemory
+from kernelmill.workflows.tuning.map_choice import AUTO, LINE, MapChoice
+from kernelmill.workflows.tuning.memory import TuningMemory
+from kernelmill.workflows.tuning.refinement import ONE_LOSS, Refinement
 
 __all__ = ["TunedSettings", "tune_settings"]
 

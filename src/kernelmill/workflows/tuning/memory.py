@@ -40,7 +40,7 @@ class TuningMemory:
 
     Examples
     --------
-    >>> from kernelmill.workflows.tuning_memory import TuningMemory
+    >>> from kernelmill.workflows.tuning.memory import TuningMemory
     >>> memory = TuningMemory()
     >>> [memory.recall(("step", 1), lambda: print("computed") or 2.5) for _ in range(2)]
     computed
@@ -124,7 +124,7 @@ def digest(value: Any) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelmill.workflows.tuning_memory import digest
+    >>> from kernelmill.workflows.tuning.memory import digest
     >>> digest(np.arange(3)) == digest(np.arange(3)), digest((1, 2.0)) == digest((1, 2))
     (True, False)
     """

@@ -16,7 +16,7 @@ from kernelmill.learners.prediction import predictor_from_record
 from kernelmill.maps.costs import MOST_MEMORY, check_cost
 from kernelmill.storage import ModelFileError, errors_of_file, read_model_file, without_prefix
 from kernelmill.workflows.evaluation import class_names
-from kernelmill.workflows.model import STORED_PARTS, TableModel
+from kernelmill.workflows.model.table_model import STORED_PARTS, TableModel
 from kernelmill.workflows.records import TABLE_MODEL
 
 __all__ = ["load", "load_predictor"]

@@ -15,7 +15,8 @@ from sklearn.preprocessing import FunctionTransformer
 from kernelmill.learners import DEFAULT_C, KernelClassifier
 from kernelmill.maps.registry import map_name
 from kernelmill.runtime.progress import Progress
-from kernelmill.workflows.kernel_search import (
+from kernelmill.workflows.records import TuningPoint
+from kernelmill.workflows.tuning.kernel_search import (
     LBFGS_PASSES,
     LBFGS_TOLERANCE,
     MOST_STEPS,
@@ -24,9 +25,8 @@ from kernelmill.workflows.kernel_search import (
     count_seconds_of_landmarks,
     typical_scale,
 )
-from kernelmill.workflows.map_choice import LINE, MapChoice
-from kernelmill.workflows.records import TuningPoint
-from kernelmill.workflows.tuning_memory import TuningMemory
+from kernelmill.workflows.tuning.map_choice import LINE, MapChoice
+from kernelmill.workflows.tuning.memory import TuningMemory
 
 __all__ = ["Refined", "Refinement"]
 

@@ -35,7 +35,8 @@ from kernelmill.maps.principal_fourier import principal_directions
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
-from kernelmill.workflows.map_choice import (
+from kernelmill.workflows.records import TuningPoint
+from kernelmill.workflows.tuning.map_choice import (
     AUTO,
     BRIEF_KERNELS,
     DIRECTIONS,
@@ -43,8 +44,7 @@ from kernelmill.workflows.map_choice import (
     STEPS,
     MapChoice,
 )
-from kernelmill.workflows.records import TuningPoint
-from kernelmill.workflows.tuning_memory import TuningMemory
+from kernelmill.workflows.tuning.memory import TuningMemory
 
 __all__ = [
     "LBFGS_PASSES",

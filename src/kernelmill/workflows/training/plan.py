@@ -23,19 +23,19 @@ from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
 from kernelmill.learners.solvers.sgd import PLAIN_EPOCHS
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
-from kernelmill.workflows.encoded_rows import (
+from kernelmill.workflows.evaluation import make_scores, wilson_interval
+from kernelmill.workflows.model.table_model import TableModel
+from kernelmill.workflows.records import CrossValidation, Evaluation, LearningPoint
+from kernelmill.workflows.training.encoded_rows import (
     EncodedTable,
     InMemoryBlocks,
     TrainingRows,
     concatenate_rows,
     encode_held_out,
 )
-from kernelmill.workflows.evaluation import make_scores, wilson_interval
-from kernelmill.workflows.map_choice import MapChoice
-from kernelmill.workflows.model import TableModel
-from kernelmill.workflows.records import CrossValidation, Evaluation, LearningPoint
-from kernelmill.workflows.survey import HeldOut, Survey
-from kernelmill.workflows.tuning import TunedSettings
+from kernelmill.workflows.training.survey import HeldOut, Survey
+from kernelmill.workflows.tuning.map_choice import MapChoice
+from kernelmill.workflows.tuning.settings import TunedSettings
 
 if TYPE_CHECKING:  # it imports Dask
     from kernelmill.workflows.spread_table import SpreadTable

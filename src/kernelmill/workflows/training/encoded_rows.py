@@ -13,7 +13,7 @@ from kernelmill.encoding.inputs import read_weights
 from kernelmill.io import Table, TableBlock
 from kernelmill.io.row_sample import stack_rows
 from kernelmill.runtime.progress import Progress
-from kernelmill.workflows.survey import HeldOut, Survey
+from kernelmill.workflows.training.survey import HeldOut, Survey
 
 __all__ = [
     "ENCODED_BYTES",

@@ -26,11 +26,11 @@ from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
 from kernelmill.workflows.evaluation import class_names
-from kernelmill.workflows.kernel_search import Sample
 from kernelmill.workflows.records import ColumnRelevance, PartialDependence
-from kernelmill.workflows.survey import Survey
-from kernelmill.workflows.tuning import TunedSettings
-from kernelmill.workflows.tuning_memory import TuningMemory
+from kernelmill.workflows.training.survey import Survey
+from kernelmill.workflows.tuning.kernel_search import Sample
+from kernelmill.workflows.tuning.memory import TuningMemory
+from kernelmill.workflows.tuning.settings import TunedSettings
 
 __all__ = [
     "learn_scales_again",
@@ -82,7 +82,7 @@ def measure_relevance(length_scale: ArrayLike, X: Any, groups: ArrayLike | None 
     --------
     >>> import numpy as np
     >>> from kernelmill import KernelRegressor, RandomFourier
-    >>> from kernelmill.workflows.relevance import measure_relevance
+    >>> from kernelmill.workflows.training.relevance import measure_relevance
     >>> X = np.random.default_rng(0).uniform(size=(500, 3)) * [1, 10, 1]
     >>> feature_map = RandomFourier(length_scale=[1.0, 20.0, 4.0], random_state=0)
     >>> model = KernelRegressor(feature_map).fit(X, X[:, 0] + X[:, 1])

@@ -29,41 +29,41 @@ from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
 from kernelmill.runtime.threads import one_blas_thread
 from kernelmill.workflows.clusters import spread
-from kernelmill.workflows.encoded_rows import (
+from kernelmill.workflows.evaluation import class_names, measure_kernel_error
+from kernelmill.workflows.model.table_model import TableModel
+from kernelmill.workflows.records import FitSummary, describe_source
+from kernelmill.workflows.training.checks import (
+    check_arguments,
+    check_classification,
+    check_storable,
+)
+from kernelmill.workflows.training.encoded_rows import (
     ENCODED_BYTES,
     count_encoded_bytes,
     encode_table,
     small_block_bytes,
 )
-from kernelmill.workflows.evaluation import class_names, measure_kernel_error
-from kernelmill.workflows.fit_checks import (
-    check_arguments,
-    check_classification,
-    check_storable,
-)
-from kernelmill.workflows.kernel_search import default_components
-from kernelmill.workflows.map_choice import AUTO, STEPS, MapChoice
-from kernelmill.workflows.model import TableModel
-from kernelmill.workflows.records import FitSummary, describe_source
-from kernelmill.workflows.relevance import (
-    learn_scales_again,
-    measure_partial_dependence,
-    rank_columns,
-)
-from kernelmill.workflows.survey import (
-    Survey,
-    open_inputs,
-    scale_survey_rows,
-    survey_table,
-)
-from kernelmill.workflows.training import (
+from kernelmill.workflows.training.plan import (
     Settings,
     TrainingPlan,
     learning_curve,
     number_class_weights,
 )
-from kernelmill.workflows.tuning import TunedSettings, tune_settings
-from kernelmill.workflows.tuning_memory import TuningMemory
+from kernelmill.workflows.training.relevance import (
+    learn_scales_again,
+    measure_partial_dependence,
+    rank_columns,
+)
+from kernelmill.workflows.training.survey import (
+    Survey,
+    open_inputs,
+    scale_survey_rows,
+    survey_table,
+)
+from kernelmill.workflows.tuning.kernel_search import default_components
+from kernelmill.workflows.tuning.map_choice import AUTO, STEPS, MapChoice
+from kernelmill.workflows.tuning.memory import TuningMemory
+from kernelmill.workflows.tuning.settings import TunedSettings, tune_settings
 
 __all__ = ["fit_table"]
 

@@ -36,7 +36,7 @@ from kernelmill.runtime.threads import limit_blas_threads
 from kernelmill.storage import under_prefix, write_model_file
 from kernelmill.storage.fields import Fields, Nested
 from kernelmill.workflows.clusters import spread
-from kernelmill.workflows.prediction import (
+from kernelmill.workflows.model.prediction import (
     Prediction,
     TableScores,
     UnseenCategories,

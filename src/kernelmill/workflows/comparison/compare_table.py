@@ -24,27 +24,27 @@ from kernelmill.io.table import check_columns
 from kernelmill.learners.regressor import LEAST_SINGLE_ALPHA
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, SilentProgress, reports_progress
-from kernelmill.workflows.baselines import (
+from kernelmill.workflows.comparison.baselines import (
     fit_in_time,
     make_exact,
     make_nystroem,
     make_trees,
     tree_columns,
 )
-from kernelmill.workflows.benchmark import FitBenchmark
-from kernelmill.workflows.encoded_rows import (
+from kernelmill.workflows.comparison.benchmark import FitBenchmark
+from kernelmill.workflows.evaluation import measure_kernel_error
+from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel, Comparison, describe_source
+from kernelmill.workflows.training.encoded_rows import (
     ENCODED_BYTES,
     EncodedRows,
     concatenate_rows,
     count_encoded_bytes,
     encode_held_out,
 )
-from kernelmill.workflows.evaluation import measure_kernel_error
-from kernelmill.workflows.kernel_search import takes_directions
-from kernelmill.workflows.map_choice import AUTO, DIRECTIONS, STEPS, MapChoice
-from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel, Comparison, describe_source
-from kernelmill.workflows.survey import TASKS, open_inputs, survey_table
-from kernelmill.workflows.tuning import TunedSettings
+from kernelmill.workflows.training.survey import TASKS, open_inputs, survey_table
+from kernelmill.workflows.tuning.kernel_search import takes_directions
+from kernelmill.workflows.tuning.map_choice import AUTO, DIRECTIONS, STEPS, MapChoice
+from kernelmill.workflows.tuning.settings import TunedSettings
 
 __all__ = ["compare_table", "given_settings"]
 
