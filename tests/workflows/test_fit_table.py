@@ -20,7 +20,7 @@ from kernelmill import Fastfood, TensorSketch, fit_table
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
 from kernelmill.kernels import Polynomial
-from kernelmill.learners.length_scales import _walk
+from kernelmill.learners.tuning.length_scales import _walk
 from kernelmill.runtime.progress import SilentProgress
 
 from .conftest import rings, write_rings

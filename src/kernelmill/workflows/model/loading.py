@@ -58,7 +58,7 @@ def load(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
     >>> bool((predictor.predict(X) == loaded.predict(X)).all())
     True
     """
-    from kernelmill.learners.loading import learner_from_record  # noqa: PLC0415 # scikit-learn
+    from kernelmill.learners.files.loading import learner_from_record  # noqa: PLC0415 # scikit-learn
 
     return _load(path, learner_from_record, max_memory)
 

@@ -17,6 +17,7 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, open_writer
 from kernelmill.io.memory import join_arrays
+from kernelmill.learners.files.stored import MOST_UNCERTAIN_FEATURES
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.workflows.evaluation import Scores, class_names, has_std, make_scores
 
@@ -85,7 +86,10 @@ def check_request(model: Any, probabilities: bool, std: bool) -> None:
         raise ArgumentError(
             "needs a regressor with uncertainties; this model was saved without them or fitted "
             "by conjugate gradients",
-            Remedy("fit the model again with at most 4096 features", n_components=4096),
+            Remedy(
+                f"fit the model again with at most {MOST_UNCERTAIN_FEATURES} features",
+                n_components=MOST_UNCERTAIN_FEATURES,
+            ),
             Remedy("fit it again and save them", uncertainty=True),
             parameter="std",
         )

@@ -21,7 +21,7 @@ from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.errors import ArgumentError, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.learners import KernelRegressor, Run, default_alpha
-from kernelmill.learners.saving import MOST_UNCERTAIN_FEATURES
+from kernelmill.learners.files.stored import MOST_UNCERTAIN_FEATURES
 from kernelmill.learners.targets import compute_class_factors
 from kernelmill.maps.registry import describe_construction
 from kernelmill.maps.scales import typical_length_scale

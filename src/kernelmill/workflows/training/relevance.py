@@ -21,7 +21,7 @@ from kernelmill.encoding.dates import date_values
 from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.encoding.inputs import Inputs
 from kernelmill.kernels import resolve
-from kernelmill.learners.length_scales import LearnedScales, learn_length_scales
+from kernelmill.learners.tuning.length_scales import LearnedScales, learn_length_scales
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread

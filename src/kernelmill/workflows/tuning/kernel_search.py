@@ -1,7 +1,7 @@
 """Search for a kernel, length scales and a number of features, by ridge regression on a sample.
 
-Length scales of columns are learned by evidence (`kernelmill.learners.length_scales`), for each
-kernel that is considered. Ridge regression then compares the kernels by leave-one-out errors of
+Length scales of columns are learned by evidence (`kernelmill.learners.tuning.length_scales`), for
+each kernel that is considered. Ridge regression then compares the kernels by leave-one-out errors of
 rows that no length scale was learned from; for classification, on the signs of the classes. This
 takes a fraction of the time of another loss.
 """
@@ -23,14 +23,14 @@ from kernelmill.formatting import plain
 from kernelmill.kernels import resolve
 from kernelmill.learners import default_epochs
 from kernelmill.learners.classifier import KEPT_BYTES
-from kernelmill.learners.length_scales import (
+from kernelmill.learners.solvers.lbfgs import MOST_WHITENED
+from kernelmill.learners.tuning.length_scales import (
     MOST_COLUMNS,
     LearnedScales,
     learn_length_scales,
     leave_one_out,
     walk_ridges,
 )
-from kernelmill.learners.solvers.lbfgs import MOST_WHITENED
 from kernelmill.maps.principal_fourier import principal_directions
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress

@@ -21,8 +21,8 @@ import scipy  # scipy.sparse is loaded when it is first used
 
 from kernelmill.formatting import plain
 from kernelmill.learners import Run
-from kernelmill.learners.length_scales import LearnedScales
 from kernelmill.learners.run import CheckpointError, check_identity
+from kernelmill.learners.tuning.length_scales import LearnedScales
 
 __all__ = ["TuningMemory", "digest"]
 

@@ -31,7 +31,16 @@ from kernelmill.storage.kinds import (
     Text,
 )
 
-__all__ = ["LEARNERS", "WEIGHTS", "restore_shared", "share_directions"]
+__all__ = [
+    "LEARNERS",
+    "MOST_UNCERTAIN_FEATURES",
+    "WEIGHTS",
+    "restore_shared",
+    "share_directions",
+]
+
+MOST_UNCERTAIN_FEATURES = 4096
+"""For which uncertainty="auto" stores the factor: 32 MiB."""
 
 WEIGHTS = ("float16", "float32", "float64")
 

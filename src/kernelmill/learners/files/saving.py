@@ -11,16 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.arguments import check_choice
 from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.learners.files.stored import (
+    LEARNERS,
+    MOST_UNCERTAIN_FEATURES,
+    WEIGHTS,
+    share_directions,
+)
 from kernelmill.learners.ridge import CholeskyInverse, SpectralInverse
 from kernelmill.learners.solvers.exact import RidgeFit
-from kernelmill.learners.stored import LEARNERS, WEIGHTS, share_directions
 from kernelmill.maps.fields import stored_random_state
 from kernelmill.storage import ModelFileError
 from kernelmill.storage.kinds import Tensors
 
 __all__ = ["learner_record", "scale_weights"]
-
-MOST_UNCERTAIN_FEATURES = 4096  # for which uncertainty="auto" stores the factor: 32 MiB
 
 _TOP = 15  # exponent of the largest float16 weight: as much room as possible below it
 _LOWEST, _HIGHEST = -100, 127  # exponents of weights that float32 holds with all digits
@@ -51,7 +54,7 @@ def learner_record(
     --------
     >>> import numpy as np
     >>> from kernelmill import CountSketch, KernelRegressor
-    >>> from kernelmill.learners.saving import learner_record
+    >>> from kernelmill.learners.files.saving import learner_record
     >>> X = np.eye(20)
     >>> model = KernelRegressor(CountSketch(30, random_state=0)).fit(X, X[:, 0])
     >>> record, tensors = learner_record(model, uncertainty=False)
@@ -188,7 +191,7 @@ def scale_weights(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelmill.learners.saving import scale_weights
+    >>> from kernelmill.learners.files.saving import scale_weights
     >>> coef, scale = scale_weights(np.array([[1e-7, -3e-5]]), "float16")
     >>> (coef.astype(float) * scale[:, np.newaxis]).round(8)
     array([[ 1.e-07, -3.e-05]])

@@ -246,7 +246,7 @@ def learn_length_scales(
     --------
     >>> import numpy as np
     >>> from kernelmill.kernels import Gaussian
-    >>> from kernelmill.learners.length_scales import learn_length_scales
+    >>> from kernelmill.learners.tuning.length_scales import learn_length_scales
     >>> from kernelmill.random import Stream
     >>> X = np.random.default_rng(0).normal(size=(400, 3))
     >>> Y = np.sin(3 * X[:, :1])  # the other columns do not matter

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from kernelmill import CountSketch, Fastfood, TensorSketch
 from kernelmill.learners.regressor import KernelRegressor
-from kernelmill.learners.tuning import _search
+from kernelmill.learners.tuning.map_scale import _search
 
 
 def problem(n_rows=400, scale=1.0):

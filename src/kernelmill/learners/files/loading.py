@@ -92,8 +92,8 @@ def learner_from_record(
     --------
     >>> import numpy as np
     >>> from kernelmill import KernelClassifier
-    >>> from kernelmill.learners.loading import learner_from_record
-    >>> from kernelmill.learners.saving import learner_record
+    >>> from kernelmill.learners.files.loading import learner_from_record
+    >>> from kernelmill.learners.files.saving import learner_record
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> classifier = KernelClassifier("tensor_sketch", epochs=5).fit(X, X[:, 0] > X[:, 1])
     >>> again = learner_from_record(*learner_record(classifier, weights="float64"))
