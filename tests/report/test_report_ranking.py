@@ -6,7 +6,7 @@ from sklearn.metrics import average_precision_score, precision_score, recall_sco
 
 from kernelmill import fit_table, report
 from kernelmill.errors import ArgumentError
-from kernelmill.report.ranking_plots import ranked_points
+from kernelmill.report.plots.ranking import ranked_points
 from kernelmill.workflows.records import Evaluation, Ranking
 
 

@@ -12,7 +12,7 @@ from kernelmill.errors import ArgumentError
 from kernelmill.formatting import html
 from kernelmill.io import TableError
 from kernelmill.random import Stream
-from kernelmill.report.evaluation_plots import class_table
+from kernelmill.report.plots.evaluation import class_table
 from kernelmill.workflows.training.fit_table import _tuning_weights
 from kernelmill.workflows.training.plan import _assign_folds
 

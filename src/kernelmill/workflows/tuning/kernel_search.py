@@ -1,8 +1,8 @@
 """Search for a kernel, length scales and a number of features, by ridge regression on a sample.
 
 Length scales of columns are learned by evidence (`kernelmill.learners.tuning.length_scales`), for
-each kernel that is considered. Ridge regression then compares the kernels by leave-one-out errors of
-rows that no length scale was learned from; for classification, on the signs of the classes. This
+each kernel that is considered. Ridge regression then compares the kernels by leave-one-out errors
+of rows that no length scale was learned from; for classification, on the signs of the classes. This
 takes a fraction of the time of another loss.
 """
 

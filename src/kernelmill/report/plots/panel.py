@@ -12,7 +12,7 @@ from itertools import pairwise
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-from kernelmill.report.drawing import COLOURS, drawing_style
+from kernelmill.report.plots.drawing import COLOURS, drawing_style
 
 __all__ = [
     "PageTable",

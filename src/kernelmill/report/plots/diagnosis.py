@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from kernelmill.diagnostics import FeatureRequirement
 from kernelmill.errors import ArgumentError
 from kernelmill.formatting import clean_text, html, is_number
-from kernelmill.report.drawing import (
+from kernelmill.report.plots.drawing import (
     MARKERS,
     drawing_style,
     format_axis,
@@ -19,8 +19,8 @@ from kernelmill.report.drawing import (
     series_colour,
     thin_ticks,
 )
-from kernelmill.report.kernel_plots import kernel_check_panel
-from kernelmill.report.panel import PageTable, Panel
+from kernelmill.report.plots.kernels import kernel_check_panel
+from kernelmill.report.plots.panel import PageTable, Panel
 from kernelmill.workflows.records import Diagnosis, Interval
 
 __all__ = [

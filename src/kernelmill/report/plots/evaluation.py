@@ -12,7 +12,7 @@ from matplotlib.path import Path
 
 from kernelmill.errors import ArgumentError
 from kernelmill.formatting import clean_text, html, is_number, shorten
-from kernelmill.report.drawing import (
+from kernelmill.report.plots.drawing import (
     draw_against,
     draw_points,
     drawing_style,
@@ -22,8 +22,8 @@ from kernelmill.report.drawing import (
     new_figure,
     tick_percent,
 )
-from kernelmill.report.panel import PageTable, Panel, group_pairs
-from kernelmill.report.ranking_plots import ranking_panels
+from kernelmill.report.plots.panel import PageTable, Panel, group_pairs
+from kernelmill.report.plots.ranking import ranking_panels
 from kernelmill.workflows.records import Calibration, Coverage, Evaluation
 
 __all__ = [

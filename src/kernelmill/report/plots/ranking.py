@@ -6,14 +6,14 @@ from matplotlib.figure import Figure
 
 from kernelmill.errors import ArgumentError
 from kernelmill.formatting import clean_text, html, is_number
-from kernelmill.report.drawing import (
+from kernelmill.report.plots.drawing import (
     drawing_style,
     format_axis,
     light,
     new_figure,
     tick_percent,
 )
-from kernelmill.report.panel import PageTable, Panel
+from kernelmill.report.plots.panel import PageTable, Panel
 from kernelmill.workflows.records import Evaluation, Ranking
 
 __all__ = ["lift_plot", "precision_recall_plot", "ranking_panels", "roc_plot"]

@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from kernelmill.experiments import CONFIDENCE, Cell, Column, Line, Outcome, Published
 from kernelmill.formatting import html, is_number
-from kernelmill.report.drawing import (
+from kernelmill.report.plots.drawing import (
     MARKERS,
     draw_against,
     drawing_style,
@@ -23,7 +23,7 @@ from kernelmill.report.drawing import (
     new_figure,
     series_colour,
 )
-from kernelmill.report.panel import PageTable, Panel
+from kernelmill.report.plots.panel import PageTable, Panel
 
 __all__ = ["INTERVAL", "outcome_panels", "save_plots", "show_value", "values_tables"]
 

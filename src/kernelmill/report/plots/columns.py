@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from kernelmill.errors import ArgumentError
 from kernelmill.formatting import clean_text, html, is_number, join_words, shorten
-from kernelmill.report.drawing import (
+from kernelmill.report.plots.drawing import (
     MARKERS,
     drawing_style,
     format_axis,
@@ -23,7 +23,7 @@ from kernelmill.report.drawing import (
     thin_ticks,
     tick_percent,
 )
-from kernelmill.report.panel import PageTable, Panel
+from kernelmill.report.plots.panel import PageTable, Panel
 from kernelmill.workflows.records import ColumnRelevance, FitSummary, PartialDependence
 
 __all__ = ["column_panels", "partial_dependence_plot", "relevance_plot"]

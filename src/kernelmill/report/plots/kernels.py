@@ -7,8 +7,8 @@ import math
 from matplotlib.figure import Figure
 
 from kernelmill.formatting import html
-from kernelmill.report.drawing import draw_against, drawing_style, finite_pairs
-from kernelmill.report.panel import PageTable, Panel, group_pairs
+from kernelmill.report.plots.drawing import draw_against, drawing_style, finite_pairs
+from kernelmill.report.plots.panel import PageTable, Panel, group_pairs
 from kernelmill.workflows.records import KernelCheck
 
 __all__ = [

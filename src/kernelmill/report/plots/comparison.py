@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from kernelmill.errors import ArgumentError
 from kernelmill.formatting import clean_text, html, is_number, shorten
-from kernelmill.report.drawing import (
+from kernelmill.report.plots.drawing import (
     MARKERS,
     drawing_style,
     format_axis,
@@ -21,8 +21,8 @@ from kernelmill.report.drawing import (
     thin_ticks,
     tick_percent,
 )
-from kernelmill.report.kernel_plots import kernel_check_panel
-from kernelmill.report.panel import PageTable, Panel
+from kernelmill.report.plots.kernels import kernel_check_panel
+from kernelmill.report.plots.panel import PageTable, Panel
 from kernelmill.workflows.records import ComparedModel, Comparison
 
 __all__ = [
