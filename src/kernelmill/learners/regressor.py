@@ -22,7 +22,7 @@ from kernelmill.learners.files.saving import learner_record
 from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.posterior import Posterior
 from kernelmill.learners.ridge import RidgeObjective, check_penalties
-from kernelmill.learners.run import Run
+from kernelmill.learners.run import CHECKPOINT_SECONDS, Run
 from kernelmill.learners.solvers.cg import CgFit
 from kernelmill.learners.solvers.choice import RidgeSolver
 from kernelmill.learners.solvers.exact import (
@@ -203,7 +203,7 @@ class KernelRegressor(
         max_iter: int = 500,
         tol: float = 1e-6,
         checkpoint: Any = None,
-        checkpoint_seconds: float = 60.0,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
         random_state: Any = None,
         n_threads: int | None = None,
         verbose: int = 0,

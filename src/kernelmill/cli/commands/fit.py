@@ -44,6 +44,7 @@ from kernelmill.cli.render.results import build_json, render_summary
 from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.learners.losses import LOSSES
+from kernelmill.learners.run import CHECKPOINT_SECONDS
 from kernelmill.learners.solvers import SOLVERS
 from kernelmill.maps.registry import FAMILIES
 
@@ -371,7 +372,7 @@ def _parse_class_weight(
     cls=Option,
     section=_TRAINING,
     type=click.FloatRange(min=0),
-    default=60.0,
+    default=CHECKPOINT_SECONDS,
     show_default=True,
     metavar="S",
     help="Seconds between two checkpoints.",

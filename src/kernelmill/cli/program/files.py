@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from kernelmill.cli.program.errors import CommandError
 from kernelmill.cli.program.signals import exit_on_interrupt, runs_as_program
 from kernelmill.errors import Remedy
+from kernelmill.storage.file_lock import FileLock
+from kernelmill.storage.remote_path import STDOUT, RemotePath, parse_path
 
 if TYPE_CHECKING:
     from kernelmill.workflows import TableModel
-from kernelmill.storage.file_lock import FileLock
-from kernelmill.storage.remote_path import STDOUT, RemotePath, parse_path
 
 __all__ = [
     "STDOUT",

@@ -22,6 +22,7 @@ from kernelmill.errors import ArgumentError, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.learners import KernelRegressor, Run, default_alpha
 from kernelmill.learners.files.stored import MOST_UNCERTAIN_FEATURES
+from kernelmill.learners.run import CHECKPOINT_SECONDS
 from kernelmill.learners.targets import compute_class_factors
 from kernelmill.maps.registry import describe_construction
 from kernelmill.maps.scales import typical_length_scale
@@ -60,7 +61,7 @@ from kernelmill.workflows.training.survey import (
     scale_survey_rows,
     survey_table,
 )
-from kernelmill.workflows.tuning.kernel_search import default_components
+from kernelmill.workflows.tuning.kernel_search import USUAL_BUDGET, default_components
 from kernelmill.workflows.tuning.map_choice import AUTO, STEPS, MapChoice
 from kernelmill.workflows.tuning.memory import TuningMemory
 from kernelmill.workflows.tuning.settings import TunedSettings, tune_settings
@@ -82,7 +83,7 @@ def fit_table(
     loss: str | None = None,
     tune: bool = True,
     column_scales: bool = True,
-    budget: float = 60.0,
+    budget: float = USUAL_BUDGET,
     missing: str = "error",
     transform: str = "auto",
     drop: Sequence[str | int] = (),
@@ -102,7 +103,7 @@ def fit_table(
     random_state: int = 0,
     n_threads: int | None = None,
     checkpoint: Any = None,
-    checkpoint_seconds: float = 60.0,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
     cluster: Any = None,
     verbose: bool = False,
     progress: Progress | None = None,

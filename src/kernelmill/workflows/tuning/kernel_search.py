@@ -56,6 +56,7 @@ __all__ = [
     "MOST_STEPS",
     "NOTE_OF_LINE",
     "STEP_WEIGHTS",
+    "USUAL_BUDGET",
     "Candidate",
     "KernelSearch",
     "Sample",
@@ -82,6 +83,8 @@ MOST_FOLDED_ROWS = 1000
 """Up to which each quarter of the rows validates in turn."""
 LBFGS_PASSES, LBFGS_TOLERANCE = 60, 1e-4
 """The most passes of L-BFGS in its coordinates, and the largest gradient at the end."""
+USUAL_BUDGET = 60.0
+"""The seconds that training may take by default."""
 MOST_STEPS = 6
 """Of the bandwidth in one direction."""
 FIRST_SEARCH, NEXT_SEARCH = 8, 4
@@ -95,7 +98,6 @@ _FACTORS = 2.0 ** np.array([0.5, -0.5])  # of the bandwidth
 _EVALUATIONS, _WARM_EVALUATIONS, _BRIEF_EVALUATIONS = 40, 20, 5  # of the evidence
 _SCALING_COMPONENTS = 1536
 _USUAL_RIDGES = 5
-_USUAL_BUDGET = 60.0
 _ROUNDING = 1e-6  # errors that differ by less, relatively, are the same
 _FEWEST_MINIMIZED_ROWS = 2000
 _MOST_STEPPED_COLUMNS = 256
@@ -568,7 +570,7 @@ _MOST_COMPONENTS = {  # by whether they are landmarks, and by the task
 
 def budget_factor(budget: float) -> float:
     """How much larger models may be than with the default budget: up to four times."""
-    return float(np.clip(budget / _USUAL_BUDGET, 1.0, 4.0))
+    return float(np.clip(budget / USUAL_BUDGET, 1.0, 4.0))
 
 
 def default_components(task: str) -> int:
