@@ -328,7 +328,8 @@ class KernelSearch:
             return best, ""
         return found, (
             f"The kernel compares {len(found.choice.options['directions'])} principal components "
-            f"of the columns: the squared error of validation rows is {100 * gain:.2g} % lower."
+            f"of the columns: the squared error of validation rows is "
+            f"{plain.number(100 * gain, 2)} % lower."
         )
 
     def with_folds(self, best: Candidate, groups: NDArray[Any] | None) -> Candidate:
