@@ -31,7 +31,7 @@ from kernelmill.maps.registry import FAMILIES, map_name
 from kernelmill.maps.stored import FittedMapKind
 from kernelmill.maps.taylor_sketch import TaylorSketchMap
 from kernelmill.maps.tensor_sketch import TensorSketchMap
-from kernelmill.projections.given import GivenFactors
+from kernelmill.projections.custom_fastfood import GivenFactors
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.storage import ModelFileError

@@ -38,7 +38,7 @@ from kernelmill.maps.registry import map_parameters
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
-from kernelmill.workflows.comparison.compare_table import given_settings
+from kernelmill.workflows.comparison.compare_table import collect_settings
 from kernelmill.workflows.records import (
     Diagnosis,
     ErrorRange,
@@ -232,7 +232,7 @@ def diagnose_table(
         seed=seed,
         seconds=time.perf_counter() - begin,
         notes=sample.notes,
-        settings=given_settings(
+        settings=collect_settings(
             task, missing, transform, None, drop, {"day_first": day_first, **table_options}
         )
         | _fit_settings(recommended, requirements, maps, kernel, scale),

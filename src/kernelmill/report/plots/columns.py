@@ -35,7 +35,7 @@ _FEW = 8  # values that get large markers
 _SKEWED = 100  # the ratio of the largest to the smallest value of a logarithmic axis
 
 
-def known_relevance(columns: Sequence[ColumnRelevance]) -> list[ColumnRelevance]:
+def sort_relevance(columns: Sequence[ColumnRelevance]) -> list[ColumnRelevance]:
     """The columns whose relevance is a number, the most relevant first."""
     known = [column for column in columns if is_number(column.relevance)]
     return sorted(known, key=lambda column: -column.relevance)
@@ -58,7 +58,7 @@ def relevance_plot(columns: Sequence[ColumnRelevance]) -> Figure:
     >>> len(relevance_plot(columns).axes[0].patches)
     2
     """
-    shown = known_relevance(columns)[:MAX_COLUMNS]
+    shown = sort_relevance(columns)[:MAX_COLUMNS]
     if not shown:
         raise ArgumentError(
             "must hold at least one finite relevance, got none", parameter="columns"
@@ -218,7 +218,7 @@ def column_panels(fit: FitSummary) -> list[Panel]:
 
 
 def _relevance(fit: FitSummary) -> Panel | None:
-    columns = known_relevance(fit.column_relevance)
+    columns = sort_relevance(fit.column_relevance)
     if not columns:
         return None
     shown, rest = columns[:MAX_COLUMNS], columns[MAX_COLUMNS:]

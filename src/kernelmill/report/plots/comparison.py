@@ -57,7 +57,7 @@ def feature_models(comparison: Comparison) -> dict[str, list[ComparedModel]]:
     return families
 
 
-def timed_models(comparison: Comparison) -> dict[str, list[ComparedModel]]:
+def select_timed_models(comparison: Comparison) -> dict[str, list[ComparedModel]]:
     """The models with a finite error and time, by name, ordered by number of features."""
     families: dict[str, list[ComparedModel]] = {}
     for model in comparison.models:
@@ -144,7 +144,7 @@ def error_by_time_plot(comparison: Comparison) -> Figure:
     >>> error_by_time_plot(comparison).axes[0].get_xlabel()
     'seconds to fit'
     """
-    families = timed_models(comparison)
+    families = select_timed_models(comparison)
     if not families:
         problem = "must hold a model with an error and a time, got none"
         raise ArgumentError(problem, parameter="comparison")
@@ -294,7 +294,7 @@ def _by_features(comparison: Comparison) -> Panel | None:
 
 
 def _by_time(comparison: Comparison) -> Panel | None:
-    models = [model for models in timed_models(comparison).values() for model in models]
+    models = [model for models in select_timed_models(comparison).values() for model in models]
     if not models:
         return None
     form = html.percent if comparison.error_name == "error" else html.number

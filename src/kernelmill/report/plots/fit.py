@@ -57,7 +57,7 @@ def finite_tuning(points: list[TuningPoint]) -> list[TuningPoint]:
     return list(found.values())
 
 
-def ringed_point(
+def choose_ringed_point(
     points: list[TuningPoint], chosen: tuple[float | None, float] | None
 ) -> tuple[TuningPoint, bool]:
     """The chosen setting and True; if it is not known, the smallest error and False.
@@ -153,7 +153,7 @@ def tuning_plot(
             "draw a plot for each criterion",
             parameter="points",
         )
-    ringed, is_chosen = ringed_point(points, chosen)
+    ringed, is_chosen = choose_ringed_point(points, chosen)
     figure = new_figure(height=270)
     axes = figure.subplots()
     for index, (label, line) in enumerate(best_lines(points, ringed).items()):
@@ -238,7 +238,7 @@ def learning_curve_plot(points: list[LearningPoint], task: str = "classification
     return figure
 
 
-def timed_stages(fit: FitSummary) -> list[tuple[str, float]]:
+def select_timed_stages(fit: FitSummary) -> list[tuple[str, float]]:
     """The stages with a positive duration."""
     return [(stage, time) for stage, time in fit.seconds.items() if is_number(time) and time > 0]
 
@@ -259,7 +259,7 @@ def time_plot(fit: FitSummary) -> Figure:
     >>> time_plot(fit).axes[0].get_xlabel()
     'seconds'
     """
-    stages = timed_stages(fit)
+    stages = select_timed_stages(fit)
     if not stages:
         raise ArgumentError("must hold at least one positive duration, got none", parameter="fit")
     figure = new_figure(height=150)
@@ -386,7 +386,7 @@ def _tuning_by(
     name = clean_text(criterion)
     # The penalties of ridge regressions have another scale than those of other losses.
     decides = stage == n_stages
-    ringed, is_chosen = ringed_point(points, chosen if decides else None)
+    ringed, is_chosen = choose_ringed_point(points, chosen if decides else None)
     n_lines = len({_line_of(point) for point in points})
     n_drawn = len(best_lines(points, ringed))
     lines = "One line for each kernel and length scale" if n_lines > 1 else "One kernel"
@@ -470,7 +470,7 @@ def _explain_penalty(
 
 
 def _time(fit: FitSummary) -> Panel | None:
-    stages = timed_stages(fit)
+    stages = select_timed_stages(fit)
     if not stages:
         return None
     total = sum(time for _, time in stages)

@@ -21,7 +21,7 @@ __all__ = ["lift_plot", "precision_recall_plot", "ranking_panels", "roc_plot"]
 _SHOWN_SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 
 
-def ranked_points(ranking: Ranking) -> list[tuple[float, float, float, float]]:
+def compute_points(ranking: Ranking) -> list[tuple[float, float, float, float]]:
     """Points (share of the rows, recall, false positive rate, precision), by share."""
     base = ranking.base_rate
     points = []
@@ -35,7 +35,7 @@ def ranked_points(ranking: Ranking) -> list[tuple[float, float, float, float]]:
 
 
 def _check(ranking: Ranking) -> list[tuple[float, float, float, float]]:
-    points = ranked_points(ranking)
+    points = compute_points(ranking)
     if not points:
         raise ArgumentError("must hold at least one point, got none", parameter="ranking")
     return points
@@ -125,7 +125,7 @@ def lift_plot(ranking: Ranking) -> Figure:
 def ranking_panels(key: str, evaluation: Evaluation) -> list[Panel]:
     """The three plots, if the evaluation has a ranking."""
     ranking = evaluation.ranking
-    points = ranked_points(ranking) if ranking else []
+    points = compute_points(ranking) if ranking else []
     if not ranking or not points:
         return []
     name = html.quote(clean_text(ranking.positive))

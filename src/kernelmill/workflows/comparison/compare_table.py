@@ -46,7 +46,7 @@ from kernelmill.workflows.tuning.kernel_search import takes_directions
 from kernelmill.workflows.tuning.map_choice import AUTO, DIRECTIONS, STEPS, MapChoice
 from kernelmill.workflows.tuning.settings import TunedSettings
 
-__all__ = ["compare_table", "given_settings"]
+__all__ = ["collect_settings", "compare_table"]
 
 _LINEAR_C = (0.01, 0.1, 1.0, 10.0)
 _ROWS_TO_CHOOSE = 8000
@@ -191,7 +191,7 @@ def compare_table(
         progress.advance(1)
     fitted = benchmark.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
     options = {"day_first": day_first, "weights": weights, **table_options}
-    settings = given_settings(task, missing, transform, kernel, drop, options)
+    settings = collect_settings(task, missing, transform, kernel, drop, options)
     return Comparison(
         task=survey.reader.task,
         source=describe_source(source),
@@ -219,7 +219,7 @@ def _with_weight(rows: EncodedRows, which: str) -> EncodedRows:
     return rows.select(rows.weight > 0)
 
 
-def given_settings(
+def collect_settings(
     task: str, missing: str, transform: str, kernel: Any, drop: Any, options: dict[str, Any]
 ) -> dict[str, Any]:
     """The settings that differ from the defaults and that a fit to the same table needs."""
