@@ -61,7 +61,7 @@ from kernelmill.workflows.training.survey import (
     scale_survey_rows,
     survey_table,
 )
-from kernelmill.workflows.tuning.kernel_search import USUAL_BUDGET, default_components
+from kernelmill.workflows.tuning.budget import USUAL_BUDGET, default_components
 from kernelmill.workflows.tuning.map_choice import AUTO, STEPS, MapChoice
 from kernelmill.workflows.tuning.memory import TuningMemory
 from kernelmill.workflows.tuning.settings import TunedSettings, tune_settings

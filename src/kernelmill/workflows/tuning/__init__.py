@@ -6,6 +6,8 @@ settings
     `tune_settings`: all that is not given.
 map_choice
     How to construct the map of a model.
+budget
+    What fits in the budget of a fit.
 kernel_search
     Kernels and length scales, compared by ridge regression.
 refinement

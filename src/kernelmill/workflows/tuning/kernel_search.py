@@ -21,9 +21,6 @@ from numpy.typing import NDArray
 
 from kernelmill.formatting import plain
 from kernelmill.kernels import resolve
-from kernelmill.learners import default_epochs
-from kernelmill.learners.classifier import KEPT_BYTES
-from kernelmill.learners.solvers.lbfgs import MOST_WHITENED
 from kernelmill.learners.tuning.length_scales import (
     MOST_COLUMNS,
     LearnedScales,
@@ -36,6 +33,12 @@ from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
 from kernelmill.workflows.records import TuningPoint
+from kernelmill.workflows.tuning.budget import (
+    MOST_COMPONENTS,
+    budget_factor,
+    default_components,
+    estimate_seconds,
+)
 from kernelmill.workflows.tuning.map_choice import (
     AUTO,
     BRIEF_KERNELS,
@@ -47,8 +50,6 @@ from kernelmill.workflows.tuning.map_choice import (
 from kernelmill.workflows.tuning.memory import TuningMemory
 
 __all__ = [
-    "LBFGS_PASSES",
-    "LBFGS_TOLERANCE",
     "LEAST_RIDGE",
     "LINEAR_WEIGHTS",
     "MOST_COMPARING_ROWS",
@@ -56,17 +57,11 @@ __all__ = [
     "MOST_STEPS",
     "NOTE_OF_LINE",
     "STEP_WEIGHTS",
-    "USUAL_BUDGET",
     "Candidate",
     "KernelSearch",
     "Sample",
     "average_scales",
-    "budget_factor",
-    "count_seconds_of_landmarks",
-    "default_components",
-    "is_over_budget",
     "takes_directions",
-    "takes_lbfgs",
     "takes_line",
     "takes_steps",
     "typical_scale",
@@ -81,10 +76,6 @@ STEP_WEIGHTS = (1.0, 10.0)
 """Of step functions of single columns, beside random features of a kernel of variance 1."""
 MOST_FOLDED_ROWS = 1000
 """Up to which each quarter of the rows validates in turn."""
-LBFGS_PASSES, LBFGS_TOLERANCE = 60, 1e-4
-"""The most passes of L-BFGS in its coordinates, and the largest gradient at the end."""
-USUAL_BUDGET = 60.0
-"""The seconds that training may take by default."""
 MOST_STEPS = 6
 """Of the bandwidth in one direction."""
 FIRST_SEARCH, NEXT_SEARCH = 8, 4
@@ -99,7 +90,6 @@ _EVALUATIONS, _WARM_EVALUATIONS, _BRIEF_EVALUATIONS = 40, 20, 5  # of the eviden
 _SCALING_COMPONENTS = 1536
 _USUAL_RIDGES = 5
 _ROUNDING = 1e-6  # errors that differ by less, relatively, are the same
-_FEWEST_MINIMIZED_ROWS = 2000
 _MOST_STEPPED_COLUMNS = 256
 _NUMBERS_OF_DIRECTIONS = (64, 128)
 _LEAST_REDUCTION = 1.5  # of the number of columns to that of principal components
@@ -528,7 +518,7 @@ class KernelSearch:
         task = "regression" if n_classes is None else "classification"
         name = best.choice.name
         most = min(
-            int(_MOST_COMPONENTS[name == "nystroem", task] * budget_factor(budget)), 4 * n_rows
+            int(MOST_COMPONENTS[name == "nystroem", task] * budget_factor(budget)), 4 * n_rows
         )
         least = default_components(task)
         if name == "nystroem":
@@ -541,15 +531,16 @@ class KernelSearch:
         size = self._n_components
         while size < least or (gain >= _WORTH_FEATURES and size < most):
             next_size = min(2 * size, most)
-            while next_size > size and is_over_budget(
-                name, next_size, n_rows, n_classes, budget / 2
+            while (
+                next_size > size
+                and estimate_seconds(name, next_size, n_rows, n_classes) > budget / 2
             ):
                 next_size -= 256
             if next_size <= size:
                 break
             size = next_size
             gain *= _LEFT_TO_GAIN.get(name, 0.5)
-        while size > 1024 and is_over_budget(name, size, n_rows, n_classes, budget):
+        while size > 1024 and estimate_seconds(name, size, n_rows, n_classes) > budget:
             size //= 2
         return max(1, min(size, n_rows) if name == "nystroem" else size)
 
@@ -559,64 +550,6 @@ def _without_steps(candidate: Candidate) -> Candidate:
     if choice.feature_map != STEPS:
         return candidate
     return replace(candidate, choice=replace(choice, feature_map=AUTO, options={}))
-
-
-_MOST_COMPONENTS = {  # by whether they are landmarks, and by the task
-    (False, "classification"): 16384,
-    (False, "regression"): 8192,
-    (True, "classification"): 6144,
-    (True, "regression"): 6144,
-}
-
-
-def budget_factor(budget: float) -> float:
-    """How much larger models may be than with the default budget: up to four times."""
-    return float(np.clip(budget / USUAL_BUDGET, 1.0, 4.0))
-
-
-def default_components(task: str) -> int:
-    """The least number of random features that a model has if none is given."""
-    return {"classification": 4096, "regression": 2048}[task]
-
-
-def is_over_budget(
-    name: str, n_components: int, n_rows: int, n_classes: int | None, seconds: float
-) -> bool:
-    """Whether training is estimated to take more than `seconds`."""
-    return estimate_seconds(n_components, n_rows, n_classes, name) > seconds
-
-
-def estimate_seconds(
-    n_components: int, n_rows: int, n_classes: int | None, name: str = "fastfood"
-) -> float:
-    """The time of training on two cores of a usual machine.
-
-    A model must not depend on how busy a machine is, so no clock is read.
-    """
-    D, n = n_components, n_rows
-    whitening = count_seconds_of_landmarks(D, n) if name == "nystroem" else 0.0
-    if n_classes is None:
-        return whitening + 2.5e-11 * n * D**2 + 6e-11 * D**3
-    outputs = 1 if n_classes == 2 else n_classes
-    epochs = default_epochs(n)
-    if name != "nystroem":
-        return (2e-9 + 2e-10 * outputs) * epochs * n * D
-    passes = 1 if 4 * n * D <= KEPT_BYTES else epochs
-    return passes * whitening + 2e-10 * outputs * epochs * n * D
-
-
-def takes_lbfgs(name: str, n_components: int, n_rows: int, n_classes: int, budget: float) -> bool:
-    """Whether a classifier can be trained to the minimum of its loss in half of the budget.
-
-    That is so if all features fit in the coordinates of L-BFGS. On landmarks, the minimum is no
-    better than where descent ends (docs/decisions/033).
-    """
-    is_few = n_rows <= _FEWEST_MINIMIZED_ROWS or n_components > min(MOST_WHITENED, n_rows // 2)
-    if name == "nystroem" or is_few:
-        return False
-    outputs = 1 if n_classes == 2 else n_classes
-    pass_seconds = n_rows * n_components * (2e-9 + 2e-10 * outputs)
-    return LBFGS_PASSES * pass_seconds + 4e-11 * n_components**3 <= budget / 2
 
 
 def average_scales(scales: tuple[Any, ...]) -> Any:
@@ -630,11 +563,6 @@ def average_scales(scales: tuple[Any, ...]) -> Any:
     logs = np.log(np.array(scales))
     logs -= logs.mean(axis=1, keepdims=True)  # the common factor is that of the last one
     return np.exp(logs.mean(axis=0) + np.log(scales[-1]).mean())
-
-
-def count_seconds_of_landmarks(n_components: int, n_rows: int) -> float:
-    """The time of the features of landmarks."""
-    return 1.2e-11 * n_rows * n_components**2 + 3e-11 * n_components**3
 
 
 def typical_scale(length_scale: Any) -> float:

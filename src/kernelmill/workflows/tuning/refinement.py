@@ -16,15 +16,13 @@ from kernelmill.learners import DEFAULT_C, KernelClassifier
 from kernelmill.maps.registry import map_name
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import TuningPoint
-from kernelmill.workflows.tuning.kernel_search import (
+from kernelmill.workflows.tuning.budget import (
     LBFGS_PASSES,
     LBFGS_TOLERANCE,
-    MOST_STEPS,
-    Sample,
     budget_factor,
     count_seconds_of_landmarks,
-    typical_scale,
 )
+from kernelmill.workflows.tuning.kernel_search import MOST_STEPS, Sample, typical_scale
 from kernelmill.workflows.tuning.map_choice import LINE, MapChoice
 from kernelmill.workflows.tuning.memory import TuningMemory
 

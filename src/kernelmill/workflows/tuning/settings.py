@@ -20,21 +20,23 @@ from numpy.typing import NDArray
 from kernelmill.formatting import plain
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import TuningPoint
-from kernelmill.workflows.tuning.kernel_search import (
-    FIRST_SEARCH,
+from kernelmill.workflows.tuning.budget import (
     LBFGS_PASSES,
     LBFGS_TOLERANCE,
+    USUAL_BUDGET,
+    estimate_seconds,
+    takes_lbfgs,
+)
+from kernelmill.workflows.tuning.kernel_search import (
+    FIRST_SEARCH,
     LEAST_RIDGE,
     MOST_COMPARING_ROWS,
     NEXT_SEARCH,
     NOTE_OF_LINE,
-    USUAL_BUDGET,
     Candidate,
     KernelSearch,
     Sample,
     average_scales,
-    is_over_budget,
-    takes_lbfgs,
     takes_line,
 )
 from kernelmill.workflows.tuning.map_choice import AUTO, LINE, MapChoice
@@ -324,7 +326,7 @@ def _map_of_auto(
     fits = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_LANDMARK_COLUMNS
     is_few = n_rows <= _FEW_ROWS or (
         n_classes is None
-        and not is_over_budget("nystroem", _MANY_LANDMARKS, n_rows, None, budget / 2)
+        and estimate_seconds("nystroem", _MANY_LANDMARKS, n_rows, None) <= budget / 2
     )
     if is_auto and fits and is_few:
         return replace(choice, feature_map="nystroem")
