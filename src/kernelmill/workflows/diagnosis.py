@@ -25,7 +25,7 @@ from kernelmill.diagnostics import (
 )
 from kernelmill.diagnostics.needed_features import least_size
 from kernelmill.diagnostics.recommendation import resolve_kernel
-from kernelmill.encoding import MISSING
+from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.encoder import RowScaling
 from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.encoding.monotone import TRANSFORMS
@@ -49,7 +49,6 @@ from kernelmill.workflows.records import (
     describe_source,
 )
 from kernelmill.workflows.training.survey import (
-    TASKS,
     make_input_learner,
     open_inputs,
     survey_table,

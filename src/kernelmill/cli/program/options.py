@@ -15,7 +15,7 @@ import click
 
 from kernelmill.cli.program.errors import UsageError
 from kernelmill.cli.program.terminal import get_terminal
-from kernelmill.encoding import MISSING
+from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.io.sources import FORMATS
 from kernelmill.maps.costs import MOST_MEMORY
@@ -207,7 +207,7 @@ def task_option(section: str) -> Callable[..., Any]:
         "--task",
         cls=Option,
         section=section,
-        type=click.Choice(["auto", "classification", "regression"]),
+        type=click.Choice(TASKS),
         default="auto",
         show_default=True,
         help="What to predict: classes or numbers.",

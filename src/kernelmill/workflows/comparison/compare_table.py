@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from kernelmill.arguments import check_choice, check_integer
-from kernelmill.encoding import MISSING
+from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.encoder import Encoder
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.errors import ArgumentError
@@ -41,7 +41,7 @@ from kernelmill.workflows.training.encoded_rows import (
     count_encoded_bytes,
     encode_held_out,
 )
-from kernelmill.workflows.training.survey import TASKS, open_inputs, survey_table
+from kernelmill.workflows.training.survey import open_inputs, survey_table
 from kernelmill.workflows.tuning.kernel_search import takes_directions
 from kernelmill.workflows.tuning.map_choice import AUTO, DIRECTIONS, STEPS, MapChoice
 from kernelmill.workflows.tuning.settings import TunedSettings

@@ -15,7 +15,7 @@ from kernelmill.arguments import (
     check_positive,
     check_up_to,
 )
-from kernelmill.encoding import MISSING
+from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, Doubt, Remedy
 from kernelmill.learners import Run
@@ -27,7 +27,7 @@ from kernelmill.storage.fields import Fields
 from kernelmill.workflows.model.table_model import STORED_PARTS
 from kernelmill.workflows.records import describe_source
 from kernelmill.workflows.training.plan import Settings, number_class_weights
-from kernelmill.workflows.training.survey import TASKS, Survey
+from kernelmill.workflows.training.survey import Survey
 
 __all__ = ["check_arguments", "check_classification", "check_storable"]
 

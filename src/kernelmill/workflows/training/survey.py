@@ -48,8 +48,6 @@ __all__ = [
     "survey_table",
 ]
 
-TASKS = ("auto", "classification", "regression")
-
 _TABLE_OPTIONS = [name for name in signature(open_table).parameters if name != "source"]
 _SAMPLE_ROWS = 80_000
 _SAMPLE_BYTES = 64 << 20  # of encoded rows
