@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from kernelmill.arguments import (
     check_up_to,
 )
 from kernelmill.encoding import MISSING, TASKS
+from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, Doubt, Remedy
 from kernelmill.learners import Run
@@ -66,45 +67,40 @@ def _check_validation(source: Any, validation: Any) -> None:
         )
 
 
-def check_arguments(
-    task: str,
-    loss: str | None,
-    missing: str,
-    holdout: float | None,
-    length_scale: Any,
-    alpha: float | None,
-    epochs: int | None,
-    memory: int,
-    *,
-    folds: int | None,
-    n_threads: int | None,
-    budget: float,
-    tables: tuple[Any, Any],
-    switches: Mapping[str, Any],
-) -> None:
-    """Raise an error for arguments that no table could make valid."""
-    _check_validation(*tables)
-    for name, value in switches.items():
-        if value is not None and not isinstance(value, (bool, np.bool_)):
-            raise ArgumentError(f"must be True or False, got {value!r}", parameter=name)
-    check_choice("task", task, TASKS)
-    check_choice("missing", missing, MISSING)
-    if loss is not None:
-        check_choice("loss", loss, tuple(LOSSES))
-    if holdout is not None:
-        check_up_to("holdout", holdout, 0.9)
-    if length_scale is not None and np.ndim(length_scale) == 0:
-        check_positive("length_scale", length_scale)
-    check_positive("budget", budget)
-    if alpha is not None:
-        check_not_negative("alpha", alpha)
-    if epochs is not None:
-        check_integer("epochs", epochs, 1)
-    check_integer("memory", memory, 0)
-    if folds is not None:
-        check_integer("folds", folds, 2, 1000)
-    if n_threads is not None:
-        check_integer("n_threads", n_threads, 1, 1024)
+def _check_switch(name: str, value: Any) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"must be True or False, got {value!r}", parameter=name)
+
+
+def _check_length_scale(name: str, value: Any) -> None:
+    if np.ndim(value) == 0:
+        check_positive(name, value)
+
+
+_CHECKS: dict[str, Callable[[str, Any], object]] = {
+    "transform": lambda name, value: check_choice(name, value, TRANSFORMS),
+    **dict.fromkeys(("tune", "column_scales", "refit", "day_first"), _check_switch),
+    "task": lambda name, value: check_choice(name, value, TASKS),
+    "missing": lambda name, value: check_choice(name, value, MISSING),
+    "loss": lambda name, value: check_choice(name, value, tuple(LOSSES)),
+    "holdout": lambda name, value: check_up_to(name, value, 0.9),
+    "length_scale": _check_length_scale,
+    "budget": check_positive,
+    "alpha": check_not_negative,
+    "epochs": lambda name, value: check_integer(name, value, 1),
+    "memory": lambda name, value: check_integer(name, value, 0),
+    "folds": lambda name, value: check_integer(name, value, 2, 1000),
+    "n_threads": lambda name, value: check_integer(name, value, 1, 1024),
+}
+_NEVER_NONE = ("transform", "task", "missing", "budget", "memory")
+
+
+def check_arguments(source: Any, validation: Any, **given: Any) -> None:
+    """Raise an error for arguments of `fit_table` that no table could make valid."""
+    _check_validation(source, validation)
+    for name, check in _CHECKS.items():
+        if given[name] is not None or name in _NEVER_NONE:
+            check(name, given[name])
 
 
 def check_storable(settings: Settings, survey: Survey, run: Run) -> None:

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.arguments import check_choice, check_integer
-from kernelmill.encoding.monotone import TRANSFORMS
+from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.learners import KernelRegressor, Run, default_alpha
@@ -252,24 +251,25 @@ def fit_table(
     ('regression', True)
     """
     assert progress is not None  # `reports_progress` gives one
-    check_choice("transform", transform, TRANSFORMS)
     check_arguments(
-        task,
-        loss,
-        missing,
-        holdout,
-        length_scale,
-        alpha,
-        epochs,
-        memory,
-        folds=folds,
-        n_threads=n_threads,
+        source,
+        validation,
+        task=task,
+        length_scale=length_scale,
+        alpha=alpha,
+        loss=loss,
+        tune=tune,
+        column_scales=column_scales,
         budget=budget,
-        tables=(source, validation),
-        switches={
-            **{"tune": tune, "column_scales": column_scales},
-            **{"refit": refit, "day_first": day_first},
-        },
+        missing=missing,
+        transform=transform,
+        day_first=day_first,
+        holdout=holdout,
+        folds=folds,
+        refit=refit,
+        epochs=epochs,
+        memory=memory,
+        n_threads=n_threads,
     )
     length_scale = np.asarray(length_scale) if np.ndim(length_scale) else length_scale
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
