@@ -70,9 +70,9 @@ def shorten_tuning():
     """
 
     def shorten(patch):
-        patch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 1000)
-        patch.setattr("kernelmill.workflows.relevance._EVALUATIONS", 3)
-        search = "kernelmill.workflows.kernel_search"
+        patch.setattr("kernelmill.workflows.tuning.refinement._ROWS_TO_SEE", 1000)
+        patch.setattr("kernelmill.workflows.training.relevance._EVALUATIONS", 3)
+        search = "kernelmill.workflows.tuning.kernel_search"
         patch.setattr(f"{search}.MOST_FOLDED_ROWS", 0)
         for name in ("_EVALUATIONS", "_WARM_EVALUATIONS", "_BRIEF_EVALUATIONS"):
             patch.setattr(f"{search}.{name}", 3)
@@ -86,19 +86,19 @@ def few_epochs(monkeypatch, shorten_tuning):
 
     Trees of comparisons are five, not a hundred. For tests of something else than accuracy.
     """
-    from kernelmill.workflows import comparison
+    from kernelmill.workflows.comparison import compare_table
 
     shorten_tuning(monkeypatch)
-    for module in ("kernelmill.learners.solvers.choice", "kernelmill.workflows.training"):
+    for module in ("kernelmill.learners.solvers.choice", "kernelmill.workflows.training.plan"):
         monkeypatch.setattr(f"{module}.default_epochs", lambda n_rows: 20)
-    make_trees = comparison.make_trees
+    make_trees = compare_table.make_trees
 
     def make_few_trees(*arguments):
         for each in make_trees(*arguments):
             number = "max_iter" if each.name == "boosted trees" else "n_estimators"
             yield each._replace(model=each.model.set_params(**{number: 5}))
 
-    monkeypatch.setattr(comparison, "make_trees", make_few_trees)
+    monkeypatch.setattr(compare_table, "make_trees", make_few_trees)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kernelmill.learners.stored import LEARNERS
+from kernelmill.learners.files.stored import LEARNERS
 from kernelmill.maps.fields import KERNELS
 from kernelmill.maps.stored import fitted_map_fields
 from kernelmill.maps.transformers import MAPS

@@ -13,7 +13,7 @@ import pytest
 from kernelmill.encoding.inputs import choose_inputs, open_like_training
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError, compression, open_table
-from kernelmill.workflows.survey import open_source
+from kernelmill.workflows.training.survey import open_source
 
 TEXT = "id,size,town\n" + "".join(f"{i},{i / 4},{'abc'[i % 3]}\n" for i in range(500))
 

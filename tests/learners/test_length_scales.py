@@ -7,8 +7,8 @@ from scipy.stats import multivariate_normal
 import kernelmill
 from kernelmill import Fastfood, KernelClassifier, KernelRegressor, RandomFourier, TensorSketch
 from kernelmill.kernels import Gaussian, Laplacian, Matern
-from kernelmill.learners import length_scales
-from kernelmill.learners.length_scales import (
+from kernelmill.learners.tuning import length_scales
+from kernelmill.learners.tuning.length_scales import (
     MOST_COLUMNS,
     EvidenceProblem,
     learn_length_scales,

@@ -25,8 +25,8 @@ from kernelmill.kernels import (
     Spectrum,
     resolve,
 )
-from kernelmill.learners.loading import learner_from_record, load_learner
-from kernelmill.learners.saving import learner_record
+from kernelmill.learners.files.loading import learner_from_record, load_learner
+from kernelmill.learners.files.saving import learner_record
 from kernelmill.maps import nystroem
 from kernelmill.maps.transformers import map_from_record, map_record
 from kernelmill.storage import ModelFileError

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kernelmill.report import render
-from kernelmill.report.drawing import COLOURS
+from kernelmill.report.plots.drawing import COLOURS
 
 PAGES = ("malicious", "ten_classes", "regression", "forty_classes", "wide")
 

@@ -11,7 +11,7 @@ import matplotlib as mpl
 import pytest
 
 from kernelmill.report import render, write_report
-from kernelmill.report.drawing import COLOURS
+from kernelmill.report.plots.drawing import COLOURS
 
 from .conftest import make_samples
 

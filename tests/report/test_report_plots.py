@@ -10,9 +10,16 @@ import pytest
 from matplotlib.path import Path
 
 from kernelmill import report
-from kernelmill.report.drawing import COLOURS, SERIES, label_ends, log_ticks, new_figure, thin_ticks
-from kernelmill.report.evaluation_plots import MAX_OPACITY, most_confused
-from kernelmill.report.fit_plots import fit_panels
+from kernelmill.report.plots.drawing import (
+    COLOURS,
+    SERIES,
+    label_ends,
+    log_ticks,
+    new_figure,
+    thin_ticks,
+)
+from kernelmill.report.plots.evaluation import MAX_OPACITY, most_confused
+from kernelmill.report.plots.fit import fit_panels
 from kernelmill.workflows.records import (
     Calibration,
     ColumnRelevance,
@@ -310,7 +317,7 @@ def test_no_window_system_is_needed():
 
 
 def test_calibration_is_judged_by_bins():
-    from kernelmill.report.evaluation_plots import judge_calibration
+    from kernelmill.report.plots.evaluation import judge_calibration
 
     # Most rows are in a bin that is right: the mean difference is small, but three bins are off.
     bins = [(0.65, 0.55, 400), (0.75, 0.66, 400), (0.85, 0.78, 500), (0.99, 0.99, 20_000)]

@@ -6,7 +6,7 @@ from sklearn.metrics import average_precision_score, precision_score, recall_sco
 
 from kernelmill import fit_table, report
 from kernelmill.errors import ArgumentError
-from kernelmill.report.ranking_plots import ranked_points
+from kernelmill.report.plots.ranking import compute_points
 from kernelmill.workflows.records import Evaluation, Ranking
 
 
@@ -39,7 +39,7 @@ def test_points_are_those_of_thresholds(fitted):
     assert len(ranking.share) <= 200
     assert (ranking.share[-1], ranking.recall[-1]) == (1.0, 1.0)
     order = np.argsort(-predicted["probability of yes"])
-    for share, recall, false_positive, precision in ranked_points(ranking)[::20]:
+    for share, recall, false_positive, precision in compute_points(ranking)[::20]:
         taken = np.zeros(1500, bool)
         taken[order[: round(share * 1500)]] = True
         truth = label == "yes"

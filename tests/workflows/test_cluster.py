@@ -126,10 +126,10 @@ def test_folds_refit_and_validation(tmp_path, waves_csv, client):
 
 SGD = {"target": "place", "n_components": 32, "tune": False, "alpha": 1e-4, "epochs": 2}
 KILLED = {
-    "survey": (RIDGE, "kernelmill.workflows.survey:SurveyPass.update", 2),
+    "survey": (RIDGE, "kernelmill.workflows.training.survey:SurveyPass.update", 2),
     "lbfgs": ({**LBFGS, "epochs": 2}, "kernelmill.learners.solvers.lbfgs:_add_losses", 5),
     "sgd": (SGD, "kernelmill.learners.solvers.averaging:_visit", 5),
-    "predict": (RIDGE, "kernelmill.workflows.prediction:Prediction.__call__", 2),
+    "predict": (RIDGE, "kernelmill.workflows.model.prediction:Prediction.__call__", 2),
 }
 
 
@@ -205,7 +205,8 @@ def test_unexpected_errors_name_file_and_rows(waves_csv, client, ridge, monkeypa
         raise ZeroDivisionError("no luck")
 
     client.run(lambda: None)
-    monkeypatch.setattr("kernelmill.workflows.prediction.Prediction.slim", lambda self: broken)
+    place = "kernelmill.workflows.model.prediction.Prediction.slim"
+    monkeypatch.setattr(place, lambda self: broken)
     with pytest.raises(PieceError, match=r"waves\.csv, rows 1 to \d+: ZeroDivisionError: no luck"):
         ridge.predict_table(waves_csv, cluster=client)
 

@@ -15,10 +15,10 @@ from kernelmill import RandomFourier, fit_table
 from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import SilentProgress
-from kernelmill.workflows.kernel_search import KernelSearch
 from kernelmill.workflows.records import ColumnRelevance, FitSummary
-from kernelmill.workflows.relevance import _quantiles, measure_relevance
-from kernelmill.workflows.survey import open_source, survey_table
+from kernelmill.workflows.training.relevance import _quantiles, measure_relevance
+from kernelmill.workflows.training.survey import open_source, survey_table
+from kernelmill.workflows.tuning.kernel_search import KernelSearch
 
 GOLDEN = Path(__file__).parents[1] / "storage" / "golden" / "table-1.kmill"
 MATTER = {"b", "town"}

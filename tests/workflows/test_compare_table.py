@@ -13,17 +13,17 @@ from kernelmill.encoding.columns import CategoryEncoding, NumericEncoding
 from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.io import TableError
 from kernelmill.runtime.progress import SilentProgress
-from kernelmill.workflows.baselines import fit_in_time, make_trees, tree_columns
-from kernelmill.workflows.benchmark import FitBenchmark
+from kernelmill.workflows.comparison.baselines import fit_in_time, make_trees, tree_columns
+from kernelmill.workflows.comparison.benchmark import FitBenchmark
 from kernelmill.workflows.records import ComparedModel, Comparison
 
 from .conftest import write_rings
 
 
 def test_classification(rings_csv, monkeypatch):
-    monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 6000)
+    monkeypatch.setattr("kernelmill.workflows.tuning.refinement._ROWS_TO_SEE", 6000)
     monkeypatch.setattr("kernelmill.learners.solvers.sgd._ROWS_TO_SEE", 30_000)
-    monkeypatch.setattr("kernelmill.workflows.tuning._FEW_ROWS", 1000)  # of 1500
+    monkeypatch.setattr("kernelmill.workflows.tuning.settings._FEW_ROWS", 1000)  # of 1500
     seconds, tune = [], FitBenchmark.tune
 
     def timed(*args, **options):

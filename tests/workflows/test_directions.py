@@ -8,8 +8,8 @@ import kernelmill
 from kernelmill import PrincipalFourier, compare_table, fit_table
 from kernelmill.report.findings import columns_finding
 from kernelmill.storage import read_model_file
-from kernelmill.workflows.kernel_search import takes_directions
-from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.tuning.kernel_search import takes_directions
+from kernelmill.workflows.tuning.map_choice import MapChoice
 
 
 def draw_images(n_rows, n_columns=120):
@@ -28,7 +28,7 @@ def draw_images(n_rows, n_columns=120):
 def fitted():
     """A model of random features, which smaller tables do not have by default."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernelmill.workflows.tuning._FEW_ROWS", 100)
+        patch.setattr("kernelmill.workflows.tuning.settings._FEW_ROWS", 100)
         settings = {"kernel": "gaussian", "column_scales": False, "n_components": 64}
         settings |= {"solver": "sgd", "alpha": 1e-4}
         return fit_table(draw_images(800), "label", holdout=0.0, **settings)
@@ -93,7 +93,7 @@ def test_a_comparison_has_a_row_where_a_fit_tries_them(monkeypatch, shorten_tuni
     shorten_tuning(monkeypatch)
     settings = {"n_components": [16, 32], "kernel": "gaussian", "exact_rows": 50}
     for most_landmark_rows, n_rows in ((100, 1), (20_000, 0)):
-        monkeypatch.setattr("kernelmill.workflows.tuning._FEW_ROWS", most_landmark_rows)
+        monkeypatch.setattr("kernelmill.workflows.tuning.settings._FEW_ROWS", most_landmark_rows)
         found = compare_table(draw_images(300), "label", **settings)
         rows = [model for model in found.models if model.name == "principal_fourier"]
         assert len(rows) == n_rows

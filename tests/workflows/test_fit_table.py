@@ -20,7 +20,7 @@ from kernelmill import Fastfood, TensorSketch, fit_table
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
 from kernelmill.kernels import Polynomial
-from kernelmill.learners.length_scales import _walk
+from kernelmill.learners.tuning.length_scales import _walk
 from kernelmill.runtime.progress import SilentProgress
 
 from .conftest import rings, write_rings
@@ -508,8 +508,8 @@ def test_a_file_that_changes_after_the_first_pass_is_rejected(folder):
 
 MEASURE = """
 import functools, sys
-import kernelmill.workflows.fit as fit
-from kernelmill.workflows.benchmark import PeakMemory
+import kernelmill.workflows.training.fit_table as fit
+from kernelmill.workflows.comparison.benchmark import PeakMemory
 
 fit.survey_table = functools.partial(fit.survey_table, sample_rows=5000)
 options = {"n_components": 32, "length_scale": 0.5, "alpha": 0.1, "memory": 0, "n_threads": 1}

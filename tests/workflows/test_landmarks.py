@@ -7,17 +7,17 @@ import scipy.sparse as sp
 import kernelmill
 from kernelmill import Fastfood, fit_table
 from kernelmill.runtime.progress import SilentProgress
-from kernelmill.workflows import tuning
-from kernelmill.workflows.kernel_search import (
+from kernelmill.workflows.tuning import settings as tuning
+from kernelmill.workflows.tuning.kernel_search import (
     LINE,
     Candidate,
     KernelSearch,
     Sample,
     average_scales,
 )
-from kernelmill.workflows.map_choice import MapChoice
-from kernelmill.workflows.refinement import Refinement
-from kernelmill.workflows.tuning_memory import TuningMemory
+from kernelmill.workflows.tuning.map_choice import MapChoice
+from kernelmill.workflows.tuning.memory import TuningMemory
+from kernelmill.workflows.tuning.refinement import Refinement
 
 from .conftest import write_rings, write_waves
 
@@ -148,7 +148,7 @@ def test_each_quarter_of_few_rows_validates(monkeypatch):
         return [fold.validation_X for fold in refinement._folds]
 
     np.testing.assert_array_equal(np.concatenate(validated()), sample.X)
-    monkeypatch.setattr("kernelmill.workflows.kernel_search.MOST_FOLDED_ROWS", 100)
+    monkeypatch.setattr("kernelmill.workflows.tuning.kernel_search.MOST_FOLDED_ROWS", 100)
     (last,) = validated()
     np.testing.assert_array_equal(last, sample.X[sample.n_train :])
 
@@ -181,8 +181,8 @@ def test_length_scales_of_a_fold_do_not_depend_on_its_rows():
 @pytest.mark.usefixtures("full_tuning")
 def test_the_penalty_is_chosen_again_by_all_rows(monkeypatch):
     """Leave-one-out errors of a few rows only say where to look."""
-    monkeypatch.setattr("kernelmill.workflows.kernel_search.MOST_COMPARING_ROWS", 60)
-    monkeypatch.setattr("kernelmill.workflows.tuning.MOST_COMPARING_ROWS", 60)
+    monkeypatch.setattr("kernelmill.workflows.tuning.kernel_search.MOST_COMPARING_ROWS", 60)
+    monkeypatch.setattr("kernelmill.workflows.tuning.settings.MOST_COMPARING_ROWS", 60)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 2))
     y = X[:, 0] + rng.standard_normal(300)
@@ -195,10 +195,10 @@ def test_the_penalty_is_chosen_again_by_all_rows(monkeypatch):
 
 @pytest.mark.usefixtures("full_tuning")
 def test_the_penalty_is_tuned_at_the_number_of_features_that_is_given(monkeypatch):
-    monkeypatch.setattr("kernelmill.workflows.refinement._REFINING_COMPONENTS", 32)
-    monkeypatch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 500)
+    monkeypatch.setattr("kernelmill.workflows.tuning.refinement._REFINING_COMPONENTS", 32)
+    monkeypatch.setattr("kernelmill.workflows.tuning.refinement._ROWS_TO_SEE", 500)
     monkeypatch.setattr(
-        "kernelmill.workflows.refinement._SECONDS_OF_FEATURE", 2e-6
+        "kernelmill.workflows.tuning.refinement._SECONDS_OF_FEATURE", 2e-6
     )  # 0.6 s for the larger one
     rng = np.random.default_rng(0)
     X = rng.normal(size=(240, 3))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelmill import fit_table
-from kernelmill.report.fit_plots import judge_learning, learning_curve_plot
+from kernelmill.report.plots.fit import judge_learning, learning_curve_plot
 from kernelmill.workflows.records import LearningPoint
 
 QUICK = {"tune": False, "length_scale": 1.0, "alpha": 1e-4, "n_components": 64}

@@ -19,7 +19,7 @@ from kernelmill.io.row_sample import RowSample, find_limit
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import SilentProgress
 from kernelmill.workflows.evaluation import make_scores
-from kernelmill.workflows.survey import SurveyPass, open_source, survey_table
+from kernelmill.workflows.training.survey import SurveyPass, open_source, survey_table
 
 STREAM = Stream.from_seed(3)
 

@@ -6,7 +6,7 @@ import pytest
 from kernelmill import RandomFourier, fit_table, load
 from kernelmill.kernels import Spectrum
 from kernelmill.storage import ModelFileError, model_file
-from kernelmill.workflows import fit
+from kernelmill.workflows.training.plan import TrainingPlan
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 TABLE = {"a": ROWS[:, 0], "b": ROWS[:, 1], "y": ROWS[:, 0]}
@@ -17,7 +17,7 @@ def untrained(monkeypatch):
     def train(*_, **__):
         raise AssertionError("it was trained")
 
-    monkeypatch.setattr(fit.TrainingPlan, "fit", train)
+    monkeypatch.setattr(TrainingPlan, "fit", train)
 
 
 @pytest.mark.parametrize("limit", ["_MOST_RECORD", "_MOST_BYTES"])

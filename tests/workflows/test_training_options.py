@@ -12,9 +12,9 @@ from kernelmill.errors import ArgumentError
 from kernelmill.formatting import html
 from kernelmill.io import TableError
 from kernelmill.random import Stream
-from kernelmill.report.evaluation_plots import class_table
-from kernelmill.workflows.fit import _tuning_weights
-from kernelmill.workflows.training import _assign_folds
+from kernelmill.report.plots.evaluation import class_table
+from kernelmill.workflows.training.fit_table import _tuning_weights
+from kernelmill.workflows.training.plan import _assign_folds
 
 QUICK = {"tune": False, "length_scale": 1.0, "alpha": 1e-4, "n_components": 64}
 
@@ -240,7 +240,7 @@ def test_refit(columns, memory):
 
 
 def test_a_note_if_there_will_be_no_standard_deviations(columns, monkeypatch):
-    monkeypatch.setattr("kernelmill.workflows.fit.MOST_UNCERTAIN_FEATURES", 32)
+    monkeypatch.setattr("kernelmill.workflows.training.fit_table.MOST_UNCERTAIN_FEATURES", 32)
     notes = fit_table(columns, "radius", drop=["place", "w"], **QUICK).summary.notes
     assert any("will have no standard deviations, which take" in note for note in notes)
     notes = fit_table(columns, "radius", drop=["place", "w"], solver="cg", **QUICK).summary.notes

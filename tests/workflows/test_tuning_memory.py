@@ -11,9 +11,10 @@ import pytest
 from kernelmill import fit_table
 from kernelmill.learners import CheckpointError, Run
 from kernelmill.runtime.progress import SilentProgress
-from kernelmill.workflows import kernel_search, tuning_memory
-from kernelmill.workflows.refinement import Refinement
-from kernelmill.workflows.tuning_memory import TuningMemory, digest
+from kernelmill.workflows.tuning import kernel_search
+from kernelmill.workflows.tuning import memory as tuning_memory
+from kernelmill.workflows.tuning.memory import TuningMemory, digest
+from kernelmill.workflows.tuning.refinement import Refinement
 
 SETTINGS = {"n_components": 32, "kernel": "gaussian", "epochs": 2, "checkpoint_seconds": 1000}
 
@@ -37,7 +38,7 @@ class Interrupting(SilentProgress):
 @pytest.fixture(scope="module", autouse=True)
 def few_rows_to_see():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernelmill.workflows.refinement._ROWS_TO_SEE", 1000)
+        patch.setattr("kernelmill.workflows.tuning.refinement._ROWS_TO_SEE", 1000)
         yield
 
 

@@ -21,7 +21,10 @@ inputs
     `Inputs`: which columns of a table a model takes.
 """
 
-__all__ = ["MISSING"]
+__all__ = ["MISSING", "TASKS"]
 
 MISSING = ("error", "impute")
 """What to do about missing values."""
+
+TASKS = ("auto", "classification", "regression")
+"""What a model of a table predicts; "auto" is decided by the values of the target."""

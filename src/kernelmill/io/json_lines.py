@@ -24,7 +24,7 @@ from kernelmill.io.compression import (
     read_at,
 )
 from kernelmill.io.errors import TableError
-from kernelmill.io.parts import Part, align_part, cut_evenly
+from kernelmill.io.file_parts import Part, align_part, cut_evenly
 from kernelmill.io.table_file import TableOptions, large_integer_error
 from kernelmill.io.text.records import LONG_INTEGER
 

@@ -22,7 +22,7 @@ from kernelmill.io.columnar.arrow_values import detect_kind, to_plain
 from kernelmill.io.columnar.columnar_files import INSPECTED_ROWS, ColumnarFile
 from kernelmill.io.errors import TableError
 from kernelmill.io.matrix.matrix_file import MEANINGLESS, check_exact, check_matrix
-from kernelmill.io.sources import describe_data, is_data
+from kernelmill.io.sources import describe_data, is_data, package_of
 from kernelmill.io.table_file import TableFile, TableOptions
 
 LABEL_COLUMN = "labels"
@@ -126,7 +126,7 @@ def _add_labels(label: Path, table: Any, labels: Any, name: str) -> Any:
 def _has_integer_names(source: Any) -> bool:
     """Whether columns have integers as names, as those of pandas and of dictionaries may."""
     names: Any = source if isinstance(source, Mapping) else ()
-    if _package(source) == "pandas":
+    if package_of(source) == "pandas":
         names = source.columns
     return any(isinstance(name, (int, np.integer)) for name in names)
 
@@ -185,7 +185,7 @@ def _view_columns(source: Any, unreadable: dict[str, str] | None = None) -> Any:
         return pa.table(columns)
     if type(source).__name__ == "LazyFrame":
         source = source.collect()
-    if _package(source) == "pandas":
+    if package_of(source) == "pandas":
         frame = _convert_types(source)
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
@@ -263,20 +263,16 @@ def _view_values(name: str, values: Any) -> Any:
     """One column of a dictionary as an Arrow array; NaN among objects is missing."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
-    if hasattr(values, "__arrow_c_stream__") and _package(values) != "pandas":
+    if hasattr(values, "__arrow_c_stream__") and package_of(values) != "pandas":
         return pa.chunked_array(values)
     if not isinstance(values, (list, tuple)) and not hasattr(values, "__array__"):
         raise TableError(f"column {name!r} must be an array or a list, got {type(values).__name__}")
-    array = values if _package(values) == "pandas" else np.asanyarray(values)
+    array = values if package_of(values) == "pandas" else np.asanyarray(values)
     if array.ndim != 1:
         raise TableError(f"column {name!r} must have one dimension, got shape {array.shape}")
     if not isinstance(values, (list, tuple)):
         return pa.array(array, from_pandas=True)
     return pa.array(values, from_pandas=True)
-
-
-def _package(source: Any) -> str:
-    return type(source).__module__.partition(".")[0]
 
 
 class ColumnsInMemory(ColumnarFile):
@@ -461,7 +457,7 @@ def make_like(source: Any, columns: Mapping[str, Any], *, keep: bool = False) ->
     """
     if isinstance(source, tuple) and not _is_matrix(source):
         source = source[0]
-    package = _package(source)
+    package = package_of(source)
     if isinstance(source, Mapping):
         return {**source, **columns} if keep else dict(columns)
     if isinstance(source, np.ndarray) and source.dtype.names is not None and keep:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from kernelmill.io.errors import TableError
-from kernelmill.io.parts import Part
+from kernelmill.io.file_parts import Part
 from kernelmill.io.table import Table, TableBlock
 from kernelmill.io.table_file import TableFile, count_rows
 

@@ -31,6 +31,7 @@ __all__ = [
     "ignore_pandas",
     "is_data",
     "load_file_class",
+    "package_of",
     "reject_unsupported",
     "spool",
 ]
@@ -95,7 +96,7 @@ def is_data(source: Any) -> bool:
     if any(hasattr(source, name) for name in ("__arrow_c_stream__", "__arrow_c_array__")):
         return True
     # Of versions before the Arrow interface, and lazy ones.
-    return type(source).__name__ in ("DataFrame", "LazyFrame") and _package(source) in (
+    return type(source).__name__ in ("DataFrame", "LazyFrame") and package_of(source) in (
         "pandas",
         "polars",
     )
@@ -108,11 +109,12 @@ def describe_data(source: Any) -> str:
     if isinstance(source, Mapping):
         return "dictionary of columns"
     name = "array" if isinstance(source, np.ndarray) else type(source).__name__
-    package = {"numpy": "NumPy", "scipy": "SciPy"}.get(_package(source), _package(source))
+    package = {"numpy": "NumPy", "scipy": "SciPy"}.get(package_of(source), package_of(source))
     return f"{package} {name}"
 
 
-def _package(source: Any) -> str:
+def package_of(source: Any) -> str:
+    """The name of the package that defines the type of an object."""
     return type(source).__module__.partition(".")[0]
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kernelmill.errors import Message, Remedy
 from kernelmill.io.compression import GET_AGAIN
 from kernelmill.io.errors import TableError
-from kernelmill.io.parts import Part
+from kernelmill.io.file_parts import Part
 
 __all__ = [
     "Original",

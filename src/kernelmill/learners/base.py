@@ -20,10 +20,10 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import Block, count_rows, digest_block
 from kernelmill.learners.features import Features, compute_features
-from kernelmill.learners.length_scales import LearnedScales, TunedColumns, tune_columns
+from kernelmill.learners.files.saving import learner_record
 from kernelmill.learners.prediction import LinearModel, check_row
 from kernelmill.learners.run import Run
-from kernelmill.learners.saving import learner_record
+from kernelmill.learners.tuning.length_scales import LearnedScales, TunedColumns, tune_columns
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.nystroem import NystroemMap
 from kernelmill.maps.transformers import MAPS, MapTransformer, check_data, make_feature_map

@@ -26,7 +26,7 @@ from kernelmill.learners.losses import (
     probabilities_of_scores,
     signs_of_classes,
 )
-from kernelmill.learners.run import Run
+from kernelmill.learners.run import CHECKPOINT_SECONDS, Run
 from kernelmill.learners.solvers.choice import ClassifierSolver
 from kernelmill.learners.targets import (
     check_classes,
@@ -199,7 +199,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         column_groups: Any = None,
         tol: float = 1e-6,
         checkpoint: Any = None,
-        checkpoint_seconds: float = 60.0,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
         random_state: Any = None,
         n_threads: int | None = None,
         verbose: int = 0,

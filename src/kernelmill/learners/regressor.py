@@ -18,11 +18,11 @@ from kernelmill.errors import ArgumentError, ArgumentTypeError, Doubt, Remedy
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, count_rows, take_rows
 from kernelmill.learners.features import compute_features
+from kernelmill.learners.files.saving import learner_record
 from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.posterior import Posterior
 from kernelmill.learners.ridge import RidgeObjective, check_penalties
-from kernelmill.learners.run import Run
-from kernelmill.learners.saving import learner_record
+from kernelmill.learners.run import CHECKPOINT_SECONDS, Run
 from kernelmill.learners.solvers.cg import CgFit
 from kernelmill.learners.solvers.choice import RidgeSolver
 from kernelmill.learners.solvers.exact import (
@@ -33,7 +33,7 @@ from kernelmill.learners.solvers.exact import (
 )
 from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.learners.targets import TargetShape, check_optional_weights, check_targets
-from kernelmill.learners.tuning import tune_map
+from kernelmill.learners.tuning.map_scale import tune_map
 from kernelmill.maps.registry import map_name
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.maps.transformers import make_feature_map
@@ -203,7 +203,7 @@ class KernelRegressor(
         max_iter: int = 500,
         tol: float = 1e-6,
         checkpoint: Any = None,
-        checkpoint_seconds: float = 60.0,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
         random_state: Any = None,
         n_threads: int | None = None,
         verbose: int = 0,

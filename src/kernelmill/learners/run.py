@@ -26,7 +26,18 @@ from kernelmill.runtime.progress import Progress, WarningProgress
 from kernelmill.storage.atomic_file import atomic_file, check_target
 from kernelmill.storage.file_lock import FileLock
 
-__all__ = ["CheckpointError", "Run", "SavedState", "Watch", "WatchedPoint", "check_identity"]
+__all__ = [
+    "CHECKPOINT_SECONDS",
+    "CheckpointError",
+    "Run",
+    "SavedState",
+    "Watch",
+    "WatchedPoint",
+    "check_identity",
+]
+
+CHECKPOINT_SECONDS = 60.0
+"""The time between two writes of a checkpoint by default."""
 
 _FORMAT = "kernelmill checkpoint 3"
 _READABLE = ("kernelmill checkpoint 2", _FORMAT)
@@ -216,7 +227,7 @@ class Run:
         self,
         checkpoint: str | os.PathLike[str] | None = None,
         *,
-        checkpoint_seconds: float = 60.0,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
         progress: Progress | None = None,
     ) -> None:
         self.path: Path | None = None

@@ -13,7 +13,7 @@ from kernelmill.kernels import Kernel, RadialKernel
 from kernelmill.maps.fields import FactorsKind
 from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap
 from kernelmill.projections import FourierProjection, HadamardProjection
-from kernelmill.projections.given import GivenFactors, GivenProjection
+from kernelmill.projections.custom_fastfood import GivenFactors, GivenProjection
 from kernelmill.random import Stream
 from kernelmill.storage.kinds import Choice
 

@@ -24,7 +24,7 @@ from kernelmill.kernels import (
     SpherePower,
 )
 from kernelmill.kernels.gegenbauer import MOST_DEGREES
-from kernelmill.projections.given import GivenFactors
+from kernelmill.projections.custom_fastfood import GivenFactors
 from kernelmill.random import Stream
 from kernelmill.storage.errors import ModelFileError
 from kernelmill.storage.fields import Fields

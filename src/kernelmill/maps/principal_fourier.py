@@ -164,7 +164,7 @@ class PrincipalFourierMap(ShiftInvariantMap):
         if np.ndim(self.directions) == 0:
             self.directions_ = principal_directions(X, int(self.directions))  # type: ignore[arg-type]
         else:
-            self.directions_ = _given_directions(self.directions, X.shape[1])
+            self.directions_ = _check_directions(self.directions, X.shape[1])
         self._packed: dict[str, NDArray[Any]] = {}
         components = self._components(_some_rows(X, _MOST_ROWS))
         if not np.isfinite(components).all():
@@ -180,7 +180,7 @@ class PrincipalFourierMap(ShiftInvariantMap):
             raise ArgumentError("must be equal to directions", parameter="directions_")
 
     def _build(self, dim: int, n_components: int) -> None:
-        _given_directions(self.directions_, dim)
+        _check_directions(self.directions_, dim)
         self._packed = {}
         super()._build(len(self.directions_), n_components)
 
@@ -243,7 +243,7 @@ class PrincipalFourierMap(ShiftInvariantMap):
         return {**state, "_packed": {}} if "_packed" in state else state
 
 
-def _given_directions(directions: Any, dim: int) -> NDArray[np.float64]:
+def _check_directions(directions: Any, dim: int) -> NDArray[np.float64]:
     try:
         if np.iscomplexobj(directions):
             raise TypeError("complex numbers are not directions of real columns")

@@ -15,8 +15,8 @@ from kernelmill.kernels import Kernel, resolve
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
 from kernelmill.maps.scales import check_length_scales, resolve_length_scale
+from kernelmill.projections.custom_fastfood import GivenProjection
 from kernelmill.projections.fastfood import HadamardProjection, Scoring
-from kernelmill.projections.given import GivenProjection
 from kernelmill.projections.layout import KINDS, FeatureLayout
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads

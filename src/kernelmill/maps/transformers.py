@@ -27,11 +27,11 @@ from kernelmill.maps.nystroem import NystroemMap
 from kernelmill.maps.principal_fourier import PrincipalFourierMap
 from kernelmill.maps.random_fourier import RandomFourierMap
 from kernelmill.maps.random_maclaurin import RandomMaclaurinMap
-from kernelmill.maps.registry import map_name
+from kernelmill.maps.registry import FAMILIES, map_name
 from kernelmill.maps.stored import FittedMapKind
 from kernelmill.maps.taylor_sketch import TaylorSketchMap
 from kernelmill.maps.tensor_sketch import TensorSketchMap
-from kernelmill.projections.given import GivenFactors
+from kernelmill.projections.custom_fastfood import GivenFactors
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.storage import ModelFileError
@@ -269,17 +269,8 @@ class TensorSketch(TensorSketchMap, MapTransformer):
 
 
 MAPS: dict[str, type[MapTransformer]] = {
-    "fastfood": Fastfood,
-    "random_fourier": RandomFourier,
-    "nystroem": Nystroem,
-    "additive_fourier": AdditiveFourier,
-    "principal_fourier": PrincipalFourier,
-    "taylor_sketch": TaylorSketch,
-    "gaussian_templates": GaussianTemplates,
-    "tensor_sketch": TensorSketch,
-    "dot_product_fastfood": DotProductFastfood,
-    "random_maclaurin": RandomMaclaurin,
-    "count_sketch": CountSketch,
+    name: next(each for each in MapTransformer.__subclasses__() if issubclass(each, family))
+    for name, family in FAMILIES.items()
 }
 
 

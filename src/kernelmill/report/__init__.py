@@ -24,29 +24,29 @@ relevance_plot, partial_dependence_plot
 Plots are matplotlib figures without a window: `kernel_check_plot(...).savefig("plot.png")`.
 """
 
-from kernelmill.report.column_plots import partial_dependence_plot, relevance_plot
-from kernelmill.report.comparison_plots import (
+from kernelmill.report.diagnosis_page import write_diagnosis
+from kernelmill.report.page import render, write_report
+from kernelmill.report.plots.columns import partial_dependence_plot, relevance_plot
+from kernelmill.report.plots.comparison import (
     error_by_features_plot,
     error_by_time_plot,
     memory_plot,
 )
-from kernelmill.report.diagnosis_page import write_diagnosis
-from kernelmill.report.diagnosis_plots import (
+from kernelmill.report.plots.diagnosis import (
     error_over_range_plot,
     gram_error_plot,
     kernel_error_by_features_plot,
 )
-from kernelmill.report.evaluation_plots import (
+from kernelmill.report.plots.evaluation import (
     calibration_plot,
     confusion_plot,
     coverage_plot,
     predicted_plot,
     residuals_plot,
 )
-from kernelmill.report.fit_plots import learning_curve_plot, time_plot, tuning_plot
-from kernelmill.report.kernel_plots import kernel_check_plot
-from kernelmill.report.page import render, write_report
-from kernelmill.report.ranking_plots import lift_plot, precision_recall_plot, roc_plot
+from kernelmill.report.plots.fit import learning_curve_plot, time_plot, tuning_plot
+from kernelmill.report.plots.kernels import kernel_check_plot
+from kernelmill.report.plots.ranking import lift_plot, precision_recall_plot, roc_plot
 
 __all__ = [
     "calibration_plot",

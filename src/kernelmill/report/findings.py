@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import PurePath
 
 from kernelmill.formatting import clean_text, html, is_number, join_words
-from kernelmill.report.evaluation_plots import is_confusion_matrix
+from kernelmill.report.plots.evaluation import is_confusion_matrix
 from kernelmill.workflows.records import (
     DEFAULT_FIT,
     ComparedModel,

@@ -12,10 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from kernelmill.errors import ArgumentError, escape_controls
 from kernelmill.formatting import clean_text, html
-from kernelmill.report.column_plots import column_panels
-from kernelmill.report.comparison_plots import comparison_panels, comparison_table
-from kernelmill.report.drawing import css_variables
-from kernelmill.report.evaluation_plots import class_table, evaluation_panels
 from kernelmill.report.findings import (
     Tile,
     columns_finding,
@@ -29,8 +25,12 @@ from kernelmill.report.findings import (
     kernel_name,
     metric_rows,
 )
-from kernelmill.report.fit_plots import fit_panels
-from kernelmill.report.panel import PageTable, Panel
+from kernelmill.report.plots.columns import column_panels
+from kernelmill.report.plots.comparison import comparison_panels, comparison_table
+from kernelmill.report.plots.drawing import css_variables
+from kernelmill.report.plots.evaluation import class_table, evaluation_panels
+from kernelmill.report.plots.fit import fit_panels
+from kernelmill.report.plots.panel import PageTable, Panel
 from kernelmill.report.usage import explain_fit, fit_lines, usage_lines
 from kernelmill.storage.atomic_file import atomic_write
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary

@@ -33,7 +33,7 @@ def current_worker() -> Any:
 
 
 @cache
-def _loaded_libraries() -> Any:
+def _find_libraries() -> Any:
     """Return the controller of thread pools; to look for them takes as long as a small task."""
     return ThreadpoolController()
 
@@ -70,7 +70,7 @@ def use_worker() -> Iterator[None]:
 
 def _limit_threads(share: int, *apis: str) -> Any:
     """Limit libraries to the share, or to fewer threads if they have fewer already."""
-    controller = _loaded_libraries()
+    controller = _find_libraries()
     limits = {}
     for api in apis:
         libraries = controller.select(user_api=api).lib_controllers

@@ -23,16 +23,17 @@ from kernelmill.storage.errors import (
     errors_of_file,
     unknown_file_error,
 )
-from kernelmill.storage.plain_values import canonical_json, parse_json
-from kernelmill.storage.remote_path import RemotePath, parse_path
-from kernelmill.storage.tensor_layout import (
+from kernelmill.storage.header import (
     MOST_HEADER_BYTES,
     NAME,
     TensorPlace,
+    canonical_json,
     header_of,
+    parse_json,
     places_in,
     places_of,
 )
+from kernelmill.storage.remote_path import RemotePath, parse_path
 
 __all__ = [
     "FORMAT_VERSION",

@@ -19,22 +19,22 @@ from typing import TYPE_CHECKING
 from kernelmill.deferred import defer_imports
 
 if TYPE_CHECKING:
-    from kernelmill.workflows.comparison import compare_table
+    from kernelmill.workflows.comparison.compare_table import compare_table
     from kernelmill.workflows.diagnosis import diagnose_table
-    from kernelmill.workflows.fit import fit_table
-    from kernelmill.workflows.loading import load, load_predictor
-    from kernelmill.workflows.model import TableModel
+    from kernelmill.workflows.model.loading import load, load_predictor
+    from kernelmill.workflows.model.table_model import TableModel
+    from kernelmill.workflows.training.fit_table import fit_table
 
 __all__ = ["TableModel", "compare_table", "diagnose_table", "fit_table", "load", "load_predictor"]
 
 __getattr__ = defer_imports(
     __name__,
     {
-        "compare_table": "comparison",
+        "compare_table": "comparison.compare_table",
         "diagnose_table": "diagnosis",
-        "fit_table": "fit",
-        "TableModel": "model",
-        "load": "loading",
-        "load_predictor": "loading",
+        "fit_table": "training.fit_table",
+        "TableModel": "model.table_model",
+        "load": "model.loading",
+        "load_predictor": "model.loading",
     },
 )

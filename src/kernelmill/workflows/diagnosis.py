@@ -25,7 +25,7 @@ from kernelmill.diagnostics import (
 )
 from kernelmill.diagnostics.needed_features import least_size
 from kernelmill.diagnostics.recommendation import resolve_kernel
-from kernelmill.encoding import MISSING
+from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.encoder import RowScaling
 from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.encoding.monotone import TRANSFORMS
@@ -38,8 +38,7 @@ from kernelmill.maps.registry import map_parameters
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
-from kernelmill.workflows.comparison import given_settings
-from kernelmill.workflows.map_choice import MapChoice
+from kernelmill.workflows.comparison.compare_table import collect_settings
 from kernelmill.workflows.records import (
     Diagnosis,
     ErrorRange,
@@ -49,7 +48,12 @@ from kernelmill.workflows.records import (
     Setting,
     describe_source,
 )
-from kernelmill.workflows.survey import TASKS, make_input_learner, open_inputs, survey_table
+from kernelmill.workflows.training.survey import (
+    make_input_learner,
+    open_inputs,
+    survey_table,
+)
+from kernelmill.workflows.tuning.map_choice import MapChoice
 
 __all__ = ["diagnose_table"]
 
@@ -227,7 +231,7 @@ def diagnose_table(
         seed=seed,
         seconds=time.perf_counter() - begin,
         notes=sample.notes,
-        settings=given_settings(
+        settings=collect_settings(
             task, missing, transform, None, drop, {"day_first": day_first, **table_options}
         )
         | _fit_settings(recommended, requirements, maps, kernel, scale),

@@ -18,21 +18,21 @@ from kernelmill.runtime.progress import Progress
 from kernelmill.scale.cluster import Cluster, PieceError
 from kernelmill.scale.connection import delay, map_in_order, worker_memory
 from kernelmill.scale.pieces import Piece, Pieces
-from kernelmill.workflows.encoded_rows import (
-    EncodedBlock,
-    EncodedRows,
-    count_encoded_bytes,
-    encode_blocks,
-)
 from kernelmill.workflows.evaluation import Scores, make_scores
-from kernelmill.workflows.prediction import (
+from kernelmill.workflows.model.prediction import (
     Prediction,
     ScoreFold,
     TableScores,
     UnseenCategories,
     slim,
 )
-from kernelmill.workflows.survey import Survey, SurveyPass, SurveyPlan, explain_target
+from kernelmill.workflows.training.encoded_rows import (
+    EncodedBlock,
+    EncodedRows,
+    count_encoded_bytes,
+    encode_blocks,
+)
+from kernelmill.workflows.training.survey import Survey, SurveyPass, SurveyPlan, explain_target
 
 __all__ = ["SpreadTable"]
 
@@ -94,7 +94,7 @@ class SpreadTable:
         return Pieces(pieces, read, self.cluster, first=first)
 
     def survey(self, plan: SurveyPlan) -> SurveyPass:
-        """Make the first pass, as `kernelmill.workflows.survey.survey_table` needs it."""
+        """Make the first pass, as `kernelmill.workflows.training.survey.survey_table` needs it."""
         fold = _SurveyFold(plan.limit_sample(self.n_rows))
         with self._stage("Reading") as progress:
             found: SurveyPass = self._spread(_read_blocks).fold(fold, _merge, progress=progress)

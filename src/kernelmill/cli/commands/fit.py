@@ -43,7 +43,9 @@ from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, render_summary
 from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
+from kernelmill.learners.files.stored import WEIGHTS
 from kernelmill.learners.losses import LOSSES
+from kernelmill.learners.run import CHECKPOINT_SECONDS
 from kernelmill.learners.solvers import SOLVERS
 from kernelmill.maps.registry import FAMILIES
 
@@ -223,7 +225,7 @@ def _parse_class_weight(
     "--precision",
     cls=Option,
     section=_MODEL,
-    type=click.Choice(["float16", "float32", "float64"]),
+    type=click.Choice(WEIGHTS),
     default="float32",
     show_default=True,
     help="Precision of the coefficients in the file: float16 halves its size, float64 is lossless.",
@@ -371,7 +373,7 @@ def _parse_class_weight(
     cls=Option,
     section=_TRAINING,
     type=click.FloatRange(min=0),
-    default=60.0,
+    default=CHECKPOINT_SECONDS,
     show_default=True,
     metavar="S",
     help="Seconds between two checkpoints.",

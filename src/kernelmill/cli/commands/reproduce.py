@@ -3,24 +3,30 @@
 # ruff: noqa: PLC0415 # experiments are imported when the command runs
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.console import RenderableType
+from rich.table import Table
 
 from kernelmill.cli.program.errors import CommandError, Interrupted, UsageError
 from kernelmill.cli.program.options import Command, Option, general_options, seed_option
 from kernelmill.cli.program.terminal import get_terminal
-from kernelmill.cli.render.outcomes import render_list, render_outcome, render_overview
 from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.errors import Remedy
+from kernelmill.formatting import plain, shorten
 
 if TYPE_CHECKING:
-    from kernelmill.experiments import Outcome
+    from kernelmill.experiments import Cell, Experiment, Outcome
 
 __all__ = ["command"]
 
 _RUN = "Experiments"
+_MOST_LINES = 60
+_VERDICTS = ("better", "same", "worse", "other settings")
+_CHECKS = ("confirmed", "within chance", "not confirmed")
 
 
 @click.command(
@@ -85,7 +91,7 @@ def command(
     if listed:
         experiments = select_experiments(names or ["all"], EXPERIMENTS)
         listing = [{"name": e.name, "place": e.place, "title": e.title} for e in experiments]
-        terminal.give({"experiments": listing}, *render_list(experiments))
+        terminal.give({"experiments": listing}, *_render_list(experiments))
         return
     if not names:
         raise UsageError("NAME is missing", "kernelmill reproduce --list", "use the name all")
@@ -112,11 +118,11 @@ def command(
     page, outcomes = _write_page(folder)
     chosen = {each.name for each in experiments}
     shown = [each for each in outcomes if each.experiment.name in chosen]
-    details = [part for each in shown for part in render_outcome(each)] if len(shown) < 4 else []
+    details = [part for each in shown for part in _render_outcome(each)] if len(shown) < 4 else []
     terminal.give(
         {"results": [each.to_json() for each in shown], "page": str(page)},
         *details,
-        *render_overview(shown),
+        *_render_overview(shown),
         "",
         f"Page: {page}",
     )
@@ -146,3 +152,74 @@ def _write_page(folder: Path) -> tuple[Path, list[Outcome]]:
         if (path := folder / f"{name}.json").exists()
     ]
     return write_experiments(folder, outcomes)[0], outcomes
+
+
+def _render_list(experiments: Sequence[Experiment]) -> Iterator[RenderableType]:
+    """The names of experiments, by paper."""
+    paper = None
+    for each in experiments:
+        if each.paper != paper:
+            if paper is not None:
+                yield ""
+            paper = each.paper
+            yield f"{paper.key}: {paper.authors}"
+        yield f"  {each.name:<26} {shorten(f'{each.place}. {each.title}', 50)}"
+
+
+def _render_outcome(outcome: Outcome) -> Iterator[RenderableType]:
+    """The values of an experiment beside the published ones, and the statements checked."""
+    experiment = outcome.experiment
+    yield f"{experiment.paper.authors}, {experiment.place}: {experiment.title}"
+    from kernelmill.experiments import CONFIDENCE  # imports scikit-learn
+
+    yield f"means ± half-widths of {100 * CONFIDENCE:.0f} % intervals"
+    lines = outcome.lines
+    if lines:
+        table = _table(experiment.row, "what", "paper", "here", "verdict")
+        for line in lines[:_MOST_LINES]:
+            row = line.row if isinstance(line.row, str) else plain.number(line.row)
+            printed = f"{line.published} {line.unit}".strip() if line.published else ""
+            word = "" if line.verdict.word == "not compared" else line.verdict.word
+            table.add_row(
+                shorten(row, 22), line.column, printed, _value(line.cell, line.unit), word
+            )
+        yield table
+    if len(lines) > _MOST_LINES:
+        yield f"... and {plain.count(len(lines) - _MOST_LINES)} more on the page"
+    for text, check in outcome.checks:
+        yield f"{check.word}: {text}{f' ({check.explained})' if check.explained else ''}"
+    for reason, parts in outcome.missing_by_reason.items():
+        yield f"not run: {parts}: {reason}"
+    yield ""
+
+
+def _render_overview(outcomes: Sequence[Outcome]) -> Iterator[RenderableType]:
+    """How many values and statements of each experiment have which verdict."""
+    table = _table("experiment", "values", "statements", "time")
+    for outcome in outcomes:
+        counts = outcome.count_verdicts()
+        values, statements = (
+            ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
+            for words in (_VERDICTS, _CHECKS)
+        )
+        seconds = plain.duration(outcome.record.seconds)
+        table.add_row(outcome.experiment.name, values, statements, seconds)
+    yield table
+    missing = [each.missing_parts for each in outcomes if each.missing]
+    if missing:
+        yield f"not run: {', '.join(missing)}"
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(heading)
+    return table
+
+
+def _value(cell: Cell, unit: str) -> str:
+    interval = cell.interval
+    text = plain.number(interval.mean, 3)
+    if interval.known and interval.high > interval.mean:
+        text += f" ± {plain.number(interval.high - interval.mean, 2)}"
+    return f"{text} {unit}".strip()

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from kernelmill.cli.program.errors import CommandError
 from kernelmill.cli.program.signals import exit_on_interrupt, runs_as_program
 from kernelmill.errors import Remedy
+from kernelmill.storage.file_lock import FileLock
+from kernelmill.storage.remote_path import STDOUT, RemotePath, parse_path
 
 if TYPE_CHECKING:
     from kernelmill.workflows import TableModel
-from kernelmill.storage.file_lock import FileLock
-from kernelmill.storage.remote_path import STDOUT, RemotePath, parse_path
 
 __all__ = [
     "STDOUT",
@@ -127,8 +127,8 @@ def load_table_model(path: str, max_memory: int, *, with_estimator: bool = False
 
         if runs_as_program():
             ignore_pandas()  # tables come from files
-        from kernelmill.workflows.loading import load, load_predictor
-        from kernelmill.workflows.model import TableModel
+        from kernelmill.workflows.model.loading import load, load_predictor
+        from kernelmill.workflows.model.table_model import TableModel
 
     with explain_wrong_file(path):
         model = (load if with_estimator else load_predictor)(path, max_memory=max_memory)

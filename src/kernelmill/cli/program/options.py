@@ -15,9 +15,10 @@ import click
 
 from kernelmill.cli.program.errors import UsageError
 from kernelmill.cli.program.terminal import get_terminal
-from kernelmill.encoding import MISSING
+from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.io.sources import FORMATS
+from kernelmill.maps.costs import MOST_MEMORY
 
 __all__ = [
     "Command",
@@ -156,7 +157,7 @@ def max_memory_option(section: str) -> Callable[..., Any]:
         cls=Option,
         section=section,
         type=_Size(),
-        default="8G",
+        default=_Size().spell(MOST_MEMORY),
         show_default=True,
         metavar="SIZE",
         help="Limit of the memory of MODEL's map: a small file can ask for any amount. A value "
@@ -206,7 +207,7 @@ def task_option(section: str) -> Callable[..., Any]:
         "--task",
         cls=Option,
         section=section,
-        type=click.Choice(["auto", "classification", "regression"]),
+        type=click.Choice(TASKS),
         default="auto",
         show_default=True,
         help="What to predict: classes or numbers.",

@@ -7,5 +7,7 @@ arrow_file, parquet_file
 arrow_values
     Columns of any Arrow type as numbers or categories.
 columnar_files
-    What both have in common.
+    What both have in common, and what strings in typed columns are.
+parquet_pages
+    What the pages of Parquet files decompress to.
 """

@@ -19,7 +19,7 @@ from kernelmill.io.columnar.columnar_files import (
 )
 from kernelmill.io.compression import read_head
 from kernelmill.io.errors import TableError
-from kernelmill.io.parts import Part, cut_evenly
+from kernelmill.io.file_parts import Part, cut_evenly
 from kernelmill.io.table_file import TableOptions
 from kernelmill.storage.remote_path import RemotePath
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernelmill.errors import Remedy
+from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io.columnar.arrow_values import (
     decoded_bytes,
@@ -23,11 +24,6 @@ from kernelmill.io.columnar.arrow_values import (
     to_categories,
     to_numbers,
     to_plain,
-)
-from kernelmill.io.columnar.string_columns import (
-    StringColumn,
-    inspect_strings,
-    to_styled_numbers,
 )
 from kernelmill.io.compression import GET_AGAIN
 from kernelmill.io.errors import NotANumberError, TableError, suggest_codes
@@ -43,14 +39,42 @@ from kernelmill.io.table_file import (
     resolve_kinds,
     set_kinds,
 )
-from kernelmill.io.text.amounts import NumberStyle, find_signs
-from kernelmill.io.text.records import MISSING_MARKERS, is_number
+from kernelmill.io.text.amounts import NumberStyle, are_loose_numbers, detect_style, find_signs
+from kernelmill.io.text.evidence import (
+    describe_amounts,
+    find_doubt,
+    find_leading_zeros,
+    find_separators,
+)
+from kernelmill.io.text.records import DATE_PATTERN, MISSING_MARKERS, NUMBER_PATTERN, is_number
+from kernelmill.io.text.words import Words
 
 __all__ = ["INSPECTED_ROWS", "MOST_BLOCK_BYTES", "ColumnarFile", "arrow_errors"]
 
 
 INSPECTED_ROWS = 10_000  # for strings that are dates or numbers
 MOST_BLOCK_BYTES = 1 << 29  # what the rows of a block may expand to
+
+
+@dataclass(frozen=True)
+class _StringColumn:
+    """What the first strings of a column show.
+
+    Attributes
+    ----------
+    kind : str
+        "category", "date", or "numeric" for amounts, percentages and groups of digits.
+    style : NumberStyle or None
+        How such numbers are written; of categories, how they are if they are declared numeric.
+    separator : str
+        The comma or point between groups of digits, or "".
+    note : Message or None
+    """
+
+    kind: str = "category"
+    style: NumberStyle | None = None
+    separator: str = ""
+    note: Message | None = None
 
 
 class ColumnarFile(TableFile):
@@ -72,18 +96,23 @@ class ColumnarFile(TableFile):
         if not self._names:
             raise TableError(f"{path} has no columns", "give a file with columns")
         self._types = dict(zip(self._names, schema.types, strict=True))
-        self._strings: dict[str, StringColumn] = (
+        self._strings: dict[str, _StringColumn] = (
             self._inspect_strings() if first is None else first._strings
         )
         self.configure(first)
 
-    def _inspect_strings(self) -> dict[str, StringColumn]:
+    def _inspect_strings(self) -> dict[str, _StringColumn]:
         """What the first strings show; nothing if names do not tell the columns."""
         names = [name for name, type_ in self._types.items() if is_text(type_)]
         if not names or self._name_notes:
             return {}
         rows = self.read_first_rows(names)
-        return {} if rows is None else inspect_strings(rows, self.options.missing_codes)
+        if rows is None:
+            return {}
+        return {
+            name: _inspect_strings(name, column, self.options.missing_codes)
+            for name, column in zip(rows.schema.names, rows.columns, strict=True)
+        }
 
     @abstractmethod
     def read_first_rows(self, names: list[str]) -> Any:
@@ -253,13 +282,13 @@ class ColumnarFile(TableFile):
             style = NumberStyle(decimal=trained.get(column.name, (".", ""))[0], loose=True)
         try:
             if style is not None and not pa.types.is_floating(array.type):  # as of a copy
-                return to_styled_numbers(array, style)
+                return _to_styled_numbers(array, style)
             return to_numbers(array)
         except pa.ArrowInvalid:
             if trained is None and is_given:  # by somebody who says that it is numeric
                 style = NumberStyle(decimal="." if style is None else style.decimal, loose=True)
                 with suppress(pa.ArrowInvalid):
-                    return to_styled_numbers(array, style)
+                    return _to_styled_numbers(array, style)
             raise self._number_error(column.name, array, first_row, style) from None
 
     def _number_error(
@@ -299,3 +328,48 @@ def arrow_errors(path: Path) -> Iterator[None]:
         raise TableError(
             f"{path} is damaged or of another format: {first_line}", GET_AGAIN
         ) from None
+
+
+def _inspect_strings(name: str, column: Any, codes: Sequence[str]) -> _StringColumn:
+    """Inspect the first strings of a column, as those of text files are.
+
+    Strings of plain numbers stay categories, with a note: the type of a column is respected. So do
+    dictionaries.
+    """
+    unique = pc.unique(column)  # an Array, of chunked ones too
+    if pa.types.is_dictionary(unique.type):  # strings that occur often
+        unique = unique.cast(unique.type.value_type)
+    words = Words(to_categories(drop_codes(unique, codes)).dictionary)
+    if len(words) == 0:
+        return _StringColumn()
+    if words.all(DATE_PATTERN):
+        return _StringColumn("date")
+    if words.all(NUMBER_PATTERN):
+        if find_leading_zeros(words):
+            return _StringColumn()
+        note = Message(
+            f"Column {name!r} is read as categories, since its type is that of strings, but all of "
+            f"them are numbers, such as {words.array[0].as_py()!r}",
+            Remedy("to use them as numbers, read them as such", numeric=[name]),
+            column=name,
+        )
+        return _StringColumn(note=note)
+    separators = find_separators(words)
+    decimals = (".", ",") if words.any(",") else (".",)
+    for decimal in decimals:
+        if (style := detect_style(words.array, decimal)) is not None:
+            note = describe_amounts(name, words.array[0].as_py())
+            return _StringColumn("numeric", style, separators.replace(decimal, ""), note)
+    found = [decimal for decimal in decimals if are_loose_numbers(words.array, decimal)]
+    style = NumberStyle(decimal=found[0], loose=True) if found else None
+    separator = separators.replace(found[0], "") if found else ""
+    return _StringColumn("category", style, separator, find_doubt(name, words))
+
+
+def _to_styled_numbers(array: Any, style: NumberStyle) -> Any:
+    """Convert strings of a style to float64; others raise `pyarrow.ArrowInvalid`."""
+    words = to_categories(array)
+    # Dictionaries of files may have words of other rows.
+    used = pc.unique(words.indices.drop_null())
+    numbers = style.to_numbers(words.dictionary.take(used))
+    return numbers.take(pc.index_in(words.indices, value_set=used))

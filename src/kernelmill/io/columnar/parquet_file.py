@@ -18,7 +18,7 @@ from kernelmill.io.columnar.columnar_files import (
 from kernelmill.io.columnar.parquet_pages import read_footer, scan_groups
 from kernelmill.io.compression import TemporaryCopy, copy_errors
 from kernelmill.io.errors import TableError
-from kernelmill.io.parts import Part
+from kernelmill.io.file_parts import Part
 from kernelmill.storage.remote_path import RemotePath
 
 __all__ = ["ParquetFile"]

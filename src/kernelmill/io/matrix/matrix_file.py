@@ -23,7 +23,7 @@ from kernelmill.io.compression import (
     read_to_end,
 )
 from kernelmill.io.errors import TableError
-from kernelmill.io.parts import Part, cut_evenly
+from kernelmill.io.file_parts import Part, cut_evenly
 from kernelmill.io.table_file import (
     LARGEST_EXACT,
     TableFile,

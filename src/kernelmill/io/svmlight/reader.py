@@ -11,7 +11,7 @@ from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError
 from kernelmill.io.compression import open_stream
 from kernelmill.io.errors import TableError
-from kernelmill.io.parts import Part, open_range
+from kernelmill.io.file_parts import Part, open_range
 from kernelmill.io.svmlight.parser import (
     LARGEST_INDEX,
     Buffers,

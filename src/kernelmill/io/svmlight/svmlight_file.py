@@ -21,7 +21,7 @@ from kernelmill.io.compression import (
     read_fully,
 )
 from kernelmill.io.errors import TableError
-from kernelmill.io.parts import Part, align_part, cut_evenly
+from kernelmill.io.file_parts import Part, align_part, cut_evenly
 from kernelmill.io.svmlight.parser import Buffers, RowCollector, SvmlightRows
 from kernelmill.io.svmlight.reader import (
     LARGEST_WIDTH,

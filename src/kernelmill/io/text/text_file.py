@@ -23,7 +23,7 @@ from kernelmill.io.compression import (
     transcode,
 )
 from kernelmill.io.errors import TableError
-from kernelmill.io.parts import Part, cut_evenly, line_start
+from kernelmill.io.file_parts import Part, cut_evenly, line_start
 from kernelmill.io.table_file import (
     SAME_COLUMNS,
     Original,

@@ -1,0 +1,381 @@
+"""Comparison of models on the rows of a table: linear, random features, trees, exact kernels."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression, RidgeCV
+
+from kernelmill.arguments import check_choice, check_integer
+from kernelmill.encoding import MISSING, TASKS
+from kernelmill.encoding.encoder import Encoder
+from kernelmill.encoding.monotone import TRANSFORMS
+from kernelmill.errors import ArgumentError
+from kernelmill.io import TableError
+from kernelmill.io.sources import is_data
+from kernelmill.io.table import check_columns
+from kernelmill.learners.regressor import LEAST_SINGLE_ALPHA
+from kernelmill.random import Stream
+from kernelmill.runtime.progress import Progress, SilentProgress, reports_progress
+from kernelmill.workflows.comparison.baselines import (
+    fit_in_time,
+    make_exact,
+    make_nystroem,
+    make_trees,
+    tree_columns,
+)
+from kernelmill.workflows.comparison.benchmark import FitBenchmark
+from kernelmill.workflows.evaluation import measure_kernel_error
+from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel, Comparison, describe_source
+from kernelmill.workflows.training.encoded_rows import (
+    ENCODED_BYTES,
+    EncodedRows,
+    concatenate_rows,
+    count_encoded_bytes,
+    encode_held_out,
+)
+from kernelmill.workflows.training.survey import open_inputs, survey_table
+from kernelmill.workflows.tuning.kernel_search import takes_directions
+from kernelmill.workflows.tuning.map_choice import AUTO, DIRECTIONS, STEPS, MapChoice
+from kernelmill.workflows.tuning.settings import TunedSettings
+
+__all__ = ["collect_settings", "compare_table"]
+
+_LINEAR_C = (0.01, 0.1, 1.0, 10.0)
+_ROWS_TO_CHOOSE = 8000
+_MOST_EXACT_ROWS = 10_000  # their kernel matrix takes 800 MB
+
+
+@reports_progress
+def compare_table(
+    source: Any,
+    target: str | int | None = None,
+    *,
+    task: str = "auto",
+    missing: str = "error",
+    transform: str = "auto",
+    drop: Sequence[str | int] = (),
+    day_first: bool | None = None,
+    weights: str | int | None = None,
+    kernel: Any = None,
+    n_components: Sequence[int] = (256, 1024, 4096),
+    rows: int = 50_000,
+    exact_rows: int | None = None,
+    random_state: int = 0,
+    n_threads: int | None = None,
+    verbose: bool = False,
+    progress: Progress | None = None,
+    **table_options: Any,
+) -> Comparison:
+    r"""Compare kernel machines on random features with a linear model, trees and the exact kernel.
+
+    All models are trained on the same random sample of the rows and tested on other rows, a quarter
+    of the table or 10,000 rows. "fit (defaults)" has the map and the number of features that
+    `fit_table` chooses for the whole table, and its time includes tuning. The length scale and the
+    penalty are tuned once, on the sample, for all machines of the kernel (random features, Nyström
+    features, the exact machine); the linear model, the polynomial kernel and principal components
+    have penalties of their own. Principal components are compared where `fit_table` tries them:
+    with more than 20,000 rows of at least 96 dense columns. Boosted trees and the random forest are
+    those of scikit-learn with its defaults; they get the encoded columns, with one column of codes
+    instead of indicators for each category column. Trees get fewer rows if all of them would take
+    longer than a minute or so, and the exact machine gets as many as it can take in 30 seconds; the
+    records hold the numbers.
+
+    Parameters
+    ----------
+    source : path, list of paths, glob pattern, or data in memory
+    target : str or int
+    task : {"auto", "classification", "regression"}, default="auto"
+    missing : {"error", "impute"}, default="error"
+    transform : {"auto", "none", "rank"}, default="auto"
+    drop : sequence of str or int
+    day_first : bool, optional
+    weights : str or int, optional
+        The column with the weights of rows, in tuning, training and errors of all models. It is
+        not an input.
+    kernel : str or Kernel, optional
+        A shift-invariant kernel; Gaussian by default.
+    n_components : sequence of int, default=(256, 1024, 4096)
+        The numbers of features of `Fastfood`; the other maps have the middle one.
+    rows : int, default=50_000
+        The largest number of rows to train on.
+    exact_rows : int, optional
+        The largest number of rows for the exact machine, whose cost grows with their square or
+        cube. By default as many as it can take in about 30 seconds, at most 10,000.
+    random_state : int, default=0
+    n_threads : int, optional
+    verbose : bool, default=False
+        As in `fit_table`.
+    progress : Progress, optional
+    **table_options
+        As for `kernelmill.io.open_table`.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import kernelmill
+    >>> x = np.random.default_rng(0).uniform(-3, 3, 300)
+    >>> rows = (f"{each},{np.sin(2 * each)}" for each in x)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "waves.csv"
+    ...     _ = path.write_text("x,y\n" + "\n".join(rows))
+    ...     comparison = kernelmill.compare_table(path, "y", n_components=[64], kernel="gaussian")
+    >>> errors = {model.name: model.error for model in comparison.models}
+    >>> errors["fastfood"] < errors["linear"]
+    True
+    """
+    assert progress is not None  # `reports_progress` gives one
+    check_choice("task", task, TASKS)
+    check_choice("missing", missing, MISSING)
+    check_choice("transform", transform, TRANSFORMS)
+    sizes = sorted(check_integer("n_components", size, 1) for size in n_components)
+    if not sizes:
+        raise ArgumentError("must hold at least one number, got none", parameter="n_components")
+    seed = check_integer("random_state", random_state, 0)
+    table, inputs, weights = open_inputs(
+        source, target, task, table_options, drop, weights, signature(compare_table).parameters
+    )
+    survey = survey_table(
+        table,
+        inputs,
+        task=task,
+        missing=missing,
+        transform=transform,
+        day_first=day_first,
+        weights=weights,
+        holdout=None,
+        stream=Stream.from_seed(seed).substream("table"),
+        progress=progress,
+        sample_rows=check_integer("rows", rows, 10),
+        default_holdout=0.25,
+        requires_holdout=True,
+    )
+    test = [part for part in encode_held_out(table, survey) if len(part.target)]
+    training = EncodedRows(survey.sample, survey.sample_target, survey.sample_weight)
+    benchmark = FitBenchmark(
+        _with_weight(training, "training"),
+        _with_weight(concatenate_rows(test), "test"),
+        survey.n_classes,
+        seed,
+        n_threads,
+        survey.encoder.groups(),
+        n_fit=survey.n_rows,
+        in_memory=count_encoded_bytes(survey) <= ENCODED_BYTES,
+    )
+    begin = time.perf_counter()
+    default = benchmark.tune(MapChoice(AUTO, kernel), None, progress=progress, as_fit=True)
+    seconds = time.perf_counter() - begin
+    tuned = benchmark.tune(MapChoice(AUTO, kernel), max(sizes), progress=progress)
+    choice = tuned.choice
+    # Where `fit_table` chooses landmarks, it does not try principal components.
+    directions = default.choice.name != "nystroem" and takes_directions(choice, survey.sample)
+    fits = _list_fits(benchmark, tuned, choice, sizes, exact_rows, survey.encoder, directions)
+    fits.insert(1, partial(benchmark.fit_default, default, seconds))
+    # Without a total, since the times of models differ by orders of magnitude.
+    progress.start(f"Comparing {len(fits)} models", None, "models")
+    models = []
+    for fit in fits:
+        models.append(fit())
+        progress.advance(1)
+    fitted = benchmark.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
+    options = {"day_first": day_first, "weights": weights, **table_options}
+    settings = collect_settings(task, missing, transform, kernel, drop, options)
+    return Comparison(
+        task=survey.reader.task,
+        source=describe_source(source),
+        target=str(inputs.target),
+        n_train=benchmark.n_rows,
+        n_test=len(benchmark.test.target),
+        error_name="rmse" if survey.n_classes is None else "error",
+        models=models,
+        kernel_check=measure_kernel_error(fitted, survey.sample),
+        notes=[
+            *(str(note) for note in survey.notes),
+            *([] if weights is None else [f"Rows are weighted by column {weights!r}."]),
+        ],
+        settings=_best_settings(models, choice.kernel, settings),
+        in_memory=is_data(source),
+    )
+
+
+def _with_weight(rows: EncodedRows, which: str) -> EncodedRows:
+    """The rows whose weight is not zero; some scikit-learn models reject the others."""
+    if rows.weight is None:
+        return rows
+    if not rows.weight.any():
+        raise TableError(f"the weights of all {which} rows are 0", "correct them")
+    return rows.select(rows.weight > 0)
+
+
+def collect_settings(
+    task: str, missing: str, transform: str, kernel: Any, drop: Any, options: dict[str, Any]
+) -> dict[str, Any]:
+    """The settings that differ from the defaults and that a fit to the same table needs."""
+    given: dict[str, Any] = {"drop": check_columns("drop", drop), **options}
+    if task != "auto":
+        given["task"] = task
+    if missing != "error":
+        given["missing"] = missing
+    if transform != "auto":
+        given["transform"] = transform
+    if isinstance(kernel, str):
+        given["kernel"] = kernel
+    settings = {
+        name: list(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+        for name, value in given.items()
+    }
+    return {name: value for name, value in settings.items() if value is not None and value != []}
+
+
+def _best_settings(
+    models: list[ComparedModel], kernel: Any, given: dict[str, Any]
+) -> dict[str, Any]:
+    """The given settings, with map, kernel and size of the best kernel machine.
+
+    Those of the default fit are none, and it is the best unless another one has less error. Maps
+    of polynomial kernels take no other kernel.
+    """
+    ours = [model for model in models if model.family in ("features", "nystroem")]
+    best = min(
+        ours, key=lambda model: (model.error, model.name != DEFAULT_FIT, model.n_components or 0)
+    )
+    if best.name == DEFAULT_FIT:
+        return given
+    settings = given | {"feature_map": best.name, "n_components": best.n_components}
+    if best.name not in ("fastfood", "random_fourier", "nystroem", STEPS, DIRECTIONS):
+        settings.pop("kernel", None)
+    elif isinstance(kernel, str):
+        settings["kernel"] = kernel
+    return settings
+
+
+def _list_fits(
+    benchmark: FitBenchmark,
+    tuned: TunedSettings,
+    choice: MapChoice,
+    sizes: list[int],
+    exact_rows: int | None,
+    encoder: Encoder,
+    directions: bool,
+) -> list[Callable[[], ComparedModel]]:
+    """The models of the comparison, each as a function that fits and measures it."""
+    middle = sizes[len(sizes) // 2]
+    names = ["random_fourier", STEPS]
+    others = [MapChoice(name, choice.kernel) for name in names if name != choice.name]
+    return [
+        lambda: _fit_linear(benchmark),
+        *(partial(benchmark.fit_features, choice, tuned, size) for size in sizes),
+        *(partial(benchmark.fit_features, other, tuned, middle) for other in others),
+        *([lambda: _fit_directions(benchmark, choice, middle)] if directions else []),
+        lambda: _fit_polynomial(benchmark, middle),
+        lambda: _fit_nystroem(benchmark, tuned, choice, middle),
+        *_list_trees(benchmark, encoder),
+        lambda: _fit_exact(benchmark, tuned, choice, exact_rows),
+    ]
+
+
+def _fit_linear(benchmark: FitBenchmark) -> ComparedModel:
+    """The linear model; its penalty is chosen on validation rows, as for the kernel machines."""
+    if benchmark.n_classes is None:
+        model = RidgeCV(10.0 ** np.arange(-2, 5))
+        return benchmark.measure("linear", "linear", model, detail="RidgeCV")
+    rows = benchmark.training.select(slice(_ROWS_TO_CHOOSE))
+    n = (3 * len(rows.target)) // 4
+    first, others = rows.select(slice(n)), rows.select(slice(n, None))
+    scores = {}
+    for C in _LINEAR_C if len(np.unique(first.target)) > 1 else (1.0,):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = LogisticRegression(C=C, max_iter=100, tol=1e-2).fit(*first)
+            scores[C] = fitted.score(*others)
+    C = max(scores, key=lambda each: (scores[each], -each))
+    model = LogisticRegression(C=C, max_iter=200, tol=1e-3)
+    return benchmark.measure("linear", "linear", model, detail=f"LogisticRegression, C = {C:g}")
+
+
+def _fit_directions(benchmark: FitBenchmark, choice: MapChoice, n_components: int) -> ComparedModel:
+    """The same kernel of principal components, with a length scale and a penalty of its own."""
+    choice = MapChoice(DIRECTIONS, choice.kernel)
+    tuned = benchmark.tune(choice, n_components, progress=SilentProgress(), n_rows=_ROWS_TO_CHOOSE)
+    return benchmark.fit_features(choice, tuned, n_components, "64 principal components")
+
+
+def _fit_polynomial(benchmark: FitBenchmark, n_components: int) -> ComparedModel:
+    """The polynomial kernel, with a penalty of its own; rows are scaled as in a fit."""
+    choice = MapChoice("tensor_sketch", options={"degree": 2, "coef0": 1.0})
+    benchmark = benchmark.with_scaled_rows()
+    tuned = benchmark.tune(
+        choice,
+        n_components,
+        progress=SilentProgress(),
+        n_rows=_ROWS_TO_CHOOSE,
+    )
+    return benchmark.fit_features(choice, tuned, n_components, "degree 2, coef0 = 1")
+
+
+def _fit_nystroem(
+    benchmark: FitBenchmark, tuned: TunedSettings, choice: MapChoice, n_components: int
+) -> ComparedModel:
+    """Nyström features of the same kernel, in blocks, and the same linear model on them."""
+    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(benchmark.training.X[:2])
+    n_components = min(n_components, benchmark.n_rows)  # one for each row it is based on
+    features = make_nystroem(fitted, n_components, benchmark.seed)
+    if benchmark.n_classes is None:  # the penalty is that of random features, which may be tiny
+        tuned = replace(tuned, alpha=max(tuned.alpha, LEAST_SINGLE_ALPHA))
+    learner = benchmark.make_learner(features, tuned)
+    detail = f"Nystroem and {type(learner).__name__}"
+    return benchmark.measure(
+        "nystroem", "nystroem", learner, n_components=n_components, detail=detail
+    )
+
+
+def _list_trees(benchmark: FitBenchmark, encoder: Encoder) -> list[Callable[[], ComparedModel]]:
+    columns = tree_columns(encoder, benchmark.training.X, benchmark.test.X)
+    if columns is None:
+        return []
+    trees = make_trees(
+        benchmark.n_classes, columns.is_category, benchmark.seed, benchmark.n_threads
+    )
+    theirs = replace(
+        benchmark,
+        training=benchmark.training._replace(X=columns.training),
+        test=benchmark.test._replace(X=columns.test),
+    )
+    return [
+        partial(
+            theirs.measure,
+            each.name,
+            "trees",
+            each.model,
+            n_train=min(benchmark.n_rows, each.most_rows),
+            detail=each.detail,
+        )
+        for each in trees
+    ]
+
+
+def _fit_exact(
+    benchmark: FitBenchmark, tuned: TunedSettings, choice: MapChoice, most_rows: int | None
+) -> ComparedModel:
+    n_rows = benchmark.n_rows
+    fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(benchmark.training.X[:2])
+    model, detail, power = make_exact(fitted, tuned.alpha, n_rows, benchmark.task)
+
+    def measure(rows: int) -> ComparedModel:
+        return benchmark.measure("exact kernel", "exact", model, n_train=rows, detail=detail)
+
+    if most_rows is not None:
+        return measure(min(n_rows, most_rows))
+    return fit_in_time(measure, min(n_rows, _MOST_EXACT_ROWS), power)

@@ -1,0 +1,525 @@
+"""From a table to a model: survey, tuning, training, evaluation."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.arguments import check_integer
+from kernelmill.errors import ArgumentError, Message, Remedy
+from kernelmill.formatting import plain
+from kernelmill.learners import KernelRegressor, Run, default_alpha
+from kernelmill.learners.files.stored import MOST_UNCERTAIN_FEATURES
+from kernelmill.learners.run import CHECKPOINT_SECONDS
+from kernelmill.learners.targets import compute_class_factors
+from kernelmill.maps.registry import describe_construction
+from kernelmill.maps.scales import typical_length_scale
+from kernelmill.random import Stream
+from kernelmill.runtime.progress import Progress, reports_progress
+from kernelmill.runtime.threads import one_blas_thread
+from kernelmill.workflows.clusters import spread
+from kernelmill.workflows.evaluation import class_names, measure_kernel_error
+from kernelmill.workflows.model.table_model import TableModel
+from kernelmill.workflows.records import FitSummary, describe_source
+from kernelmill.workflows.training.checks import (
+    check_arguments,
+    check_classification,
+    check_storable,
+)
+from kernelmill.workflows.training.encoded_rows import (
+    ENCODED_BYTES,
+    count_encoded_bytes,
+    encode_table,
+    small_block_bytes,
+)
+from kernelmill.workflows.training.plan import (
+    Settings,
+    TrainingPlan,
+    learning_curve,
+    number_class_weights,
+)
+from kernelmill.workflows.training.relevance import (
+    learn_scales_again,
+    measure_partial_dependence,
+    rank_columns,
+)
+from kernelmill.workflows.training.survey import (
+    Survey,
+    open_inputs,
+    scale_survey_rows,
+    survey_table,
+)
+from kernelmill.workflows.tuning.budget import USUAL_BUDGET, default_components
+from kernelmill.workflows.tuning.map_choice import AUTO, STEPS, MapChoice
+from kernelmill.workflows.tuning.memory import TuningMemory
+from kernelmill.workflows.tuning.settings import TunedSettings, tune_settings
+
+__all__ = ["fit_table"]
+
+
+@reports_progress
+def fit_table(
+    source: Any,
+    target: str | int | None = None,
+    *,
+    task: str = "auto",
+    feature_map: Any = AUTO,
+    kernel: Any = None,
+    n_components: int | None = None,
+    length_scale: Any = None,
+    alpha: float | None = None,
+    loss: str | None = None,
+    tune: bool = True,
+    column_scales: bool = True,
+    budget: float = USUAL_BUDGET,
+    missing: str = "error",
+    transform: str = "auto",
+    drop: Sequence[str | int] = (),
+    day_first: bool | None = None,
+    holdout: float | None = None,
+    validation: Any = None,
+    folds: int | None = None,
+    refit: bool = False,
+    weights: str | int | None = None,
+    class_weight: Any = None,
+    epochs: int | None = None,
+    solver: str = "auto",
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
+    map_options: dict[str, Any] | None = None,
+    memory: int = ENCODED_BYTES,
+    random_state: int = 0,
+    n_threads: int | None = None,
+    checkpoint: Any = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    cluster: Any = None,
+    verbose: bool = False,
+    progress: Progress | None = None,
+    **table_options: Any,
+) -> TableModel:
+    """Fit a model that predicts one column of a table from the others, in bounded memory.
+
+    The first pass fits the encoding of the columns: numbers are standardized (columns that hold
+    only 0 and 1 stay unchanged, skewed and heavy-tailed ones are transformed), categories are
+    one-hot encoded (rare ones are pooled), images are divided by 255 and sparse columns by their
+    largest absolute value. The length scale and the penalty are tuned on a sample of at most
+    80,000 rows. Some rows are held out of training: the summary reports the error on them. For
+    polynomial kernels, rows are scaled to similar lengths.
+
+    Parameters
+    ----------
+    source : path, list of paths, glob pattern, or data in memory
+        As for `kernelmill.io.open_table`: files, or a data frame of pandas or polars, an Arrow
+        table, a dictionary of arrays, a NumPy array, or a pair (X, y).
+    target : str or int
+        The column to predict: its name, or its zero-based index. Not for files that hold labels
+        (svmlight, idx, NPZ).
+    task : {"auto", "classification", "regression"}, default="auto"
+        "auto" is classification for strings and for at most 30 distinct integers.
+    feature_map : str or FeatureMap, default="auto"
+        A name as for `KernelClassifier`, or one of kernelmill's maps. "auto" is "nystroem" for up
+        to 20,000 rows, and in regression for as many as the budget allows (about 78,000 by
+        default), if settings are tuned: the model then contains rows of the table. For more rows,
+        it is "fastfood", or "random_fourier" for kernels that are not radial, "additive_fourier" or
+        "principal_fourier" if steps of columns or their principal components lower the error of
+        validation rows. Names stand for good defaults: "fastfood" is SORF, and polynomial kernels
+        are (⟨x, y⟩ + 1)², of rows that are scaled to similar lengths unless `map_options` has a
+        gamma.
+    kernel : str or Kernel, optional
+        For maps with a choice of kernels: "gaussian", "matern", "rational_quadratic", ..., also
+        with parameters: "matern:nu=2.5". The Laplacian kernel needs the map "auto",
+        "random_fourier" or "nystroem". By default the best of "gaussian", "matern", "exponential"
+        and "laplacian" (with random features for at most 128 encoded columns), by the error on
+        validation rows.
+    n_components : int, optional
+        The number of features. By default it is increased while that lowers the error on
+        validation rows, within the budget: 4096 to 16384 for classification, 2048 to 8192 for
+        regression; 2048 to 6144 landmarks, or all rows if there are fewer. A budget above the
+        default raises the upper limits, at most four times.
+    length_scale : float or array_like of shape (n_inputs,), optional
+        The length scale of the kernel, for encoded rows, or one for each encoded column. By
+        default a length scale for each column is learned by evidence.
+    alpha : float, optional
+        The penalty, as in `KernelClassifier` and `KernelRegressor`. Tuned by default.
+    loss : {"log_loss", "hinge", "squared_hinge", "squared"}, optional
+        The loss of a classifier. The default "log_loss" provides probabilities.
+    tune : bool, default=True
+        Whether to choose kernel, length scales, penalty and number of features on a sample.
+        Otherwise they are the defaults of the map and the learner.
+    column_scales : bool, default=True
+        Whether to learn a length scale for each column; the one-hot columns of a category share
+        one. They are used if they lower the error on validation rows.
+    budget : float, default=60.0
+        About how many seconds training may take on two cores, which limits the number of features.
+        The time is estimated from the numbers of rows and features, not measured, so that the same
+        call gives the same model on every machine.
+    missing : {"error", "impute"}, default="error"
+        What to do with missing values. "impute" replaces numbers by the mean and marks them in an
+        additional column, treats a missing category as one more category, and leaves out rows
+        without a target.
+    transform : {"auto", "none", "rank"}, default="auto"
+        Which numeric columns are transformed by a monotone function, from ranks to quantiles of
+        the normal distribution: those that are skewed or heavy-tailed, none, or all with at least
+        three distinct values. With "none", categories in order, such as "10-19", "20-64" and
+        "65+", are one-hot encoded; otherwise they become one number.
+    drop : sequence of str or int
+        Columns to leave out.
+    day_first : bool, optional
+        Whether the day or the month is first in dates such as 01/02/2023, if no date of the column
+        shows it; without it such columns are rejected. Dates become year, month, weekday, time of
+        day and elapsed time.
+    holdout : float, optional
+        The fraction of rows to hold out. By default a tenth, at most 10,000 rows, and none if
+        there are fewer than 100 rows.
+    validation : path, list of paths, glob pattern, or data in memory, optional
+        A table of other rows, on which the error is measured instead; then no rows of `source` are
+        held out, unless `holdout` is given.
+    folds : int, optional
+        Also measure the error by cross-validation: that many models are fitted, with the settings
+        of this one, each to all rows outside of one fold.
+    refit : bool, default=False
+        Whether to fit the model again to all rows once the error is measured. The reported error
+        is that of the model without them. The second fit has no checkpoint.
+    weights : str or int, optional
+        The column with the weights of rows, which is not an input. They count in tuning, in
+        training and in the errors that are measured. Only their ratios matter.
+    class_weight : "balanced" or dict, optional
+        Factors of the weights by class in tuning and training, as in `KernelClassifier`;
+        "balanced" gives all classes the same total weight.
+    epochs : int, optional
+        Passes over the rows for a classifier. By default enough to see 100,000 rows, at least 4.
+    solver : str, default="auto"
+        As in `KernelClassifier`: "sgd", "lbfgs", "exact" (for the loss "squared") or "plain_sgd".
+        With "auto", tuned classifiers on random features of more than 2,000 rows in memory are
+        trained by "lbfgs" if that fits in the budget. As in `KernelRegressor`: "exact" or "cg".
+        "exact" of a classifier writes checkpoints only on a cluster.
+    batch_size : int, optional
+        Rows in a step of "sgd" and "plain_sgd".
+    learning_rate : float, optional
+        The step size of "plain_sgd".
+    map_options : dict, optional
+        Further parameters of a named map, such as ``{"degree": 3}``.
+    memory : int, default=256 MiB
+        Encoded rows are kept in memory if they take at most this many bytes; otherwise the table
+        is read again in each pass.
+    random_state : int, default=0
+        The seed of everything random.
+    n_threads : int, optional
+    checkpoint : path, optional
+        A file that keeps the state of tuning and training. If the process dies, the same call
+        resumes from it. `TableModel.save` deletes it.
+    checkpoint_seconds : float, default=60.0
+        The time between two writes of the checkpoint.
+    cluster : str, distributed.Client or Dask cluster, optional
+        Workers that read pieces of the files, which they must see by the same paths, and do all but
+        the tuning: the address of a scheduler such as "tcp://10.0.0.1:8786", or "local" or
+        "local:N" for N new processes on this machine, each with one thread.
+    verbose : bool, default=False
+        Whether to print notes, stages and, every five seconds, how far they are, on stderr.
+        Otherwise only doubts about the data are shown, as warnings; the summary has all notes.
+    progress : Progress, optional
+        Receives reports of the progress instead.
+    **table_options
+        As for `kernelmill.io.open_table`: `delimiter`, `header`, `categorical`, ...
+
+    Returns
+    -------
+    TableModel
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> import kernelmill
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "rows.npy"
+    ...     np.save(path, np.c_[X, X[:, 0] * X[:, 1]])
+    ...     model = kernelmill.fit_table(path, 2, n_components=128, kernel="gaussian")
+    >>> model.summary.task, model.summary.held_out.metrics["r2"] > 0.9
+    ('regression', True)
+    """
+    assert progress is not None  # `reports_progress` gives one
+    check_arguments(
+        source,
+        validation,
+        task=task,
+        length_scale=length_scale,
+        alpha=alpha,
+        loss=loss,
+        tune=tune,
+        column_scales=column_scales,
+        budget=budget,
+        missing=missing,
+        transform=transform,
+        day_first=day_first,
+        holdout=holdout,
+        folds=folds,
+        refit=refit,
+        epochs=epochs,
+        memory=memory,
+        n_threads=n_threads,
+    )
+    length_scale = np.asarray(length_scale) if np.ndim(length_scale) else length_scale
+    seed = check_integer("random_state", random_state, 0, 2**63 - 1)
+    choice = MapChoice(feature_map, kernel, map_options or {})
+    choice.check()
+    run = Run(checkpoint, checkpoint_seconds=checkpoint_seconds, progress=progress)
+    with run.lock(), ExitStack() as stack:
+        clock = _Clock()
+        with clock.stage("read"):
+            table, inputs, weights = open_inputs(
+                source, target, task, table_options, drop, weights, signature(fit_table).parameters
+            )
+            pieces = stack.enter_context(spread(table, cluster, progress))
+            survey = survey_table(
+                table,
+                inputs,
+                fold=None if pieces is None else pieces.survey,
+                weights=weights,
+                task=task,
+                missing=missing,
+                transform=transform,
+                day_first=day_first,
+                holdout=0.0 if validation is not None and holdout is None else holdout,
+                stream=Stream.from_seed(seed).substream("table"),
+                progress=progress,
+            )
+            if choice.scales_rows:
+                survey = scale_survey_rows(survey, progress)
+            encoded = None if pieces else encode_table(table, survey, memory, progress)
+            if encoded is None and "block_bytes" not in table_options:
+                table = table.with_block_bytes(small_block_bytes(table))
+        check_classification(survey.reader, loss=loss, class_weight=class_weight)
+        settings = Settings(
+            choice=choice,
+            n_components=choice.n_components(n_components),
+            loss=loss or "log_loss",
+            epochs=epochs,
+            seed=seed,
+            n_threads=n_threads,
+            solver=solver,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            class_weight=class_weight,
+        )
+        settings.check(survey.reader.task)
+        check_storable(settings, survey, run)
+        given = _GivenSettings(length_scale, alpha, tune, column_scales, budget)
+        with clock.stage("tune"):
+            tuned, others = _tune(
+                given, settings, survey, run, in_memory=count_encoded_bytes(survey) <= memory
+            )
+            settings = settings.with_tuned(tuned)
+        plan = TrainingPlan(settings, tuned, survey, table, encoded, progress, pieces)
+        with clock.stage("train"):
+            learner = plan.fit(run, watched=True)
+        with clock.stage("evaluate"), one_blas_thread():
+            if validation is None:
+                held_out = plan.evaluate(learner, describe_source(source))
+            else:
+                held_out = plan.evaluate_table(learner, validation, table_options)
+            check = measure_kernel_error(learner.feature_map_, survey.sample)
+            relevance = rank_columns(learner, survey, others)
+            dependence = measure_partial_dependence(learner, survey, relevance)
+        n_held_out = held_out.n_rows if held_out is not None else 0
+        n_trained = survey.n_rows - (n_held_out if validation is None else 0)
+        curve = learning_curve(learner, n_trained, run)
+        with clock.stage("cross-validate", folds is not None):
+            folded = None if folds is None else plan.cross_validate(folds)
+        refitted = refit and n_trained < survey.n_rows
+        with clock.stage("refit", refitted):
+            learner = plan.fit_all_rows() if refitted else learner
+        summary = FitSummary(
+            task=survey.reader.task,
+            source=describe_source(source),
+            target=str(inputs.target),
+            n_rows=survey.n_rows if refitted else n_trained,
+            n_held_out=n_held_out,
+            columns=survey.columns,
+            n_inputs=survey.encoder.n_inputs,
+            map_name=tuned.choice.name,
+            kernel=str(getattr(learner.feature_map_, "kernel_", "")),
+            n_components=learner.coef_.shape[-1],
+            length_scale=typical_length_scale(learner.feature_map_),
+            alpha=float(learner.alpha_),
+            loss="squared" if survey.n_classes is None else settings.loss,
+            solver=getattr(learner, "solver_", None) or _name_solver(learner),
+            construction=describe_construction(learner.feature_map_),
+            seed=seed,
+            seconds=clock.seconds,
+            peak_memory=_peak_memory(),
+            classes=class_names(survey.reader.classes),
+            tuning=tuned.points,
+            learning_curve=curve,
+            kernel_check=check,
+            held_out=held_out,
+            notes=list(map(str, [*survey.notes, *tuned.notes, *_note_on_std(learner, progress)])),
+            version=version("kernelmill"),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            column_relevance=relevance,
+            partial_dependence=dependence,
+            weights="" if weights is None else str(weights),
+            class_weight=_describe_class_weight(class_weight),
+            cross_validation=folded,
+            refitted=refitted,
+        )
+        return TableModel(learner, survey.encoder, inputs, survey.reader, summary, checkpoint)
+
+
+def _note_on_std(learner: Any, progress: Progress) -> list[Message]:
+    """A note if a regressor, or its file, will have no standard deviations; no stage follows."""
+    if not isinstance(learner, KernelRegressor):
+        return []
+    n_components = learner.coef_.shape[-1]
+    if not hasattr(learner, "statistics_"):
+        note = Message(
+            "There are no standard deviations: the solver is conjugate gradients",
+            Remedy("use the exact solver", solver="exact"),
+        )
+    elif n_components > MOST_UNCERTAIN_FEATURES:
+        size = plain.size(2 * n_components**2)
+        note = Message(
+            "The model file will have no standard deviations, which take "
+            f"{size} for {plain.count(n_components, 'feature')}",
+            Remedy("save them", uncertainty=True),
+        )
+    else:
+        return []
+    progress.note(note)
+    return [note]
+
+
+def _describe_class_weight(given: Any) -> str:
+    if isinstance(given, Mapping):
+        return ", ".join(f"{label}: {plain.number(weight)}" for label, weight in given.items())
+    return "" if given is None else str(given)
+
+
+def _name_solver(regressor: Any) -> str:
+    return "exact" if hasattr(regressor, "statistics_") else "cg"
+
+
+@dataclass
+class _Clock:
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str, happens: bool = True) -> Iterator[None]:
+        begin = time.perf_counter()
+        yield
+        if happens:
+            self.seconds[name] = time.perf_counter() - begin
+
+
+def _peak_memory() -> int:
+    """The largest resident memory of this process so far, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+@dataclass(frozen=True)
+class _GivenSettings:
+    """The arguments of a fit that tuning depends on."""
+
+    length_scale: Any
+    alpha: float | None
+    tune: bool
+    column_scales: bool
+    budget: float
+
+
+def _tune(
+    given: _GivenSettings, settings: Settings, survey: Survey, run: Run, *, in_memory: bool
+) -> tuple[TunedSettings, list[NDArray[np.float64]]]:
+    """The settings to train with, and length scales of other rows; steps are in the checkpoint."""
+    steps = TuningMemory(run)
+    if given.tune:
+        rows = survey.n_rows, survey.sample, survey.sample_target, survey.sample_weight, in_memory
+        searched = given, replace(settings, n_threads=None)
+        steps.open({"the digest of the data": rows, "the digest of the settings": searched})
+    with steps.save_at_end(), one_blas_thread():
+        tuned = _choose_settings(given, settings, survey, steps, run.progress, in_memory=in_memory)
+        is_searched = given.length_scale is None and settings.choice.has_length_scale
+        if not is_searched or tuned.choice.name == STEPS:  # whose relevance is that of predictions
+            return tuned, []
+        others = learn_scales_again(
+            tuned, survey, settings.seed, settings.n_threads, run.progress, steps
+        )
+        return tuned, others
+
+
+def _choose_settings(
+    given: _GivenSettings,
+    settings: Settings,
+    survey: Survey,
+    steps: TuningMemory,
+    progress: Progress,
+    *,
+    in_memory: bool,
+) -> TunedSettings:
+    length_scale, alpha = given.length_scale, given.alpha
+    has_length_scale = settings.choice.has_length_scale
+    if length_scale is not None and not has_length_scale:
+        problem = f"cannot be set: {settings.choice.name} has no length scale"
+        raise ArgumentError(problem, "leave it out", parameter="length_scale")
+    target = survey.sample_target
+    if not given.tune or len(target) < 20 or len(np.unique(target)) < 2:
+        if alpha is None:
+            alpha = 1.0 if survey.n_classes is None else default_alpha(survey.n_rows, settings.loss)
+        if length_scale is None and has_length_scale:
+            # From the sample: the first rows may be unlike the others.
+            fitted = settings.make_map(None, 16).fit(survey.sample)
+            length_scale = float(fitted.length_scale_)
+        n_components = settings.n_components or default_components(survey.reader.task)
+        choice = settings.choice.with_steps_of(survey.sample, n_components, length_scale)
+        return TunedSettings(choice, length_scale, alpha, n_components, [])
+    tuned = tune_settings(
+        settings.choice,
+        survey.sample,
+        target,
+        n_classes=survey.n_classes,
+        n_components=settings.n_components,
+        length_scale=length_scale,
+        alpha=alpha,
+        loss=settings.loss,
+        solver=settings.tunable_solver if in_memory else "sgd",
+        n_rows=survey.n_rows,
+        in_memory=in_memory,
+        seed=settings.seed,
+        n_threads=settings.n_threads,
+        progress=progress,
+        groups=survey.encoder.groups(),
+        column_scales=given.column_scales,
+        steps=True,
+        budget=given.budget,
+        sample_weight=_tuning_weights(survey, settings.class_weight),
+        memory=steps,
+    )
+    for note in tuned.notes:
+        progress.note(note)
+    choice = tuned.choice.with_steps_of(survey.sample, tuned.n_components, tuned.length_scale)
+    return replace(tuned, choice=choice)
+
+
+def _tuning_weights(survey: Survey, class_weight: Any) -> NDArray[np.float64] | None:
+    """The weights of the rows of the sample, times those of their classes."""
+    classes, codes = survey.reader.classes, survey.sample_target
+    if class_weight is None or classes is None:
+        return survey.sample_weight
+    weights = np.ones(len(codes)) if survey.sample_weight is None else survey.sample_weight
+    totals = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
+    by_number = number_class_weights(class_weight, classes)
+    factors = compute_class_factors(by_number, np.arange(len(classes)), totals)
+    return weights if factors is None else weights * factors[codes]

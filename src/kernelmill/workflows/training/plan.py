@@ -1,0 +1,377 @@
+"""Training on the encoded rows of a table, and errors on rows that are held out: settings, plan."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+from sklearn.exceptions import ConvergenceWarning
+
+from kernelmill.encoding.targets import format_label
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.io import Table, TableError
+from kernelmill.learners import KernelClassifier, KernelRegressor, Run, default_epochs
+from kernelmill.learners.run import Watch
+from kernelmill.learners.solvers import SOLVERS
+from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
+from kernelmill.learners.solvers.sgd import PLAIN_EPOCHS
+from kernelmill.random import Stream
+from kernelmill.runtime.progress import Progress
+from kernelmill.workflows.evaluation import make_scores, wilson_interval
+from kernelmill.workflows.model.table_model import TableModel
+from kernelmill.workflows.records import CrossValidation, Evaluation, LearningPoint
+from kernelmill.workflows.training.encoded_rows import (
+    EncodedTable,
+    InMemoryBlocks,
+    TrainingRows,
+    concatenate_rows,
+    encode_held_out,
+)
+from kernelmill.workflows.training.survey import HeldOut, Survey
+from kernelmill.workflows.tuning.map_choice import MapChoice
+from kernelmill.workflows.tuning.settings import TunedSettings
+
+if TYPE_CHECKING:  # it imports Dask
+    from kernelmill.workflows.spread_table import SpreadTable
+
+__all__ = ["Settings", "TrainingPlan", "learning_curve", "number_class_weights"]
+
+_WATCHED_FEATURES = 1 << 22  # of held-out rows, computed each of so many times:
+_WATCHED_TIMES = 12
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a fit, except those that are tuned."""
+
+    choice: MapChoice
+    n_components: int | None  # None until it is chosen
+    loss: str
+    epochs: int | None
+    seed: int
+    n_threads: int | None
+    solver: str = "auto"
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    class_weight: Any = None  # by labels, or "balanced"
+
+    def check(self, task: str) -> None:
+        """Raise if an option of the solver is not for the task or for this solver."""
+        known = SOLVERS[task]
+        if self.solver not in known:
+            raise ArgumentError(
+                f"must be one of {', '.join(known)} for {task}, got {self.solver!r}",
+                parameter="solver",
+            )
+        descends = self.solver in ("sgd", "plain_sgd") or (
+            self.solver == "auto" and self.loss != "squared"
+        )
+        steps = {"batch_size": self.batch_size, "learning_rate": self.learning_rate}
+        for name, value in {**steps, "epochs": self.epochs}.items():
+            if value is None:
+                continue
+            if task == "regression":
+                problem = f"is for classification, got {value!r} for regression"
+                raise ArgumentError(problem, Remedy("leave it out", **{name: None}), parameter=name)
+            if not descends and not (name == "epochs" and self.solver == "lbfgs"):
+                solver = "exact" if self.solver == "auto" else self.solver
+                raise ArgumentError(
+                    f"is for gradient descent, got {value!r} for the solver {solver!r}",
+                    Remedy("leave it out", **{name: None}),
+                    Remedy("use descent", solver="sgd"),
+                    parameter=name,
+                )
+        # Before rows are tuned and trained on: the learner knows its other rules.
+        self.make_learner(task, "fastfood", 1.0)._check_parameters()
+
+    @property
+    def tunable_solver(self) -> str:
+        """The solver, or "sgd" where a number of epochs or the size of batches is given."""
+        descends = self.epochs is not None or self.batch_size is not None
+        return "sgd" if self.solver == "auto" and descends else self.solver
+
+    def with_tuned(self, tuned: TunedSettings) -> Settings:
+        """These settings with what tuning has chosen."""
+        return replace(
+            self,
+            choice=tuned.choice,
+            n_components=tuned.n_components,
+            solver=tuned.solver or self.solver,
+        )
+
+    def needs_several_passes(self, task: str) -> bool:
+        """Whether the solver passes over the rows more than once."""
+        if task == "regression":
+            is_many = (self.n_components or 0) > MOST_EXACT_FEATURES
+            return self.solver == "cg" or (self.solver == "auto" and is_many)
+        return self.loss != "squared" or self.solver not in ("auto", "exact")
+
+    def make_learner(
+        self, task: str, feature_map: Any, alpha: Any, epochs: int | None = None
+    ) -> Any:
+        """An unfitted learner; `epochs` replaces a number of passes that is not given."""
+        common: dict[str, Any] = {
+            "alpha": alpha,
+            "random_state": self.seed,
+            "n_threads": self.n_threads,
+            "solver": self.solver,
+        }
+        if task == "regression":
+            return KernelRegressor(feature_map, **common)
+        return KernelClassifier(
+            feature_map,
+            loss=self.loss,
+            epochs=self.epochs or epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            **common,
+        )
+
+    def make_map(self, length_scale: Any, n_components: int | None = None) -> Any:
+        """An unfitted map; `n_components` replaces the number of features of the settings."""
+        size = n_components or self.n_components
+        assert size is not None
+        return self.choice.make(length_scale, size, self.seed, self.n_threads)
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """Settings and rows: all that is needed to fit a learner, once or several times.
+
+    Attributes
+    ----------
+    encoded : EncodedTable or None
+        The rows in memory; None if the table is read in each pass.
+    pieces : SpreadTable or None
+        The table on a cluster.
+    """
+
+    settings: Settings
+    tuned: TunedSettings
+    survey: Survey
+    table: Table
+    encoded: EncodedTable | None
+    progress: Progress
+    pieces: SpreadTable | None = None
+
+    def fit(self, run: Run, *, watched: bool = False) -> Any:
+        """Fit a learner to the rows that are not held out.
+
+        The caller finishes the run: its checkpoint is needed until the model is saved. If
+        `watched`, a classifier that descends is measured on some held-out rows now and then.
+        """
+        if self.encoded is not None and len(self.encoded.training.target) == 0:
+            raise TableError(
+                "all rows are held out, and none is left to train on",
+                Remedy("hold out fewer rows", holdout=...),
+            )
+        feature_map = self.settings.make_map(self.tuned.length_scale)
+        n_training = int(self.survey.n_rows * (1 - self.survey.held_out.share))
+        if self.survey.reader.classes is None:
+            return self._fit_regressor(feature_map, n_training, run)
+        return self._fit_classifier(feature_map, n_training, run, watched=watched)
+
+    def _fit_regressor(self, feature_map: Any, n_training: int, run: Run) -> Any:
+        settings, tuned = self.settings, self.tuned
+        run.begin(n_training)
+        alpha: Any = tuned.alpha
+        if len(tuned.alphas) > 1 and not settings.needs_several_passes("regression"):
+            alpha = np.array(tuned.alphas)
+        regressor = settings.make_learner("regression", feature_map, alpha)
+        if self.encoded is not None and settings.choice.name == "nystroem":
+            return regressor.fit(*self.encoded.training, run=run)  # landmarks come from all rows
+        rows = self._read_rows() if self.encoded is None else InMemoryBlocks(self.encoded.training)
+        with run.save_on_interrupt():
+            return regressor.fit_blocks(rows, run=run)
+
+    def _fit_classifier(self, feature_map: Any, n_training: int, run: Run, *, watched: bool) -> Any:
+        settings, tuned, encoded = self.settings, self.tuned, self.encoded
+        classes = self.survey.reader.classes
+        assert classes is not None
+        epochs = default_epochs(self.survey.n_rows) if settings.solver in ("auto", "sgd") else None
+        classifier = settings.make_learner("classification", feature_map, tuned.alpha, epochs)
+        classifier.set_params(**tuned.solver_parameters())
+        classifier.class_weight = number_class_weights(settings.class_weight, classes)
+        if settings.solver == "exact" and self.pieces is None:
+            run = Run(progress=run.progress)  # it saves no state on one machine
+        passes = settings.epochs or epochs or PLAIN_EPOCHS
+        if settings.solver != "lbfgs":  # which does not know its number of passes
+            run.begin(n_training if settings.loss == "squared" else passes * n_training)
+        if watched and encoded is not None and len(encoded.held_out.target):
+            n_watched = int(np.clip(_WATCHED_FEATURES // (settings.n_components or 1), 100, 1000))
+            rows = encoded.held_out.select(slice(n_watched))
+            run.watch = Watch(rows.X, rows.target, passes * n_training // _WATCHED_TIMES)
+        with run.save_on_interrupt(), warnings.catch_warnings():
+            if tuned.solver == "lbfgs":  # its number of passes was chosen, and the penalty for it
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            if encoded is None:
+                numbers = np.arange(len(classes))
+                classifier.fit_blocks(self._read_rows(), classes=numbers, run=run)
+            else:
+                _check_classes(encoded.training.target, len(classes))
+                classifier.fit(*encoded.training.block(), run=run)
+        if isinstance(settings.class_weight, Mapping):
+            classifier.class_weight = dict(settings.class_weight)  # by labels, as they were given
+        # Trained on numbers of classes, which are looked up faster than strings.
+        if len(classifier.classes_) == len(classes):
+            classifier.classes_ = classes
+        return classifier
+
+    def _read_rows(self) -> Any:
+        """Return blocks (X, target) of the table, in as many passes as needed."""
+        if self.pieces is None:
+            return TrainingRows(self.table, self.survey, self.settings.seed)
+        several = self.settings.needs_several_passes(self.survey.reader.task)
+        return self.pieces.training_rows(self.survey, several_passes=several)
+
+    def evaluate(self, learner: Any, source: str) -> Evaluation | None:
+        """Evaluate a learner on the held-out rows; None if there are none."""
+        if self.survey.held_out.share <= 0:
+            return None
+        weights = self.survey.weights
+        notes = [] if weights is None else [f"Rows are weighted by column {weights!r}."]
+        scores = self._score(learner)
+        return scores.finish(f"{source}: held-out rows", notes) if scores.n_rows else None
+
+    def _score(self, learner: Any) -> Any:
+        """The scores of a learner on the held-out rows."""
+        if self.pieces is not None:
+            return self.pieces.evaluate(learner, self.survey)
+        scores = make_scores(learner, self.survey.reader.classes)
+        self.progress.start("Evaluating", None)
+        in_memory = None if self.encoded is None else [self.encoded.held_out]
+        for block in in_memory or encode_held_out(self.table, self.survey):
+            for rows in block.slices():
+                scores.update(*rows)
+            self.progress.advance(len(block.target))
+        return scores
+
+    def evaluate_table(
+        self, learner: Any, source: Any, table_options: Mapping[str, Any]
+    ) -> Evaluation:
+        """Evaluate a learner on another table, opened with the options of this one."""
+        kinds = ("categorical", "numeric", "dates")  # which the model determines
+        options = {name: value for name, value in table_options.items() if name not in kinds}
+        survey = self.survey
+        # An evaluation needs no summary of the fit, which is not known yet.
+        model = TableModel(learner, survey.encoder, survey.inputs, survey.reader, None)  # type: ignore[arg-type]
+        weights = False if survey.weights is None else survey.weights
+        cluster = None if self.pieces is None else self.pieces.cluster
+        options = {**options, "weights": weights, "cluster": cluster}
+        return model.evaluate_table(source, progress=self.progress, **options)
+
+    def cross_validate(self, n_folds: int) -> CrossValidation:
+        """Fit to all folds but one, and test on that one, for each fold.
+
+        Settings and encoding are not chosen again in each fold. The interval of the mean has the
+        variance of Nadeau and Bengio (2003), which allows for training rows that the folds share.
+        For errors of classifiers it is that of Wilson (1927), which has a width even if no row is
+        misclassified; for root mean squared errors, that of Student's t.
+        """
+        survey = self.survey
+        metric = "rmse" if survey.reader.classes is None else "error"
+        stream = Stream.from_seed(self.settings.seed).substream("folds")
+        rows, folds = None, None
+        if self.encoded is not None:
+            rows = concatenate_rows([self.encoded.training, self.encoded.held_out])
+            n_classes = survey.n_classes
+            if n_folds > len(rows.target):
+                raise ArgumentError(
+                    f"must be at most the number of rows, {len(rows.target)}, got {n_folds}",
+                    parameter="folds",
+                )
+            folds = _assign_folds(rows.target, n_classes, n_folds, stream)
+        errors, n_tested = [], 0.0
+        for fold in range(n_folds):
+            held_out = HeldOut(stream, 1 / n_folds, survey.held_out.kept, fold / n_folds)
+            part = None
+            if rows is not None:
+                out = folds == fold
+                part = EncodedTable(rows.select(~out), rows.select(out))
+            plan = replace(self, survey=replace(survey, held_out=held_out), encoded=part)
+            scores = plan._score(plan.fit(Run(progress=self.progress)))
+            error = scores.finish("", []).metrics[metric] if scores.n_rows else None
+            errors.append(math.nan if error is None else error)
+            n_tested += scores.n_effective if metric == "error" else scores.n_rows
+        mean, deviation = float(np.mean(errors)), float(np.std(errors, ddof=1))
+        # Of the variance of a mean of independent folds.
+        factor = 1 + n_folds / (n_folds - 1)
+        if metric == "error":
+            low, high = wilson_interval(mean * n_tested / factor, n_tested / factor)
+        else:
+            half = float(stdtrit(n_folds - 1, 0.975)) * deviation * math.sqrt(factor / n_folds)
+            low, high = max(0.0, mean - half), mean + half
+        return CrossValidation(n_folds, metric, errors, mean, low, high)
+
+    def fit_all_rows(self) -> Any:
+        """Fit a learner with the same settings to all rows, also those that were held out."""
+        survey = replace(self.survey, held_out=replace(self.survey.held_out, share=0.0))
+        encoded = None
+        if self.encoded is not None:
+            rows = concatenate_rows([self.encoded.training, self.encoded.held_out])
+            encoded = EncodedTable(rows, rows.select(slice(0)))
+        return replace(self, survey=survey, encoded=encoded).fit(Run(progress=self.progress))
+
+
+def _assign_folds(
+    target: NDArray[Any], n_classes: int | None, n_folds: int, stream: Stream
+) -> NDArray[np.int64]:
+    """The fold of each row, about the same number of each class in each; -1 is in no fold.
+
+    The only row of a class is in no fold: a model could not know the class otherwise.
+    """
+    n = len(target)
+    order = np.argsort(stream.uniforms(n), kind="stable")
+    folds = np.empty(n, np.int64)
+    if n_classes is None:
+        folds[order] = np.arange(n) % n_folds
+        return folds
+    by_class = order[np.argsort(target[order], kind="stable")]
+    folds[by_class] = np.arange(n) % n_folds
+    single = np.bincount(target, minlength=n_classes) == 1
+    folds[single[target]] = -1
+    return folds
+
+
+def number_class_weights(given: Any, classes: NDArray[Any]) -> Any:
+    """Weights by the numbers of classes, which learners are trained on."""
+    if not isinstance(given, Mapping):
+        return given
+    numbers = {label: number for number, label in enumerate(classes.tolist())}
+    numbers |= {format_label(label): number for label, number in numbers.items()}
+    unknown = [label for label in given if label not in numbers]
+    if unknown:
+        raise ArgumentError(
+            f"has a weight for {unknown[0]!r}, which is not one of the classes "
+            f"({', '.join(map(format_label, classes.tolist()[:8]))})",
+            "correct the label",
+            parameter="class_weight",
+        )
+    return {numbers[label]: weight for label, weight in given.items()}
+
+
+def learning_curve(learner: Any, n_rows: int, run: Run) -> list[LearningPoint]:
+    """The mean loss since the last point, and loss and error of held-out rows; or each epoch's."""
+    if run.watch is not None and run.watch.points:
+        return [
+            LearningPoint(point.rows, point.loss, point.watched_error, point.watched_loss)
+            for point in run.watch.points
+        ]
+    losses = getattr(learner, "loss_curve_", [])
+    return [LearningPoint((place + 1) * n_rows, float(loss)) for place, loss in enumerate(losses)]
+
+
+def _check_classes(target: NDArray[Any], n_classes: int) -> None:
+    n_missing = n_classes - len(np.unique(target))
+    if n_missing:
+        raise ArgumentError(
+            f"all rows of {n_missing} of {n_classes} classes are held out",
+            Remedy("hold out no rows", holdout=0),
+            "remove the rows of these classes",
+        )

@@ -1,0 +1,462 @@
+"""The first pass over a table: how to encode it, what its target is, and a sample of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelmill.encoding.encoder import ColumnLearner, Encoder, RowScaling
+from kernelmill.encoding.inputs import (
+    Inputs,
+    choose_inputs,
+    count_inputs,
+    find_target,
+    find_weights,
+    name_markers,
+    note_missing_targets,
+    read_weights,
+)
+from kernelmill.encoding.matrix import MatrixLearner
+from kernelmill.encoding.targets import TargetLearner, TargetReader, format_label
+from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
+from kernelmill.formatting import plain
+from kernelmill.io import Table, TableBlock, TableError, open_table
+from kernelmill.io.errors import NotANumberError
+from kernelmill.io.row_sample import RowSample, find_limit, take_rows
+from kernelmill.io.table import check_columns
+from kernelmill.random import Stream
+from kernelmill.runtime.progress import Progress
+from kernelmill.workflows.records import InputColumn
+
+__all__ = [
+    "HeldOut",
+    "Survey",
+    "SurveyPass",
+    "SurveyPlan",
+    "explain_target",
+    "make_input_learner",
+    "open_inputs",
+    "open_source",
+    "scale_survey_rows",
+    "survey_table",
+]
+
+_TABLE_OPTIONS = [name for name in signature(open_table).parameters if name != "source"]
+_SAMPLE_ROWS = 80_000
+_SAMPLE_BYTES = 64 << 20  # of encoded rows
+_UNENCODED_ROWS = 2000
+_MOST_HELD_OUT = 10_000
+_FEWEST_ROWS = 100
+_FEW_OF_CLASS = 5
+
+
+def open_source(
+    source: Any,
+    target: str | int | None,
+    task: str,
+    options: Mapping[str, Any],
+    parameters: Collection[str] = (),
+) -> tuple[Table, str | int]:
+    """Open a table to learn from, and return it with the target as the table names it.
+
+    For regression, the target is read as numbers. `parameters` are those of the function that is
+    called, for a message about an unknown one.
+    """
+    for name in options:
+        if name not in _TABLE_OPTIONS:
+            known = [*parameters, *_TABLE_OPTIONS]
+            near = [each for each in known if name in each.split("_")]
+            near = near or get_close_matches(name, known, n=1)
+            remedies = [f"use {near[0]!r}"] if near else []
+            raise ArgumentTypeError(f"there is no argument {name!r}", *remedies)
+    table = open_table(source, **options)
+    target = find_target(table, target)
+    kinds = {column.name: column.kind for column in table.columns or ()}
+    given = options.get("categorical", ())
+    if task == "regression" and kinds.get(str(target)) == "category" and not given:
+        # So that the error for a value that is not a number gives its line.
+        table = table.with_kinds(numeric=[target])
+    return table, target
+
+
+def open_inputs(
+    source: Any,
+    target: str | int | None,
+    task: str,
+    options: Mapping[str, Any],
+    drop: Any,
+    weights: str | int | None = None,
+    parameters: Collection[str] = (),
+) -> tuple[Table, Inputs, str | int | None]:
+    """Open a table to learn from, of which only inputs, target and weights are read.
+
+    The weights are those of the table.
+    """
+    table, target = open_source(source, target, task, options, parameters)
+    weights = find_weights(table, weights, target)
+    left_out = [*check_columns("drop", drop), *([] if weights is None else [weights])]
+    inputs = choose_inputs(table, target, left_out)
+    return inputs.ignore_others(table, target, weights), inputs, weights
+
+
+def explain_target(blocks: Iterable[Any], target: str | int) -> Iterator[Any]:
+    """The blocks, with remedies for a target whose values are not numbers."""
+    try:
+        yield from blocks
+    except NotANumberError as error:
+        others = [r for r in error.message.remedies if r.settings != {"categorical": [target]}]
+        if len(others) == len(error.message.remedies):
+            raise
+        classes = Remedy("if the target has classes, predict them", task="classification")
+        raise TableError(error.message.problem, classes, *others) from None
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The rows kept out of training: those whose random number is below `share`.
+
+    Rows of the classes in `kept` (their numbers) stay in training: no other row has such a class.
+    """
+
+    stream: Stream
+    share: float
+    kept: tuple[int, ...] = ()
+    low: float = 0.0  # those below it are not held out, either
+
+    def rows(self, first_row: int, target: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether each row is held out; the first is the row `first_row`, with these targets."""
+        if self.share <= 0:
+            return np.zeros(len(target), bool)
+        draws = self.draws(first_row, len(target))
+        out: NDArray[np.bool_] = (draws >= self.low) & (draws < self.low + self.share)
+        return out & ~np.isin(target, self.kept) if self.kept else out
+
+    def draws(self, first_row: int, n_rows: int) -> NDArray[np.float64]:
+        """The random numbers of rows."""
+        return self.stream.uniforms(n_rows, start=first_row)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The results of the first pass."""
+
+    inputs: Inputs
+    encoder: Encoder
+    columns: list[InputColumn]
+    reader: TargetReader
+    n_rows: int  # with a target
+    held_out: HeldOut
+    sample: Any  # encoded rows that are not held out, in random order
+    sample_target: NDArray[Any]
+    notes: list[Message | str]
+    unencoded: Any = None  # the first rows of the sample, as they were read
+    weights: str | int | None = None  # the column with the weights of rows
+    mean_weight: float = 1.0  # of all rows
+    sample_weight: NDArray[np.float64] | None = None  # divided by that
+
+    @property
+    def n_classes(self) -> int | None:
+        """The number of classes; None for regression."""
+        return None if self.reader.classes is None else len(self.reader.classes)
+
+
+@dataclass(frozen=True)
+class SurveyPlan:
+    """What a pass needs to know before it begins.
+
+    Attributes
+    ----------
+    inputs : Inputs
+    learner, target
+        Of the inputs and the target, before the first row.
+    missing : {"error", "impute"}
+    stream : Stream
+    sample_size : int
+    sample_limit : float
+        As `limit` of `RowSample`.
+    weights : str, int or None
+        The column with the weights of rows.
+    """
+
+    inputs: Inputs
+    learner: MatrixLearner | ColumnLearner
+    target: TargetLearner
+    missing: str
+    stream: Stream
+    sample_size: int
+    sample_limit: float = np.inf
+    weights: str | int | None = None
+
+    @property
+    def held_out_stream(self) -> Stream:
+        """The random numbers that decide which rows are held out."""
+        return self.stream.substream("held out")
+
+    @property
+    def sample_stream(self) -> Stream:
+        """The random numbers that decide which rows are in the sample."""
+        return self.stream.substream("sample")
+
+    def limit_sample(self, n_rows: int) -> SurveyPlan:
+        """The same plan for a table of `n_rows`: passes then keep no rows beyond the sample."""
+        limit = find_limit(self.sample_size, self.sample_stream, n_rows)
+        return replace(self, sample_limit=limit)
+
+
+class _NoTargetError(TableError):
+    """A row has no target."""
+
+
+class SurveyPass:
+    """What a pass over consecutive rows has found so far.
+
+    Passes over the pieces of a table, merged in the order of their rows, find what one pass over
+    the table does: means and deviations to rounding, everything else exactly.
+    """
+
+    def __init__(self, plan: SurveyPlan) -> None:
+        self._inputs = plan.inputs
+        self._missing, self._weights = plan.missing, plan.weights
+        self._held_out = HeldOut(plan.held_out_stream, 0.0)
+        self.learner: Any = deepcopy(plan.learner)
+        self.target = deepcopy(plan.target)
+        self.sample = RowSample(plan.sample_size, plan.sample_stream, plan.sample_limit)
+        self.n_rows, self.total_weight = 0, 0.0
+
+    def update(self, block: TableBlock) -> None:
+        """Add the rows of a block."""
+        data = self._inputs.data(block.data)
+        self.learner.update(data, file=block.file, first_row=block.row_in_file)
+        self.target.update(block, self._held_out.draws(block.first_row, block.n_rows))
+        if self._missing == "error" and self.target.missing:
+            raise _NoTargetError(
+                f"{self.target.first_missing} has no value of the target {self._inputs.target!r}",
+                "fill it in",
+                Remedy("leave such rows out", missing="impute"),
+            )
+        if self._weights is not None:
+            self.total_weight += float(read_weights(block, self._weights).sum())
+        self.sample.update(block)
+        self.n_rows += block.n_rows
+
+    def merge(self, later: SurveyPass) -> None:
+        """Add a pass over the rows that follow; `later` is changed."""
+        self.learner.merge(later.learner)
+        self.target.merge(later.target)
+        self.sample.merge(later.sample)
+        self.n_rows += later.n_rows
+        self.total_weight += later.total_weight
+
+
+def survey_table(
+    table: Table,
+    inputs: Inputs,
+    *,
+    task: str,
+    missing: str,
+    transform: str = "auto",
+    holdout: float | None,
+    stream: Stream,
+    progress: Progress,
+    sample_rows: int = _SAMPLE_ROWS,
+    default_holdout: float = 0.1,
+    requires_holdout: bool = False,
+    weights: str | int | None = None,
+    day_first: bool | None = None,
+    fold: Callable[[SurveyPlan], SurveyPass] | None = None,
+) -> Survey:
+    """Pass over the table once, and report the notes about it.
+
+    Parameters
+    ----------
+    table : Table
+    inputs : Inputs
+    task, missing, transform, holdout
+        As in `fit_table`.
+    stream : Stream
+        Decides which rows are held out and which are in the sample.
+    progress : Progress
+    sample_rows : int
+        The largest number of rows in the sample.
+    default_holdout : float
+        The fraction of rows held out if `holdout` is None, at most 10,000 rows.
+    requires_holdout : bool
+        Raise an error if there are too few rows to hold some out.
+    weights : str or int, optional
+        The column with the weights of rows, as the table names it.
+    day_first : bool, optional
+        As in `fit_table`.
+    fold : callable, optional
+        Makes the pass in another way, such as on a cluster: the result is that of passes over
+        pieces of the table, merged in order.
+    """
+    row_bytes = 4 * max(1, count_inputs(table, inputs))
+    plan = SurveyPlan(
+        inputs,
+        make_input_learner(table, inputs, missing, transform, day_first),
+        TargetLearner(inputs.target, task),
+        missing,
+        stream,
+        int(np.clip(_SAMPLE_BYTES // row_bytes, 1000, sample_rows)),
+        weights=weights,
+    )
+    progress.start("Reading", table.n_rows)
+    found = _make_pass(plan, table, progress, fold)
+    if found.n_rows == 0:
+        raise TableError(f"{table.files[0]} has no rows", "use a table with rows")
+    learner, target = found.learner, found.target
+    n_rows = found.n_rows - target.missing
+    mean_weight = found.total_weight / found.n_rows if weights is not None else 1.0
+    if mean_weight == 0:
+        raise TableError(f"all weights in column {weights!r} are 0", "correct them")
+    held_out = HeldOut(plan.held_out_stream, 0.0)
+    reader, target_notes = target.finish()
+    is_boolean = reader.classes is not None and inputs.target in table.booleans
+    reader = replace(reader, boolean=is_boolean)
+    share = 0.0 if n_rows < _FEWEST_ROWS else min(default_holdout, _MOST_HELD_OUT / n_rows)
+    if holdout is not None:
+        share = float(holdout)
+    if requires_holdout and share == 0:
+        raise TableError(
+            f"{', '.join(map(str, table.files))} has {n_rows} rows with a target, but at least "
+            f"{_FEWEST_ROWS} are needed to hold some out",
+            "give a larger table",
+        )
+    kept, kept_notes = _keep_rare_classes(target, reader, share)
+    held_out = replace(held_out, share=share, kept=kept)
+    sampled, positions = found.sample.rows()
+    data = inputs.data(sampled.data)
+    numbers, present = reader.numbers(sampled)
+    out = np.array(
+        [held_out.rows(int(p), numbers[i : i + 1])[0] for i, p in enumerate(positions)], bool
+    )
+    chosen = np.flatnonzero(present & ~out)
+    if len(chosen) < 2:
+        chosen = np.flatnonzero(present)  # of a handful of rows
+    known = None
+    if reader.classes is None:
+        known = np.full(len(numbers), np.nan)
+        known[chosen] = numbers[chosen]
+    encoder, columns, column_notes = learner.finish(data, known)
+    rare_notes = _note_rare_classes(target, reader, n_rows)
+    target_notes = [*target_notes, *rare_notes, *kept_notes]
+    notes = [*inputs.select_notes(table.notes), *inputs.compare_signs(table)]
+    notes += [*target_notes, *column_notes]
+    if target.missing:
+        notes.append(note_missing_targets(target.missing, table, inputs.target, in_training=True))
+    if holdout is None and n_rows < _FEWEST_ROWS:
+        notes.append(f"No rows are held out to measure the error: fewer than {_FEWEST_ROWS} rows.")
+    for note in notes:
+        progress.note(note)
+    return Survey(
+        inputs,
+        encoder,
+        [InputColumn(c.name, c.kind, c.n_columns, c.missing, c.detail) for c in columns],
+        reader,
+        n_rows,
+        held_out,
+        encoder.encode(data)[chosen],
+        numbers[chosen],
+        notes,
+        take_rows(data, chosen[:_UNENCODED_ROWS]),
+        weights,
+        mean_weight,
+        None if weights is None else read_weights(sampled, weights)[chosen] / mean_weight,
+    )
+
+
+def make_input_learner(
+    table: Table, inputs: Inputs, missing: str, transform: str, day_first: bool | None
+) -> MatrixLearner | ColumnLearner:
+    """The learner of the encoding of a table's inputs; parameters as in `fit_table`."""
+    if inputs.columns is None:
+        return MatrixLearner(missing, transform)
+    return ColumnLearner(inputs.columns, missing, transform, table.ordered, day_first)
+
+
+def scale_survey_rows(survey: Survey, progress: Progress) -> Survey:
+    """Return the survey with rows scaled to similar lengths, as polynomial kernels need them."""
+    scaling = RowScaling.of_rows(survey.sample)
+    note = (
+        "Rows are divided by √(r² + |x|²/9), r = "
+        f"{plain.number(scaling.radius)}, for a kernel of inner products."
+    )
+    progress.note(note)
+    encoder: Any = survey.encoder
+    return replace(
+        survey,
+        encoder=replace(encoder, rows=scaling),
+        sample=scaling.apply(survey.sample),
+        notes=[*survey.notes, note],
+    )
+
+
+def _note_rare_classes(target: TargetLearner, reader: TargetReader, n_rows: int) -> list[Doubt]:
+    """A note about classes that have hardly any rows to learn from; they may be typing errors."""
+    labels = [] if reader.classes is None else reader.classes.tolist()
+    counts = {label: target.counts[label] for label in labels}
+    rare = {each: n for each, n in counts.items() if n < _FEW_OF_CLASS and 100 * n < n_rows}
+    if not rare:
+        return []
+    return [
+        Doubt(
+            f"Classes with hardly any rows to learn from: {_list_classes(rare)} of "
+            f"{plain.count(n_rows, 'row')}",
+            "correct the labels if they are typing errors",
+            "otherwise add rows of these classes",
+        )
+    ]
+
+
+def _list_classes(counts: Mapping[Any, int]) -> str:
+    shown = [
+        f"{format_label(label)!r} ({plain.count(count, 'row')})" for label, count in counts.items()
+    ]
+    return ", ".join(shown[:5]) + (", ..." if len(shown) > 5 else "")
+
+
+def _keep_rare_classes(
+    target: TargetLearner, reader: TargetReader, share: float
+) -> tuple[tuple[int, ...], list[str]]:
+    """The classes of which all rows would be held out, and a note about them."""
+    if reader.classes is None or share <= 0:
+        return (), []
+    kept = tuple(
+        place
+        for place, label in enumerate(reader.classes.tolist())
+        if target.highest.get(label, 1.0) < share
+    )
+    if not kept:
+        return (), []
+    labels = [reader.classes[place].item() for place in kept]
+    shown = _list_classes({label: target.counts[label] for label in labels})
+    return kept, [f"No rows are held out of classes that are too rare for it: {shown}."]
+
+
+def _make_pass(
+    plan: SurveyPlan,
+    table: Table,
+    progress: Progress,
+    fold: Callable[[SurveyPlan], SurveyPass] | None,
+) -> SurveyPass:
+    """Pass over the table; an error of a missing target names the words that are read as such."""
+    target = plan.inputs.target
+    try:
+        if fold is not None:
+            return fold(plan)
+        found = SurveyPass(plan)
+        for block in explain_target(table.blocks(), target):
+            found.update(block)
+            progress.advance(block.n_rows)
+        return found
+    except _NoTargetError as error:
+        words, remedies = name_markers(table, target)
+        problem = error.message.problem + words
+        raise TableError(problem, *remedies, *error.message.remedies) from None

@@ -1,0 +1,80 @@
+"""What fits in the budget of a fit: estimates of time, from the numbers of rows and features.
+
+A model must not depend on how busy a machine is, so no clock is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernelmill.learners import default_epochs
+from kernelmill.learners.classifier import KEPT_BYTES
+from kernelmill.learners.solvers.lbfgs import MOST_WHITENED
+
+__all__ = [
+    "LBFGS_PASSES",
+    "LBFGS_TOLERANCE",
+    "MOST_COMPONENTS",
+    "USUAL_BUDGET",
+    "budget_factor",
+    "count_seconds_of_landmarks",
+    "default_components",
+    "estimate_seconds",
+    "takes_lbfgs",
+]
+
+USUAL_BUDGET = 60.0
+"""The seconds that training may take by default."""
+LBFGS_PASSES, LBFGS_TOLERANCE = 60, 1e-4
+"""The most passes of L-BFGS in its coordinates, and the largest gradient at the end."""
+MOST_COMPONENTS = {  # by whether they are landmarks, and by the task
+    (False, "classification"): 16384,
+    (False, "regression"): 8192,
+    (True, "classification"): 6144,
+    (True, "regression"): 6144,
+}
+
+_FEWEST_MINIMIZED_ROWS = 2000
+
+
+def budget_factor(budget: float) -> float:
+    """How much larger models may be than with the default budget: up to four times."""
+    return float(np.clip(budget / USUAL_BUDGET, 1.0, 4.0))
+
+
+def default_components(task: str) -> int:
+    """The least number of random features that a model has if none is given."""
+    return {"classification": 4096, "regression": 2048}[task]
+
+
+def estimate_seconds(name: str, n_components: int, n_rows: int, n_classes: int | None) -> float:
+    """The time of training on two cores of a usual machine."""
+    D, n = n_components, n_rows
+    whitening = count_seconds_of_landmarks(D, n) if name == "nystroem" else 0.0
+    if n_classes is None:
+        return whitening + 2.5e-11 * n * D**2 + 6e-11 * D**3
+    outputs = 1 if n_classes == 2 else n_classes
+    epochs = default_epochs(n)
+    if name != "nystroem":
+        return (2e-9 + 2e-10 * outputs) * epochs * n * D
+    passes = 1 if 4 * n * D <= KEPT_BYTES else epochs
+    return passes * whitening + 2e-10 * outputs * epochs * n * D
+
+
+def takes_lbfgs(name: str, n_components: int, n_rows: int, n_classes: int, budget: float) -> bool:
+    """Whether a classifier can be trained to the minimum of its loss in half of the budget.
+
+    That is so if all features fit in the coordinates of L-BFGS. On landmarks, the minimum is no
+    better than where descent ends (docs/decisions/033).
+    """
+    is_few = n_rows <= _FEWEST_MINIMIZED_ROWS or n_components > min(MOST_WHITENED, n_rows // 2)
+    if name == "nystroem" or is_few:
+        return False
+    outputs = 1 if n_classes == 2 else n_classes
+    pass_seconds = n_rows * n_components * (2e-9 + 2e-10 * outputs)
+    return LBFGS_PASSES * pass_seconds + 4e-11 * n_components**3 <= budget / 2
+
+
+def count_seconds_of_landmarks(n_components: int, n_rows: int) -> float:
+    """The time of the features of landmarks."""
+    return 1.2e-11 * n_rows * n_components**2 + 3e-11 * n_components**3

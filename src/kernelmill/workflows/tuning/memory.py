@@ -1,0 +1,158 @@
+"""What tuning has measured so far, in the checkpoint of a training run.
+
+Tuning is deterministic: a run that resumes repeats its decisions from the results of its steps, and
+computes only the steps that are not in the checkpoint yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # scipy.sparse is loaded when it is first used
+
+from kernelmill.formatting import plain
+from kernelmill.learners import Run
+from kernelmill.learners.run import CheckpointError, check_identity
+from kernelmill.learners.tuning.length_scales import LearnedScales
+
+__all__ = ["TuningMemory", "digest"]
+
+_NAME = "tuning"
+_SECONDS = 2.0  # between two writes: they are small, and steps are short
+
+
+class TuningMemory:
+    """The results of the steps of a tuning, each computed once.
+
+    Parameters
+    ----------
+    run : Run, optional
+        Whose checkpoint has the results; without one they are in memory only.
+
+    Examples
+    --------
+    >>> from kernelmill.workflows.tuning.memory import TuningMemory
+    >>> memory = TuningMemory()
+    >>> [memory.recall(("step", 1), lambda: print("computed") or 2.5) for _ in range(2)]
+    computed
+    [2.5, 2.5]
+    """
+
+    def __init__(self, run: Run | None = None) -> None:
+        self._run = Run() if run is None else run
+        self._results: dict[str, Any] = {}
+        self._identity: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._is_saved = True
+
+    def open(self, identity: Mapping[str, Any]) -> None:
+        """Read the results of an earlier run, which must have had the same data and settings."""
+        self._identity = {name: digest(value) for name, value in identity.items()}
+        data = self._run.read_kept(_NAME)
+        if data is None:
+            return
+        assert self._run.path is not None
+        try:
+            found = json.loads(data)
+            known, results = dict(found["identity"]), dict(found["results"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise CheckpointError(self._run.path, "it is damaged") from error
+        check_identity(self._run.path, known, self._identity)
+        self._results = results
+        self._keep()
+        if results:
+            steps = plain.count(len(results), "step")
+            self._run.progress.note(f"Resumed the tuning: {steps} in the checkpoint.")
+
+    def recall(self, step: Any, compute: Callable[[], Any]) -> Any:
+        """The result of a step, which JSON can write: from memory, or computed.
+
+        `step` are the arguments that determine it, of any types that `digest` knows.
+        """
+        key = digest(step)
+        if key not in self._results:
+            result = compute()
+            with self._lock:
+                self._results[key] = result
+                self._is_saved = False
+                if self._run.is_due(_SECONDS):
+                    self._save()
+        return self._results[key]
+
+    def recall_scales(self, step: Any, compute: Callable[[], LearnedScales]) -> LearnedScales:
+        """The result of a search for length scales."""
+
+        def search() -> dict[str, Any]:
+            found = asdict(compute())
+            return found | {"length_scale": found["length_scale"].tolist()}
+
+        found = self.recall(step, search)
+        return LearnedScales(**found | {"length_scale": np.array(found["length_scale"])})
+
+    @contextmanager
+    def save_at_end(self) -> Iterator[None]:
+        """Save the results at the end of the block, also after an error or Ctrl-C."""
+        try:
+            yield
+        finally:
+            with self._lock:
+                if not self._is_saved and self._run.path is not None:
+                    self._save()
+
+    def _save(self) -> None:
+        self._keep()
+        self._run.save()
+        self._is_saved = True
+
+    def _keep(self) -> None:
+        record = {"identity": self._identity, "results": self._results}
+        self._run.keep(_NAME, json.dumps(record).encode())
+
+
+def digest(value: Any) -> str:
+    """A short string that differs for different values: plain ones, arrays, dataclasses, others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.workflows.tuning.memory import digest
+    >>> digest(np.arange(3)) == digest(np.arange(3)), digest((1, 2.0)) == digest((1, 2))
+    (True, False)
+    """
+    found = hashlib.sha256()
+    _add(found, value)
+    return found.hexdigest()[:32]
+
+
+def _add(found: Any, value: Any) -> None:
+    found.update(type(value).__name__.encode())
+    if scipy.sparse.issparse(value):
+        value = (value.shape, value.indptr, value.indices, value.data)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        found.update(f"{value.dtype.str}{value.shape}".encode())
+        found.update(np.ascontiguousarray(value).view(np.uint8).data)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for each in fields(value):
+            _add(found, getattr(value, each.name))
+    elif hasattr(value, "get_params"):
+        _add(found, value.get_params(deep=False))
+    elif isinstance(value, Mapping):
+        _add(found, list(value.items()))
+    elif isinstance(value, (list, tuple)):
+        found.update(f"{len(value)}".encode())
+        for each in value:
+            _add(found, each)
+    elif isinstance(value, float):
+        found.update(value.hex().encode() if math.isfinite(value) else repr(value).encode())
+    else:
+        text = re.sub(" at 0x[0-9a-f]+", "", repr(value))  # addresses differ from run to run
+        found.update(f"{len(text)}{text}".encode())
