@@ -230,7 +230,7 @@ def test_columns_that_are_not_drawn_are_summed_up(rendered):
 def test_one_length_scale_is_reported(rendered):
     note = "All columns have the same length scale"
     assert note in rendered("one_scale")
-    assert "Relevance of columns" not in rendered("one_scale")
+    assert "Column relevance" not in rendered("one_scale")
     assert note not in rendered("two_classes") + rendered("bare")
 
 

@@ -246,7 +246,7 @@ def _relevance(fit: FitSummary) -> Panel | None:
     ]
     return Panel(
         "columns-relevance",
-        "Relevance of columns",
+        "Column relevance",
         relevance_plot(columns),
         f"Bar chart of the relevance of {html.count(len(shown), 'column')}, led by "
         f"{join_words(top)}.",

@@ -136,10 +136,10 @@ def _error_table(diagnosis: Diagnosis) -> PageTable | None:
         ["mean absolute error", *_numbers(errors["absolute"])],
         ["root mean squared error", *_numbers(errors["rms"])],
         [
-            "mean relative error of the pairs where it is at most 100 %",
+            "mean relative error of the pairs whose error is at most 100 %",
             *_numbers(errors["capped_relative"]),
         ],
-        ["share of pairs where it is at most 100 %", *_numbers(errors["share_capped"])],
+        ["share of pairs whose relative error is at most 100 %", *_numbers(errors["share_capped"])],
         ["spectral error of the Gram matrix", *_numbers(gram.spectral)],
         ["its Frobenius error", *_numbers(gram.frobenius)],
         ["its spectral distance Δ at the penalty", *_numbers(gram.distance)],

@@ -142,7 +142,7 @@ def learn_scales_again(
     groups = survey.encoder.groups()
     typical = float(np.exp(np.log(tuned.length_scale).mean()))
     begin = LearnedScales(tuned.length_scale, typical, _best_ridge(tuned), np.nan)
-    progress.start("Relevance of columns", _SEARCHES, "searches")
+    progress.start("Column relevance", _SEARCHES, "searches")
 
     def learn(number: int) -> _Array:
         stream = Stream.from_seed(seed).substream("relevance", number)

@@ -44,7 +44,7 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
         try:
             return float(value)
         except ValueError:
-            self.fail(f"{value!r} is neither a number nor 'scale' nor 'median'", param, ctx)
+            self.fail(f"must be a number, 'scale' or 'median', got {value!r}", param, ctx)
 
 
 @click.command(
@@ -52,10 +52,10 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
     cls=Command,
     short_help="Report how many features each map needs, and what they cost.",
     examples=[
-        ("kernelmill diagnose wine.csv --tolerance 0.02", "of all columns"),
+        ("kernelmill diagnose wine.csv --tolerance 0.02", "all columns are inputs"),
         (
             "kernelmill diagnose adult.data -t 14 --missing impute --report d.html",
-            "also its effect on ridge regression, and an HTML report",
+            "also the effect on ridge regression, and an HTML report",
         ),
         (
             "kernelmill diagnose a.csv --kernel polynomial:degree=2,coef0=1",
@@ -72,7 +72,7 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
     default=0.05,
     show_default=True,
     metavar="X",
-    help="Largest error of a kernel value, in units of the mean of k(x, x).",
+    help="Largest allowed error of a kernel value, in units of the mean of k(x, x).",
 )
 @click.option(
     "--probability",
@@ -82,7 +82,7 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
     default=0.95,
     show_default=True,
     metavar="P",
-    help="Share of pairs of rows that must be within the tolerance.",
+    help="Fraction of the pairs of rows whose error must be within the tolerance.",
 )
 @click.option(
     "--target",
@@ -128,7 +128,7 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
     default=2000,
     show_default=True,
     metavar="N",
-    help="Maximum number of rows in the sample that is measured.",
+    help="Maximum number of rows in the sample.",
 )
 @task_option(_DIAGNOSIS)
 @missing_option(_DIAGNOSIS)
@@ -149,10 +149,10 @@ def command(
     table: dict[str, Any],
     **settings: Any,
 ) -> None:
-    """Measure kernel approximations on a sample of DATA, for all maps of a kernel.
+    """Measure how well each map approximates a kernel on a sample of DATA.
 
-    Shows the number of features that each map needs for the tolerance: by a bound, by the variance
-    that theory gives, and as measured; and the time and memory that they take for all rows.
+    Prints the number of features that each map needs to reach the tolerance (by a bound, by the
+    theoretical variance, and as measured), and the time and memory that they take for all rows.
     """
     terminal = get_terminal(context)
     page = None if report is None else check_output("report", report, source)

@@ -28,7 +28,7 @@ _RUN = "Experiments"
     cls=Command,
     short_help="Rerun the experiments of the papers.",
     examples=[
-        ("kernelmill reproduce --list", "the experiments and their names"),
+        ("kernelmill reproduce --list", "list the experiments"),
         ("kernelmill reproduce fastfood-table-3 --quick", "one table, smaller sizes"),
         ("kernelmill reproduce fastfood-table-3:wine", "one row of it, with the paper's sizes"),
         ("kernelmill reproduce fastfood", "all of one paper"),
@@ -36,7 +36,14 @@ _RUN = "Experiments"
     ],
 )
 @click.argument("names", nargs=-1, metavar="NAME...")
-@click.option("--list", "listed", is_flag=True, cls=Option, section=_RUN, help="List the names.")
+@click.option(
+    "--list",
+    "listed",
+    is_flag=True,
+    cls=Option,
+    section=_RUN,
+    help="List the names of the experiments.",
+)
 @click.option(
     "--quick",
     is_flag=True,
@@ -58,7 +65,7 @@ _RUN = "Experiments"
     is_flag=True,
     cls=Option,
     section=_RUN,
-    help="Run again what the folder already has results of.",
+    help="Run experiments again even if the folder has their results.",
 )
 @seed_option(_RUN)
 @general_options
@@ -74,10 +81,10 @@ def command(
 ) -> None:
     """Rerun experiments of the papers and compare the results with the published ones.
 
-    NAME is an experiment, a paper or "all"; NAME:PART is a part, such as a data set. Data are read
-    from the folder that the variable KERNELMILL_DATA names, or loaded from OpenML; what is missing
-    is named. The folder gets a page (index.html), Markdown, JSON and plots. After Ctrl-C, the same
-    command resumes.
+    NAME is an experiment, a paper or "all"; NAME:PART is a part of it, such as one data set. Data
+    sets are read from the folder in the environment variable KERNELMILL_DATA, or downloaded from
+    OpenML; missing ones are reported. The results are a page (index.html), Markdown, JSON and
+    plots in the output folder. After Ctrl-C, run the same command again to resume.
     """
     terminal = get_terminal(context)
     from kernelmill.experiments import EXPERIMENTS, Scale, run_experiment, select_experiments

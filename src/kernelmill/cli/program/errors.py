@@ -116,7 +116,7 @@ def report_error(
     elif isinstance(error, ValueError | click.ClickException) and str(error):
         described = str(error).removesuffix("."), None
     else:
-        problem = f"unexpected: {type(error).__name__}: {error}".removesuffix(": ")
+        problem = f"unexpected error: {type(error).__name__}: {error}".removesuffix(": ")
         again = shlex.join(["kernelmill", *arguments, "--debug"])
         described = problem, f"{again}  (shows the traceback)"
     return ErrorReport(type(error).__name__, *described, FAILED)

@@ -159,15 +159,20 @@ def max_memory_option(section: str) -> Callable[..., Any]:
         default="8G",
         show_default=True,
         metavar="SIZE",
-        help="Limit of the memory of MODEL's map: a small file can ask for any amount. A value "
-        "above the default also removes the limit of the time per row.",
+        help="Memory limit for MODEL's map, since a small file can request any amount. A value "
+        "above the default also removes the limit on the time per row.",
     )
 
 
 def general_options(function: Decorated) -> Decorated:
     """Add ``--quiet``, ``--json``, ``--debug`` and ``--no-color``, before or after the command."""
     for option, attribute, value, text in (
-        ("--no-color", "color", False, "Print without color, as with the variable NO_COLOR."),
+        (
+            "--no-color",
+            "color",
+            False,
+            "Print without color, like the environment variable NO_COLOR.",
+        ),
         ("--debug", "debug", True, "Show the traceback of an error."),
         ("--json", "json", True, "Print one JSON object on stdout, for programs."),
         ("--quiet", "quiet", True, "Print errors only."),
@@ -222,8 +227,8 @@ def missing_option(section: str) -> Callable[..., Any]:
         type=click.Choice(MISSING),
         default="error",
         show_default=True,
-        help="Missing values: stop with an error, or impute them and add an indicator column. With "
-        "impute, rows without a target are left out.",
+        help="How to handle missing values: stop with an error, or impute them and add an "
+        "indicator column. impute also leaves out rows without a target.",
     )
 
 
@@ -236,8 +241,9 @@ def transform_option(section: str) -> Callable[..., Any]:
         type=click.Choice(TRANSFORMS),
         default="auto",
         show_default=True,
-        help="Numeric columns to transform from ranks to normal scores: skewed and heavy-tailed "
-        "ones, none, or all. With none, categories in order (10-19, 65+) are one-hot encoded, too.",
+        help="Which numeric columns to replace by the normal scores of their ranks: skewed and "
+        "heavy-tailed ones (auto), none, or all (rank). none also one-hot encodes ordered "
+        "categories (10-19, 65+).",
     )
 
 
@@ -249,7 +255,7 @@ def drop_option(section: str) -> Callable[..., Any]:
         section=section,
         metavar="COL",
         multiple=True,
-        help="A column to leave out, such as an identifier. May be repeated.",
+        help="Column to leave out, such as an identifier. May be repeated.",
     )
 
 
@@ -260,7 +266,7 @@ def day_first_option(section: str) -> Callable[..., Any]:
         cls=Option,
         section=section,
         default=None,
-        help="Order of day and month in dates such as 01/02/2023, if the column does not show it.",
+        help="Order of day and month in dates such as 01/02/2023, if it is ambiguous in a column.",
     )
 
 
@@ -299,8 +305,9 @@ def cluster_option(section: str) -> Callable[..., Any]:
         cls=Option,
         section=section,
         metavar="ADDRESS",
-        help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, or local or local:N for N "
-        "processes on this machine. All workers must be able to read the files.",
+        help="Run on a Dask cluster: the address of its scheduler (tcp://HOST:PORT), or local "
+        "or local:N for N processes on this machine. All workers must be able to read the "
+        "files.",
     )
 
 
@@ -374,7 +381,7 @@ _FILE_OPTIONS = [
         cls=Option,
         section=_TABLE,
         default=None,
-        help="Whether the first line has the column names. Detected by default.",
+        help="Whether the first line contains the column names. Detected by default.",
     ),
     click.option(
         "--skip-rows",
@@ -398,8 +405,8 @@ _FILE_OPTIONS = [
         section=_TABLE,
         metavar="CODES",
         callback=lambda _, __, given: tuple(given.split(",")) if given else (),
-        help="Additional codes of missing values, separated by commas: -,-999. The model stores "
-        "them.",
+        help="Additional codes for missing values, separated by commas: -,-999. The model "
+        "stores them.",
     ),
     click.option(
         "--not-missing",
@@ -427,7 +434,7 @@ _KIND_OPTIONS = [
         section=_TABLE,
         metavar="COL",
         multiple=True,
-        help="Treat a column as numbers although it seems to hold strings. May be repeated.",
+        help="Read a column as numbers even if it appears to contain strings. May be repeated.",
     ),
     click.option(
         "--dates",

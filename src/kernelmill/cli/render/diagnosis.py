@@ -44,7 +44,7 @@ def render_diagnosis(
     rows = plain.count(diagnosis.n_rows, "row")
     yield f"time: features of {rows}; memory: coefficients of the map"
     if any(each.is_extrapolated for each in diagnosis.requirements):
-        yield "> extrapolated from the largest number of features that was measured"
+        yield "> extrapolated from the largest measured number of features"
     if any(_is_similar(each) for each in diagnosis.requirements):
         yield "~ variance of a similar construction"
     yield ""
@@ -81,7 +81,8 @@ def _details(diagnosis: Diagnosis) -> dict[str, str]:
         "features": plain.count(diagnosis.n_components),
         "absolute error": _interval(errors["absolute"]) + of_unit,
         "relative error": f"{_interval(errors['capped_relative'])}, mean over the "
-        f"{plain.percent(errors['share_capped'].value)} of the pairs where it is at most 100 %",
+        f"{plain.percent(errors['share_capped'].value)} of the pairs whose "
+        "error is at most 100 %",
     }
     if diagnosis.gram:
         gram = diagnosis.gram[-1]

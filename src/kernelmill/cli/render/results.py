@@ -98,14 +98,14 @@ def render_headline(evaluation: Evaluation) -> str:
 
 
 def render_baseline_note(evaluation: Evaluation) -> list[str]:
-    """Return a note if the model is not better than a constant prediction.
+    """Return a note if the model is no better than a constant prediction.
 
     Examples
     --------
     >>> from kernelmill.workflows.records import Evaluation
     >>> metrics = {"error": 0.25, "baseline_error": 0.241}
     >>> render_baseline_note(Evaluation("classification", "adult.test", 3256, metrics, 0.1))
-    ['note: the model is not better than always predicting the most frequent class']
+    ['note: the model is no better than always predicting the most frequent class']
     """
     metrics = evaluation.metrics
     for error, baseline, answer in (
@@ -114,7 +114,7 @@ def render_baseline_note(evaluation: Evaluation) -> list[str]:
     ):
         ours, other = metrics.get(error), metrics.get(baseline)
         if ours is not None and other is not None and ours >= other:
-            return [f"note: the model is not better than always predicting {answer}"]
+            return [f"note: the model is no better than always predicting {answer}"]
     return []
 
 
@@ -184,10 +184,10 @@ def _confusions(
     if len(classes) <= LARGEST_MATRIX and widest <= room:
         yield Text("Confusion matrix: rows are true classes, columns are predicted classes", "bold")
         if weighted is not None:
-            yield "Numbers of rows; the recall is weighted"
+            yield "Counts are numbers of rows; recall is weighted"
         yield _confusion(classes, confusion, room, weighted or confusion)
     else:
-        unit = "" if weighted is None else ", in numbers of rows without weights"
+        unit = "" if weighted is None else ", in unweighted numbers of rows"
         yield Text(f"Most frequent errors among {len(classes)} classes{unit}", "bold")
         yield _confused_pairs(classes, confusion)
 
@@ -305,9 +305,9 @@ def describe_model(summary: FitSummary) -> dict[str, str]:
     pairs["data"] = summary.source
     held_out = f", {plain.count(summary.n_held_out)} held out" if summary.n_held_out else ""
     if summary.held_out is not None and name_held_out(summary.held_out) != "Held out":
-        held_out = f", {plain.count(summary.n_held_out)} of another table for validation"
+        held_out = f", {plain.count(summary.n_held_out)}in another table for validation"
     if summary.refitted:
-        held_out = f", fitted again to all of them{held_out.replace('held out', 'held out before')}"
+        held_out = f", refitted to all of them{held_out.replace('held out', 'held out before')}"
     pairs["rows"] = f"{plain.count(summary.n_rows)} for training{held_out}"
     pairs["weights"] = summary.weights and f"column {summary.weights}"
     pairs["class weights"] = summary.class_weight
@@ -377,17 +377,17 @@ def render_relevance(summary: FitSummary) -> Iterator[RenderableType]:
     columns = summary.column_relevance
     if not columns:
         if summary.length_scale is not None:
-            yield "Relevance of columns: none, one length scale for all columns"
+            yield "Column relevance: not available, since all columns have the same length scale"
             yield ""
         return
     more = len(columns) - MOST_RELEVANT
-    title = "Relevance of columns"
+    title = "Column relevance"
     yield Text(title if more <= 0 else f"{title}: the first {MOST_RELEVANT}", "bold")
     table = make_table()
     table.add_column("name", overflow="fold", max_width=40)
     table.add_column("relevance", justify="right")
     has_ranges = any(each.low is not None for each in columns)
-    table.add_column("range of searches" if has_ranges else "", justify="right")
+    table.add_column("range over searches" if has_ranges else "", justify="right")
     for each in columns[:MOST_RELEVANT]:
         known = each.low is not None and each.high is not None
         ends = f"{plain.number(each.low, 2)} to {plain.number(each.high, 2)}" if known else ""
