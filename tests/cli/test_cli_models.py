@@ -120,7 +120,7 @@ def test_a_missing_target_lists_the_columns(run, rings):
 def test_a_target_of_strings_is_for_classification(run, rings):
     code, _, err = run("fit", rings, "-t", "colour", "--task", "regression")
     assert code == 1
-    assert "try: if the target has classes, predict them (--task classification)" in err
+    assert "try: if the target is a class label, set the task (--task classification)" in err
     assert "--categorical" not in err
 
 

@@ -57,7 +57,7 @@ def test_classification(rings_csv, monkeypatch):
     assert max(errors[6:9]) < 0.08  # Nyström and trees
     details = {model.name: model.detail for model in found.models}
     assert details["boosted trees"].endswith("native categories")
-    assert details["random forest"].endswith("codes of categories")
+    assert details["random forest"].endswith("categories as codes")
     assert errors[2] < 0.05
     assert errors[0] > 0.2
     assert errors[-1] < 0.08

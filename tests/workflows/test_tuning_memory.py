@@ -124,7 +124,7 @@ def test_a_killed_process_leaves_its_steps(tmp_path, columns, reference, monkeyp
     said = []
     monkeypatch.setattr(progress, "note", said.append)
     again = fit_table(columns, "y", **SETTINGS, checkpoint=path, progress=progress)
-    assert any("Resumed the tuning: " in str(note) for note in said), said
+    assert any("Resumed tuning: " in str(note) for note in said), said
     assert again.summary.tuning == reference.summary.tuning
     np.testing.assert_array_equal(again.learner.coef_, reference.learner.coef_)
 

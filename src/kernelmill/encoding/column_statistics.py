@@ -129,8 +129,8 @@ class NumericMoments:
         if not (math.isfinite(deviation) and math.isfinite(mean)) or deviation == 0:
             raise TableError(
                 f"column {self.name!r} has values from {self.least:g} to {self.most:g}, which "
-                "float64 cannot standardize",
-                "divide it by a power of ten",
+                "cannot be standardized in float64",
+                "divide the column by a power of ten",
                 Remedy("leave the column out", drop=[self.name]),
             )
         chosen = None
@@ -162,8 +162,8 @@ class NumericMoments:
         farthest = max(self.least, self.most, key=lambda value: abs(value / 2 - middle / 2))
         if high > low and abs(farthest / 2 - middle / 2) > _OUTLYING * (high / 2 - low / 2):
             return Doubt(
-                f"Column {self.name!r} has a value of {plain.number(farthest)}, though 95 % are "
-                f"from {plain.number(low)} to {plain.number(high)}",
+                f"Column {self.name!r} has the value {plain.number(farthest)}, but 95 % of its "
+                f"values are from {plain.number(low)} to {plain.number(high)}",
                 "if it is an error, correct it or leave it empty",
             )
         return None
@@ -180,8 +180,10 @@ class NumericMoments:
         if encoding.transform is not None:
             low, median, high = map(plain.number, self._middle)
             also = "; also linear" if encoding.both else ""
-            return f"rank to normal, median {median}, 95 % from {low} to {high}{also}"
-        return f"mean {plain.number(encoding.mean)}, deviation {plain.number(encoding.scale)}"
+            return f"normal scores of ranks, median {median}, 95 % from {low} to {high}{also}"
+        return (
+            f"mean {plain.number(encoding.mean)}, standard deviation {plain.number(encoding.scale)}"
+        )
 
 
 class CategoryCounts:
@@ -232,8 +234,8 @@ class CategoryCounts:
         some = ", ".join(repr(string) for string, _ in self.counts.most_common(3))
         return TableError(
             f"column {self.name!r} has {plain.count(len(self.counts))} different strings in "
-            f"{plain.count(self.count, 'row')} ({some}, ...): it looks like an identifier or free "
-            "text",
+            f"{plain.count(self.count, 'row')} ({some}, ...): it appears to be an identifier or "
+            "free text",
             Remedy("leave the column out", drop=[self.name]),
         )
 
@@ -285,8 +287,9 @@ class CategoryCounts:
         if isinstance(encoding, OrdinalEncoding):
             return Message(
                 f"Column {self.name!r} has {len(encoding.levels)} categories in order, from "
-                f"{encoding.levels[0]!r} to {encoding.levels[-1]!r}, which become one number",
-                Remedy("to encode each by itself, transform nothing", transform="none"),
+                f"{encoding.levels[0]!r} to {encoding.levels[-1]!r}, which are encoded as one "
+                "number",
+                Remedy("to one-hot encode them, do not transform columns", transform="none"),
             )
         kept = sum(self.counts[each] for each in encoding.categories)
         if len(self.counts) > 1 and self.count >= _ENOUGH and 2 * kept < self.count:
@@ -294,8 +297,8 @@ class CategoryCounts:
             return Doubt(
                 f"Most values of column {self.name!r} are rare categories ({some}, ...), which are "
                 "pooled",
-                "if they are numbers, write them without units and spaces",
-                Remedy("if they are identifiers, leave the column out", drop=[self.name]),
+                "if the values are numbers, write them without units and spaces",
+                Remedy("if the values are identifiers, leave the column out", drop=[self.name]),
             )
         return None
 

@@ -140,7 +140,7 @@ class CategoryEncoding(ColumnEncoding):
         """Names such as "town = Rome"."""
         return (
             [f"{self.name} = {category}" for category in self.categories]
-            + [f"{self.name} is another"] * self.others
+            + [f"{self.name} is other"] * self.others
             + [f"{self.name} is missing"] * self.marks
         )
 
@@ -284,7 +284,7 @@ def numeric_values(column: Any, name: str, first_row: int, file: Any) -> NDArray
         row = int(np.argmax(infinite))
         raise TableError(
             f"{file}: column {name!r} is {values[row]} in row {first_row + row + 1}",
-            "replace it by a number",
+            "replace it with a number",
             Remedy("leave the value empty and impute missing values", missing="impute"),
         )
     result: NDArray[np.float64] = values

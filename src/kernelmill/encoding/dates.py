@@ -221,7 +221,7 @@ def _check_range(column: Any, name: str, file: Any, first_row: int) -> None:
             f"{file}: column {name!r} has {numbers[row].as_py()} ({kind}) in row "
             f"{first_row + row + 1}, which is out of range: more than 292,000 years",
             "correct it",
-            "make it a missing value",
+            "correct it or leave it empty",
         )
 
 
@@ -381,8 +381,8 @@ class DateFormats:
             row = max(row, *(int(np.argmax(wrong)) for wrong in left.values()))
             raise TableError(
                 f"{file}: column {self.name!r} has {words[row].as_py()!r} in row "
-                f"{first_row + row + 1}, which is not a date of the same form as others, such as "
-                f"{self._example!r}",
+                f"{first_row + row + 1}, which is not a date in the format of other values, such "
+                f"as {self._example!r}",
                 *self._remedies(),
             )
         self._formats = possible
@@ -398,7 +398,7 @@ class DateFormats:
             possible = [each for each in self._formats if each in later._formats]
             if not possible:
                 raise TableError(
-                    f"column {self.name!r} has dates of different forms, such as "
+                    f"column {self.name!r} has dates in different formats, such as "
                     f"{self._example!r} and {later._example!r}",
                     *self._remedies(),
                 )
@@ -414,7 +414,7 @@ class DateFormats:
             raise TableError(
                 f"column {self.name!r} has times with an offset from UTC, such as "
                 f"{self._zoned!r}, and without, such as {self._bare!r}",
-                "write all of them with an offset, or none",
+                "write all of them with an offset or all without",
                 *self._remedies()[1:],
             )
 
@@ -432,11 +432,11 @@ class DateFormats:
         if formats[0] == "day first" and "month first" in formats:
             if day_first is None:
                 raise TableError(
-                    f"column {self.name!r} has dates such as {self._example!r}, in which the day "
-                    "or the month may be first",
-                    Remedy("if the day is first, set it", day_first=True),
-                    Remedy("if the month is first, set it", day_first=False),
-                    "write them as 2024-05-31",
+                    f"column {self.name!r} has dates such as {self._example!r}, in which either "
+                    "the day or the month may come first",
+                    Remedy("read the day first", day_first=True),
+                    Remedy("read the month first", day_first=False),
+                    "write the dates as 2024-05-31",
                     Remedy("leave the column out", drop=[self.name]),
                 )
             formats = ["day first" if day_first else "month first"]
@@ -459,10 +459,10 @@ class DateFormats:
     def note(self, encoding: Any) -> Message:
         """How the dates were read."""
         zone = f"; times with an offset, as in {self._zoned!r}, are converted to UTC"
-        years = f"; years of two digits, as in {self._short_year!r}, are 1969 to 2068"
+        years = f"; two-digit years, as in {self._short_year!r}, are read as 1969 to 2068"
         return Message(
-            f"Column {self.name!r} has dates ({encoding.format}), which become "
-            f"{', '.join(encoding.parts) or 'nothing: they are all equal'}"
+            f"Column {self.name!r} has dates ({encoding.format}), which are encoded as "
+            f"{', '.join(encoding.parts) or 'nothing, since they are all equal'}"
             f"{years if self._short_year else ''}{zone if self._zoned else ''}",
             Remedy("leave them out if they do not help to predict the target", drop=[self.name]),
         )

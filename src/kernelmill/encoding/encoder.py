@@ -49,11 +49,11 @@ _COLUMN_ENCODINGS = Tagged(
 )
 
 _IN_TRAINING = Remedy(
-    "impute missing values: numbers become the mean, with an indicator column; a missing category "
-    "becomes a category of its own",
+    "impute missing values: missing numbers become the mean and get an indicator column; a "
+    "missing category becomes a category of its own",
     missing="impute",
 )
-_IN_PREDICTION = Remedy("fit the model again and impute missing values", missing="impute")
+_IN_PREDICTION = Remedy("train the model again with imputation of missing values", missing="impute")
 _LONGEST_ROW = 3.0  # of scaled rows (docs/decisions/017)
 _MOST_DENSE_COLUMNS = 1024  # of encoded rows; wider ones are sparse matrices
 
@@ -417,7 +417,7 @@ def check_overflow(rows: Any, names: Any, file: Any, first_row: int) -> None:
         dense = rows if is_dense else rows.toarray()
         row, column = (int(position[0]) for position in np.nonzero(~np.isfinite(dense)))
         raise TableError(
-            f"{file}: {names()[column]!r} in row {first_row + row + 1} is too far from the values "
-            "in training to be encoded",
+            f"{file}: {names()[column]!r} in row {first_row + row + 1} is too far from the "
+            "training values to be encoded",
             "correct it",
         )

@@ -160,11 +160,16 @@ class Inputs(Stored):
             if sign == had:
                 problem = f"has numbers with and without {sign}: {bare!r} is read as {bare} {sign}"
             elif not sign:
-                problem = f"had numbers with {had} in training: those without are read as {had}"
+                problem = (
+                    f"had numbers with {had} in training: numbers without it are read as {had}"
+                )
             else:
                 before = f"with {had}" if had else f"without {sign}"
-                read = f"and are read as {had}" if had else "which is left out"
-                problem = f"had numbers {before} in training: those here have {sign}, {read}"
+                read = f"and are read as {had}" if had else "which is ignored"
+                problem = (
+                    f"had numbers {before} in training, but this table has numbers with "
+                    f"{sign}, {read}"
+                )
             remedy = "write all numbers of the column in one unit"
             notes.append(Doubt(f"Column {name!r} {problem}", remedy, column=name))
         return notes
@@ -182,9 +187,12 @@ class Inputs(Stored):
         nouns = {",": "commas", ".": "points"}
         return [
             Message(
-                f"Numbers have decimal {nouns[table.decimal]}, and had decimal {nouns[had]} in "
-                "training",
-                Remedy("if they are not decimal numbers, give the decimal point", decimal=had),
+                f"Numbers have decimal {nouns[table.decimal]} in this table, but had decimal "
+                f"{nouns[had]} in training",
+                Remedy(
+                    "if this is wrong, set the decimal separator",
+                    decimal=had,
+                ),
             )
         ]
 
@@ -294,8 +302,9 @@ def find_target(table: Table, target: str | int | None) -> str | int:
     if table.columns is not None:
         if table.label_column is not None and target not in (None, table.label_column):
             raise TableError(
-                f"{table.files[0]} has labels, which are the target, got the target {target!r}",
-                Remedy("leave out the target", target=...),
+                f"{table.files[0]} contains labels, which are the target, but the target is "
+                f"set to {target!r}",
+                Remedy("do not set the target", target=...),
             )
         if target is None and table.label_column is not None:
             return table.label_column
@@ -312,9 +321,9 @@ def find_target(table: Table, target: str | int | None) -> str | int:
             _check_kind(table, column.name, column.kind)
         if column.kind not in ("numeric", "category"):
             raise TableError(
-                f"{table.files[0]}: the target {column.name!r} must hold numbers or strings, got a "
-                f"column of kind {column.kind!r}",
-                Remedy("give another target", target=...),
+                f"{table.files[0]}: the target {column.name!r} must contain numbers or strings, "
+                f"got a column of kind {column.kind!r}",
+                Remedy("choose another target", target=...),
             )
         return column.name
     if target is None or target == LABELS:
@@ -322,13 +331,14 @@ def find_target(table: Table, target: str | int | None) -> str | int:
             return LABELS
         raise TableError(
             f"must be given: {table.files[0]} has no labels",
-            f"give the index of the column to predict, 0 to {(table.n_features or 1) - 1}",
+            f"set it to the index of the column to predict, 0 to {(table.n_features or 1) - 1}",
             parameter="target",
         )
     if table.carries_labels:
         raise TableError(
-            f"{table.files[0]} has labels, which are the target, got the target {target!r}",
-            Remedy("leave out the target", target=...),
+            f"{table.files[0]} contains labels, which are the target, but the target is set "
+            f"to {target!r}",
+            Remedy("do not set the target", target=...),
         )
     return table.column_index(target)
 
@@ -336,7 +346,7 @@ def find_target(table: Table, target: str | int | None) -> str | int:
 def _check_name(parameter: str, column: Any) -> None:
     if isinstance(column, bool) or not isinstance(column, (str, int, np.integer, type(None))):
         is_labels = parameter == "target" and hasattr(column, "__len__")
-        remedies = ["give rows and labels as a pair: (X, y)"] if is_labels else []
+        remedies = ["pass rows and labels as a pair: (X, y)"] if is_labels else []
         raise ArgumentTypeError(
             "must be the name of a column or its zero-based number, got an object of type "
             f"{type(column).__name__}",
@@ -362,7 +372,7 @@ def find_weights(table: Table, weights: str | int | None, target: str | int) -> 
                 parameter="weights",
             )
     if found == target:
-        raise TableError(f"must be another column than the target {target!r}", parameter="weights")
+        raise TableError(f"must be a column other than the target {target!r}", parameter="weights")
     return found
 
 
@@ -416,8 +426,10 @@ def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | i
     for column in left:
         _check_kind(table, column.name, column.kind)
     if not left:
-        others = "" if target is None else f" besides the target {target!r}"
-        raise TableError(f"{table.files[0]} has no columns left{others}", "give more columns")
+        others = "" if target is None else f" except the target {target!r}"
+        raise TableError(
+            f"{table.files[0]} has no columns left{others}", "add columns or drop fewer"
+        )
     names = [column.name for column in table.columns]
     numbered = names == [str(position) for position in range(len(names))]
     kinds = tuple((column.name, column.kind) for column in left)
@@ -536,11 +548,11 @@ def _find_inputs(
     if inputs.numbered and len(here) == inputs.n_columns - 1:
         if len(inputs.columns) + 1 < inputs.n_columns:
             raise TableError(
-                f"{table.files[0]} has {len(here)} columns without names, but the model was fitted "
-                f"to {inputs.n_columns}, of which some were dropped: which one is absent is not "
-                "known",
-                "give all of them",
-                "fit a model to a table with names",
+                f"{table.files[0]} has {len(here)} columns without names, but the model was "
+                f"fitted to {inputs.n_columns} and some of them were dropped: which column is "
+                "absent cannot be determined",
+                "give all columns",
+                "fit a model to a table with column names",
             )
         # Without a header and the target: the columns after the target have moved by one.
         positions = [place for place in range(inputs.n_columns) if str(place) != inputs.target]
@@ -585,8 +597,9 @@ def _open_matrix(
     if isinstance(inputs.target, int) and inputs.dropped and width == inputs.n_columns - 1:
         raise TableError(
             f"{table.files[0]} has {width} columns, but the model was fitted to "
-            f"{inputs.n_columns}, of which some were dropped: which one is absent is not known",
-            "give all of them",
+            f"{inputs.n_columns} and some of them were dropped: which column is absent cannot be "
+            "determined",
+            "give all columns",
         )
     has_target = table.carries_labels or (
         isinstance(inputs.target, int) and width == inputs.n_columns

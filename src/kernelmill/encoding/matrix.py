@@ -28,7 +28,7 @@ from kernelmill.storage.kinds import Array, Choice, ListOf, Null
 
 __all__ = ["ENCODERS", "MatrixEncoder", "MatrixLearner"]
 
-_IMPUTE = Remedy("replace NaN by the mean of the column", missing="impute")
+_IMPUTE = Remedy("replace NaN with the mean of the column", missing="impute")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class MatrixEncoder(Encoder):
             raise TableError(
                 f"{file}: rows must have {self.n_inputs} columns, as in training, got "
                 f"{data.shape[1]}",
-                "leave out the others",
+                "leave out the additional columns",
             )
         if scipy.sparse.issparse(data):
             return self._encode_sparse(data, file, first_row)
@@ -91,7 +91,7 @@ class MatrixEncoder(Encoder):
             raise TableError(
                 f"{file}: rows must have {self.n_inputs} columns, as in training, got "
                 f"{data.shape[1]}",
-                "give all of them",
+                "give all columns",
             )
         rows = data.astype(np.float64)
         self._check(rows, file, first_row)
@@ -237,10 +237,10 @@ class MatrixLearner:
         transforms = None
         if self._kind == "sparse":
             scale = np.where(self._largest > 0, self._largest, 1.0)
-            mean, detail = np.zeros(len(scale)), "sparse; divided by the largest absolute value"
+            mean, detail = np.zeros(len(scale)), "sparse, divided by the largest absolute value"
         elif self._kind == "image":
             mean, scale = np.zeros(len(self._mean)), np.full(len(self._mean), 255.0)
-            detail = "bytes; divided by 255"
+            detail = "bytes, divided by 255"
         else:
             mean, scale = self._mean, np.sqrt(self._squares / np.maximum(self._count, 1))
             scale = np.where(scale > 1e-12 * np.abs(mean), scale, 1.0)
@@ -250,7 +250,10 @@ class MatrixLearner:
             if transforms is not None:
                 chosen = [each for each in transforms if each is not None]
                 clipped = sum(each.is_linear for each in chosen)
-                detail += f"; {plain.count(len(chosen) - clipped, 'column')} from ranks to normal"
+                detail += (
+                    f"; {plain.count(len(chosen) - clipped, 'column')} replaced by "
+                    "normal scores of ranks"
+                )
                 detail += f", {clipped} clipped" if clipped else ""
         encoder = MatrixEncoder(mean, scale, self.missing, transforms=transforms)
         name = f"{encoder.n_inputs} columns"

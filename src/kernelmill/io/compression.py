@@ -92,7 +92,7 @@ def open_stream(path: Path) -> Iterator[IO[bytes]]:
             yield stream
     except EOFError:
         raise TableError(
-            f"{path} is truncated: the compressed data ends too early", GET_AGAIN
+            f"{path} is truncated: the compressed data is incomplete", GET_AGAIN
         ) from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise TableError(f"{path} is not a valid gzip file: {error}", GET_AGAIN) from None
@@ -244,7 +244,7 @@ def transcode(path: Path, encoding: str) -> TemporaryCopy:
             except UnicodeDecodeError as error:
                 raise TableError(
                     f"{path} is not encoded as {encoding}: {error.reason}",
-                    Remedy("give another encoding", encoding=...),
+                    Remedy("specify another encoding", encoding=...),
                 ) from None
             with copy_errors(path):
                 copy.stream.write(text.encode(errors="replace"))

@@ -20,7 +20,7 @@ class TableError(KernelmillError, ValueError):
     ...     open_table("no-such-file.csv")
     ... except TableError as error:
     ...     print(error)
-    no-such-file.csv does not exist; give the path of a file, a list of paths or a glob pattern.
+    no-such-file.csv does not exist; pass the path of a file, a list of paths or a glob pattern.
     """
 
 

@@ -71,7 +71,7 @@ class JsonLinesFile(ColumnarFile):
         if self._schema is None:
             found = next(self._pieces(_PIECE_BYTES), None)
             if found is None:
-                raise TableError(f"{self.path} has no lines", "give a file with rows")
+                raise TableError(f"{self.path} has no lines", "use a file with rows")
             first = self._infer(found[1])
             fields = [(each.name, _widen(each.type)) for each in first.schema]
             self._schema = pa.schema([*fields, *((name, pa.null()) for name in self.unreadable)])
@@ -150,7 +150,7 @@ class JsonLinesFile(ColumnarFile):
                     if size > _LONGEST_LINE:
                         raise TableError(
                             f"{self.path}: a line is longer than {_LONGEST_LINE >> 20} MiB",
-                            "check that each line is one object",
+                            "check that each line contains one object",
                         )
                     continue
                 if data[:cut].strip():

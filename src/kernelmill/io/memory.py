@@ -47,7 +47,7 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
     if _is_column(source):
         raise TableError(
             f"must be a table, got a {label}, which is one column",
-            "give a data frame, or a dictionary of columns",
+            "pass a data frame or a dictionary of columns",
             parameter="source",
         )
     if _is_matrix(source) and options.names is None:
@@ -72,7 +72,7 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
         reason = ", ".join(str(each).rstrip(".") for each in error.args)
         raise TableError(
             f"{label} cannot be read: {reason}",
-            "let each column hold values of one type: numbers, strings, booleans or dates",
+            "use values of one type in each column: numbers, strings, booleans or dates",
         ) from None
     return ColumnsInMemory(
         label,
@@ -103,7 +103,7 @@ def _check_pair(label: Path, X: Any, y: Any) -> None:
     if (_is_column(X) or np.ndim(X) == 1) and np.ndim(y) == 2:
         raise TableError(
             f"must be a pair (X, y) of a table and the labels of its rows, got a {label}, whose "
-            "first part is one column",
+            "first element is one column",
             "swap the two",
             parameter="source",
         )
@@ -116,7 +116,7 @@ def _is_column(source: Any) -> bool:
 def _add_labels(label: Path, table: Any, labels: Any, name: str) -> Any:
     """The table with a further column, which has the labels of its rows."""
     if name in table.column_names:
-        raise TableError(f"{label}: a column of X is called {name!r}, as y is", "rename it")
+        raise TableError(f"{label}: y and a column of X have the same name, {name!r}", "rename it")
     column = _view_values("y", labels)
     if len(column) != table.num_rows:
         raise TableError(f"{label}: y has {len(column)} labels for {table.num_rows} rows of X")
@@ -149,14 +149,14 @@ def _name_columns(source: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         )
     if source.ndim != 2 or source.shape[1] != len(names):
         raise TableError(
-            f"must have a name for each column, got {len(names)} for an array of shape "
+            f"must have one name for each column, got {len(names)} for an array of shape "
             f"{source.shape}",
             parameter="names",
         )
     strings = [str(name) for name in names]
     if len(set(strings)) < len(strings):
         twice = next(name for name in strings if strings.count(name) > 1)
-        raise TableError(f"must be different, got {twice!r} twice", parameter="names")
+        raise TableError(f"must be unique, got {twice!r} twice", parameter="names")
     return {str(name): source[:, place] for place, name in enumerate(names)}
 
 
@@ -176,12 +176,12 @@ def _view_columns(source: Any, unreadable: dict[str, str] | None = None) -> Any:
         if len(columns) < len(source):
             raise TableError(
                 "two columns have the same name, one as a string and one as a number",
-                "give each column a name of its own",
+                "give each column a unique name",
             )
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
-            raise TableError(f"the arrays of a dictionary must have one length, got {shown}")
+            raise TableError(f"the arrays of a dictionary must have the same length, got {shown}")
         return pa.table(columns)
     if type(source).__name__ == "LazyFrame":
         source = source.collect()
@@ -208,7 +208,8 @@ def _convert_types(frame: Any) -> Any:
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise TableError(
-            f"two columns of the data frame are called {twice!r}", "give each a name of its own"
+            f"two columns of the data frame have the name {twice!r}",
+            "give each column a unique name",
         )
     changed = {}
     for place, dtype in enumerate(frame.dtypes):
@@ -256,7 +257,7 @@ def _explain_types(name: str, values: Any) -> str:
             )
         first = first or (kind, row + 1)
     kind = "unknown" if first is None else first[0]
-    return f"column {name!r} has values of type {kind}, which tables cannot hold"
+    return f"column {name!r} has values of type {kind}, which tables cannot contain"
 
 
 def _view_values(name: str, values: Any) -> Any:
@@ -373,7 +374,7 @@ class MatrixInMemory(TableFile):
             if matrix.dtype == object:
                 raise TableError(
                     f"{path} must hold real numbers, got dtype object",
-                    "give a data frame or a dictionary of columns, each with values of one type",
+                    "pass a data frame or a dictionary of columns, each with values of one type",
                 )
             if matrix.ndim > 2:
                 matrix = matrix.reshape(len(matrix), -1)
@@ -397,8 +398,8 @@ class MatrixInMemory(TableFile):
         for name in MEANINGLESS:
             if getattr(self.options, name) not in (None, (), 0):
                 raise TableError(
-                    f"is for tables with columns, but {self.path} is a matrix",
-                    Remedy("give names to its columns", names=...),
+                    f"is for tables with named columns, but {self.path} is a matrix",
+                    Remedy("name its columns", names=...),
                     parameter=name,
                 )
         row_bytes = max(1, self.n_bytes // max(1, self._matrix.shape[0]))

@@ -61,7 +61,8 @@ class TablePiece:
             self.file.check_unchanged()
         except TableError as error:
             raise TableError(
-                error.message.problem, "let all workers see the same files by the same paths"
+                error.message.problem,
+                "make the same files available to all workers under the same paths",
             ) from None
         first_row = self.first_row
         for data, labels in self.file.read_part(self.part):

@@ -54,7 +54,7 @@ def find_files(source: Any) -> list[Path]:
             raise TableError(f"must contain paths, got {each!r}", parameter="source")
         files += _expand(os.fspath(each))
     if not files:
-        raise TableError("must name at least one file, got an empty list", parameter="source")
+        raise TableError("must contain at least one path, got an empty list", parameter="source")
     return _check_distinct(files)
 
 
@@ -142,9 +142,9 @@ def _check_distinct(files: list[Path]) -> list[Path]:
             also = "" if same == path else f" (it is the same file as {same})"
             is_stream = any(path == spooled for _, spooled, _ in _spooled)
             raise TableError(
-                f"{'the stream' if is_stream else path} is given twice{also}, so its rows would be "
+                f"{'the stream' if is_stream else path} is given twice{also}; its rows would be "
                 "read twice",
-                "give it once",
+                "remove the duplicate",
             )
     return files
 
@@ -165,7 +165,7 @@ def _expand(text: str | bytes) -> list[Path]:
             raise TableError(
                 f"{text} must be a regular file, because it is read more than once, got a pipe or "
                 "a device",
-                f"send it to the standard input and give {STDIN!r}",
+                f"send it to standard input and use {STDIN!r}",
                 "copy it to a file",
             )
         return [path]
@@ -177,7 +177,7 @@ def _expand(text: str | bytes) -> list[Path]:
         return files
     raise TableError(
         f"{text} does not exist{_list_similar(path)}",
-        "give the path of a file, a list of paths or a glob pattern",
+        "pass the path of a file, a list of paths or a glob pattern",
     )
 
 
@@ -190,13 +190,13 @@ def _expand_remote(path: RemotePath) -> list[Path]:
                 raise TableError(f"no file matches the pattern {path}")
             return cast("list[Path]", files)
         if path.is_dir():
-            raise TableError(f"{path} is a folder", f"give a pattern such as '{path}/*'")
+            raise TableError(f"{path} is a folder", f"use a pattern such as '{path}/*'")
         if not path.exists():
-            raise TableError(f"{path} does not exist", "give the URL of a file or a pattern")
+            raise TableError(f"{path} does not exist", "use the URL of a file or a pattern")
     except KernelmillError:
         raise
     except Exception as error:  # each store has errors of its own
-        reason = str(error).rstrip(".") or "no reason is given"
+        reason = str(error).rstrip(".") or "unknown reason"
         raise TableError(f"{path} cannot be read: {type(error).__name__}: {reason}") from error
     return [cast("Path", path)]
 
@@ -205,9 +205,9 @@ def _suggest_pattern(folder: Path) -> str:
     """The pattern to give instead of a folder, with its most frequent extension."""
     extensions = [path.suffix for path in _list(folder) if path.suffix and path.is_file()]
     if not extensions:
-        return "give the path of a file or a glob pattern"
+        return "pass the path of a file or a glob pattern"
     common = max(sorted(set(extensions)), key=extensions.count)
-    return f"to read the files in it, give a pattern such as '{folder / ('*' + common)}'"
+    return f"to read the files in it, use a pattern such as '{folder / ('*' + common)}'"
 
 
 def _list_similar(path: Path) -> str:
@@ -405,7 +405,7 @@ def reject_unsupported(path: Path, given: str | None) -> None:
     if found:
         supported = f"{', '.join(COMPRESSIONS[:-1])} or {COMPRESSIONS[-1]}"
         raise TableError(
-            f"{path} is compressed by {found}, which is not supported",
+            f"{path} is compressed with {found}, which is not supported",
             f"decompress it or use {supported}",
         )
 

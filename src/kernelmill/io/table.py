@@ -212,7 +212,7 @@ def _check_codes(parameter: str, given: Any) -> tuple[str, ...]:
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
         raise ArgumentError(
             f"must contain strings or numbers, got {given!r}",
-            "give a list such as ['-', '-999']",
+            "pass a list such as ['-', '-999']",
             parameter=parameter,
         )
     codes = []
@@ -232,13 +232,13 @@ def check_columns(parameter: str, given: Any) -> tuple[str | int, ...]:
         given = (given,)  # one name, not a sequence of letters
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
         raise ArgumentError(
-            f"must be a list of names or numbers of columns, got {given!r}", parameter=parameter
+            f"must be a list of column names or indices, got {given!r}", parameter=parameter
         )
     columns = []
     for each in given:
         if isinstance(each, bool) or not isinstance(each, (str, Integral)):
             raise ArgumentError(
-                f"must contain names or numbers of columns, got {each!r}", parameter=parameter
+                f"must contain column names or indices, got {each!r}", parameter=parameter
             )
         columns.append(each if isinstance(each, str) else int(each))
     return tuple(columns)
@@ -264,15 +264,15 @@ def _open_files(source: Source, given_format: str | None, options: TableOptions)
             other = detect_format(path, None)
             if other != found:
                 raise TableError(
-                    f"{paths[0]} is a file of format {found}, but {path} one of format {other}",
-                    "give files of one format",
+                    f"{paths[0]} has the format {found}, but {path} has the format {other}",
+                    "use files of one format",
                 )
         files.append(file_class(path, options, files[0] if files else None))
     if file_class.widens:
         width = max(file.n_features or 0 for file in files)
         if width == 0 and options.n_features is None:
             raise TableError(
-                f"{paths[0]} has no pair index:value", "give a file with lines such as '1 3:0.5'"
+                f"{paths[0]} has no pair index:value", "use a file with lines such as '1 3:0.5'"
             )
         for file in files:
             file.n_features = width
@@ -294,7 +294,7 @@ def _check_agreement(files: Sequence[TableFile]) -> None:
             labeled, unlabeled = (first, file) if first.carries_labels else (file, first)
             raise TableError(
                 f"{labeled.path} has labels, but {unlabeled.path} has none",
-                "give files that all have labels, or none of which has",
+                "use files that all have labels, or files that all have none",
             )
         if file.columns != first.columns:
             kinds = {each.name: each.kind for each in file.columns or ()}

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 LARGEST_EXACT = 2**53  # float64 represents all integers up to this one
-SAME_COLUMNS = "give files with the same columns"
+SAME_COLUMNS = "use files with the same columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +196,14 @@ class TableFile(ABC):
     def damage_error(self, found: str, expected: int) -> TableError:
         """The error for a file whose content is not what its metadata declares."""
         return TableError(
-            f"{self.path} is damaged: it has {found}, but its metadata declare {expected}",
+            f"{self.path} is damaged: it has {found}, but its metadata declares {expected}",
             GET_AGAIN,
         )
 
     def changed_error(self) -> TableError:
         """The error for a file that was modified after it was opened."""
         return TableError(
-            f"{self.path} changed while it was being read", "start again when it is complete"
+            f"{self.path} changed while it was being read", "run again when the file is complete"
         )
 
 
@@ -230,7 +230,7 @@ def large_integer_error(place: str, column: str, value: int | str) -> TableError
         f"{place}: column {column!r} has integers beyond 2**53, such as {shown}, which float64 "
         "does not represent exactly",
         Remedy("read it as categories", categorical=[column]),
-        Remedy("leave it out, if it is an identifier", drop=[column]),
+        Remedy("leave it out if it is an identifier", drop=[column]),
         Remedy("round them", numeric=[column]),
     )
 
@@ -257,11 +257,11 @@ def find_column(
         limits = "" if width is None else f" and {width - 1}: {source} has {width} columns"
         raise TableError(f"column {column} must be between 0{limits}")
     if not isinstance(column, str):
-        raise TableError(f"a column must be a name or a zero-based number, got {column!r}")
+        raise TableError(f"a column must be a name or a zero-based index, got {column!r}")
     if positions is None:
         raise TableError(
             f"{source} is a matrix whose columns have no names, got {column!r}",
-            "give the zero-based number of the column",
+            "use the zero-based index of the column",
         )
     names = list(positions)
     problem = f"{source} has no column {column!r}"
@@ -315,8 +315,9 @@ def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> d
     if both:
         name = names[both[0]]
         raise TableError(
-            f"column {name!r} must be categorical or numeric or a date, got two of them",
-            Remedy("name it in one of them", categorical=..., numeric=..., dates=...),
+            f"column {name!r} must be declared as only one of categorical, numeric and date, "
+            "got two of them",
+            Remedy("declare it once", categorical=..., numeric=..., dates=...),
         )
     return {names[position]: kind for kind, each in positions.items() for position in each}
 
@@ -346,9 +347,11 @@ def compare_columns(
     ]
     for name, kind in first.items():
         if columns.get(name, kind) != kind:
-            differences.append(f"{name!r} is {columns[name]} there and {kind} in the first")
+            differences.append(
+                f"{name!r} is {columns[name]} in this file and {kind} in the first one"
+            )
     if differences:
         raise TableError(
-            f"{path} has other columns than {first_path}: {', '.join(differences[:6])}",
+            f"{path} and {first_path} have different columns: {', '.join(differences[:6])}",
             SAME_COLUMNS,
         )

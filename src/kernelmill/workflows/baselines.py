@@ -123,7 +123,7 @@ def make_trees(
     n_outputs = n_classes if n_classes is not None and n_classes > 2 else 1
     n_tried = n_columns if n_classes is None else math.isqrt(n_columns)
     split = "; native categories" if has_categories else ""
-    codes = "; codes of categories" if has_categories else ""
+    codes = "; categories as codes" if has_categories else ""
     return [
         Trees(
             "boosted trees",

@@ -176,7 +176,7 @@ def diagnose_table(
         notes = [str(note) for note in survey.notes]
         sample = _SampledRows(survey.sample[:size], numbers[:size], survey.n_rows, notes)
     if sample.X.shape[0] < 2:
-        raise TableError(f"{table.files[0]} has fewer than two rows", "give a file that has more")
+        raise TableError(f"{table.files[0]} has fewer than two rows", "use a file with more rows")
     if isinstance(resolved, DotProductKernel):
         sample = sample.scale_rows()
     maps = list_maps(resolved, sample.X.shape[1], length_scale=length_scale, n_threads=n_threads)
@@ -321,7 +321,7 @@ def _sample_inputs(
         n_rows += block.n_rows
         progress.advance(block.n_rows)
     if n_rows == 0:
-        raise TableError(f"{table.files[0]} has no rows", "give a file that has some")
+        raise TableError(f"{table.files[0]} has no rows", "use a file with rows")
     data = inputs.data(sample.rows()[0].data)
     encoder, _, column_notes = learner.finish(data, None)
     notes = [*table.notes, *column_notes]

@@ -384,14 +384,14 @@ def _note_on_std(learner: Any, progress: Progress) -> list[Message]:
     n_components = learner.coef_.shape[-1]
     if not hasattr(learner, "statistics_"):
         note = Message(
-            "There are no standard deviations: the solver is conjugate gradients",
+            "Standard deviations are not available with the conjugate gradient solver",
             Remedy("use the exact solver", solver="exact"),
         )
     elif n_components > MOST_UNCERTAIN_FEATURES:
         size = plain.size(2 * n_components**2)
         note = Message(
-            "The model file will have no standard deviations, which take "
-            f"{size} for {plain.count(n_components, 'feature')}",
+            f"The model file will not support standard deviations, which would take {size} for "
+            f"{plain.count(n_components, 'feature')}",
             Remedy("save them", uncertainty=True),
         )
     else:

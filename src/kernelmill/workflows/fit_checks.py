@@ -61,7 +61,7 @@ def _check_validation(source: Any, validation: Any) -> None:
     if is_same or (are_names and validation == source):
         raise ArgumentError(
             f"must not be the training table, got {describe_source(source)} for both",
-            Remedy("hold out some of its rows", holdout=...),
+            Remedy("hold out a fraction of its rows instead", holdout=...),
             parameter="validation",
         )
 

@@ -75,7 +75,9 @@ _Array = NDArray[np.float64]
 
 LINEAR_WEIGHTS = (1.0, 10.0, 100.0)
 """Of a linear kernel beside one of variance 1."""
-NOTE_OF_LINE = "The kernel is linear: that has the smallest error on validation rows."
+NOTE_OF_LINE = (
+    "The kernel is linear, since a linear kernel has the smallest error on validation rows."
+)
 STEP_WEIGHTS = (1.0, 10.0)
 """Of step functions of single columns, beside random features of a kernel of variance 1."""
 MOST_FOLDED_ROWS = 1000
@@ -256,13 +258,13 @@ class KernelSearch:
         if best.error < (1 - _ROUNDING) * shared.error:
             gain = 100 * (1 - best.error / shared.error)
             notes.append(
-                "Learned a length scale for each column: the squared error of validation rows "
-                f"is {plain.number(gain, 2)} % lower than with one for all columns."
+                "Learned a length scale for each column: the squared error on validation rows "
+                f"is {plain.number(gain, 2)} % lower than with one length scale for all columns."
             )
             return best
         notes.append(
-            "One length scale for all columns: learned ones did not lower the error of "
-            "validation rows."
+            "All columns have the same length scale: learning one for each column did not lower "
+            "the error on validation rows."
         )
         return shared
 
@@ -280,7 +282,7 @@ class KernelSearch:
                 break
             best = changed
         if best.choice.options:
-            notes.append("Added a linear kernel, which lowers the error of validation rows.")
+            notes.append("Added a linear kernel, which lowers the error on validation rows.")
         return best
 
     def _with_steps(self, best: Candidate) -> tuple[Candidate, str]:
@@ -300,7 +302,7 @@ class KernelSearch:
         if gain < _WORTH_STEPS:
             return best, ""
         return found, (
-            "Added step functions of single columns: the squared error of validation rows is "
+            "Added step functions of single columns: the squared error on validation rows is "
             f"{plain.number(100 * gain, 2)} % lower."
         )
 
@@ -326,7 +328,7 @@ class KernelSearch:
             return best, ""
         return found, (
             f"The kernel compares {len(found.choice.options['directions'])} principal components "
-            f"of the columns: the squared error of validation rows is {100 * gain:.2g} % lower."
+            f"of the columns: the squared error on validation rows is {100 * gain:.2g} % lower."
         )
 
     def with_folds(self, best: Candidate, groups: NDArray[Any] | None) -> Candidate:

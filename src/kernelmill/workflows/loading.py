@@ -115,7 +115,7 @@ def _table_model(
     except ModelFileError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise ModelFileError(f"its parts do not fit together: {error}") from error
+        raise ModelFileError(f"its parts are inconsistent: {error}") from error
     return model
 
 

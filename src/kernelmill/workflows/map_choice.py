@@ -72,7 +72,7 @@ class MapChoice:
         if not isinstance(self.feature_map, str) or self.feature_map not in (AUTO, *MAPS):
             known = ", ".join((AUTO, *MAPS))
             raise ArgumentError(
-                f"must be one of {known}, or one of kernelmill's maps, got {self.feature_map!r}",
+                f"must be one of {known}or a map of kernelmill, got {self.feature_map!r}",
                 parameter="feature_map",
             )
         known_options = map_parameters(self.name)
@@ -88,7 +88,7 @@ class MapChoice:
             raise ArgumentError(
                 "must be radial (a function of the Euclidean distance) for the map "
                 f"{self.feature_map}, got {type(self._shift_invariant_kernel()).__name__}",
-                Remedy("use the map for all shift-invariant kernels", feature_map="random_fourier"),
+                Remedy("use a map for all shift-invariant kernels", feature_map="random_fourier"),
                 parameter="kernel",
             )
 

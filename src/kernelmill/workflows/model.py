@@ -140,9 +140,9 @@ class TableModel:
         """
         if not self.summary.column_relevance:
             raise AttributeError(
-                "column_relevance_ is not available: the model has one length scale for all "
-                "columns, or none (tuning chooses that where length scales of columns do not lower "
-                "the error); give a length_scale for each column, or fit with tune=True"
+                "column_relevance_ is not available: the model has no length scales of single "
+                "columns (tuning keeps them only if they lower the error); pass a length_scale "
+                "for each column, or fit with tune=True"
             )
         return self.summary.column_relevance
 
@@ -259,14 +259,14 @@ class TableModel:
         columns = self.inputs.columns
         if columns is None:
             raise ArgumentTypeError(
-                "cannot be predicted by names: the model was fitted to a matrix without them",
-                "predict an array of one row by model.predict",
+                "cannot be a mapping: the model was fitted to a matrix without column names",
+                "use model.predict with an array of one row",
                 parameter="row",
             )
         if not isinstance(row, Mapping):
             raise ArgumentTypeError(
-                f"must be a mapping from names of columns to values, got {type(row).__name__}",
-                f"give values by names, such as {{{columns[0][0]!r}: ...}}",
+                f"must be a mapping from column names to values, got {type(row).__name__}",
+                f"pass a dictionary such as {{{columns[0][0]!r}: ...}}",
                 parameter="row",
             )
         lacking = [name for name in self._used if name not in row]
@@ -274,7 +274,7 @@ class TableModel:
             raise ArgumentError(
                 f"lacks columns that the model needs: {', '.join(map(repr, lacking[:5]))}"
                 + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""),
-                "give a value for each; None if it is missing",
+                "pass a value for each column, None if it is missing",
                 parameter="row",
             )
 
@@ -409,7 +409,7 @@ class TableModel:
         if not has_target:
             raise TableError(
                 f"{table.files[0]} has no target {self.inputs.target!r} to compare with",
-                "give a table that has it",
+                "use a table with a target column",
                 "predict instead",
             )
         column, weight_notes = self._find_weights(table, weights)
@@ -431,7 +431,7 @@ class TableModel:
             found.append(note_missing_targets(missing, table, used[0]))
         if self._has_seen(source, scores.n_rows):
             found.append(
-                "The model was trained on rows of this table: expect larger errors on new rows."
+                "The model was trained on rows of this table; expect larger errors on new rows."
             )
         for note in found:
             progress.note(note)
@@ -506,8 +506,8 @@ class TableModel:
             found = find_weights(table, name, self.inputs.target)
         except TableError:
             return None, [
-                f"All rows have the same weight: the table has no column {name!r}, which had the "
-                "weights in training."
+                f"All rows have the same weight, since the table has no column {name!r}, which "
+                "contained the weights in training."
             ]
         return found, [f"Rows are weighted by column {name!r}, as in training."]
 

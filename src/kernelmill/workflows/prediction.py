@@ -83,10 +83,10 @@ def check_request(model: Any, probabilities: bool, std: bool) -> None:
         )
     if std and not has_std(model.learner, np.zeros((1, model.encoder.n_inputs), np.float32)):
         raise ArgumentError(
-            "needs a regressor with uncertainties; this model was saved without them or fitted "
-            "by conjugate gradients",
+            "needs a regressor with stored uncertainty; this model was saved without it or "
+            "fitted by conjugate gradients",
             Remedy("fit the model again with at most 4096 features", n_components=4096),
-            Remedy("fit it again and save them", uncertainty=True),
+            Remedy("fit the model again and store it", uncertainty=True),
             parameter="std",
         )
 

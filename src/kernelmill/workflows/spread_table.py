@@ -58,7 +58,7 @@ class SpreadTable:
         if table.format == "memory":
             raise ArgumentError(
                 "is for files, got data in memory",
-                "write them to files, best in Parquet",
+                "write the data to files, preferably Parquet",
                 "leave it out",
                 parameter="cluster",
             )

@@ -116,7 +116,7 @@ def explain_target(blocks: Iterable[Any], target: str | int) -> Iterator[Any]:
         others = [r for r in error.message.remedies if r.settings != {"categorical": [target]}]
         if len(others) == len(error.message.remedies):
             raise
-        classes = Remedy("if the target has classes, predict them", task="classification")
+        classes = Remedy("if the target is a class label, set the task", task="classification")
         raise TableError(error.message.problem, classes, *others) from None
 
 
@@ -239,9 +239,9 @@ class SurveyPass:
         self.target.update(block, self._held_out.draws(block.first_row, block.n_rows))
         if self._missing == "error" and self.target.missing:
             raise _NoTargetError(
-                f"{self.target.first_missing} has no value of the target {self._inputs.target!r}",
+                f"{self.target.first_missing} has no value for the target {self._inputs.target!r}",
                 "fill it in",
-                Remedy("leave such rows out", missing="impute"),
+                Remedy("leave out rows without a target", missing="impute"),
             )
         if self._weights is not None:
             self.total_weight += float(read_weights(block, self._weights).sum())
@@ -328,8 +328,8 @@ def survey_table(
     if requires_holdout and share == 0:
         raise TableError(
             f"{', '.join(map(str, table.files))} has {n_rows} rows with a target, but at least "
-            f"{_FEWEST_ROWS} are needed to hold some out",
-            "give a larger table",
+            f"{_FEWEST_ROWS} rows are needed to hold out rows",
+            "use a larger table",
         )
     kept, kept_notes = _keep_rare_classes(target, reader, share)
     held_out = replace(held_out, share=share, kept=kept)
@@ -354,7 +354,10 @@ def survey_table(
     if target.missing:
         notes.append(note_missing_targets(target.missing, table, inputs.target, in_training=True))
     if holdout is None and n_rows < _FEWEST_ROWS:
-        notes.append(f"No rows are held out to measure the error: fewer than {_FEWEST_ROWS} rows.")
+        notes.append(
+            "No rows are held out to measure the error: the table has fewer than "
+            f"{_FEWEST_ROWS} rows."
+        )
     for note in notes:
         progress.note(note)
     return Survey(
@@ -409,10 +412,10 @@ def _note_rare_classes(target: TargetLearner, reader: TargetReader, n_rows: int)
         return []
     return [
         Doubt(
-            f"Classes with hardly any rows to learn from: {_list_classes(rare)} of "
+            f"Some classes have too few rows to learn from: {_list_classes(rare)} of "
             f"{plain.count(n_rows, 'row')}",
-            "correct the labels if they are typing errors",
-            "otherwise add rows of these classes",
+            "correct the labels if they are typos",
+            "add rows of these classes",
         )
     ]
 
@@ -439,7 +442,7 @@ def _keep_rare_classes(
         return (), []
     labels = [reader.classes[place].item() for place in kept]
     shown = _list_classes({label: target.counts[label] for label in labels})
-    return kept, [f"No rows are held out of classes that are too rare for it: {shown}."]
+    return kept, [f"No rows of these classes are held out, since they are too rare: {shown}."]
 
 
 def _make_pass(

@@ -82,7 +82,7 @@ class Settings:
             if not descends and not (name == "epochs" and self.solver == "lbfgs"):
                 solver = "exact" if self.solver == "auto" else self.solver
                 raise ArgumentError(
-                    f"is for gradient descent, got {value!r} for the solver {solver!r}",
+                    f"is for gradient descent solvers, got {value!r} for the solver {solver!r}",
                     Remedy("leave it out", **{name: None}),
                     Remedy("use descent", solver="sgd"),
                     parameter=name,
@@ -168,7 +168,7 @@ class TrainingPlan:
         """
         if self.encoded is not None and len(self.encoded.training.target) == 0:
             raise TableError(
-                "all rows are held out, and none is left to train on",
+                "all rows are held out, so no row is left for training",
                 Remedy("hold out fewer rows", holdout=...),
             )
         feature_map = self.settings.make_map(self.tuned.length_scale)

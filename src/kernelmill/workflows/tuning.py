@@ -290,7 +290,7 @@ def _best_at_size(
         return search.best_at_size(found, n_components)
     notes.append(
         f"The penalty was tuned with {plain.count(n_tuned)} of {plain.count(n_components)} "
-        "features: more take longer than a quarter of the budget."
+        "features, since more would take longer than a quarter of the budget."
     )
     return found
 

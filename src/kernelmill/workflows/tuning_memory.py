@@ -71,7 +71,7 @@ class TuningMemory:
         self._keep()
         if results:
             steps = plain.count(len(results), "step")
-            self._run.progress.note(f"Resumed the tuning: {steps} in the checkpoint.")
+            self._run.progress.note(f"Resumed tuning: {steps} in the checkpoint.")
 
     def recall(self, step: Any, compute: Callable[[], Any]) -> Any:
         """The result of a step, which JSON can write: from memory, or computed.

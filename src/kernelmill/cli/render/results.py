@@ -305,7 +305,7 @@ def describe_model(summary: FitSummary) -> dict[str, str]:
     pairs["data"] = summary.source
     held_out = f", {plain.count(summary.n_held_out)} held out" if summary.n_held_out else ""
     if summary.held_out is not None and name_held_out(summary.held_out) != "Held out":
-        held_out = f", {plain.count(summary.n_held_out)}in another table for validation"
+        held_out = f", {plain.count(summary.n_held_out)} in another table for validation"
     if summary.refitted:
         held_out = f", refitted to all of them{held_out.replace('held out', 'held out before')}"
     pairs["rows"] = f"{plain.count(summary.n_rows)} for training{held_out}"

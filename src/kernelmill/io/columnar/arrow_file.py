@@ -41,7 +41,8 @@ class ArrowFile(ColumnarFile):
             )
         if start != b"ARROW1":
             raise TableError(
-                f"{path} is not an Arrow IPC file, or it is a stream, which has no random access",
+                f"{path} is not an Arrow IPC file, or it is in the stream format, which has "
+                "no random access",
                 "write it with pyarrow.ipc.new_file or pyarrow.feather.write_feather",
             )
         super().__init__(path, options, first)
@@ -205,7 +206,7 @@ def decompressed_bytes(message: Any) -> int:
                 (size,) = struct.unpack_from("<q", body, offset)
                 total += length if size < 0 else size
     except (struct.error, TypeError, ValueError):
-        raise pa.ArrowInvalid("the metadata of a record batch are invalid") from None
+        raise pa.ArrowInvalid("the metadata of a record batch is invalid") from None
     return total
 
 

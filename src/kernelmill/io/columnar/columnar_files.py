@@ -70,7 +70,7 @@ class ColumnarFile(TableFile):
             names = schema.names
         self._names, self._name_notes = make_unique(names)
         if not self._names:
-            raise TableError(f"{path} has no columns", "give a file with columns")
+            raise TableError(f"{path} has no columns", "use a file with columns")
         self._types = dict(zip(self._names, schema.types, strict=True))
         self._strings: dict[str, StringColumn] = (
             self._inspect_strings() if first is None else first._strings
@@ -138,7 +138,7 @@ class ColumnarFile(TableFile):
             if detect_kind(type_) == "other":
                 raise TableError(
                     f"{self.path}: column {name!r} of type {type_} cannot be copied to the result",
-                    "use a file without it",
+                    "remove the column from the file",
                     Remedy("do not keep the columns", keep_columns=False),
                 )
         assert self.columns is not None
@@ -175,9 +175,9 @@ class ColumnarFile(TableFile):
         }[column.kind]
         if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
             raise TableError(
-                f"{self.path}: column {column.name!r} holds bytes (type {type_}), which cannot be "
-                f"read as {noun}",
-                "write it as a column of strings",
+                f"{self.path}: column {column.name!r} holds bytes (type {type_}), which cannot "
+                f"be read as {noun}",
+                "write it as a string column",
             )
         raise TableError(
             f"{self.path}: column {column.name!r} of type {type_} cannot be read as {noun}",
@@ -239,7 +239,7 @@ class ColumnarFile(TableFile):
         return TableError(
             f"{self.path}: {what} would take {plain.size(size)} in memory, more than the "
             f"{plain.size(MOST_BLOCK_BYTES)} that a block may take",
-            "do not use the file if you do not trust its source",
+            "do not use the file unless you trust its source",
             "write it again in smaller row groups or batches",
         )
 
@@ -275,7 +275,7 @@ class ColumnarFile(TableFile):
                 continue
             own = "".join(find_signs(pa.array([word]))) if style and style.loose else ""
             if own and sign and own != sign:
-                why = f", since others of the column have the symbol {sign}"
+                why = f", since other values of the column have the symbol {sign}"
             elif is_right(word):
                 sign = sign or own
                 continue

@@ -177,7 +177,7 @@ class ParquetFile(ColumnarFile):
             raise TableError(
                 f"{self.path}: column {others[0]!r} of type {self._types[others[0]]} is "
                 "ambiguous, since names repeat",
-                "write the file again with different names",
+                "write the file again with unique column names",
             )
         return [name for name in self._names if name in used]
 

@@ -129,7 +129,7 @@ def _scan_pages(file: IO[bytes], chunk: _Chunk) -> tuple[int, int]:
     """
     place, end = chunk.begin, chunk.begin + chunk.n_bytes
     if place < 0 or chunk.n_bytes < 0:
-        raise pa.ArrowInvalid("a column of a row group has a negative place or size")
+        raise pa.ArrowInvalid("a column of a row group has a negative offset or size")
     seen = dictionary = largest = stored = 0
     while seen < chunk.n_values and place < end:
         header, length = _read_header(file, place, end)
@@ -189,7 +189,7 @@ class _Reader:
 
     def _byte(self) -> int:
         if self.place >= len(self._data):
-            raise pa.ArrowInvalid("its metadata end too early")
+            raise pa.ArrowInvalid("its metadata is truncated")
         self.place += 1
         return self._data[self.place - 1]
 
@@ -203,7 +203,7 @@ class _Reader:
                 return value
             shift += 7
             if shift > 63:
-                raise pa.ArrowInvalid("its metadata have an integer of too many bytes")
+                raise pa.ArrowInvalid("its metadata has an integer of too many bytes")
 
     def integer(self) -> int:
         """An integer with a sign."""
@@ -216,7 +216,7 @@ class _Reader:
         while (byte := self._byte()) != 0:
             field = field + (byte >> 4) if byte >> 4 else self.integer()
             if field in seen:  # readers disagree on which one counts
-                raise pa.ArrowInvalid("its metadata have a field twice")
+                raise pa.ArrowInvalid("its metadata has a duplicate field")
             seen.add(field)
             yield field, byte & 0x0F
 
@@ -234,7 +234,7 @@ class _Reader:
         """The length of a list, whose elements must be of this type."""
         length, found = self._list()
         if length and found != kind:
-            raise pa.ArrowInvalid("its metadata have a list of another type")
+            raise pa.ArrowInvalid("its metadata has a list of an unexpected type")
         return length
 
     def _list(self) -> tuple[int, int]:
@@ -245,13 +245,13 @@ class _Reader:
     def skip(self, kind: int, depth: int = 0) -> None:
         """Skip a value of a type."""
         if depth > _DEEPEST:
-            raise pa.ArrowInvalid("its metadata are nested too deeply")
+            raise pa.ArrowInvalid("its metadata is nested too deeply")
         if kind in _INTEGERS:
             self._number()
         elif kind == _BINARY:
             length = self._number()
             if length > len(self._data) - self.place:
-                raise pa.ArrowInvalid("its metadata end too early")
+                raise pa.ArrowInvalid("its metadata is truncated")
             self.place += length
         elif kind == _STRUCT:
             for _, inner in self.fields():
@@ -263,7 +263,7 @@ class _Reader:
         elif kind in _SIZES:
             self.place += _SIZES[kind]
         else:  # Parquet has no maps
-            raise pa.ArrowInvalid("its metadata have a field of an unknown type")
+            raise pa.ArrowInvalid("its metadata has a field of an unknown type")
 
     def _skip_element(self, kind: int, depth: int) -> None:
         if kind in (_TRUE, _FALSE):  # in a list they take a byte

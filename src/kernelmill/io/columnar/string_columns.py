@@ -70,9 +70,9 @@ def _inspect(name: str, column: Any, codes: Sequence[str]) -> StringColumn:
         if find_leading_zeros(words):
             return StringColumn()
         note = Message(
-            f"Column {name!r} is read as categories, since its type is that of strings, but all of "
+            f"Column {name!r} is read as categories, since its values are strings, but all of "
             f"them are numbers, such as {words.array[0].as_py()!r}",
-            Remedy("to use them as numbers, read them as such", numeric=[name]),
+            Remedy("read the column as numbers", numeric=[name]),
             column=name,
         )
         return StringColumn(note=note)

@@ -37,7 +37,7 @@ _PROBLEMS: dict[str, tuple[str, ...]] = {
     ),
     "several_labels": (
         "a row must have one label, got {token}",
-        "write one file for each label",
+        "write a separate file for each label",
     ),
     "no_label": (
         "a line must start with a label, got {token}",
@@ -50,13 +50,13 @@ _PROBLEMS: dict[str, tuple[str, ...]] = {
     "negative_index": ("an index must be 0 or more, got {token}",),
     "order": (
         "the indices of a row must increase, got {token} after {before}",
-        "sort the pairs of each row, and keep one of those with the same index",
+        "sort the pairs of each row, and keep one pair for each index",
     ),
     "colon": ("an index must be followed by a colon and a value, as in 3:0.5, got {token}",),
     "value": (
         "a value must be a finite number, got {token}",
         "replace it",
-        "leave the pair out, which stands for 0",
+        "leave the pair out to mean 0",
     ),
     "large_value": ("a value must be in the range of {dtype}, got {token}", "scale the feature"),
     "separator": ("a space or the end of the line must follow a number, got {token}",),
@@ -195,13 +195,14 @@ def explain(
             return TableError(f"{limit}, got {token}")
         if source.n_features is None:
             return TableError(
-                f"{limit}, because a vector with more features takes more than 1 GiB, got {token}",
+                f"{limit}, because a vector with more features would take more than 1 GiB, "
+                f"got {token}",
                 "correct it",
                 "number the features without gaps",
             )
         return TableError(
             f"{limit} for {source.n_features} features, got {token}",
-            Remedy("allow more features", n_features=...),
+            Remedy("increase the number of features", n_features=...),
         )
     texts = _PROBLEMS[problem]
     if problem == "large_value" and dtype == np.float32:

@@ -97,7 +97,9 @@ class NumberStyle:
         if self.decimal == "." and "," in value and commas.is_number(value):
             points = " with a decimal point"
         is_strict = self.sign and not self.loose
-        return points + (f" with {self.sign}, as others of the column are" if is_strict else "")
+        return points + (
+            f" with {self.sign}, as other values of the column are" if is_strict else ""
+        )
 
     def find_number(self, value: str) -> float | None:
         """The number that a trimmed value stands for; None if it is none of this style."""

@@ -190,9 +190,11 @@ class TextSample:
             elif each.zeros and each.name not in given:
                 notes.append(
                     Message(
-                        f"Column {each.name!r} has leading zeros, as in {each.zeros!r}, so that "
-                        "its values are categories",
-                        Remedy("if they are numbers, read them as such", numeric=[each.name]),
+                        f"Column {each.name!r} is read as categories: its values have leading "
+                        f"zeros, as in {each.zeros!r}",
+                        Remedy(
+                            "if they are numbers, read the column as numbers", numeric=[each.name]
+                        ),
                         column=each.name,
                     )
                 )
@@ -205,8 +207,8 @@ def describe_amounts(name: str, example: str) -> Message:
     """A note on a column of amounts, percentages or groups of digits."""
     return Message(
         f"Column {name!r} is read as numbers: its values have symbols (%, $), decimal commas, "
-        f"groups of digits or negative numbers in parentheses, as in {example!r}",
-        Remedy("if they are categories, read them as such", categorical=[name]),
+        f"digit groups or negative numbers in parentheses, as in {example!r}",
+        Remedy("if they are categories, read the column as categories", categorical=[name]),
         column=name,
     )
 
@@ -344,11 +346,13 @@ def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
         is_loose = are_loose_numbers(words.array, ",") and not are_loose_numbers(words.array, ".")
         are_commas = are_commas or is_loose
     if are_commas and words.any(_DECIMAL_COMMA):
-        given = Remedy("if all numbers of the file have them, give the decimal point", decimal=",")
+        given = Remedy(
+            "if all numbers of the file have decimal commas, set the decimal separator", decimal=","
+        )
         return Doubt(
             f"Column {name!r} is read as categories: its values, such as "
             f"{words.first(_DECIMAL_COMMA)!r}, have decimal commas",
-            "write decimal points to have numbers",
+            "write decimal points to use the column as numbers",
             *([] if "," in decimals else [given]),
             column=name,
         )
@@ -362,8 +366,8 @@ def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
     if words.all("^[0-9]{1,2}-[0-9]{1,2}-[0-9]{2}$"):
         return Doubt(
             f"Column {name!r} is read as categories: its values, such as "
-            f"{words.array[0].as_py()!r}, may be dates with the year in two digits",
-            Remedy("if the year is last, read them as dates", dates=[name]),
+            f"{words.array[0].as_py()!r}, may be dates with two-digit years",
+            Remedy("if the year comes last, read the column as dates", dates=[name]),
             column=name,
         )
     some = words.array[:_WORDS_SHOWN].to_pylist()
@@ -371,11 +375,13 @@ def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
     first = next((word for word in amounts if not is_number(word)), None)
     if first is not None and len(amounts) >= max(2, _SHARE_OF_NUMBERS * len(some)):
         other = next((word for word in amounts if _shape(word) != _shape(first)), amounts[-1])
-        as_numbers = Remedy("if these do not matter, read them as numbers", numeric=[name])
+        as_numbers = Remedy(
+            "if the symbols and groups do not matter, read the column as numbers", numeric=[name]
+        )
         return Doubt(
-            f"Column {name!r} is read as categories: its values look like numbers, but do not have "
-            f"the same symbol and the same groups of digits, as in {first!r} and {other!r}",
-            "write all values in the same way to use them as numbers",
+            f"Column {name!r} is read as categories: its values look like numbers, but have "
+            f"different symbols or digit groups, as in {first!r} and {other!r}",
+            "write all values in the same format to use them as numbers",
             *([as_numbers] if any(are_loose_numbers(words.array, d) for d in decimals) else []),
             column=name,
         )

@@ -226,10 +226,10 @@ class TextParser:
         for line, values in split_records(text, separator, first_line, quotes=quotes):
             if values[0].startswith(_MARK):
                 raise TableError(
-                    f"{self.path}, line {line} begins with a byte order mark, as where two files "
-                    "were joined",
+                    f"{self.path}, line {line} begins with a byte order mark, which suggests "
+                    "that two files were joined",
                     "remove it",
-                    "give the files as a list",
+                    "pass the files as a list",
                 )
 
     def _parse_parts(self, data: bytes, first_line: int) -> Iterator[Any]:
@@ -365,7 +365,7 @@ class TextParser:
     def _width_error(self, line: int, got: int, top: int) -> TableError:
         """The error of a line; `top` lines before the first complete one may be a title."""
         expected = len(self.dialect.names)
-        remedies = [Remedy("correct the line"), Remedy("give the delimiter", delimiter=...)]
+        remedies = [Remedy("correct the line"), Remedy("set the delimiter", delimiter=...)]
         if self.dialect.header:
             # A title may have been mistaken for the header.
             top = line - 1 if top and got > expected else 0
@@ -390,12 +390,12 @@ class TextParser:
         why, remedy = style.describe(value), "correct it"
         own = detect_style(pa.array([value]), style.decimal)
         if style.loose and own is not None and own.sign != sign:
-            why = f", since others of the column have the symbol {sign}"
+            why = f", since other values of the column have the symbol {sign}"
             remedy = "write all values of the column in one unit"
         elif not style.sign and own is not None and (own.sign or own.separator):
             # The value is as good as any: it is the column whose values disagree.
-            why = ": other values of the column lack its symbol or its groups of digits"
-            remedy = "write all values of the column in the same way"
+            why = ": other values of the column do not have its symbol or its digit groups"
+            remedy = "write all values of the column in the same format"
         return NotANumberError(
             f"{self.path}, line {line}, {column}: {shown!r} is not a number{why}",
             remedy,
@@ -434,5 +434,5 @@ def decode(data: bytes, path: Path, first_line: int) -> str:
         raise TableError(
             f"{path}, line {line}, byte {error.start - begin + 1} of the line: "
             f"0x{data[error.start]:02x} is not UTF-8",
-            Remedy("give its encoding", encoding="latin-1"),
+            Remedy("set its encoding", encoding="latin-1"),
         ) from None

@@ -121,7 +121,7 @@ def detect_dialect(
         if not header:
             notes.append("No header was detected: columns are numbered from 0.")
         elif len(found) == 1:
-            notes.append("The only line is read as the names of the columns.")
+            notes.append("The only line is read as the column names.")
     if not header:
         return Dialect(delimiter, False, tuple(str(i) for i in range(width)), point, notes)
     names, changed = make_unique(found[0])

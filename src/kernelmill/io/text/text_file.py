@@ -54,7 +54,7 @@ _KINDS_BYTES = 4 << 20  # inspected for the kinds of columns
 _LONGEST_RECORD = 256 << 20
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_CHECK_FORMAT = "check that this is a text file with lines"
+_CHECK_FORMAT = "check that this is a text file"
 
 
 class TextFile(TableFile):
@@ -182,23 +182,23 @@ class TextFile(TableFile):
     def _find_first_line(self, start: bytes) -> int:
         """The offset of the first line to read: after the byte order mark and skipped lines."""
         if not start:
-            raise TableError(f"{self.path} is empty", "give a file with rows")
+            raise TableError(f"{self.path} is empty", "use a file with rows")
         if start.startswith(_UTF16):
             raise TableError(
                 f"{self.path} is encoded as UTF-16",
-                Remedy("give its encoding", encoding="utf-16"),
+                Remedy("set its encoding", encoding="utf-16"),
             )
         if b"\0" in start[:_DIALECT_BYTES]:
             raise TableError(
                 f"{self.path} is not a text file: it contains zero bytes",
-                Remedy("give its format", format=...),
+                Remedy("set its format", format=...),
             )
         offset = len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0
         for _ in range(self.options.skip_rows):
             offset = _next_line(start, offset)
         if not start[offset : offset + _DIALECT_BYTES].strip() and not start[offset:].strip():
             if self.options.skip_rows == 0:
-                raise TableError(f"{self.path} has only empty lines", "give a file with rows")
+                raise TableError(f"{self.path} contains only empty lines", "use a file with rows")
             raise TableError(
                 f"{self.path} has no lines after the {self.options.skip_rows} skipped ones",
                 Remedy("skip fewer lines", skip_rows=...),
@@ -302,7 +302,7 @@ class TextFile(TableFile):
         if (spare := self._find_spare_column(sample)) is not None and spare not in given:
             columns = tuple(column for column in columns if column.name != spare)
             self.notes = [note for note in self.notes if repr(spare) not in str(note)]
-            self.notes.append("Lines end in a delimiter: the empty last column is left out.")
+            self.notes.append("Lines end with a delimiter: the empty last column is left out.")
         row = sum(8 if column.kind == "numeric" else 4 for column in columns)
         ratio = sample.n_bytes / max(1, row * sample.n_rows)  # bytes of text per byte of a block
         piece = int(self.options.block_bytes * min(1.0, max(ratio, 1 / 8)))
@@ -322,10 +322,13 @@ class TextFile(TableFile):
         decimal = self._dialect.decimal
         noun, other = ("commas", ".") if decimal == "," else ("points", ",")
         return TableError(
-            f"{self.path}: column {column.name!r} had {noun} between groups of digits in training, "
-            f"but numbers of this file have decimal {noun}: {column.marked!r} may be either",
-            Remedy("if it is a decimal number, give the decimal point", decimal=decimal),
-            Remedy("if not, write all numbers as in training and give it", decimal=other),
+            f"{self.path}: column {column.name!r} had {noun} between digit groups in training, "
+            f"but numbers of this file have decimal {noun}: {column.marked!r} is ambiguous",
+            Remedy("if it is a decimal number, set the decimal separator", decimal=decimal),
+            Remedy(
+                "if not, write all numbers as in training and set the decimal separator",
+                decimal=other,
+            ),
         )
 
     def _find_spare_column(self, sample: TextSample) -> str | None:

@@ -186,7 +186,9 @@ class TableWriter:
         arrays = {name: self._convert(name, values[name]) for name in self._columns}
         lengths = {len(array) for array in arrays.values()}
         if len(lengths) != 1:
-            raise TableError(f"must have one length, got {sorted(lengths)}", parameter="values")
+            raise TableError(
+                f"must have the same length, got {sorted(lengths)}", parameter="values"
+            )
         writer, n_rows = self._check_open(), lengths.pop()
         if n_rows:
             with self._system_errors():
@@ -220,7 +222,7 @@ class TableWriter:
 
     def _check_open(self) -> TableFormat:
         if self._format is None:
-            raise TableError(f"{self.path} is not open", "write inside a with statement")
+            raise TableError(f"{self.path} is not open", "use the writer in a with statement")
         return self._format
 
     @contextmanager
