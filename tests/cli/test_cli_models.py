@@ -207,7 +207,7 @@ def test_data_files_are_told_from_models(run, rings, fitted, tmp_path):
     for arguments in (["inspect", rings], ["evaluate", rings, rings]):
         code, _, err = run(*arguments)
         assert code == 1
-        assert f"{rings} is not a model" in err
+        assert f"{rings} is not a model file" in err
         assert f"kernelmill fit {rings} --target COLUMN" in err
     damaged = tmp_path / "damaged.kmill"
     damaged.write_bytes((fitted / "rings.kmill").read_bytes()[:-1])

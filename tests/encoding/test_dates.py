@@ -135,7 +135,9 @@ def test_a_season_is_learned_from_any_format(tmp_path, form):
 
 def test_ambiguous_dates_are_rejected_unless_the_order_is_given(tmp_path):
     columns = {"day": ["01/02/2023", "03/04/2023"] * 60, "y": np.arange(120.0)}
-    with pytest.raises(TableError, match=r"may come first.*\(day_first=True\).*\(day_first=False\)"):
+    with pytest.raises(
+        TableError, match=r"may come first.*\(day_first=True\).*\(day_first=False\)"
+    ):
         fit_table(columns, "y", dates=["day"], **QUICK)
     for day_first, months in ((True, (1, 3)), (False, (0, 2))):
         model = fit_table(columns, "y", dates=["day"], day_first=day_first, **QUICK)

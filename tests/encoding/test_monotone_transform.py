@@ -157,7 +157,9 @@ def test_float64_before_float32():
 def test_details_show_the_middle_of_the_column():
     values = np.r_[np.zeros(940), np.full(30, 100.0), np.full(30, 5013.0)]
     _, _, summary = fit_encoder(gain=values, x=np.arange(1000.0))
-    assert summary[0].detail == "normal scores of ranks, median 0, 95 % from 0 to 5,013; also linear"
+    assert (
+        summary[0].detail == "normal scores of ranks, median 0, 95 % from 0 to 5,013; also linear"
+    )
     assert summary[1].detail.startswith("mean")
 
 
@@ -338,4 +340,6 @@ def test_clipped_columns_in_the_summary(tmp_path):
     np.save(tmp_path / "delays.npy", np.c_[values, target])
     model = kernelmill.fit_table(tmp_path / "delays.npy", 1, n_components=64, tune=False)
     assert model.encoder.transforms[0].is_linear
-    assert "0 columns replaced by normal scores of ranks, 1 clipped" in model.summary.columns[0].detail
+    assert (
+        "0 columns replaced by normal scores of ranks, 1 clipped" in model.summary.columns[0].detail
+    )

@@ -82,7 +82,9 @@ def test_numbers_that_hardly_repeat_are_not_classes():
     assert len(fit_target(twice, task="classification")[0].classes) == 31
 
 
-@pytest.mark.parametrize(("values", "words"), [([None], "are missing"), ([3.0, 3.0], "two different")])
+@pytest.mark.parametrize(
+    ("values", "words"), [([None], "are missing"), ([3.0, 3.0], "two different")]
+)
 def test_one_value_is_not_enough(values, words):
     with pytest.raises(TableError, match=words):
         fit_target(values)

@@ -199,7 +199,9 @@ def test_wrong_changes(tmp_path):
     table = open_table(write(tmp_path / "rows.csv"), numeric=["id"])
     with pytest.raises(TableError, match="has no column 'x'"):
         table.with_kinds(categorical=["x"])
-    with pytest.raises(TableError, match="'id' must be declared as only one of categorical, numeric and date"):
+    with pytest.raises(
+        TableError, match="'id' must be declared as only one of categorical, numeric and date"
+    ):
         table.with_kinds(categorical=["id"])
     with pytest.raises(ArgumentError, match="block_bytes must be at least 1, got 0"):
         table.with_block_bytes(0)

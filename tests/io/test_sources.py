@@ -94,7 +94,9 @@ def test_svmlight_is_told_from_text(tmp_path, text, format_):
 
 def test_one_format(tmp_path):
     np.save(tmp_path / "b.npy", np.ones((2, 3)))
-    with pytest.raises(TableError, match=r"a\.csv has the format text, but .*b\.npy has the format"):
+    with pytest.raises(
+        TableError, match=r"a\.csv has the format text, but .*b\.npy has the format"
+    ):
         open_table([write(tmp_path / "a.csv"), tmp_path / "b.npy"])
 
 

@@ -103,7 +103,11 @@ def test_matrices_with_and_without_labels():
         (pd.DataFrame({"a": [1]}), {"delimiter": ","}, "delimiter is for text files"),
         ((np.ones((2, 2)), [1]), {}, "y must have one label for each of 2 rows"),
         ((pd.DataFrame({"a": [1]}), [1, 2]), {}, "y has 2 labels for 1 rows of X"),
-        ((pd.DataFrame({"labels": [1]}), [1]), {}, "y and a column of X have the same name, 'labels'"),
+        (
+            (pd.DataFrame({"labels": [1]}), [1]),
+            {},
+            "y and a column of X have the same name, 'labels'",
+        ),
         (np.array([[2**60, 1]]), {}, "integers beyond"),
     ],
 )

@@ -111,7 +111,7 @@ class TestSteps:
             ({"steps": 0}, "steps"),
             ({"steps": [1.0, 2.0]}, r"steps must hold a column's number.*shape \(2,\)"),
             ({"steps": [[0.5, 2.0]]}, "steps must hold a column's number"),
-            ({"steps": [[3, 2.0]]}, "steps must name columns from 0 to 2, got 3 to 3"),
+            ({"steps": [[3, 2.0]]}, "steps must have column indices from 0 to 2, got 3 to 3"),
             ({"steps": [[0, 1 + 2j]]}, "steps must be an integer, or hold"),
             ({"steps": [[0, np.nan]]}, "steps must hold a column's number"),
             ({"steps": [[1, 2.0], [0, 1.0]]}, "steps must be sorted by columns"),

@@ -167,5 +167,5 @@ def test_hints_in_errors():
     ]:
         with pytest.raises(ValueError, match=hint):
             Fastfood(**parameters).fit(X)
-    with pytest.raises(ValueError, match=r"40 frequencies, and 51 are needed.*n_components"):
+    with pytest.raises(ValueError, match=r"40 frequencies, but 51 are needed.*n_components"):
         RandomFourier(Spectrum(X), n_components=101).fit(X)

@@ -278,7 +278,7 @@ def test_parameters_that_are_none(parameters, error, message):
 
 
 def test_pairs_need_two_items():
-    with pytest.raises(ValueError, match=r"at least 2 columns for pairs.*n_features = 1"):
+    with pytest.raises(ValueError, match=r"at least 2 columns to encode pairs.*n_features = 1"):
         PermutationEncoder("pairs").fit([[0]])
     assert PermutationEncoder().fit_transform([[0]]).toarray() == 1
 
@@ -354,7 +354,7 @@ def test_check_permutation_encoder(estimator, check):
         return
     with pytest.raises((ValueError, AssertionError)) as error:
         check(estimator)
-    assert "must contain permutations" in f"{error.value} {error.value.__cause__}"
+    assert "must contain a permutation" in f"{error.value} {error.value.__cause__}"
 
 
 class OrderEncoder(PermutationEncoder):

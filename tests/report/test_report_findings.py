@@ -82,14 +82,14 @@ def test_comparison(samples):
     assert "root mean squared error" in finding
     assert "0.152 for the linear model, 0.08 for the boosted trees and" in finding
     finding = comparison_finding(samples["unknown"]["comparison"])
-    assert finding == "No model of the comparison has a known error."
+    assert finding == "No model in the comparison has a known error."
     assert comparison_tiles(samples["unknown"]["comparison"]) == []
 
 
 def test_fit(samples):
     fit = samples["two_classes"]["fit"]
     assert plain(fit_finding(fit)) == (
-        "The model is a kernel machine (kernel: Gaussian) on 4,096 fastfood features, fitted to "
+        "The model is a kernel machine (kernel: Gaussian) on 4,096 fastfood features, trained on "
         "29,305 rows in 19 s."
     )
     assert [plain(tile.value) for tile in fit_tiles(fit)] == ["29,305", "4,096", "19 s", "432 MB"]

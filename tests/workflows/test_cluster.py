@@ -258,7 +258,7 @@ def test_scheduler_that_goes_away(tmp_path, rings_csv, client):
     [
         ("somewhere", ArgumentError, "must be the address of a scheduler such as tcp://"),
         ("local:0", ArgumentError, "must be the address of a scheduler such as tcp://"),
-        (3, ArgumentError, "must be an address, a distributed.Client or a cluster of Dask"),
+        (3, ArgumentError, "must be an address, a distributed.Client or a Dask cluster"),
     ],
 )
 def test_wrong_clusters(waves_csv, given, error, words):

@@ -207,7 +207,9 @@ def test_numbers_without_the_symbol_of_training_are_reported(tmp_path):
     assert predict("12 %", "0") == ""
     assert "'p' has numbers with and without %: '0.12' is read as 0.12 %" in predict("1 %", "0.12")
     assert "'p' had numbers with % in training: numbers without it are read as %;" in predict("3.5")
-    assert "with % in training, but this table has numbers with $, and are read as %;" in predict("7 $")
+    assert "with % in training, but this table has numbers with $, and are read as %;" in predict(
+        "7 $"
+    )
 
 
 def test_a_marker_that_was_a_category_of_an_older_model_stays_one(tmp_path):
@@ -299,7 +301,9 @@ def test_numbers_are_read_as_in_training(tmp_path):
     path.write_text("size;share\n1,691;1\n")  # one group of digits, as in training
     assert model.predict(path).item() == expected
     path.write_text("size;share\n1691,0;1,0\n")
-    with pytest.warns(UserWarning, match="have decimal commas in this table, but had decimal points in training"):
+    with pytest.warns(
+        UserWarning, match="have decimal commas in this table, but had decimal points in training"
+    ):
         assert model.predict_table(path)["prediction"].to_pylist() == [expected]
     path.write_text("size;share\n1,691;1,5\n")
     with pytest.raises(TableError, match=r"digit groups in training, .* '1,691' is ambiguous"):

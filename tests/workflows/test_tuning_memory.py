@@ -148,10 +148,10 @@ def test_another_tuning_is_an_error(tmp_path, columns):
     path = tmp_path / "state"
     with pytest.raises(KeyboardInterrupt):
         fit_table(columns, "y", **SETTINGS, checkpoint=path, progress=Interrupting("Tuning", 1))
-    with pytest.raises(CheckpointError, match="another training run, in which the digest of the s"):
+    with pytest.raises(CheckpointError, match="another training run, where the digest of the s"):
         fit_table(columns, "y", **SETTINGS | {"kernel": "matern"}, checkpoint=path)
     other = columns | {"x": columns["x"] ** 3}
-    with pytest.raises(CheckpointError, match="in which the digest of the data was"):
+    with pytest.raises(CheckpointError, match="where the digest of the data was"):
         fit_table(other, "y", **SETTINGS, checkpoint=path)
 
 

@@ -209,7 +209,7 @@ def _center(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
         )
     centered: NDArray[np.float64] = targets - targets.mean()
     if not np.isfinite(centered).all() or not centered.any():
-        found = "equal numbers only" if np.isfinite(centered).all() else "NaN or infinity"
+        found = "only equal numbers" if np.isfinite(centered).all() else "NaN or infinity"
         raise ArgumentError(
             f"must hold finite numbers that are not all equal, got {found}", parameter="y"
         )

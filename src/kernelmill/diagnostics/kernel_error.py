@@ -287,7 +287,7 @@ def check_rows(X: Any, name: str) -> Any:
     except ValueError as error:
         if name == "X":
             raise
-        raise ArgumentError(f"is not a matrix of numbers: {error}", parameter=name) from error
+        raise ArgumentError(f"must be a matrix of numbers: {error}", parameter=name) from error
 
 
 def draw_pairs(rows: Any, n_pairs: int | None, seed: int) -> tuple[Any, Any]:

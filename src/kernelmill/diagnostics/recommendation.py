@@ -131,7 +131,7 @@ def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | Non
         if each.n_components is not None and each.seconds is not None
     ]
     if not usable:
-        return None, "No map reaches the tolerance: allow a larger one, or another kernel."
+        return None, "No map reaches the tolerance. Use a larger tolerance or another kernel."
     # What landmarks leave out of the kernel is missing in every model, however small it is; so they
     # are mentioned, and recommended only where nothing else can be.
     random = [pair for pair in usable if pair[1].map_name != "nystroem"] or usable
@@ -154,7 +154,10 @@ def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | Non
             f"and takes {_duration(fewest)}"
         )
     if (fewest.n_components or 0) >= best.n_rows:
-        sentence += "; with no fewer features than rows, the exact kernel is the better choice"
+        sentence += (
+            "; the exact kernel is the better choice, since there are at least as "
+            "many features as rows"
+        )
     return at, sentence + "."
 
 

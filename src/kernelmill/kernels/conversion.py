@@ -100,8 +100,8 @@ def convert(
     if isinstance(source, Gaussian):
         if isinstance(target, Gaussian):
             raise ValueError(
-                "source and target must be different kernels, got Gaussian() twice; from length "
-                "scale s to length scale t, values become values ** (s / t) ** 2."
+                "source and target must be different kernels, got Gaussian() twice; to change "
+                "the length scale from s to t, compute values ** (s / t) ** 2."
             )
         scale = _check_scale(length_scale)
         sums = _sums_of_norms(squared_norms_X, squared_norms_Y, given.shape)
@@ -147,8 +147,8 @@ def squared_norms(
     """
     if isinstance(kernel, Gaussian):
         raise TypeError(
-            "kernel must be Polynomial(...) or ExponentialDotProduct(...), got Gaussian(), whose "
-            "k(x, x) is 1 for every x; compute squared norms from the data."
+            "kernel must be Polynomial(...) or ExponentialDotProduct(...), got Gaussian(), for "
+            "which k(x, x) is 1 for every x; compute squared norms from the data."
         )
     if not isinstance(kernel, (Polynomial, ExponentialDotProduct)):
         raise TypeError(

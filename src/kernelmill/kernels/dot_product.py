@@ -95,8 +95,8 @@ class DotProductKernel(RotationInvariantKernel):
                 return terms[: int(np.count_nonzero(tails > _NEGLIGIBLE * tails[0]))]
             count *= 2
         raise ValueError(
-            f"The series of {self!r} must converge within some thousand terms, and at t = {t:g} it "
-            "does not; divide the data by a number, or use a flatter kernel (with a larger "
+            f"The series of {self!r} must converge within a few thousand terms, but at t = {t:g} "
+            "it does not; divide the data by a number, or use a flatter kernel (with a larger "
             "length_scale, or with coefficients that decay faster or end)."
         )
 

@@ -238,8 +238,8 @@ def spherical_expansion(
         degree = _DEFAULT_DEGREE_OF_ZONAL if max_degree is None else max_degree
         return _of_zonal(kernel, d, degree, radius)
     raise TypeError(
-        "kernel must be a DotProductKernel, a SpherePower or a Zonal kernel, got "
-        f"{kernel!r} ({type(kernel).__name__}); resolve_dot_product makes one of a name."
+        f"kernel must be a DotProductKernel, a SpherePower or a Zonal kernel, got {kernel!r} "
+        f"({type(kernel).__name__}); resolve_dot_product turns a name into a kernel."
     )
 
 
@@ -299,7 +299,7 @@ def _of_zonal(kernel: Zonal, dim: int, max_degree: int, radius: float) -> Spheri
     if not (np.isfinite(found).all() and np.isfinite(errors).all()):
         raise ValueError(
             f"The expansion of {kernel!r} in {dim} dimensions must be finite up to degree "
-            f"{max_degree}, and it overflows; give a lower max_degree, or a smaller profile."
+            f"{max_degree}, but it overflows; use a lower max_degree or a smaller profile."
         )
     at_one = float(kernel.value(1.0))
     if kernel.maclaurin is not None:
@@ -310,8 +310,8 @@ def _of_zonal(kernel: Zonal, dim: int, max_degree: int, radius: float) -> Spheri
     if wrong.size:
         n = int(wrong[0])
         raise ValueError(
-            f"{kernel!r} must be positive definite, and it is not in {dim} dimensions: its "
-            f"coefficient of degree {n} is {found[n]:.3g}; choose another profile."
+            f"{kernel!r} must be positive definite, but in {dim} dimensions its coefficient of "
+            f"degree {n} is {found[n]:.3g}; choose another profile."
         )
     degrees = np.flatnonzero(found > errors)
     return SphericalExpansion(

@@ -157,7 +157,7 @@ def _make_named(kernel: str, named: Mapping[str, type[Named]]) -> Named:
         if error.message.parameter == "kernel":
             raise
         raise ArgumentError(
-            f"{kernel!r} is not possible: {error}".rstrip("."), parameter="kernel"
+            f"{kernel!r} is invalid: {error}".rstrip("."), parameter="kernel"
         ) from None
     return made
 

@@ -37,7 +37,7 @@ def check_pair(X: Any, Y: Any) -> tuple[Any, Any]:
     if first.shape[1] != second.shape[1]:
         raise ValueError(
             f"X and Y must have the same number of columns, got {first.shape[1]} and "
-            f"{second.shape[1]}; give points of one space."
+            f"{second.shape[1]}; pass points of the same dimension."
         )
     return first, second
 

@@ -62,8 +62,8 @@ class SpherePower(RotationInvariantKernel):
     def __init__(self, coefficients: ArrayLike) -> None:
         if callable(coefficients):
             raise TypeError(
-                "coefficients must be an array, the sum being finite, got a function; give its "
-                "first values."
+                "coefficients must be an array, since the sum is finite, got a function; pass "
+                "its first values."
             )
         checked = check_coefficients(coefficients)
         if checked.size > _MOST_COEFFICIENTS:

@@ -152,8 +152,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         self.learned_scales_ = tuned.learned
         kept = "for each column" if tuned.errors[1] < tuned.errors[0] else "for all columns"
         progress.end_pass(
-            f"one length scale {kept}: squared error {tuned.errors.min():.4g} of rows that no "
-            f"length scale was learned from, otherwise {tuned.errors.max():.4g}"
+            f"one length scale {kept}: squared error {tuned.errors.min():.4g} on rows not used "
+            f"for the search, otherwise {tuned.errors.max():.4g}"
         )
         return tuned
 

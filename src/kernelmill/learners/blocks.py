@@ -196,7 +196,7 @@ class BlockSource:
         if self._first is None:
             raise ArgumentError(
                 "must have at least one block of rows, got none",
-                "create the generator again if it was used before",
+                "create the generator again if it is exhausted",
                 parameter="blocks",
             )
 
@@ -226,7 +226,7 @@ class BlockSource:
         if not self.repeatable:
             raise ArgumentError(
                 f"must be iterable more than once for {reason}, got an iterator",
-                "give a list or an object whose __iter__ starts again",
+                "pass a list or an object whose __iter__ starts from the beginning",
                 *remedies,
                 parameter="blocks",
             )
@@ -518,7 +518,7 @@ class PassDigest:
         if self.n_rows < n_rows or self.at(n_rows) != digest:
             raise CheckpointError(
                 run.path,
-                "blocks must be the same in each pass and after a restart, got others within the "
-                f"first {n_rows} rows",
-                "give the same blocks",
+                "blocks must be the same in each pass and after a restart, but some of the "
+                f"first {n_rows} rows differ",
+                "pass the same blocks",
             )

@@ -294,7 +294,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             if classes is None or isinstance(self.class_weight, str):
                 source.require_passes(
                     "collecting the classes and their weights",
-                    Remedy("give all labels, and class_weight as a dict if any", classes=...),
+                    Remedy(
+                        "pass all labels as classes, and class_weight as a dict if it is used",
+                        classes=...,
+                    ),
                 )
                 classes, totals, n_rows = collect_classes(source, classes, type(self).__name__)
             self.classes_ = check_classes(classes)
@@ -324,15 +327,15 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             self._check_parameters()
             if self.validation_fraction:
                 raise ArgumentError(
-                    "must be None for partial_fit, which holds out no rows, got "
+                    "must be None for partial_fit, which does not hold out rows, got "
                     f"{self.validation_fraction!r}",
                     parameter="validation_fraction",
                 )
             if not hasattr(self, "classes_"):
                 if classes is None:
                     raise ArgumentError(
-                        "must be given in the first call of partial_fit: all labels that will "
-                        "occur",
+                        "must be passed in the first call of partial_fit, with all labels that "
+                        "will occur",
                         parameter="classes",
                     )
                 X = self._fit_map(X, y)
@@ -465,9 +468,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         """Raise if a fitted classifier has no state that more rows could be added to."""
         if hasattr(self, "_is_loaded"):
             raise ArgumentError(
-                "partial_fit cannot continue with a classifier from a file, which holds no state "
-                "of the training run",
-                "fit again with all rows, or keep the classifier in memory",
+                "partial_fit cannot continue with a classifier from a file, which does not "
+                "contain the state of the training run",
+                "fit again on all rows, or keep the classifier in memory",
             )
         if hasattr(self, "coef_") and self._state is None:
             raise ArgumentError(

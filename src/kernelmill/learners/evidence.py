@@ -64,8 +64,8 @@ class Evidence:
         """Return the log evidence of each output at these variances of the noise."""
         if self.alpha == 0.0:
             raise ArgumentError(
-                "must be positive for the evidence, got 0, which stands for weights of infinite "
-                "variance",
+                "must be positive to compute the evidence, got 0, which means a prior of "
+                "infinite variance",
                 "fit with a positive alpha",
                 parameter="alpha",
             )

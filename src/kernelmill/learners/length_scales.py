@@ -315,7 +315,8 @@ def _make_problem(
     targets = np.asarray(Y, np.float64).reshape(n, -1)
     if dim > MOST_COLUMNS:
         raise ArgumentError(
-            f"must have at most {MOST_COLUMNS} columns for a length scale each, got {dim}",
+            f"must have at most {MOST_COLUMNS} columns to learn one length scale per column, "
+            f"got {dim}",
             "use one length scale for all of them",
             parameter="X",
         )
@@ -329,8 +330,8 @@ def _make_problem(
     numbers = np.arange(dim) if groups is None else np.asarray(groups)
     if numbers.shape != (dim,) or numbers.dtype.kind not in "iu":
         raise ArgumentError(
-            f"must have an integer for each of the {dim} columns, got shape {numbers.shape} and "
-            f"dtype {numbers.dtype}",
+            f"must contain one integer for each of the {dim} columns, got shape {numbers.shape} "
+            f"and dtype {numbers.dtype}",
             parameter="groups",
         )
     group_of_column = np.unique(numbers, return_inverse=True)[1].astype(np.int64)

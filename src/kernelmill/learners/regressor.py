@@ -395,9 +395,9 @@ class KernelRegressor(
             self._solver().check_statistics(self.alpha, "statistics")
             if self.tune:
                 raise ArgumentError(
-                    "must be False for statistics, got True: machines would tune their maps "
-                    "separately",
-                    "tune on some rows with fit, and use the fitted map, feature_map_",
+                    "must be False to compute statistics, got True: each machine would tune its "
+                    "own map",
+                    "tune on a sample of the rows with fit, and use the fitted feature_map_",
                     parameter="tune",
                 )
             source = BlockSource(blocks)
@@ -431,7 +431,7 @@ class KernelRegressor(
         """
         if not isinstance(statistics, MappedStatistics):
             raise ArgumentTypeError(
-                "must be what KernelRegressor.statistics returns, which includes the map, got "
+                "must be returned by KernelRegressor.statistics, which includes the map, got "
                 f"{type(statistics).__name__}",
                 parameter="statistics",
             )
@@ -542,7 +542,7 @@ class KernelRegressor(
                     f"The penalty {least:g} is below the rounding error of landmark features in "
                     "float32, so predictions may be poor",
                     Remedy("use a larger penalty", alpha=LEAST_SINGLE_ALPHA),
-                    "give rows in float64",
+                    "pass X as float64",
                 )
             )
 

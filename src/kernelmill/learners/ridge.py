@@ -85,7 +85,7 @@ def check_penalties(alpha: Any, noise: Any) -> float | _Array:
     if not (np.isfinite(alphas) & (alphas > 0)).all():
         raise ArgumentError(
             f"must be finite and positive numbers, got {alpha!r}",
-            "leave the others out",
+            "remove the other numbers",
             parameter="alpha",
         )
     return alphas
@@ -288,8 +288,8 @@ class NormalEquations:
 
     def _undetermined_error(self) -> ArgumentError:
         return ArgumentError(
-            "must be positive, got 0, for features that are linearly dependent on these "
-            f"{self.n_rows} rows: the weights are not determined",
+            "must be positive, got 0, but the features are linearly dependent on these "
+            f"{self.n_rows} rows, so the weights are not determined",
             Remedy("use a small, positive penalty", alpha=1e-6),
             parameter="alpha",
         )

@@ -234,7 +234,7 @@ class Run:
             return
         if not isinstance(checkpoint_seconds, Real) or not float(checkpoint_seconds) >= 0:
             raise ArgumentError(
-                f"must be a number that is not negative, got {checkpoint_seconds!r}",
+                f"must be a non-negative number, got {checkpoint_seconds!r}",
                 Remedy("write as often as possible", checkpoint_seconds=0),
                 parameter="checkpoint_seconds",
             )
@@ -324,8 +324,8 @@ class Run:
         bound = _MAP_TOLERANCE * float(np.abs(probe).max())
         if not (np.abs(before - probe) <= bound).all():
             raise self.saved.error(
-                "feature_map computes other features than when it was written",
-                "give feature_map an integer random_state",
+                "feature_map computes different features than when the checkpoint was written",
+                "set random_state of feature_map to an integer",
             )
 
     @contextmanager
@@ -344,7 +344,9 @@ class Run:
         def defer(_: int, __: FrameType | None) -> None:
             self._is_interrupted = True
             signal.signal(signal.SIGINT, before)
-            self.progress.note("Interrupted: saving a checkpoint (again: stop at once).")
+            self.progress.note(
+                "Interrupted: saving a checkpoint (press Ctrl-C again to stop at once)."
+            )
 
         signal.signal(signal.SIGINT, defer)
         try:
@@ -438,8 +440,8 @@ def check_identity(path: Path, found: Mapping[str, str], identity: Mapping[str, 
         if found.get(name) != value:
             raise CheckpointError(
                 path,
-                f"it belongs to another training run, in which {name} was {found.get(name)} "
-                f"instead of {value}",
+                f"it belongs to another training run, where {name} was {found.get(name)}, not "
+                f"{value}",
             )
 
 

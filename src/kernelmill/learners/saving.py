@@ -61,9 +61,8 @@ def learner_record(
     name = type(model).__name__
     if name not in LEARNERS or not type(model).__module__.startswith(_HOME):
         raise ModelFileError(
-            f"a model must be a {' or a '.join(LEARNERS)} to be saved, got {name}, which "
-            "model files cannot hold",
-            "keep it with the pickle module or skops",
+            f"only a {' or a '.join(LEARNERS)} can be saved to a model file, got {name}",
+            "save it with the pickle module or skops",
         )
     check_is_fitted(model)
     model._check_parameters()  # they may have been set after `fit`

@@ -50,8 +50,8 @@ class LabelsKind(Kind):
             return {"dtype": "object", "labels": labels}
         if kind not in _LABELS or (kind == "f" and value.dtype.itemsize > 8):
             raise ModelFileError(
-                "labels must be integers, floats, booleans or strings to be saved, got dtype "
-                f"{value.dtype} with {labels[0]!r:.80}",
+                "labels must be integers, floats, booleans or strings for the model to be "
+                f"saved, got dtype {value.dtype} with {labels[0]!r:.80}",
                 "fit with labels of one of these types",
             )
         return {"dtype": value.dtype.str, "labels": labels}

@@ -152,7 +152,7 @@ class AdditiveFourierMap(FeatureMap):
                 self.steps_ = np.array(self.steps, np.float64)
             except (TypeError, ValueError) as error:
                 raise ArgumentError(
-                    "must be an integer, or hold a column's number and a value in each row",
+                    "must be an integer, or an array whose rows contain a column index and a value",
                     parameter="steps",
                 ) from error
 
@@ -209,19 +209,20 @@ class _Stumps:
         columns = steps[:, 0].astype(np.int64) if is_table else np.empty(0, np.int64)
         if not is_table or not np.array_equal(columns, steps[:, 0]):
             raise ArgumentError(
-                "must hold a column's number and a value in each row, got an array of shape "
-                f"{steps.shape}",
+                "must be an array whose rows contain a column index and a value, got an array "
+                f"of shape {steps.shape}",
                 parameter="steps",
             )
         if len(columns) and not (columns.min() >= 0 and columns.max() < dim):
             raise ArgumentError(
-                f"must name columns from 0 to {dim - 1}, got {columns.min()} to {columns.max()}",
+                f"must have column indices from 0 to {dim - 1}, got {columns.min()} to "
+                f"{columns.max()}",
                 parameter="steps",
             )
         order = np.lexsort((steps[:, 1], columns))
         if not np.array_equal(order, np.arange(len(order))):
             raise ArgumentError(
-                "must be sorted by columns, and by values within a column",
+                "must be sorted by column, and by value within each column",
                 "sort the rows of the array",
                 parameter="steps",
             )

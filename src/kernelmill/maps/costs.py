@@ -64,13 +64,13 @@ def check_cost(record: Any, max_memory: int) -> None:
         raise ModelFileError(
             f"its map would take about {plain.size(cost.n_bytes)} of memory, and the budget is "
             f"{plain.size(max_memory)}",
-            Remedy("allow more if you trust the file", max_memory=cost.n_bytes),
+            Remedy("increase the limit if you trust the file", max_memory=cost.n_bytes),
         )
     if cost.operations > _MOST_OPERATIONS and max_memory <= MOST_MEMORY:
         raise ModelFileError(
             f"its map would take about {cost.operations:.1e} operations for each row, more than "
             f"{_MOST_OPERATIONS:.0e}",
-            Remedy("allow more if you trust the file", max_memory=2 * MOST_MEMORY),
+            Remedy("increase the limit if you trust the file", max_memory=2 * MOST_MEMORY),
         )
 
 

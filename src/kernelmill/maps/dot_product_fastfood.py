@@ -187,8 +187,8 @@ class DotProductFastfoodMap(FeatureMap):
         self.kernel_ = _resolve(self.kernel)
         if not _SHORTEST < self.radius_ < 1 / _SHORTEST:
             raise ArgumentError(
-                f"the norm of typical rows must be between {_SHORTEST:g} and {1 / _SHORTEST:g}, "
-                f"got {self.radius_:g}",
+                f"the typical norm of the rows must be between {_SHORTEST:g} and "
+                f"{1 / _SHORTEST:g}, got {self.radius_:g}",
                 "scale the data",
                 Remedy("set another radius", radius=...),
             )

@@ -336,8 +336,8 @@ class GaussianTemplatesMap(FeatureMap):
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         if not self._is_gaussian():
             raise ArgumentError(
-                f"the kernel has a closed form only for weighting='gaussian', got "
-                f"{self.weighting!r}",
+                "exact_kernel needs weighting='gaussian', for which the kernel has a closed "
+                f"form, got {self.weighting!r}",
                 "estimate it with many components instead",
             )
         k = Gaussian()(X, Y, length_scale=self.length_scale_)

@@ -139,9 +139,9 @@ class NystroemMap(FeatureMap):
         check_up_to("linear", self.linear, _MOST_LINEAR)
         if self.n_components > MOST_LANDMARKS:
             raise ArgumentError(
-                f"must be at most {MOST_LANDMARKS}, since it takes a matrix of that size, got "
-                f"{self.n_components}",
-                "use Fastfood, which needs no such matrix",
+                f"must be at most {MOST_LANDMARKS}, since it needs a square matrix of that size, "
+                f"got {self.n_components}",
+                "use Fastfood, which does not need such a matrix",
                 parameter="n_components",
             )
 
@@ -156,7 +156,7 @@ class NystroemMap(FeatureMap):
                 f"{n_landmarks} landmarks of {X.shape[1]} columns take more than "
                 f"{_MOST_ENTRIES} numbers",
                 Remedy("use fewer landmarks", n_components=...),
-                "use Fastfood, which has none",
+                "use Fastfood, which has no landmarks",
             )
         stream = Stream.from_random_state(self.random_state).substream("landmarks")
         chosen = np.sort(np.argsort(stream.uniforms(n_rows), kind="stable")[:n_landmarks])

@@ -174,8 +174,8 @@ class PermutationEncoder(
             wrong |= ~_are_permutations(decoded)
             if wrong.any():
                 raise ArgumentError(
-                    f"must contain encoded permutations, but row "
-                    f"{rows.start + int(np.argmax(wrong))} is not one",
+                    "must contain encoded permutations, but row "
+                    f"{rows.start + int(np.argmax(wrong))} is not an encoded permutation",
                     "pass rows that transform returned",
                     parameter="X",
                 )
@@ -234,7 +234,7 @@ class PermutationEncoder(
     def _check_pairs(self, n: int) -> None:
         if self.encoding == "pairs" and n < 2:
             raise ArgumentError(
-                f"must have at least 2 columns for pairs of items, got n_features = {n}",
+                f"must have at least 2 columns to encode pairs of items, got n_features = {n}",
                 "pass permutations of more items",
                 Remedy("use permutation matrices", encoding="matrix"),
                 parameter="X",
@@ -275,7 +275,7 @@ class PermutationEncoder(
         if numbers.dtype.kind not in "biuf":
             raise ArgumentTypeError(
                 f"must contain integers, got dtype {numbers.dtype}",
-                "pass the numbers of items",
+                "pass the items as integers",
                 parameter="X",
             )
         return numbers
@@ -283,8 +283,8 @@ class PermutationEncoder(
     def _row_error(self, row: int, problem: str, *remedies: Remedy) -> ArgumentError:
         last = self.first + self.n_features_in_ - 1
         return ArgumentError(
-            f"must contain permutations, in each row every integer from {self.first} to {last} "
-            f"once, but row {row} {problem}",
+            f"must contain a permutation of the integers from {self.first} to {last} in each "
+            f"row, but row {row} {problem}",
             *remedies,
             parameter="X",
         )

@@ -156,7 +156,7 @@ class PrincipalFourierMap(ShiftInvariantMap):
         if np.ndim(self.length_scale) > 0:
             raise ArgumentError(
                 f"must be one number, 'scale' or 'median', got {np.size(self.length_scale)} values",
-                Remedy("divide the directions by length scales instead", directions=...),
+                Remedy("divide the directions by their length scales instead", directions=...),
                 parameter="length_scale",
             )
 
@@ -246,7 +246,7 @@ class PrincipalFourierMap(ShiftInvariantMap):
 def _given_directions(directions: Any, dim: int) -> NDArray[np.float64]:
     try:
         if np.iscomplexobj(directions):
-            raise TypeError("complex numbers are not directions of real columns")
+            raise TypeError("directions of real columns must be real")
         array = np.array(directions, np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise ArgumentError(
@@ -257,8 +257,8 @@ def _given_directions(directions: Any, dim: int) -> NDArray[np.float64]:
     is_matrix = array.ndim == 2 and array.shape[1] == dim
     if not (is_matrix and 1 <= len(array) <= _MOST_DIRECTIONS):
         raise ArgumentError(
-            f"must be of shape (n_directions, {dim}), a column for each of X, with 1 to "
-            f"{_MOST_DIRECTIONS} rows, got shape {array.shape}",
+            f"must have shape (n_directions, {dim}), with one column for each column of X and 1 "
+            f"to {_MOST_DIRECTIONS} rows, got shape {array.shape}",
             parameter="directions",
         )
     return array

@@ -75,7 +75,7 @@ def _resolve(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
 def _gamma_error(
     gamma: Any, *remedies: Remedy, of: type[KernelmillError] = ArgumentError
 ) -> Exception:
-    auto = ["write gamma=1 / X.shape[1]"] if isinstance(gamma, str) and gamma == "auto" else []
+    auto = ["pass gamma=1 / X.shape[1]"] if isinstance(gamma, str) and gamma == "auto" else []
     return of(
         f"must be a positive, finite number or 'scale', got {gamma!r}",
         *auto,
@@ -237,7 +237,7 @@ def check_length_scales(fitted_map: Any) -> None:
     """Raise an error unless ``length_scale`` and ``length_scale_`` are both arrays, or neither."""
     if np.ndim(fitted_map.length_scale) != np.ndim(fitted_map.length_scale_):
         raise ArgumentError(
-            "must have an element for each column if length_scale has, and only then",
+            "must have one element for each column if and only if length_scale has",
             parameter="length_scale_",
         )
 

@@ -126,8 +126,8 @@ class ShiftInvariantMap(FeatureMap):
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         if self.features == "projection":
             raise ArgumentError(
-                "features='projection' are plain projections, which have no kernel",
-                Remedy("use cosines and sines", features="cos_sin"),
+                "features='projection' computes plain projections, which have no kernel",
+                Remedy("use cosine and sine features", features="cos_sin"),
             )
         return self.kernel_(X, Y, length_scale=self.length_scale_)
 

@@ -152,10 +152,10 @@ def _storable_name(feature_map: Any) -> str:
     if name is None:
         known = ", ".join(family.__name__.removesuffix("Map") for family in FAMILIES.values())
         raise ModelFileError(
-            f"must be one of kernelmill's maps to be saved ({known}), got "
-            f"{type(feature_map).__name__}, which model files cannot hold",
+            f"must be a map of kernelmill ({known}) for the model to be saved, got "
+            f"{type(feature_map).__name__}",
             "put other steps before the model",
-            "keep the model with the pickle module or skops",
+            "save the model with the pickle module or skops",
             parameter="feature_map",
         )
     return name

@@ -171,8 +171,8 @@ class TaylorSketchMap(FeatureMap):
             degree = check_integer("degree", self.degree, 1)
             if self.n_components <= degree:
                 raise ArgumentError(
-                    f"must be above the degree, {degree}, since every term takes a column, got "
-                    f"{self.n_components}",
+                    f"must be greater than the degree, {degree}, since every term needs a "
+                    f"column, got {self.n_components}",
                     Remedy("use more components", n_components=...),
                     Remedy("use a lower degree", degree=...),
                     parameter="n_components",

@@ -82,7 +82,7 @@ class DenseProjection:
             if self.dim > _MOST_SOBOL_DIMENSIONS:
                 raise ArgumentError(
                     f"sampling='qmc' takes at most {_MOST_SOBOL_DIMENSIONS} columns, the largest "
-                    f"dimension of Sobol points, got {self.dim}",
+                    f"dimension of the Sobol points, got {self.dim}",
                     Remedy("draw orthogonal frequencies", sampling="orthogonal"),
                     "use Fastfood",
                 )

@@ -292,7 +292,7 @@ class HadamardProjection:
         """
         if self.kernel.gaussian_mixture and self.dim < self.block_size:
             raise ArgumentError(
-                f"the lengths of frequencies of {type(self.kernel).__name__} are not known in "
+                f"the frequency lengths of {type(self.kernel).__name__} are not known for "
                 f"{self.dim} of {self.block_size} dimensions",
                 "use a Radial kernel",
             )

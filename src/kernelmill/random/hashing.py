@@ -25,7 +25,7 @@ def _check_coefficients(coefficients: Any) -> tuple[int, ...]:
             f"coefficients must be a sequence of integers, got {coefficients!r}"
         ) from None
     if len(given) == 0:
-        raise ValueError("coefficients must not be empty; give k of them for k-wise independence")
+        raise ValueError("coefficients must not be empty; pass k of them for k-wise independence")
     return tuple(check_integer(f"coefficients[{i}]", c, 0, PRIME - 1) for i, c in enumerate(given))
 
 

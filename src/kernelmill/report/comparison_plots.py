@@ -199,7 +199,9 @@ def memory_plot(comparison: Comparison) -> Figure:
             fontsize=9.5,
         )
     axes.set_yticks(range(len(bars)), [full_name(model, 14) for model, _ in bars])
-    axes.set(xlim=(0, 1.25 * top), ylim=(len(bars) - 0.5, -0.5), xlabel="MB beyond the data")
+    axes.set(
+        xlim=(0, 1.25 * top), ylim=(len(bars) - 0.5, -0.5), xlabel="MB in addition to the data"
+    )
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=5)
@@ -279,8 +281,8 @@ def _by_features(comparison: Comparison) -> Panel | None:
         "Error against features",
         error_by_features_plot(comparison),
         f"Line plot of the error against the number of features: {'; '.join(ends)}.",
-        "More features approximate the kernel better. Where a line is level, more of them do not "
-        "reduce the error."
+        "More features approximate the kernel better. Where a line is level, more features do "
+        "not reduce the error."
         + (" Horizontal lines are models without random features." if others else ""),
         PageTable(
             ["model", "features", comparison.error_name],
@@ -302,21 +304,21 @@ def _by_time(comparison: Comparison) -> Panel | None:
     good = min(models, key=lambda model: model.error)
     ends = (
         f"the fastest is {full_name(fast)} in {html.duration(fast.fit_seconds)} with "
-        f"{form(fast.error)}, "
-        f"the best {full_name(good)} in {html.duration(good.fit_seconds)} with {form(good.error)}"
+        f"{form(fast.error)}, the best is {full_name(good)} in {html.duration(good.fit_seconds)} "
+        f"with {form(good.error)}"
     )
     note = "".join(
-        f" {html.quote(m.name)} was fitted to {html.count(m.n_train)} of "
+        f" {html.quote(m.name)} was trained on {html.count(m.n_train)} of "
         f"{html.count(comparison.n_train)} rows."
         for m in models
         if m.n_train < comparison.n_train
     )
     return Panel(
         "comparison-time",
-        "Error against time",
+        "Error against training time",
         error_by_time_plot(comparison),
-        f"Line plot of the error against the time of the fit: {clean_text(ends)}.",
-        f"Lower left is better: a small error in a short time.{note}",
+        f"Line plot of the error against the training time: {clean_text(ends)}.",
+        f"Models at the lower left are best: small error, short training time.{note}",
         PageTable(
             ["model", "fit", comparison.error_name],
             [
@@ -337,9 +339,9 @@ def _memory(comparison: Comparison) -> Panel | None:
         "comparison-memory",
         "Peak memory",
         memory_plot(comparison),
-        "Bars of the peak memory beyond the data: "
+        "Bar chart of the peak memory in addition to the data: "
         + ", ".join(" ".join(row) for row in rows)
         + ".",
-        "The peak memory of each fit, beyond the rows themselves.",
+        "The peak memory of each training run, in addition to the data.",
         PageTable(["model", "peak memory"], rows, "Peak memory"),
     )

@@ -44,7 +44,7 @@ def render_diagnosis(diagnosis: Diagnosis, *, title: str | None = None) -> str:
     errors = _error_table(diagnosis)
     sections = [
         Section(
-            "Features that the maps need",
+            "Features that each map needs",
             panels=diagnosis_panels(diagnosis),
             cards=[errors] if errors else [],
             tables=[_requirement_table(diagnosis)],
@@ -118,8 +118,8 @@ def _requirement_table(diagnosis: Diagnosis) -> PageTable:
         rows,
         f"Features for an error of at most {html.number(diagnosis.tolerance)} in "
         f"{_share(diagnosis)} of the pairs of rows; time and memory for "
-        f"{html.count(diagnosis.n_rows, 'row')}. ~: variance of a similar construction; >: "
-        "extrapolated from the largest number that was measured",
+        f"{html.count(diagnosis.n_rows, 'row')}. ~: from the variance of a similar construction; "
+        ">: extrapolated from the largest measured number of features",
         2,
         prose=(1,),
         marked=frozenset() if best is None else frozenset({(best, 4)}),

@@ -172,7 +172,7 @@ def _verdict_table(outcome: Outcome) -> PageTable:
     return PageTable(
         [outcome.experiment.row, "what", "paper", "here", "ratio", "verdict", "why"],
         rows,
-        f"{outcome.experiment.place} beside the values measured here",
+        f"{outcome.experiment.place} and the values measured here",
         2,
         prose=(5, 6),
     )
@@ -198,7 +198,7 @@ def _provenance(outcomes: Sequence[Outcome]) -> Section:
             facts[name] = between.join(dict.fromkeys((shown[0], shown[-1])))
     for outcome in outcomes:
         facts |= outcome.record.machine
-    return Section("Where the results come from", facts=list(facts.items()))
+    return Section("Origin of the results", facts=list(facts.items()))
 
 
 def render_markdown(outcomes: Sequence[Outcome]) -> str:

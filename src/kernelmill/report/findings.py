@@ -108,7 +108,7 @@ def fit_finding(fit: FitSummary) -> str:
     took = f" in {html.duration(sum(times))}" if times else ""
     return (
         f"The model is a kernel machine (kernel: {kernel_name(fit)}) on "
-        f"{html.count(fit.n_components)} {clean_text(fit.map_name)} features, fitted to "
+        f"{html.count(fit.n_components)} {clean_text(fit.map_name)} features, trained on "
         f"{html.count(fit.n_rows, 'row')}{took}."
     )
 
@@ -138,7 +138,7 @@ def comparison_finding(comparison: Comparison) -> str:
     """The errors of the best model on features, the linear model, the best trees, the exact one."""
     known = [model for model in comparison.models if is_number(model.error)]
     if not known:
-        return "No model of the comparison has a known error."
+        return "No model in the comparison has a known error."
 
     form = html.percent if comparison.error_name == "error" else partial(html.number, digits=3)
 
@@ -149,12 +149,12 @@ def comparison_finding(comparison: Comparison) -> str:
     def subset(model: ComparedModel) -> str:
         if model.n_train >= comparison.n_train:
             return ""
-        return f" (fitted to {html.count(model.n_train)} of {html.count(comparison.n_train)} rows)"
+        return f" (trained on {html.count(model.n_train)} of {html.count(comparison.n_train)} rows)"
 
     features, linear, exact = best("features"), best("linear"), best("exact")
     trees = best("trees")
     clauses = [
-        f"{form(model.error)} for what fit does by default"
+        f"{form(model.error)} for fit with its default settings"
         for model in known
         if model.name == DEFAULT_FIT
     ]
@@ -180,7 +180,7 @@ _NAMES = {
     "error": "error",
     "error_low": "error, lower limit (95 %)",
     "error_high": "error, upper limit (95 %)",
-    "baseline_error": "error of the most frequent class",
+    "baseline_error": "error of always predicting the most frequent class",
     "balanced_error": "balanced error",
     "log_loss": "log loss",
     "auc": "area under the ROC curve",
@@ -236,12 +236,12 @@ def evaluation_tiles(evaluation: Evaluation) -> list[Tile]:
     tiles.append(Tile("RMSE", html.number(metrics.get("rmse"), 3), "root mean squared error"))
     other = mean_rmse(evaluation)
     if other is not None:
-        tiles.append(Tile("Without a model", html.number(other, 3), "predicting the mean"))
+        tiles.append(Tile("Without a model", html.number(other, 3), "always predicting the mean"))
     tiles += [
         Tile(name, html.number(metrics[key], 3), note)
         for key, name, note in (
             ("mae", "Mean absolute error", ""),
-            ("r2", "R²", "fraction of variance explained"),
+            ("r2", "R²", "fraction of explained variance"),
         )
         if is_number(metrics.get(key))
     ]
@@ -263,10 +263,12 @@ def fit_tiles(fit: FitSummary) -> list[Tile]:
     ]
     if times:
         tiles.append(
-            Tile("Training time", html.duration(sum(times)), "including reading and tuning")
+            Tile("Training time", html.duration(sum(times)), "includes reading and tuning")
         )
     if fit.peak_memory is not None:
-        tiles.append(Tile("Training memory", html.size(fit.peak_memory), "peak of the process"))
+        tiles.append(
+            Tile("Training memory", html.size(fit.peak_memory), "peak memory of the process")
+        )
     return tiles
 
 
@@ -275,7 +277,7 @@ def comparison_tiles(comparison: Comparison) -> list[Tile]:
     form = html.percent if comparison.error_name == "error" else html.number
     tiles = []
     for family, name in (
-        (DEFAULT_FIT, "Fit with its defaults"),
+        (DEFAULT_FIT, "Fit with its default settings"),
         ("features", "Features"),
         ("linear", "Linear model"),
         ("trees", "Trees"),

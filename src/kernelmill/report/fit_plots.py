@@ -309,15 +309,18 @@ def judge_learning(points: list[LearningPoint]) -> str:
     last, before = losses[-1][1], losses[-1 - len(losses) // 4][1]
     if last > 1.02 * best:
         return (
-            f" The held-out loss was smallest after {html.count(rows, 'row')} and has risen since: "
-            "fewer epochs or a larger penalty would help."
+            f" The held-out loss was smallest after {html.count(rows, 'row')} and has increased "
+            "since: use fewer epochs or a larger penalty."
         )
     if last < 0.98 * before:
         return (
-            f" The held-out loss fell by {html.percent(1 - last / before)} in the last quarter: "
-            "more epochs would help."
+            f" The held-out loss fell by {html.percent(1 - last / before)} in the last quarter "
+            "of training: more epochs would help."
         )
-    return " The held-out loss hardly changed in the last quarter: more epochs would not help."
+    return (
+        " The held-out loss hardly changed in the last quarter of training: more epochs "
+        "would not help."
+    )
 
 
 def _learning_curve(fit: FitSummary) -> Panel | None:
@@ -328,7 +331,10 @@ def _learning_curve(fit: FitSummary) -> Panel | None:
     last = points[-1]
     ends = [f"loss {html.number(last.loss, 3)}"] if is_number(last.loss) else []
     ends += [f"held-out error {form(last.error)}"] if is_number(last.error) else []
-    reading = f"Rows are counted again in every epoch.{judge_learning(points)}"
+    reading = (
+        "Loss and error against the number of rows processed; rows count once per "
+        f"epoch.{judge_learning(points)}"
+    )
     step = -(-len(points) // 60)
     # Backwards, so that the last point is in the table for any step.
     kept = points[::-1][::step][::-1]
@@ -367,10 +373,10 @@ def _tuning(fit: FitSummary) -> list[Panel]:
 
 
 _STAGES = (
-    " This is the first of two stages: ridge regression finds a region, in which the loss of the "
-    "model then decides.",
-    " This is the second of two stages: in the region found by ridge regression, the loss of the "
-    "model decides.",
+    " This is the first of two stages: ridge regression finds a region; the second stage "
+    "searches it with the model's own loss.",
+    " This is the second of two stages: it searches the region found by ridge regression with "
+    "the model's own loss.",
 )
 
 
@@ -402,8 +408,8 @@ def _tuning_by(
     of_two = _STAGES[stage - 1] if n_stages == 2 else ""
     beyond = "smaller" if ringed.alpha == min(penalties) else "larger"
     wider = (
-        f" This is at the edge of the search: a {beyond} penalty, given as --alpha or as alpha in "
-        "Python, may be better."
+        f" This is at the edge of the searched range: a {beyond} penalty (--alpha, or alpha in "
+        "Python) may be better."
     )
     which = "chosen setting" if is_chosen else "smallest"
     comparable = ""
@@ -444,7 +450,7 @@ def _tuning_by(
                 ]
                 for p in sorted(points, key=lambda p: p.error)
             ],
-            "All settings, smallest first",
+            "All settings, smallest error first",
             0,
         ),
     )
@@ -463,10 +469,13 @@ def _explain_penalty(
     least = min(line, key=lambda point: point.error)
     if least.error >= ringed.error:
         return ""
-    smallest = f" The smallest of its line is {form(least.error)}"
+    smallest = f" The smallest value of its line is {form(least.error)}"
     if ringed.criterion == "squared error":
-        return f"{smallest}; the penalty was chosen on all rows."
-    return f"{smallest}: a weaker penalty is chosen only if it lowers the {name} by half a percent."
+        return f"{smallest}; the penalty was chosen with all rows."
+    return (
+        f"{smallest}: a weaker penalty is chosen only if it lowers the {name} by at least "
+        "half a percent."
+    )
 
 
 def _time(fit: FitSummary) -> Panel | None:

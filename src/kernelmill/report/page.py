@@ -78,7 +78,7 @@ def render(
     """
     if fit is None and evaluation is None and comparison is None:
         raise ArgumentError(
-            "a report needs a fit, an evaluation or a comparison, got none of them",
+            "a report needs a fit, an evaluation or a comparison, got none",
             "pass at least one of them",
         )
     task = next(each.task for each in (fit, evaluation, comparison) if each is not None)
@@ -278,7 +278,7 @@ def _inputs_section(fit: FitSummary) -> Section:
             ]
             for column in fit.columns
         ],
-        f"The columns, encoded as {html.count(fit.n_inputs, 'input')} of the map",
+        f"The columns, encoded as {html.count(fit.n_inputs, 'map input')}",
         3,
         prose=(2,),
     )
@@ -288,7 +288,7 @@ def _inputs_section(fit: FitSummary) -> Section:
         columns_finding(fit),
         column_panels(fit),
         tables=[table] if fit.columns else [],
-        notes=["All columns have the same length scale, so they are not ranked."]
+        notes=["All columns have the same length scale, so their relevance is not ranked."]
         if shared and fit.columns
         else [],
     )

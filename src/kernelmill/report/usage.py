@@ -81,12 +81,12 @@ def explain_fit(comparison: Comparison) -> str:
     form = plain.percent if comparison.error_name == "error" else plain.number
     name = f"the {clean_text(best.name)}" if best.family == "exact" else clean_text(best.name)
     text = (
-        f"The smallest error, {form(best.error)}, is that of {name}, a model of scikit-learn. The "
-        f"best one of kernelmill has {form(min(ours))}."
+        f"The smallest error, {form(best.error)}, is that of {name} from scikit-learn. The best "
+        f"model of kernelmill has {form(min(ours))}."
     )
     if best.family == "exact":
         text += (
-            " The map nystroem with as many features as there are rows has the exact kernel on "
+            " With as many features as rows, the map nystroem computes the exact kernel on "
             "these rows."
         )
     return text

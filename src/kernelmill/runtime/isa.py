@@ -75,5 +75,5 @@ def _check_name(name: str, what: str) -> str:
     if isinstance(name, str) and name.lower() in available:
         return name.lower()
     built = isinstance(name, str) and name.lower() in _native.built_isas()
-    reason = "is compiled in, but this CPU cannot run it" if built else "is unknown"
+    reason = "is not supported by this CPU" if built else "is unknown"
     raise ValueError(f"The {what} {name!r} {reason}; choose one of: {', '.join(available)}.")

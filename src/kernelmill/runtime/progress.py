@@ -241,7 +241,7 @@ def reports_progress(work: Callable[_Parameters, _Returned]) -> Callable[_Parame
         elif not all(hasattr(progress, name) for name in ("start", "advance", "note")):
             raise ArgumentTypeError(
                 f"must have the methods of `Progress`, got {progress!r}",
-                Remedy("print lines on stderr", verbose=True),
+                Remedy("print progress lines on stderr", verbose=True),
                 parameter="progress",
             )
         settings["progress"] = progress

@@ -87,7 +87,7 @@ def _open_client(given: Any) -> Iterator[Any]:
             )
         elif not isinstance(given, str) and not hasattr(given, "scheduler_address"):
             raise ArgumentError(
-                "must be an address, a distributed.Client or a cluster of Dask, got "
+                "must be an address, a distributed.Client or a Dask cluster, got "
                 f"{type(given).__name__}",
                 parameter="cluster",
             )
@@ -105,7 +105,7 @@ def _open_client(given: Any) -> Iterator[Any]:
             client.wait_for_workers(1, timeout=_SECONDS)
         except (TimeoutError, OSError):
             raise ClusterError(
-                f"the cluster {given} has no workers", "start some with: dask worker ADDRESS"
+                f"the cluster {given} has no workers", "start workers with: dask worker ADDRESS"
             ) from None
         if local is not None:
             client.run(ignore_pandas)  # these workers read files, no data frames

@@ -235,8 +235,8 @@ class Pieces:
         at = FoldState(len(groups)) if state is None else state
         if at.n_groups != len(groups):
             raise ArgumentError(
-                f"must be the same as before, in {at.n_groups} groups, got {len(groups)}",
-                "give the same data in the same chunks",
+                f"must be in the same {at.n_groups} groups as before, got {len(groups)}",
+                "pass the same data in the same chunks",
                 parameter="blocks",
             )
         most = len(groups) if save is None else 2 * self.cluster.n_threads()

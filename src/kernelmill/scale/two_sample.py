@@ -113,7 +113,7 @@ def _check_columns(X: Any, Y: Any) -> None:
         raise ArgumentError(
             f"X and Y must have the same columns in the same order, got {columns[0]} and "
             f"{columns[1]}",
-            "select and order the columns of both",
+            "select the same columns in the same order in X and Y",
         )
 
 

@@ -136,7 +136,7 @@ class TwoSampleResult:
         expected = getattr(self.feature_map, "n_features_in_", rows.shape[1])
         if rows.shape[1] != expected:
             raise ArgumentError(
-                f"must have the {expected} columns of the samples, got {rows.shape[1]}",
+                f"must have {expected} columns like the samples, got {rows.shape[1]}",
                 parameter="rows",
             )
         values = np.empty(count_rows(rows))
@@ -238,7 +238,8 @@ def two_sample_test(
     unfitted = prepare_map(feature_map, stream, n_threads)
     if X is Y and hasattr(X, "__next__"):
         raise ArgumentError(
-            "X and Y must be two streams, got one iterator twice", "give an iterator for each"
+            "X and Y must be two streams, got one iterator twice",
+            "pass a separate iterator for each sample",
         )
     order = stream.substream("order of rows")
     x = _SampleRows("X", X, order.substream(0) if shuffle else None)
@@ -294,7 +295,7 @@ def _check_columns(x: _SampleRows, y: _SampleRows) -> None:
         raise ArgumentError(
             f"X and Y must have the same columns, got {x.n_columns} columns in X and "
             f"{y.n_columns} in Y",
-            "select the columns to compare",
+            "select the same columns in X and Y",
         )
     if x.column_names is not None and y.column_names is not None:
         pairs = zip(x.column_names, y.column_names, strict=True)
@@ -303,7 +304,7 @@ def _check_columns(x: _SampleRows, y: _SampleRows) -> None:
                 raise ArgumentError(
                     f"X and Y must have the same columns in the same order, got {a!r} in X where "
                     f"Y has {b!r}",
-                    "select and order the columns of both",
+                    "select the same columns in the same order in X and Y",
                 )
 
 
@@ -375,7 +376,8 @@ def result_of_bins(
     ]
     if not np.isfinite([*squares, *totals[0], *totals[1]]).all():
         raise ArgumentError(
-            f"the features of X and Y must be finite, with finite norm, got others from {fitted}",
+            "the features of X and Y must be finite and have finite norms, but they are not "
+            f"with {fitted}",
             "divide the data by a number",
             "use another feature_map",
         )
@@ -451,7 +453,7 @@ class _SampleRows:
                 raise ArgumentTypeError(
                     "must be a matrix or an iterable of matrices, got an iterable with "
                     f"{block!r:.50} in it",
-                    "put rows together in blocks",
+                    "combine the rows into blocks",
                     parameter=self.name,
                 )
             if count_rows(block):

@@ -95,10 +95,10 @@ def _describe(beginning: bytes, size: int) -> tuple[str, str | None]:
         return "it is compressed with gzip", "decompress it first if it contains a model"
     if beginning[:1] == b"\x80" and beginning[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return (
-            "it is a pickle, which can run arbitrary code and is never opened here",
-            "load it with the pickle module if you trust it, and `save` the model",
+            "it is a pickle file, which can run arbitrary code and is never loaded by kernelmill",
+            "load it with the pickle module if you trust it, then write the model with `save`",
         )
     if beginning[8:9] == b"{":
-        return "its end is missing or its first bytes are damaged", "copy it again"
+        return "it is truncated or its first bytes are damaged", "copy it again"
     is_text = all(byte in b"\t\r\n" or 32 <= byte < 127 or byte >= 128 for byte in beginning)
-    return "it is a text file" if is_text else "it is not a model file of kernelmill", None
+    return "it is a text file" if is_text else "it is not a kernelmill model file", None

@@ -54,7 +54,7 @@ __all__ = [
 ADDED = {"added": True}
 """Metadata of a dataclass's field that files of earlier releases do not have."""
 
-_INSTEAD = "change it, or keep the model with the pickle module or skops"
+_INSTEAD = "change it, or save the model with the pickle module or skops"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -68,7 +68,7 @@ def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _reject_constant(name: str) -> NoReturn:
-    raise ModelFileError(f"its JSON has {name}, which is not a number")
+    raise ModelFileError(f"its JSON contains {name}, which is not allowed")
 
 
 def _check(value: Any, what: str, depth: int) -> None:
@@ -105,4 +105,4 @@ def _check_text(text: str, what: str) -> None:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError:
-            raise ModelFileError(f"{what} must hold Unicode text, got {ascii(text)[:80]}") from None
+            raise ModelFileError(f"{what} must be valid Unicode, got {ascii(text)[:80]}") from None

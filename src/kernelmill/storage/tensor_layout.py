@@ -79,8 +79,8 @@ def _check_code(name: str, tensor: NDArray[Any]) -> str:
     code = _CODE_OF.get(tensor.dtype.newbyteorder("<"))
     if code is None or tensor.ndim > MOST_DIMENSIONS:
         raise ModelFileError(
-            f"tensor {name!r} must be of one of the dtypes bool, uint8, uint16, int32, int64, "
-            f"float16, float32 and float64 and have at most {MOST_DIMENSIONS} dimensions, got "
+            f"tensor {name!r} must have one of the dtypes bool, uint8, uint16, int32, int64, "
+            f"float16, float32 and float64 and at most {MOST_DIMENSIONS} dimensions, got "
             f"{tensor.dtype} and {tensor.ndim}"
         )
     return code
@@ -100,9 +100,9 @@ def header_of(metadata: Mapping[str, str], places: Mapping[str, TensorPlace]) ->
     text += b" " * (-len(text) % 8)
     if len(text) > MOST_HEADER_BYTES:
         raise ModelFileError(
-            f"the record of a model must take at most {MOST_HEADER_BYTES >> 20} MiB, got "
+            f"the record of a model must be at most {MOST_HEADER_BYTES >> 20} MiB, got "
             f"{len(text) >> 20} MiB",
-            "remove what is not needed, such as rare categories",
+            "remove columns or rare categories",
         )
     return len(text).to_bytes(8, "little") + text
 

@@ -64,7 +64,7 @@ def sincos(
     try:
         if not _native.sincos(array, *out, False, threads):
             if _share_memory(*out):
-                raise ValueError("The two arrays of out share elements; give two separate arrays.")
+                raise ValueError("The two arrays of out share memory; pass two separate arrays.")
             if any(np.may_share_memory(array, result) for result in out):
                 array = array.copy()
             _native.sincos(array, *out, True, threads)

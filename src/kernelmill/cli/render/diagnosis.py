@@ -46,7 +46,7 @@ def render_diagnosis(
     if any(each.is_extrapolated for each in diagnosis.requirements):
         yield "> extrapolated from the largest measured number of features"
     if any(_is_similar(each) for each in diagnosis.requirements):
-        yield "~ variance of a similar construction"
+        yield "~ from the variance of a similar construction"
     yield ""
     yield diagnosis.recommendation
     if diagnosis.errors:
