@@ -75,7 +75,7 @@ def test_regression_is_compared_with_the_mean(metrics):
 def test_comparison(samples):
     assert plain(comparison_finding(samples["comparison"]["comparison"])) == (
         "The error on 800 rows is 7.0 % for fastfood with 4,096 features, 15.2 % for the linear "
-        "model, 8.0 % for the boosted trees and 6.7 % for the exact kernel (fitted to 2,000 of "
+        "model, 8.0 % for the boosted trees and 6.7 % for the exact kernel (trained on 2,000 of "
         "4,000 rows)."
     )
     finding = comparison_finding(samples["comparison_rmse"]["comparison"])

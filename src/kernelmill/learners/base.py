@@ -1,4 +1,4 @@
-"""The base of the learners: a fitted map, linear weights on its features, prediction in blocks."""
+"""The base class of the estimators: a fitted map, linear weights on its features, blocks."""
 
 from __future__ import annotations
 
@@ -197,17 +197,17 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         return self._linear_model().scores(self._check_rows(X, reset=False), dtype)
 
     def predict_row(self, row: Any) -> Any:
-        """Return the prediction for one row, without the checks that pay only for many rows.
+        """Return the prediction for one row, without the overhead of a matrix.
 
         Parameters
         ----------
         row : array_like of shape (n_features,)
-            Finite numbers. Names of columns are not compared.
+            Finite numbers. Column names are not checked.
 
         Returns
         -------
         label, float or ndarray of shape (n_outputs,)
-            That of `predict`.
+            The prediction that `predict` returns for this row.
 
         Examples
         --------
@@ -231,15 +231,15 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     def save(self, path: str | os.PathLike[str], *, weights: str = "float32") -> None:
         """Write the fitted model to a file, for `load_learner`.
 
-        The file is a safetensors file with the parameters, the seed and the fitted attributes. It
-        has no code and no coefficients of the map. It is written atomically.
+        The safetensors file contains the parameters, the seed and the fitted attributes, but no
+        code and no coefficients of the map. It is written atomically.
 
         Parameters
         ----------
         path : str or path
         weights : {"float32", "float16", "float64"}, default="float32"
-            The precision of the weights in the file. With "float64" predictions are the same,
-            bit for bit.
+            The precision of the weights in the file. With "float64", the predictions of the loaded
+            model are bit-identical.
 
         Examples
         --------

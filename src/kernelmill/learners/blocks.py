@@ -38,7 +38,7 @@ _Total = TypeVar("_Total")
 
 
 class Block(NamedTuple):
-    """Some rows. Solvers take any iterable of such blocks, with checked rows.
+    """A block of rows. Solvers take any iterable of blocks whose rows have been checked.
 
     Attributes
     ----------
@@ -136,16 +136,16 @@ class SpreadBlocks(Protocol):
 class BlockSource:
     """Blocks (X, y) or (X, y, sample_weight) of an iterable, in one pass or in several.
 
-    The first block can be looked at without losing it, and no other block is held. Iterating gives
-    `Block` objects, unchecked or, after `check_with`, checked.
+    The first block can be read without being lost; no other block is kept. Iterating yields `Block`
+    objects, which are checked after a call of `check_with`.
 
     Parameters
     ----------
     blocks : iterable
-        An iterator, such as a generator, gives one pass. A list, or an object whose ``__iter__``
-        starts again, gives as many as needed, and has to give the same blocks in each. Blocks
-        without rows are skipped.
-        `SpreadBlocks`, such as `kernelmill.scale.Pieces`, are not iterated over, only folded.
+        An iterator, such as a generator, allows one pass. A list, or an object whose ``__iter__``
+        starts from the beginning, allows any number of passes and must yield the same blocks in
+        each. Blocks without rows are skipped. `SpreadBlocks`, such as `kernelmill.scale.Pieces`,
+        are not iterated over, only folded.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class BlockSource:
         return n_rows
 
     def require_passes(self, reason: str, *remedies: Remedy | str) -> None:
-        """Raise if there is one pass only; `reason` begins with what needs several passes."""
+        """Raise if only one pass is possible; `reason` states what needs several passes."""
         if not self.repeatable:
             raise ArgumentError(
                 f"must be iterable more than once for {reason}, got an iterator",
@@ -238,7 +238,7 @@ class BlockSource:
         *,
         digest: str | None = None,
     ) -> None:
-        """From now on, iterate over checked blocks.
+        """Check the blocks in all further iterations.
 
         Parameters
         ----------
@@ -448,7 +448,7 @@ def concatenate_rows(parts: list[Any]) -> Any:
 
 
 def digest_block(X: Any, y: Any, sample_weight: Any) -> str:
-    """Return a short text that differs for other rows: of up to 1000 rows and the whole vectors.
+    """Return a digest of a block: of up to 1000 of its rows, and of all targets and weights.
 
     Frames and lists have digests too.
     """

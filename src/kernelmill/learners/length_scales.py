@@ -68,7 +68,7 @@ _LEAST_RIDGE = 1e-8  # smaller ones are lost in rounding
 
 @dataclass(frozen=True)
 class LearnedScales:
-    """The result of a search.
+    """The result of a search for length scales.
 
     Attributes
     ----------
@@ -214,9 +214,8 @@ def learn_length_scales(
     """Maximize the evidence over a length scale for each column, or for each group of columns.
 
     The search starts from the best length scale for all columns and from two other points, and
-    continues from the best of the three. A normal
-    prior of the logarithms around that length scale keeps columns together that the rows do not
-    tell apart.
+    continues from the best of the three. A normal prior on the logarithms, centered at that length
+    scale, keeps the length scales of columns similar unless the data distinguish them.
 
     Parameters
     ----------
@@ -230,7 +229,8 @@ def learn_length_scales(
     stream : Stream
         Frequencies and rows are drawn from it.
     max_evaluations : int, default=40
-        Of the evidence of all rows; some more, of fewer rows and frequencies, say where to begin.
+        The maximum number of evaluations of the evidence with all rows. Evaluations with fewer rows
+        and frequencies choose the starting point and are not counted.
     start : LearnedScales, optional
         Start from these length scales, such as those of another kernel, times a common factor.
     n_rows, n_frequencies : int
@@ -437,7 +437,7 @@ def _means_of_groups(values: _Array, group_of_column: NDArray[np.int64]) -> _Arr
 
 @dataclass(frozen=True)
 class TunedColumns:
-    """A map with the better of two: a length scale for each column, or one for all.
+    """A map with a length scale for each column or one for all columns, whichever has less error.
 
     Attributes
     ----------
@@ -465,7 +465,7 @@ def tune_columns(
     stream: Stream,
     sample_weight: _Array | None = None,
 ) -> TunedColumns:
-    """Learn a length scale for each column, and keep it if that lowers the error of other rows.
+    """Learn a length scale for each column, and use them if they lower the error on other rows.
 
     Parameters
     ----------

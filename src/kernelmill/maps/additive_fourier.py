@@ -40,28 +40,28 @@ class AdditiveFourierMap(FeatureMap):
 
     of a shift-invariant kernel k and, for each column j, the kernel of decision stumps (Lin & Li,
     2008), where :math:`F_j(t)` is the share of the steps of column j that are below t. A linear
-    model on the features is a kernel machine plus any function of each column alone. That is what
-    tables need whose columns have thresholds: a smooth kernel with a length scale that suits the
-    whole column blurs them.
+    model on the features is a kernel machine plus an arbitrary step function of each single column.
+    This suits tables whose columns have thresholds, which a smooth kernel with one length scale per
+    column blurs.
 
     Parameters
     ----------
     kernel : str or Kernel, default="gaussian"
-        Any shift-invariant kernel. Radial ones have the features of :class:`Fastfood`, others those
-        of :class:`RandomFourier`.
+        Any shift-invariant kernel. Radial kernels use the features of :class:`Fastfood`, other
+        kernels those of :class:`RandomFourier`.
     n_components : int, default=100
-        The number of output columns. The last ones are steps, at most half of them unless they
-        are given, and the others random features.
+        The number of output columns: random features, followed by steps. At most half of the
+        columns are steps, unless `steps` is an array.
     length_scale : float, array_like of shape (n_features,) or {"scale", "median"}, default=None
         As in :class:`Fastfood`. Steps do not depend on it.
     gamma : float or "scale", default=None
-        scikit-learn's parameter instead of `length_scale`.
+        An alternative to `length_scale`, as in scikit-learn.
     weight : float, default=1.0
         The weight w of the steps of a column.
     steps : int or array_like of shape (n_steps, 2), default=256
-        The largest number of steps of a column, which are then placed between the values of the
-        rows that the map is fitted on: half of them at quantiles, half of them so that there are
-        as many different values between any two. An array gives them: a column's number, and the
+        The maximum number of steps of a column. They are placed between the values of the rows that
+        the map is fitted on: half of them at quantiles of the rows, the other half at quantiles of
+        the distinct values. An array contains one row for each step: the index of a column, and the
         value above which the step is positive.
     random_state : int, RandomState, Generator or Stream, default=None
         The seed of the random features.

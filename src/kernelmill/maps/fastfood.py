@@ -79,7 +79,7 @@ class FastfoodMap(ShiftInvariantMap):
         B and :math:`\Pi`, and their normals are stratified. This is faster and has less error; each
         row of V has the same distribution. "sorf" and "fft" have independent blocks.
     factors : GivenFactors, default=None
-        Custom coefficients instead of random ones: see :meth:`from_factors`. `kernel`, `structure`
+        Custom coefficients instead of random ones; see :meth:`from_factors`. `kernel`, `structure`
         and `blocks` must then keep their defaults.
     random_state : int, RandomState, Generator or Stream, default=None
         The seed. An integer gives the same coefficients on every machine and in every release.

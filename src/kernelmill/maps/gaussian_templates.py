@@ -120,7 +120,8 @@ class GaussianTemplatesMap(FeatureMap):
 
     See Also
     --------
-    Fastfood : The same kernel by cosines, with much less variance, but neither positive nor local.
+    Fastfood : Cosine features of the same kernel, with much less variance, but neither positive nor
+    local.
 
     Notes
     -----

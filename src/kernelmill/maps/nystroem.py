@@ -35,7 +35,7 @@ _SPREAD = 1e8  # squared distances, beyond which differences of squares lose too
 
 
 class NystroemMap(FeatureMap):
-    r"""Features that reproduce a kernel exactly at some rows of the data, the landmarks.
+    r"""Features that reproduce a kernel exactly at landmarks, which are rows of the data.
 
     With landmarks :math:`u_1, \dots, u_D`, drawn from the rows that the map is fitted on, and the
     Cholesky factor L of their kernel matrix,
@@ -57,21 +57,22 @@ class NystroemMap(FeatureMap):
     kernel : str or Kernel, default="gaussian"
         Any shift-invariant kernel, by name ("matern", "matern:nu=2.5", ...) or as an object.
     n_components : int, default=100
-        The number of landmarks D, at most 32768. There are as many features, or as many as rows if
-        there are fewer of these: ``fit_blocks`` and ``partial_fit`` of a learner fit the map to
-        their first block, which therefore has to be large enough.
+        The number of landmarks D, at most 32768. The number of features is the same, or the number
+        of rows if that is smaller. ``fit_blocks`` and ``partial_fit`` of the estimators fit the map
+        to their first block, so it must have enough rows.
     length_scale : float, array_like of shape (n_features,), "scale" or "median", optional
         The length scale of the kernel, or one for each column.
     gamma : float or "scale", optional
-        scikit-learn's parameter instead of `length_scale`.
+        An alternative to `length_scale`, as in scikit-learn.
     linear : float, default=0.0
         The weight of a linear kernel that is added: :math:`\langle x - m, y - m \rangle` of columns
         divided by their length scales, with the mean m of the landmarks, divided by its mean value
         at a landmark. With 1, half of the variance is that of linear functions.
     random_state : int, RandomState, Generator or None, default=None
-        Decides which rows are landmarks.
+        The seed of the choice of landmarks.
     n_threads : int, optional
-        Of many rows, in blocks; the factor of the kernel matrix is computed by the threads of BLAS.
+        The number of threads for the blocks of `transform`. The kernel matrix is factored with the
+        threads of BLAS.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Permutations as vectors, for the maps of dot-product kernels."""
+"""Encoding of permutations as vectors, for the maps of dot-product kernels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PermutationEncoder(
     TransformerMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc]
 ):
-    r"""Permutations as vectors whose inner products compare them.
+    r"""Encoder of permutations as vectors whose inner products compare them.
 
     A row of the input is an order of n items: entry j is the item at place j. Dot-product kernels
     of the encoded rows are kernels on the symmetric group (Le, Sarlós & Smola, 2013, Remark 8), and
@@ -126,7 +126,7 @@ class PermutationEncoder(
         Parameters
         ----------
         X : array_like of shape (n_samples, n)
-            Permutations, one a row.
+            Permutations, one per row.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class PermutationEncoder(
         return self._sparse_matrix(items) if self.sparse_output else self._dense_matrix(items)
 
     def inverse_transform(self, X: Any) -> NDArray[np.int64]:
-        """The permutations that encoded rows stand for.
+        """Return the permutations of encoded rows.
 
         Parameters
         ----------
@@ -186,8 +186,8 @@ class PermutationEncoder(
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The names of the columns: "item2_at_place5" or "item2_before_item4".
 
-        Items are named as they are numbered in the input, from `first`, and places are counted from
-        there as well, unless they have names: then it is "item2_at_name".
+        Items and places are numbered from `first`, as in the input. If places have names, features
+        are called "item2_at_name".
 
         Parameters
         ----------

@@ -41,7 +41,7 @@ _BLOCK_ELEMENTS = 1 << 20
 
 
 class TaylorSketchMap(FeatureMap):
-    r"""Features of the Gaussian kernel, for data that are not far from their mean.
+    r"""Features of the Gaussian kernel by its Taylor series, for data close to their mean.
 
     With u = (x - mean) / :math:`\ell`,
 

@@ -77,16 +77,16 @@ def compare_table(
     r"""Compare kernel machines on random features with a linear model, trees and the exact kernel.
 
     All models are trained on the same random sample of the rows and tested on other rows, a quarter
-    of the table or 10,000 rows. "fit (defaults)" has the map and the number of features that
+    of the table or 10,000 rows. "fit (defaults)" uses the map and the number of features that
     `fit_table` chooses for the whole table, and its time includes tuning. The length scale and the
-    penalty are tuned once, on the sample, for all machines of the kernel (random features, Nyström
-    features, the exact machine); the linear model, the polynomial kernel and principal components
-    have penalties of their own. Principal components are compared where `fit_table` tries them:
-    with more than 20,000 rows of at least 96 dense columns. Boosted trees and the random forest are
-    those of scikit-learn with its defaults; they get the encoded columns, with one column of codes
-    instead of indicators for each category column. Trees get fewer rows if all of them would take
-    longer than a minute or so, and the exact machine gets as many as it can take in 30 seconds; the
-    records hold the numbers.
+    penalty are tuned once, on the sample, for all models with this kernel (random features, Nyström
+    features, the exact kernel machine); the penalties of the linear model, the polynomial kernel
+    and principal components are tuned separately. Principal components are included if `fit_table`
+    would try them: for more than 20,000 rows with at least 96 dense columns. Boosted trees and the
+    random forest are those of scikit-learn with default parameters. Their inputs are the encoded
+    columns, with one column of codes per category column instead of indicators. Trees are trained
+    on fewer rows if all rows would take longer than about a minute, and the exact machine is
+    trained on as many rows as take about 30 seconds; the results contain these numbers.
 
     Parameters
     ----------
@@ -98,17 +98,17 @@ def compare_table(
     drop : sequence of str or int
     day_first : bool, optional
     weights : str or int, optional
-        The column with the weights of rows, in tuning, training and errors of all models. It is
-        not an input.
+        The column of row weights, used in tuning, training and errors of all models. It is not an
+        input.
     kernel : str or Kernel, optional
         A shift-invariant kernel; Gaussian by default.
     n_components : sequence of int, default=(256, 1024, 4096)
-        The numbers of features of `Fastfood`; the other maps have the middle one.
+        The numbers of features of `Fastfood`. The other maps use the middle one.
     rows : int, default=50_000
-        The largest number of rows to train on.
+        The maximum number of training rows.
     exact_rows : int, optional
-        The largest number of rows for the exact machine, whose cost grows with their square or
-        cube. By default as many as it can take in about 30 seconds, at most 10,000.
+        The maximum number of training rows of the exact machine, whose cost grows with their square
+        or cube. By default the number that takes about 30 seconds, at most 10,000.
     random_state : int, default=0
     n_threads : int, optional
     verbose : bool, default=False

@@ -1,4 +1,4 @@
-"""How many features the maps need on a table, by a sample of its rows."""
+"""The number of features that maps need on a table, measured on a sample of its rows."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def diagnose_table(
     progress: Progress | None = None,
     **table_options: Any,
 ) -> Diagnosis:
-    r"""Report how many features each map needs on a table, what they cost, and how good they are.
+    r"""Report how many features each map needs on a table, their cost and their errors.
 
     The columns are encoded as for `fit_table`, and a random sample of the rows is measured. For
     polynomial kernels, rows are scaled to similar lengths, as `fit_table` does.
@@ -91,20 +91,21 @@ def diagnose_table(
     ----------
     source : path, list of paths, glob pattern, or data in memory
     target : str or int, optional
-        A column to predict, which is no input. With it, the effect on ridge regression is measured.
+        The column to predict, which is not an input. If given, the effect on ridge regression is
+        measured.
     tolerance : float, default=0.05
-        Of the error of a kernel value, in units of the mean of k(x, x).
+        The largest allowed error of a kernel value, in units of the mean of k(x, x).
     probability : float, default=0.95
-        The share of pairs of rows that are to be within the tolerance.
+        The fraction of the pairs of rows whose error must be within the tolerance.
     kernel : str or kernel, default="gaussian"
     length_scale : float, {"scale", "median"} or array_like, optional
-        Of shift-invariant kernels; "scale" by default.
+        The length scale of a shift-invariant kernel; "scale" by default.
     alpha : float, default=1.0
         The penalty of a ridge regression on all rows, for the effective dimension.
     task, missing, transform, drop, day_first
         As in `fit_table`.
     rows : int, default=2000
-        The largest number of rows in the sample.
+        The maximum number of rows in the sample.
     random_state : int, default=0
     n_threads : int, optional
     verbose : bool, default=False

@@ -73,9 +73,10 @@ class TableModel:
     Attributes
     ----------
     learner : KernelClassifier or KernelRegressor
-        Fitted to the encoded rows. The classes of a classifier are the labels of the table.
+        The estimator, fitted to the encoded rows. The classes of a classifier are the labels of the
+        table.
     encoder : Encoder
-        Encodes the columns of a table as rows of numbers.
+        Encodes the columns of a table as numeric rows.
     inputs : Inputs
         The columns that the model needs.
     reader : TargetReader
@@ -126,17 +127,17 @@ class TableModel:
 
     @property
     def notes(self) -> list[str]:
-        """What was detected in the table, decided, or looks doubtful."""
+        """What was detected in the table, what was decided, and what is doubtful."""
         return self.summary.notes
 
     @property
     def column_relevance_(self) -> list[ColumnRelevance]:
-        """How much each column of the table counts, the most relevant first.
+        """The relevance of each column of the table, most relevant first.
 
-        The relevance is between 0 and 1: the spread of the column in units of its length scale,
-        or, of models with steps of columns, how much predictions change if the values of the
-        column are permuted. If all columns have the same length scale, as without tuning, there is
-        no such attribute.
+        The relevance is a number from 0 to 1: the spread of the column in units of its length scale
+        or, for models with steps or principal components of columns, how much predictions change if
+        the values of the column are permuted. The attribute does not exist if all columns have the
+        same length scale, as they do without tuning.
         """
         if not self.summary.column_relevance:
             raise AttributeError(
@@ -153,10 +154,10 @@ class TableModel:
         ----------
         path : str or path
         weights : {"float32", "float16", "float64"}, default="float32"
-            The precision of the learner's weights. float16 halves the file.
+            The precision of the stored weights. float16 halves the size of the file.
         uncertainty : bool or "auto", default="auto"
-            Whether to store what the standard deviations of a regressor need, 2 D² bytes. "auto"
-            stores it for up to 4096 features.
+            Whether to store the matrix that a regressor needs for standard deviations, which takes
+            2 D² bytes. "auto" stores it for up to 4096 features.
         """
         from kernelmill.learners.saving import learner_record  # noqa: PLC0415 # scikit-learn
 
@@ -195,21 +196,21 @@ class TableModel:
         return np.concatenate(parts)
 
     def predict_row(self, row: Any, *, probabilities: bool = False, std: bool = False) -> Any:
-        """Return the prediction for one row, without the cost of a table.
+        """Return the prediction for one row, without the overhead of a table.
 
         Parameters
         ----------
         row : mapping or pandas Series
-            From the names of the columns to their values; other names are ignored.
+            A mapping from column names to values. Names of other columns are ignored.
         probabilities : bool, default=False
-            Return the probability of each class, too.
+            Whether to return the probability of each class as well.
         std : bool, default=False
-            Return the standard deviation of a new target, noise included, too.
+            Whether to return the standard deviation of a new target, including noise, as well.
 
         Returns
         -------
         prediction : label or float
-            That of `predict` for a table with this row, of the same type.
+            The prediction that `predict` returns for a table with this row, with the same type.
         probabilities : dict of label to float
             Only with `probabilities`.
         std : float
@@ -302,7 +303,7 @@ class TableModel:
         progress: Progress | None = None,
         **table_options: Any,
     ) -> Any:
-        """Predict the rows of a table, as a frame or to a file.
+        """Predict the rows of a table, and return a frame or write a file.
 
         Parameters
         ----------
@@ -313,17 +314,17 @@ class TableModel:
         probabilities : bool, default=False
             Add a column for each class.
         std : bool, default=False
-            Add a column with the standard deviation of a new target, noise included.
+            Add a column with the standard deviation of a new target, including noise.
         keep_columns : bool, default=False
-            Write the columns of the table before the prediction, with their types and values. From
-            one text file to another, values stay as they are written, without surrounding spaces,
-            except numbers with decimal commas, which become points. From a text file of less than 4
-            MiB to other formats, integers are integers; of larger ones they are floats, and columns
-            that the model does not use are strings, as are those with values such as 0042, +49170
-            or 1E5 in any file. If the table has a column of the same name, the predictions are
-            called "prediction (model)".
+            Write the columns of the table before the predictions, with their types and values. From
+            one text file to another, values are copied literally, without surrounding spaces; only
+            decimal commas are replaced by points. From a text file to other formats, integers
+            remain integers if the file is smaller than 4 MiB. In larger files, integers become
+            floats, and columns that the model does not use become strings. Columns with values such
+            as 0042, +49170 or 1E5 always become strings. If the table already has a column
+            "prediction", the predictions are called "prediction (model)".
         cluster : str, distributed.Client or Dask cluster, optional
-            As in `fit_table`: workers read and predict, this process writes.
+            As in `fit_table`. Workers read and predict; this process writes.
         escape_formulas : bool, default=False
             In CSV and TSV, put an apostrophe before strings that spreadsheets would run as
             formulas: those that begin with =, +, -, @, a tab or a carriage return.
@@ -334,9 +335,9 @@ class TableModel:
         Returns
         -------
         DataFrame, pyarrow.Table, dict, ndarray or int
-            With `out`, the number of rows. Otherwise the predictions as a frame of the kind of
-            `source`: pandas (with its index) for pandas, polars for polars, a dictionary of arrays
-            for a dictionary, a structured array for NumPy arrays, and a `pyarrow.Table` for
+            The number of rows if `out` is given. Otherwise the predictions, in a frame of the same
+            kind as `source`: pandas (with its index) for pandas, polars for polars, a dictionary of
+            arrays for a dictionary, a structured array for NumPy arrays, and a `pyarrow.Table` for
             everything else, files too.
         """
         progress = WarningProgress() if progress is None else progress
@@ -386,14 +387,14 @@ class TableModel:
         progress: Progress | None = None,
         **table_options: Any,
     ) -> Evaluation:
-        """Evaluate the predictions for a table that has the target.
+        """Evaluate the predictions for a table that contains the target.
 
         Parameters
         ----------
         source : path, list of paths, glob pattern, or data in memory
         weights : str, int or bool, default=True
-            The column with the weights of rows. True stands for the one that the model was fitted
-            with, if the table has it, and False for none.
+            The column of row weights. True means the column that the model was fitted with, if the
+            table has it, and False means no weights.
         cluster : str, distributed.Client or Dask cluster, optional
             As in `fit_table`.
         progress : Progress, optional
@@ -456,7 +457,7 @@ class TableModel:
         progress: Progress | None = None,
         **table_options: Any,
     ) -> Any:
-        """Compute the features of the rows of a table, as an array or to a file.
+        """Compute the features of the rows of a table, and return an array or write a file.
 
         Parameters
         ----------
@@ -471,8 +472,8 @@ class TableModel:
         Returns
         -------
         ndarray of float32 of shape (n_rows, n_components), DataFrame or int
-            With `out`, the number of rows. Otherwise the features: a data frame with their names
-            for pandas and polars, else an array.
+            The number of rows if `out` is given. Otherwise the features: a data frame with feature
+            names for pandas and polars, else an array.
         """
         progress = WarningProgress() if progress is None else progress
         table, names = self._open(source, table_options)

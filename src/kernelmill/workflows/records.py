@@ -123,7 +123,7 @@ class InputColumn(Result):
 
 @dataclass(frozen=True, repr=False)
 class ColumnRelevance(Result):
-    """How much a column of the table counts in the distances of the kernel, or in predictions."""
+    """How much a column contributes to the distances of the kernel, or to predictions."""
 
     name: str
     # Its spread in units of its length scale, or the change of predictions if its values are
@@ -135,7 +135,7 @@ class ColumnRelevance(Result):
 
 @dataclass(frozen=True, repr=False)
 class PartialDependence(Result):
-    """Mean predictions for rows in which one column is set to each of some values."""
+    """Mean predictions with one column set to each of several values."""
 
     name: str
     kind: str  # "numeric" or "category"
@@ -150,7 +150,7 @@ class PartialDependence(Result):
 
 @dataclass(frozen=True, repr=False)
 class TuningPoint(Result):
-    """Settings that were tried, and their error on validation rows."""
+    """Settings that were tried in tuning, and their error on validation rows."""
 
     length_scale: float
     alpha: float
@@ -187,7 +187,7 @@ class KernelCheck(Result):
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Result):
-    """Probabilities of the predicted class, in bins, and how often it was correct."""
+    """Probabilities of the predicted class in bins, and the fraction of correct predictions."""
 
     predicted: list[float]  # the mean probability in each non-empty bin
     observed: list[float]  # the fraction of correct predictions in it
@@ -196,7 +196,7 @@ class Calibration(Result):
 
 @dataclass(frozen=True, repr=False)
 class Ranking(Result):
-    """How many rows of the second of two classes are among those where it is most probable."""
+    """The number of rows of the second class among the rows where it is most probable."""
 
     positive: str  # the second class
     base_rate: float  # its share of all rows
@@ -363,7 +363,7 @@ class ErrorRange(Result):
 
 @dataclass(frozen=True, repr=False)
 class GramCheck(Result):
-    """Errors of the Gram matrix of some rows, and what they do to ridge regression."""
+    """Errors of the Gram matrix of a sample, and their effect on ridge regression."""
 
     n_rows: int
     n_components: int
@@ -379,7 +379,7 @@ class GramCheck(Result):
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
-    """How many features each map needs on a table, and how good the recommended one is."""
+    """The number of features that each map needs on a table, and errors of the recommended map."""
 
     source: str
     target: str  # "" if none is given
@@ -407,7 +407,7 @@ class Diagnosis(Result):
 
 
 def describe_source(source: Any) -> str:
-    """The files of a table as they were given, or what data in memory are, as one string."""
+    """Return the files of a table as given, or a description of data in memory, as a string."""
     if is_data(source):
         return describe_data(source)
     if source == "-" or hasattr(source, "read"):

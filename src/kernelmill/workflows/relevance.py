@@ -1,4 +1,4 @@
-"""Which columns of a table a model depends on, and how.
+"""The relevance of the columns of a table, and partial dependence.
 
 A kernel of length scales ℓⱼ sees the column j of the encoded rows in units of ℓⱼ: a column whose
 spread is small in these units hardly changes a distance. The relevance of a column of the table is
@@ -58,7 +58,7 @@ _KERNEL_VALUES = 400_000  # or rows times landmarks
 
 
 def measure_relevance(length_scale: ArrayLike, X: Any, groups: ArrayLike | None = None) -> _Array:
-    r"""Return how much columns count in the distances of a kernel, relative to the largest.
+    r"""Return how much columns contribute to the distances of a kernel, relative to the largest.
 
     The relevance of a group of columns is :math:`(\sum_j \sigma_j^2 / \ell_j^2)^{1/2}` for standard
     deviations :math:`\sigma_j` and length scales :math:`\ell_j`, divided by the largest. For the
@@ -67,7 +67,8 @@ def measure_relevance(length_scale: ArrayLike, X: Any, groups: ArrayLike | None 
     Parameters
     ----------
     length_scale : array_like of shape (n_columns,)
-        Such as `length_scale_` of a fitted map. A column with an infinite one has no relevance.
+        Such as `length_scale_` of a fitted map. A column with an infinite length scale has
+        relevance 0.
     X : ndarray or CSR matrix of shape (n_rows, n_columns)
         Rows like those that the map was fitted to.
     groups : array_like of int of shape (n_columns,), optional
