@@ -1,4 +1,4 @@
-"""Which maps apply to a kernel, and which one to take for a tolerance."""
+"""The maps that apply to a kernel, and the recommended one for a tolerance."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def list_maps(
     length_scale: Any = None,
     n_threads: int | None = None,
 ) -> list[Any]:
-    """The maps that apply to a kernel, unfitted.
+    """Return the maps that apply to a kernel, unfitted.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ def list_maps(
         By name, also with parameters, or as an object of :mod:`kernelmill.kernels`. The name
         "exponential" is that of the shift-invariant kernel.
     n_columns : int, default=1
-        Of the data. Beyond 8192, maps with dense matrices and landmarks are left out where others
-        apply.
+        The number of columns of the data. Beyond 8192, maps with dense matrices or landmarks are
+        left out if other maps apply.
     length_scale : optional
-        Of shift-invariant kernels, as for :class:`~kernelmill.Fastfood`.
+        The length scale of shift-invariant kernels, as for :class:`~kernelmill.Fastfood`.
     n_threads : int, optional
 
     Returns
@@ -115,9 +115,9 @@ def _shift_invariant_maps(
 
 
 def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | None, str]:
-    """The map whose features take the least time, and why, in a sentence.
+    """Return the map whose features take the least time, and why, in a sentence.
 
-    Times up to a millisecond count as equal; then the fewest features are the best.
+    Times up to a millisecond are considered equal; then the map with the fewest features is best.
 
     Returns
     -------

@@ -48,7 +48,7 @@ class Variance(NamedTuple):
 def estimate_variance(
     fitted_map: Any, X: Any, Y: Any, n_components: int | None = None
 ) -> Variance | None:
-    r"""The variance of a map's estimates of k(x, y) over its seeds; None where it is not known.
+    r"""Return the variance of a map's estimates of k(x, y) over seeds; None where it is not known.
 
     Known exactly: `RandomFourier` with independent frequencies, for which :math:`\cos(\omega \cdot
     v)` has the variance :math:`(1 + k(2v)) / 2 - k(v)^2`; `TensorSketch`, `CountSketch`,

@@ -169,7 +169,7 @@ class NumericMoments:
         return None
 
     def detail(self, encoding: NumericEncoding) -> str:
-        """A short description for the user."""
+        """Return a short description for the user."""
         if not encoding.scale:
             return "constant: left out"
         if self.only_zero_one:
@@ -283,7 +283,7 @@ class CategoryCounts:
         return OrdinalEncoding(self.name, levels, mean, scale, marks, starts)
 
     def note(self, encoding: Any) -> Message | None:
-        """A note for the user if the categories have an order, or if most are rare."""
+        """Return a note for the user if the categories have an order, or if most are rare."""
         if isinstance(encoding, OrdinalEncoding):
             return Message(
                 f"Column {self.name!r} has {len(encoding.levels)} categories in order, from "
@@ -303,7 +303,7 @@ class CategoryCounts:
         return None
 
     def detail(self, encoding: CategoryEncoding | OrdinalEncoding) -> str:
-        """A short description for the user."""
+        """Return a short description for the user."""
         if isinstance(encoding, OrdinalEncoding):
             levels = encoding.levels
             return f"{len(levels)} categories in order, {levels[0]} to {levels[-1]}"
@@ -326,5 +326,5 @@ def _find_order(orders: Collection[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def fewest_rows(n_rows: int) -> int:
-    """The number of rows that a category needs for a column: 2 of 100, 10 of 10,000 rows."""
+    """Return the number of rows that a category needs for a column: 2 of 100, 10 of 10,000 rows."""
     return max(2, min(10, n_rows // 200), n_rows // 10_000)

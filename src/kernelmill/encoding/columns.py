@@ -45,11 +45,11 @@ class ColumnEncoding(Stored, ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The names of the encoded columns."""
+        """Return the names of the encoded columns."""
 
     @abstractmethod
     def groups(self) -> list[tuple[str, int]]:
-        """The name and the number of encoded columns of each group, in order."""
+        """Return the name and the number of encoded columns of each group, in order."""
 
     @abstractmethod
     def write(self, values: Any, out: NDArray[Any]) -> None:
@@ -149,7 +149,7 @@ class CategoryEncoding(ColumnEncoding):
         return [(self.name, self.n_columns)] if self.n_columns else []
 
     def count_unseen(self, values: Any) -> Counter[str]:
-        """The categories that did not occur in training; none if that is not known."""
+        """Return the categories that did not occur in training; none if that is not known."""
         if self.others and not self.rare:
             return Counter()
         return _count_others(values, {*add_spellings(self.categories), *self.rare})
@@ -161,7 +161,7 @@ class CategoryEncoding(ColumnEncoding):
         out[rows, positions[rows]] = 1
 
     def positions(self, values: Any) -> NDArray[np.int64]:
-        """The encoded column that is 1 for each value; -1 if none is."""
+        """Return the encoded column that is 1 for each value; -1 if none is."""
         known = add_spellings(self.categories)
         unknown = len(self.categories) if self.others else -1
         of_null = self.n_columns - 1 if self.marks else unknown
@@ -205,15 +205,15 @@ class OrdinalEncoding(ColumnEncoding):
         return 1 + self.marks
 
     def names(self) -> list[str]:
-        """The name of the column, and that of the marks."""
+        """Return the name of the column, and that of the marks."""
         return [self.name] + [f"{self.name} is missing"] * self.marks
 
     def groups(self) -> list[tuple[str, int]]:
-        """The groups of a numeric column."""
+        """Return the groups of a numeric column."""
         return [(name, 1) for name in self.names()]
 
     def count_unseen(self, values: Any) -> Counter[str]:
-        """The levels that did not occur in training."""
+        """Return the levels that did not occur in training."""
         return _count_others(values, set(self.levels))
 
     def write(self, values: Any, out: NDArray[Any]) -> None:
@@ -240,7 +240,7 @@ _BOOLEANS = (("false", "False", "FALSE"), ("true", "True", "TRUE"))
 
 
 def add_spellings(categories: Iterable[str]) -> dict[str, int]:
-    """The position of each category, and that of the other spellings of false and true.
+    """Return the position of each category, and that of the other spellings of false and true.
 
     Text files have "True", and booleans of Parquet files and data frames become "true".
 

@@ -133,7 +133,7 @@ class DateEncoding(ColumnEncoding):
 
 
 def find_part(part: str, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The part of dates that are given in seconds since 1970."""
+    """Return the part of dates that are given in seconds since 1970."""
     if part == "elapsed time":
         return seconds
     days = np.floor(seconds / _DAY)
@@ -148,7 +148,7 @@ def find_part(part: str, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def find_zones(column: Any) -> tuple[str, str, int]:
-    """A time with an offset from UTC, one without, and the row of the latter.
+    """Return a time with an offset from UTC, one without, and the row of the latter.
 
     They are empty if there is none. Dates without a time have no offset and need none.
     """
@@ -314,7 +314,7 @@ def _count_days(
 
 
 def _separators_agree(found: Any, fields: set[str]) -> NDArray[np.bool_]:
-    """Whether dates are written as 2024-05-31 or 2024/05/31, but not as 2024-05/31."""
+    """Return whether dates are written as 2024-05-31 or 2024/05/31, but not as 2024-05/31."""
     first, second = pc.struct_field(found, "s"), pc.struct_field(found, "t")
     agree = pc.equal(first, second)
     if "e" in fields:  # May 31, 2024: no day before the month
@@ -325,7 +325,7 @@ def _separators_agree(found: Any, fields: set[str]) -> NDArray[np.bool_]:
 
 
 def _offsets(found: Any) -> NDArray[np.float64]:
-    """The seconds by which local times are ahead of UTC; NaN for an impossible offset."""
+    """Return the seconds by which local times are ahead of UTC; NaN for an impossible offset."""
     zones = pc.struct_field(found, "z").to_pylist()
     offsets = {zone: _offset(zone) for zone in set(zones)}
     return np.array([offsets[zone] for zone in zones], np.float64)
@@ -468,5 +468,5 @@ class DateFormats:
         )
 
     def detail(self, encoding: DateEncoding) -> str:
-        """A short description for the user."""
+        """Return a short description for the user."""
         return f"dates, {encoding.format}: {', '.join(encoding.parts) or 'left out'}"

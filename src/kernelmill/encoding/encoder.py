@@ -87,7 +87,7 @@ class RowScaling(Stored):
 
     @classmethod
     def of_rows(cls, X: Any) -> Self:
-        """The scaling whose radius is the root mean square norm of these rows."""
+        """Return the scaling whose radius is the root mean square norm of these rows."""
         return cls(float(np.sqrt(_squared_norms(X).mean())) or 1.0)
 
     def apply(self, X: Any) -> Any:
@@ -145,11 +145,11 @@ class Encoder(Stored, ABC):
 
     @abstractmethod
     def input_names(self) -> list[str]:
-        """The names of the encoded columns."""
+        """Return the names of the encoded columns."""
 
     @abstractmethod
     def groups(self) -> NDArray[np.intp]:
-        """The group of each encoded column, numbered from 0 in order; no group is empty.
+        """Return the group of each encoded column, numbered from 0 in order; no group is empty.
 
         The columns of a group belong together and can share a length scale: those of one category
         are a group. A number is a group, and so is the mark of its missing values.
@@ -157,7 +157,7 @@ class Encoder(Stored, ABC):
 
     @abstractmethod
     def group_names(self) -> list[str]:
-        """The name of each group."""
+        """Return the name of each group."""
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class ColumnEncoder(Encoder):
 
 
 def _encode_categories(pairs: list[Any], n_rows: int) -> Any:
-    """A sparse matrix of columns of categories, given with their values."""
+    """Return a sparse matrix of columns of categories, given with their values."""
     rows, columns, begin = [], [], 0
     for encoding, values in pairs:
         positions = encoding.positions(values)
@@ -266,7 +266,7 @@ def _encode_categories(pairs: list[Any], n_rows: int) -> Any:
 
 
 def _encode_numbers(pairs: list[Any], n_rows: int) -> Any:
-    """A sparse matrix of other columns, for those that are 0 in most rows."""
+    """Return a sparse matrix of other columns, for those that are 0 in most rows."""
     dense = np.zeros((n_rows, sum(encoding.n_columns for encoding, _ in pairs)), np.float32)
     _write_columns(pairs, dense)
     return scipy.sparse.csr_array(dense)

@@ -197,7 +197,7 @@ class Inputs(Stored):
         ]
 
     def note_absent(self, table: Table) -> list[str]:
-        """A note on inputs that a table lacks, which were constant in training."""
+        """Return a note on inputs that a table lacks, which were constant in training."""
         here = {column.name for column in table.columns or ()}
         absent = [name for name, _ in self.columns or () if name not in here]
         if not absent or self.numbered:
@@ -209,14 +209,14 @@ class Inputs(Stored):
         ]
 
     def select_notes(self, notes: Iterable[Message | str]) -> list[Message | str]:
-        """The notes of a table, except those about columns that the model does not use."""
+        """Return the notes of a table, except those about columns that the model does not use."""
         used = {None, self.target, *(name for name, _ in self.columns or ())}
         return [note for note in notes if getattr(note, "column", None) in used]
 
     def ignore_others(
         self, table: Table, *used: str | int | None, names: Mapping[str, str] | None = None
     ) -> Table:
-        """The table with all columns ignored except the inputs and those in `used`.
+        """Return the table with all columns ignored except the inputs and those in `used`.
 
         `names` are those of the inputs in the file.
         """
@@ -227,7 +227,7 @@ class Inputs(Stored):
         return table.with_unused([c.name for c in table.columns if c.name not in known])
 
     def find_target(self, table: Table) -> str | int:
-        """The target as a table that has it names it."""
+        """Return the target as a table that has it names it."""
         if table.columns is None or not self.numbered:
             return self.target
         return table.columns[int(self.target)].name
@@ -251,14 +251,14 @@ class Inputs(Stored):
 def note_missing_targets(
     count: int, table: Table, target: str | int, *, in_training: bool = False
 ) -> Message:
-    """The note on rows that are left out; in training, words can become classes."""
+    """Return the note on rows that are left out; in training, words can become classes."""
     words, remedies = name_markers(table, target)
     problem = f"Left out {plain.count(count, 'row')} without a target{words}"
     return Message(problem, *(remedies if in_training else []))
 
 
 def name_markers(table: Table, target: str | int) -> tuple[str, list[Remedy]]:
-    """Which texts are read as missing targets, and what to do if they are classes."""
+    """Return which texts are read as missing targets, and what to do if they are classes."""
     words = _find_markers(table, target)
     if not words:
         return "", []
@@ -272,7 +272,7 @@ def name_markers(table: Table, target: str | int) -> tuple[str, list[Remedy]]:
 
 
 def _find_markers(table: Table, target: str | int) -> list[str]:
-    """The texts of the first block that are read as missing targets."""
+    """Return the texts of the first block that are read as missing targets."""
     if table.columns is None:
         return []
     others = [column.name for column in table.columns if column.name != target]
@@ -289,7 +289,7 @@ def _find_markers(table: Table, target: str | int) -> list[str]:
 
 
 def count_inputs(table: Table, inputs: Inputs) -> int:
-    """The number of columns that `Inputs.data` selects."""
+    """Return the number of columns that `Inputs.data` selects."""
     if inputs.columns is not None:
         return len(inputs.columns)
     width = table.n_features or 0
@@ -297,7 +297,7 @@ def count_inputs(table: Table, inputs: Inputs) -> int:
 
 
 def find_target(table: Table, target: str | int | None) -> str | int:
-    """The target as the table names it: a column, a position in a matrix, or "labels"."""
+    """Return the target as the table names it: a column, a position in a matrix, or "labels"."""
     _check_name("target", target)
     if table.columns is not None:
         if table.label_column is not None and target not in (None, table.label_column):
@@ -357,7 +357,7 @@ def _check_name(parameter: str, column: Any) -> None:
 
 
 def find_weights(table: Table, weights: str | int | None, target: str | int) -> str | int | None:
-    """The column with the weights of rows as the table names it: by name, or by position."""
+    """Return the column with the weights of rows as the table names it: by name, or by position."""
     if weights is None:
         return None
     _check_name("weights", weights)
@@ -539,7 +539,7 @@ _KINDS = {"numeric": "numeric", "category": "categorical", "date": "dates"}
 def _find_inputs(
     table: Table, inputs: Inputs, unused: Collection[str]
 ) -> tuple[dict[str, str], bool]:
-    """The names of the inputs in a table, and whether it has the target."""
+    """Return the names of the inputs in a table, and whether it has the target."""
     assert table.columns is not None
     assert inputs.columns is not None
     here = [column.name for column in table.columns]

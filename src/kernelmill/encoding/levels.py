@@ -56,7 +56,7 @@ class _Level:
 
 
 def sort_levels(strings: Collection[str]) -> tuple[tuple[str, ...], tuple[float, ...]] | None:
-    """The strings in the order of the numbers they name, and the smallest number of each.
+    """Return the strings in the order of the numbers they name, and the smallest number of each.
 
     None if they have no order: ranges must not overlap, and all units must be the same.
 
@@ -89,7 +89,7 @@ def sort_levels(strings: Collection[str]) -> tuple[tuple[str, ...], tuple[float,
 
 
 def find_number(string: str) -> float | None:
-    """The number that stands for a string, if it names one.
+    """Return the number that stands for a string, if it names one.
 
     Examples
     --------
@@ -133,5 +133,5 @@ def _parse(number: str) -> float:
 
 
 def _spell(unit: str) -> str:
-    """A unit without its plural; all endings of ordinal numbers are the same."""
+    """Return a unit without its plural; all endings of ordinal numbers are the same."""
     return "th" if unit in ("st", "nd", "rd") else unit.rstrip(".").rstrip("s") or unit

@@ -66,7 +66,7 @@ class MatrixEncoder(Encoder):
         return len(self.mean)
 
     def input_names(self) -> list[str]:
-        """The positions of the columns, from 0."""
+        """Return the positions of the columns, from 0."""
         return [str(number) for number in range(self.n_inputs)]
 
     def groups(self) -> NDArray[np.intp]:
@@ -74,7 +74,7 @@ class MatrixEncoder(Encoder):
         return np.arange(self.n_inputs)
 
     def group_names(self) -> list[str]:
-        """The names of the columns."""
+        """Return the names of the columns."""
         return self.input_names()
 
     def encode(self, data: Any, *, file: Any = "the table", first_row: int = 0) -> Any:
@@ -263,7 +263,7 @@ class MatrixLearner:
     def _choose_transforms(
         self, sample: Any, target: NDArray[np.float64] | None
     ) -> list[MonotoneTransform | None] | None:
-        """The transform of each column; None if there are none."""
+        """Return the transform of each column; None if there are none."""
         transforms: list[MonotoneTransform | None] = []
         for place, (least, most) in enumerate(zip(self._least, self._most, strict=True)):
             values = sample[:, place].astype(np.float64)

@@ -101,7 +101,7 @@ def choose_transform(
     n_knots: int = _MOST_KNOTS,
     target: NDArray[np.float64] | None = None,
 ) -> MonotoneTransform | None:
-    """The transform of a column, or None if it is to be standardized only.
+    """Return the transform of a column, or None if it is to be standardized only.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def most_knots(n_columns: int) -> int:
 def _is_heavy(
     distinct: NDArray[np.float64], counts: NDArray[np.int64], least: float, most: float
 ) -> bool:
-    """Whether a column is strongly skewed or has values far from its mean."""
+    """Return whether a column is strongly skewed or has values far from its mean."""
     unit = abs(distinct).max()
     z, mean, deviation = _standardize(distinct / unit, counts)
     with np.errstate(over="ignore"):
@@ -175,7 +175,7 @@ def _standardize(
 
 
 def _squared_correlation(values: NDArray[np.float64], target: NDArray[np.float64]) -> float:
-    """The squared correlation of two columns; 0 if one of them is constant."""
+    """Return the squared correlation of two columns; 0 if one of them is constant."""
     if len(values) < 3 or np.ptp(values / 2) == 0 or np.ptp(target / 2) == 0:
         return 0.0
     once = np.ones(len(values), np.int64)
@@ -184,7 +184,7 @@ def _squared_correlation(values: NDArray[np.float64], target: NDArray[np.float64
 
 
 def _clip(distinct: NDArray[np.float64], counts: NDArray[np.int64]) -> MonotoneTransform:
-    """The standardized column, constant beyond the ends of the sample."""
+    """Return the standardized column, constant beyond the ends of the sample."""
     z, _, _ = _standardize(distinct / abs(distinct).max(), counts)
     return MonotoneTransform((distinct[0], distinct[-1]), tuple(np.round(z[[0, -1]], _DECIMALS)))
 
@@ -205,7 +205,7 @@ def _normal_scores(
 
 
 def _choose_knots(scores: NDArray[np.float64], n_knots: int) -> NDArray[np.intp]:
-    """The positions whose scores are nearest to evenly spaced ones, ends included.
+    """Return the positions whose scores are nearest to evenly spaced ones, ends included.
 
     Evenly spaced scores, rather than ranks, follow the tails. On both sides of a frequent value,
     where scores jump, there is a knot.

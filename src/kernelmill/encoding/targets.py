@@ -327,7 +327,7 @@ class TargetLearner:
         )
 
     def _find_classes(self, strings: bool) -> NDArray[Any]:
-        """The sorted labels."""
+        """Return the sorted labels."""
         labels: list[Any] = list(self.counts)
         if strings:
             return np.array(sorted(str(label) for label in labels))

@@ -65,7 +65,7 @@ def detect_compression(path: Path) -> str | None:
 
 
 def read_beginning(path: Path) -> bytes:
-    """The first 16 bytes of the file as stored; empty if it cannot be read."""
+    """Return the first 16 bytes of the file as stored; empty if it cannot be read."""
     try:
         if not path.is_file():  # opening a pipe would block until something is written
             return b""
@@ -168,7 +168,7 @@ def read_to_end(stream: Any, path: Path) -> None:
 
 
 def read_head(path: Path, count: int) -> bytes:
-    """The first `count` bytes of the decompressed file, or all of them if it is shorter."""
+    """Return the first `count` bytes of the decompressed file, or all of them if it is shorter."""
     with open_stream(path) as stream:
         return read_fully(stream, count)
 

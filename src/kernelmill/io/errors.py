@@ -37,7 +37,7 @@ class NotANumberError(TableError):
 
 
 def suggest_codes(*words: str) -> list[Remedy]:
-    """The remedy for values that may stand for missing ones: those without digits."""
+    """Return the remedy for values that may stand for missing ones: those without digits."""
     if not words or any(map(str.isdigit, "".join(words))):
         return []
     return [Remedy("if it is a code for missing values, declare it", missing_codes=[*words])]

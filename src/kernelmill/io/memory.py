@@ -114,7 +114,7 @@ def _is_column(source: Any) -> bool:
 
 
 def _add_labels(label: Path, table: Any, labels: Any, name: str) -> Any:
-    """The table with a further column, which has the labels of its rows."""
+    """Return the table with a further column, which has the labels of its rows."""
     if name in table.column_names:
         raise TableError(f"{label}: y and a column of X have the same name, {name!r}", "rename it")
     column = _view_values("y", labels)
@@ -124,7 +124,7 @@ def _add_labels(label: Path, table: Any, labels: Any, name: str) -> Any:
 
 
 def _has_integer_names(source: Any) -> bool:
-    """Whether columns have integers as names, as those of pandas and of dictionaries may."""
+    """Return whether columns have integers as names, as those of pandas and of dictionaries may."""
     names: Any = source if isinstance(source, Mapping) else ()
     if _package(source) == "pandas":
         names = source.columns
@@ -140,7 +140,7 @@ def _is_matrix(source: Any) -> bool:
 
 
 def _name_columns(source: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """The columns of a matrix by their names."""
+    """Return the columns of a matrix by their names."""
     if not isinstance(source, np.ndarray) or source.dtype.names is not None:
         raise TableError(
             f"is for NumPy arrays of two dimensions, got a {describe_data(source)}",
@@ -161,7 +161,7 @@ def _name_columns(source: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def _view_columns(source: Any, unreadable: dict[str, str] | None = None) -> Any:
-    """The columns of a data frame, a dictionary or a structured array as an Arrow table.
+    """Return the columns of a data frame, a dictionary or a structured array as an Arrow table.
 
     `unreadable` gets the columns that Arrow does not know, which are null; without it they raise.
     """
@@ -312,21 +312,21 @@ class ColumnsInMemory(ColumnarFile):
         super().__init__(label, options, None)
 
     def read_state(self) -> tuple[int, int, int]:
-        """The size; the data are not watched for changes."""
+        """Return the size; the data are not watched for changes."""
         return int(self._table.nbytes), 0, 0
 
     def read_schema(self) -> Any:
-        """The schema of the table."""
+        """Return the schema of the table."""
         self.n_rows = self._table.num_rows
         return self._table.schema
 
     def kind_of(self, type_: Any) -> str:
-        """The kind of a column, as in files, except that categories may be numbers."""
+        """Return the kind of a column, as in files, except that categories may be numbers."""
         kind = detect_kind(type_)
         return "category" if pa.types.is_dictionary(type_) and kind != "other" else kind
 
     def read_first_rows(self, names: list[str]) -> Any:
-        """The first rows."""
+        """Return the first rows."""
         return self._table.select(names).slice(0, INSPECTED_ROWS)
 
     def check_batch(self, batch: Any) -> None:
@@ -345,7 +345,7 @@ class ColumnsInMemory(ColumnarFile):
             yield self.block(number)
 
     def block(self, number: int) -> tuple[Any, None]:
-        """The block again."""
+        """Return the block again."""
         for name in self.unreadable:
             if name not in self._unused:
                 raise self.type_error(name)
@@ -389,7 +389,7 @@ class MatrixInMemory(TableFile):
         self.configure(None)
 
     def read_state(self) -> tuple[int, int, int]:
-        """The size; the data are not watched for changes."""
+        """Return the size; the data are not watched for changes."""
         held = getattr(self._matrix, "nbytes", None)
         return int(self._matrix.data.nbytes if held is None else held), 0, 0
 
@@ -411,7 +411,7 @@ class MatrixInMemory(TableFile):
             yield self.block(number)
 
     def block(self, number: int) -> tuple[Any, NDArray[Any] | None]:
-        """The block again."""
+        """Return the block again."""
         rows = slice(number * self._block_rows, (number + 1) * self._block_rows)
         labels = None if self._labels is None else self._labels[rows]
         data = self._matrix[rows]

@@ -46,7 +46,7 @@ class TablePiece:
         return self.part.n_rows
 
     def __str__(self) -> str:
-        """The file and the rows, as messages name them."""
+        """Return the file and the rows, as messages name them."""
         return f"{self.file.path}, rows {self.first_row + 1} to {self.first_row + self.n_rows}"
 
     def blocks(self) -> Iterator[TableBlock]:

@@ -80,7 +80,7 @@ class RowSample:
 
 
 def find_limit(size: int, stream: Stream, n_rows: int) -> float:
-    """The limit below which a `RowSample` of a table with `n_rows` has exactly `size` rows.
+    """Return the limit below which a `RowSample` of a table with `n_rows` has exactly `size` rows.
 
     With it, samples of parts of the table hold no row that is not in the sample of all.
     """

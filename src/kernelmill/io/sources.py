@@ -37,7 +37,7 @@ __all__ = [
 
 
 def find_files(source: Any) -> list[Path]:
-    """The files of a source, in the order of their rows."""
+    """Return the files of a source, in the order of their rows."""
     if isinstance(source, (str, os.PathLike)):
         return _check_distinct(_expand(os.fspath(source)))
     if hasattr(source, "read"):
@@ -83,7 +83,7 @@ class _NoPandas(MetaPathFinder):
 
 
 def is_data(source: Any) -> bool:
-    """Whether a source is data in memory rather than the names of files."""
+    """Return whether a source is data in memory rather than the names of files."""
     if isinstance(source, (str, bytes, os.PathLike, list)):
         return False
     if isinstance(source, Mapping) or type(source).__module__.startswith("scipy.sparse"):
@@ -128,7 +128,7 @@ def _reject_data(source: Any) -> None:
 
 
 def _check_distinct(files: list[Path]) -> list[Path]:
-    """The same files; one that occurs twice, maybe by another name, is an error."""
+    """Return the same files; one that occurs twice, maybe by another name, is an error."""
     seen: dict[tuple[Any, int], Path] = {}
     for path in files:
         try:
@@ -150,7 +150,7 @@ def _check_distinct(files: list[Path]) -> list[Path]:
 
 
 def _expand(text: str | bytes) -> list[Path]:
-    """The files of one path or pattern."""
+    """Return the files of one path or pattern."""
     text = os.fsdecode(text)
     if text == STDIN:
         return [spool(sys.stdin.buffer)]
@@ -182,7 +182,7 @@ def _expand(text: str | bytes) -> list[Path]:
 
 
 def _expand_remote(path: RemotePath) -> list[Path]:
-    """The files of one URL, which may be a pattern."""
+    """Return the files of one URL, which may be a pattern."""
     try:
         if glob.has_magic(str(path)) and not path.exists():
             files = [each for each in path.glob() if not each.is_dir()]
@@ -202,7 +202,7 @@ def _expand_remote(path: RemotePath) -> list[Path]:
 
 
 def _suggest_pattern(folder: Path) -> str:
-    """The pattern to give instead of a folder, with its most frequent extension."""
+    """Return the pattern to give instead of a folder, with its most frequent extension."""
     extensions = [path.suffix for path in _list(folder) if path.suffix and path.is_file()]
     if not extensions:
         return "pass the path of a file or a glob pattern"
@@ -211,7 +211,7 @@ def _suggest_pattern(folder: Path) -> str:
 
 
 def _list_similar(path: Path) -> str:
-    """The files in the same folder whose names are similar, in parentheses."""
+    """Return the files in the same folder whose names are similar, in parentheses."""
     names = [each.name for each in _list(path.parent)]
     similar = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
     if not similar:
@@ -301,7 +301,7 @@ _SVMLIGHT_PAIR = re.compile(rb"(?:\d+|qid):[+-]?[\d.]\S*")
 
 
 def detect_format(path: Path, given: str | None) -> str:
-    """The format of a file: as given, from its extension, or from its first bytes."""
+    """Return the format of a file: as given, from its extension, or from its first bytes."""
     if given is not None:
         name = _ALIASES.get(given, given)
         if name not in FORMATS:
@@ -411,7 +411,7 @@ def reject_unsupported(path: Path, given: str | None) -> None:
 
 
 def _list_members(path: Path) -> list[str] | None:
-    """The names in a zip archive; None if it is damaged, which its reader reports."""
+    """Return the names in a zip archive; None if it is damaged, which its reader reports."""
     try:
         with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
             return archive.namelist()

@@ -227,7 +227,7 @@ def _check_codes(parameter: str, given: Any) -> tuple[str, ...]:
 
 
 def check_columns(parameter: str, given: Any) -> tuple[str | int, ...]:
-    """The names or positions of columns; a single one need not be in a list."""
+    """Return the names or positions of columns; a single one need not be in a list."""
     if isinstance(given, str) or (isinstance(given, Integral) and not isinstance(given, bool)):
         given = (given,)  # one name, not a sequence of letters
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):

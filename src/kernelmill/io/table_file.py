@@ -145,7 +145,7 @@ class TableFile(ABC):
         self.n_bytes = self._state[0]
 
     def read_state(self) -> tuple[int, int, int]:
-        """The size of the file, and what else changes with it."""
+        """Return the size of the file, and what else changes with it."""
         return _read_state(self.path)
 
     @abstractmethod
@@ -176,7 +176,7 @@ class TableFile(ABC):
         return [Part(0, None, self.n_rows)]
 
     def measure(self, part: Part) -> Part:
-        """The part with its rows and lines counted."""
+        """Return the part with its rows and lines counted."""
         return replace(part, n_rows=sum(count_rows(data) for data, _ in self.read_part(part)))
 
     def read_part(self, part: Part) -> Iterator[tuple[Any, NDArray[Any] | None]]:
@@ -194,21 +194,21 @@ class TableFile(ABC):
             raise self.changed_error()
 
     def damage_error(self, found: str, expected: int) -> TableError:
-        """The error for a file whose content is not what its metadata declares."""
+        """Return the error for a file whose content is not what its metadata declares."""
         return TableError(
             f"{self.path} is damaged: it has {found}, but its metadata declares {expected}",
             GET_AGAIN,
         )
 
     def changed_error(self) -> TableError:
-        """The error for a file that was modified after it was opened."""
+        """Return the error for a file that was modified after it was opened."""
         return TableError(
             f"{self.path} changed while it was being read", "run again when the file is complete"
         )
 
 
 def count_rows(data: Any) -> int:
-    """The number of rows of a record batch or a matrix."""
+    """Return the number of rows of a record batch or a matrix."""
     return int(data.shape[0]) if hasattr(data, "shape") else int(data.num_rows)
 
 
@@ -223,7 +223,7 @@ def _read_state(path: Path) -> tuple[int, int, int]:
 
 
 def large_integer_error(place: str, column: str, value: int | str) -> TableError:
-    """The error for an integer that float64 may not represent."""
+    """Return the error for an integer that float64 may not represent."""
     shown = str(value)
     shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
     return TableError(
@@ -236,7 +236,7 @@ def large_integer_error(place: str, column: str, value: int | str) -> TableError
 
 
 def enumerate_names(names: Sequence[str]) -> dict[str, int]:
-    """The position of each name."""
+    """Return the position of each name."""
     return {name: position for position, name in enumerate(names)}
 
 
@@ -273,7 +273,7 @@ def find_column(
 
 
 def find_similar(column: str, names: Sequence[str]) -> list[str]:
-    """The names that are like that of a column, the most similar first."""
+    """Return the names that are like that of a column, the most similar first."""
     plain = column.strip().lower()
     same = [name for name in names if name.strip().lower() == plain]
     return list(dict.fromkeys(same + difflib.get_close_matches(column, names, n=3, cutoff=0.6)))
@@ -299,7 +299,7 @@ def make_unique(given: Sequence[str]) -> tuple[tuple[str, ...], list[Message | s
 
 
 def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> dict[str, str]:
-    """The kinds that are given, by the names of columns; that of unused ones is "other"."""
+    """Return the kinds that are given, by the names of columns; that of unused ones is "other"."""
     by_name = enumerate_names(names)
     positions = {
         kind: {find_column(each, by_name, None, source) for each in given}
@@ -323,7 +323,7 @@ def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> d
 
 
 def set_kinds(kinds: Mapping[str, str], given: Mapping[str, str]) -> tuple[TableColumn, ...]:
-    """The columns with their kinds, those in `given` before the detected ones."""
+    """Return the columns with their kinds, those in `given` before the detected ones."""
     return tuple(TableColumn(name, given.get(name, kind)) for name, kind in kinds.items())
 
 

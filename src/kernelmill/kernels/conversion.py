@@ -172,7 +172,7 @@ def _check_scale(length_scale: float | None) -> float:
 def _inner_products(
     values: NDArray[np.float64], kernel: Polynomial | ExponentialDotProduct
 ) -> NDArray[np.float64]:
-    """The inner products that belong to the values of a kernel."""
+    """Return the inner products that belong to the values of a kernel."""
     if isinstance(kernel, ExponentialDotProduct):
         return np.asarray(_logarithms(values) * kernel.length_scale * kernel.length_scale)
     roots = np.abs(values) ** (1 / kernel.degree)
@@ -186,7 +186,7 @@ def _logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sums_of_norms(first: Any, second: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The sums ‖x‖² + ‖y‖² for all pairs, or what can be broadcast to them."""
+    """Return the sums ‖x‖² + ‖y‖² for all pairs, or what can be broadcast to them."""
     if first is None:
         raise ValueError(
             "squared_norms_X must be given, since inner products and distances determine each "

@@ -67,7 +67,7 @@ class Spectrum(Kernel):
     def frequencies(
         self, stream: Stream, n: int, dim: int, *, start: int = 0
     ) -> NDArray[np.float64]:
-        """The rows of the array from `start` on, or draws of the callable.
+        """Return the rows of the array from `start` on, or draws of the callable.
 
         See `Kernel.frequencies`.
         """

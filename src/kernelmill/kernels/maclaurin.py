@@ -71,7 +71,7 @@ class Maclaurin(DotProductKernel):
         return None if callable(self.law) else self.law.size - 1
 
     def value(self, t: ArrayLike) -> NDArray[np.float64]:
-        """The kernel of points whose inner products are t, elementwise."""
+        """Return the kernel of points whose inner products are t, elementwise."""
         t = np.asarray(t, np.float64)
         if self.profile is not None:
             result = as_real(
@@ -168,7 +168,7 @@ class Maclaurin(DotProductKernel):
 
 
 def check_coefficients(coefficients: ArrayLike) -> NDArray[np.float64]:
-    """A read-only array of finite coefficients >= 0, up to the last positive one."""
+    """Return a read-only array of finite coefficients >= 0, up to the last positive one."""
     array = as_real(coefficients, "coefficients", "they are real").astype(np.float64)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(

@@ -322,7 +322,7 @@ def _unpack(block: Any, number: int) -> Block:
 
 
 def _is_empty(block: Block) -> bool:
-    """Whether a block has no rows; it is then skipped, unless all blocks are empty."""
+    """Return whether a block has no rows; it is then skipped, unless all blocks are empty."""
     return hasattr(block.X, "__len__") and count_rows(block.X) == 0
 
 

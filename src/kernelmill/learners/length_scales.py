@@ -547,7 +547,7 @@ def leave_one_out_errors(
 def walk_ridges(
     measures: Sequence[Callable[[float], float]], *, start: float, least: float
 ) -> dict[float, float]:
-    """The mean of some errors as functions of the ridge, for some ridges.
+    """Return the mean of some errors as functions of the ridge, for some ridges.
 
     These are `start` times powers of √10, on both sides of the best one, and at least about
     `least`.

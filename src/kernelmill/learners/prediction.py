@@ -345,7 +345,7 @@ def predictor_from_record(
 
 
 def _weights(values: Mapping[str, Any]) -> NDArray[Any]:
-    """The weights in the dtype that they had in the model."""
+    """Return the weights in the dtype that they had in the model."""
     coef, scale, dtype = values["coef"], values["coef_scale"], values["coef_dtype"]
     if coef.dtype != values["weights"] or coef.size == 0:
         raise ModelFileError(

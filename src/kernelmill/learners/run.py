@@ -291,7 +291,7 @@ class Run:
         self._kept[name] = np.frombuffer(data, np.uint8)
 
     def read_kept(self, name: str) -> bytes | None:
-        """The bytes that an earlier run kept under this name, if there are any."""
+        """Return the bytes that an earlier run kept under this name, if there are any."""
         if self.path is None or not self.path.exists():
             return None
         identity, arrays = _read(self.path)
@@ -357,7 +357,7 @@ class Run:
             raise KeyboardInterrupt
 
     def is_due(self, most_seconds: float = math.inf) -> bool:
-        """Whether it is time to save a state; after `most_seconds` at the latest."""
+        """Return whether it is time to save a state; after `most_seconds` at the latest."""
         if self.path is None:
             return False
         seconds = min(self._seconds, most_seconds)

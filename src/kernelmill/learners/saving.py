@@ -116,7 +116,7 @@ def _regression_values(model: Any, weights: str, uncertainty: Any) -> dict[str, 
 
 
 def _fit_to_store(model: Any, uncertainty: Any) -> Any:
-    """The fit whose factor goes to the file, or None."""
+    """Return the fit whose factor goes to the file, or None."""
     if not (isinstance(uncertainty, (bool, np.bool_)) or uncertainty == "auto"):
         raise ArgumentError(
             f"must be True, False or 'auto', got {uncertainty!r}", parameter="uncertainty"

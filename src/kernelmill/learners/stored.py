@@ -217,7 +217,7 @@ def share_directions(tensors: Tensors) -> None:
 
 
 def restore_shared(record: Any, tensors: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-    """The tensors with those that `share_directions` has removed."""
+    """Return the tensors with those that `share_directions` has removed."""
     feature_map = record.get("feature_map")
     parameters = feature_map.get("parameters") if type(feature_map) is dict else None
     is_shared = (

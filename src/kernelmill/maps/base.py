@@ -58,7 +58,7 @@ class FeatureMap(ABC):
     @classmethod
     @cache
     def _parameter_names(cls) -> tuple[str, ...]:
-        """The names of the parameters, sorted."""
+        """Return the names of the parameters, sorted."""
         names = signature(cls.__init__).parameters
         return tuple(sorted(name for name in names if name != "self"))
 
@@ -110,11 +110,11 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def _features(self, X: Any) -> NDArray[Any]:
-        """The features of checked rows."""
+        """Return the features of checked rows."""
 
     @abstractmethod
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        """The kernel between checked rows; Y is None where it is X."""
+        """Return the kernel between checked rows; Y is None where it is X."""
 
 
 def canonical_rows(X: Any) -> Any:

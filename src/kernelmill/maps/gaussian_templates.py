@@ -292,7 +292,7 @@ class GaussianTemplatesMap(FeatureMap):
         return float(scale * (1 - q) / math.sqrt(8 * q * (1 + q)))
 
     def _resolve_precision(self) -> float:
-        """The factor a of the templates for which the kernel has the length scale."""
+        """Return the factor a of the templates for which the kernel has the length scale."""
         scale = self._scale
         if not self._is_gaussian():
             return 2 / scale**2  # the limit of wide spreads

@@ -184,7 +184,7 @@ class PermutationEncoder(
         return items
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the columns: "item2_at_place5" or "item2_before_item4".
+        """Return the names of the columns: "item2_at_place5" or "item2_before_item4".
 
         Items and places are numbered from `first`, as in the input. If places have names, features
         are called "item2_at_name".
@@ -241,7 +241,7 @@ class PermutationEncoder(
             )
 
     def _check_items(self, X: Any, *, reset: bool) -> NDArray[np.int64]:
-        """The permutations of X, with items counted from 0."""
+        """Return the permutations of X, with items counted from 0."""
         numbers = self._check_numbers(X, reset=reset)
         first, n = self.first, numbers.shape[1]
         good = (numbers >= first) & (numbers < first + n)
@@ -294,7 +294,7 @@ class PermutationEncoder(
         return n * (n - 1) // 2 if self.encoding == "pairs" else n * n
 
     def _entry(self) -> float:
-        """The absolute value of the entries that are not zero."""
+        """Return the absolute value of the entries that are not zero."""
         if not self.normalize:
             return 1.0
         count = self._n_columns() if self.encoding == "pairs" else self.n_items_
@@ -328,7 +328,7 @@ class PermutationEncoder(
         return out
 
     def _decode_sparse(self, Z: Any) -> NDArray[np.int64] | None:
-        """The items of a CSR matrix as `transform` makes them; None for other matrices."""
+        """Return the items of a CSR matrix as `transform` makes them; None for other matrices."""
         n = self.n_items_
         if isinstance(Z, np.ndarray) or self.encoding != "matrix" or Z.nnz != Z.shape[0] * n:
             return None
@@ -343,7 +343,7 @@ class PermutationEncoder(
         return items if as_made and _are_permutations(items).all() else None
 
     def _decode(self, block: NDArray[Any]) -> NDArray[np.int64]:
-        """The items of encoded rows; arbitrary if they are not encoded permutations."""
+        """Return the items of encoded rows; arbitrary if they are not encoded permutations."""
         n = self.n_items_
         if self.encoding == "matrix":
             return np.asarray(np.argmax(block.reshape(-1, n, n), axis=2), np.int64)

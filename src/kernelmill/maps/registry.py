@@ -85,7 +85,7 @@ def describe_construction(feature_map: Any) -> str:
 
 
 def map_name(feature_map: Any) -> str | None:
-    """The name of a map's class; None for subclasses and other objects.
+    """Return the name of a map's class; None for subclasses and other objects.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def map_name(feature_map: Any) -> str | None:
 
 
 def map_parameters(name: str) -> tuple[str, ...]:
-    """The names of the parameters of a map.
+    """Return the names of the parameters of a map.
 
     Examples
     --------

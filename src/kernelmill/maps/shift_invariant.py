@@ -92,11 +92,11 @@ class ShiftInvariantMap(FeatureMap):
 
     @abstractmethod
     def _substream(self) -> Stream:
-        """The part of the stream that belongs to this kind of map."""
+        """Return the part of the stream that belongs to this kind of map."""
 
     @abstractmethod
     def _make_projection(self, dim: int) -> Projection:
-        """The projection for data of `dim` columns, from the fitted attributes."""
+        """Return the projection for data of `dim` columns, from the fitted attributes."""
 
     def _features(self, X: Any) -> NDArray[Any]:
         out, view = self._layout.empty(X.shape[0], X.dtype)

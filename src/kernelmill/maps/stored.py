@@ -125,7 +125,7 @@ def _unfitted_fields(family: type[FeatureMap]) -> Fields:
 
 
 def fitted_map_fields(family: type[FeatureMap]) -> Fields:
-    """The fields of a fitted map of a class."""
+    """Return the fields of a fitted map of a class."""
     return _unfitted_fields(family) | Fields(
         key=StreamKind(),
         n_features_in=Integer(1, MOST_COMPONENTS),
@@ -135,7 +135,7 @@ def fitted_map_fields(family: type[FeatureMap]) -> Fields:
 
 
 def _family(stored: Any, place: Place) -> type[FeatureMap]:
-    """The class of a stored map: only those of the registry are built."""
+    """Return the class of a stored map: only those of the registry are built."""
     if type(stored) is not dict:
         raise Mismatch
     name = stored.get("map")
@@ -147,7 +147,7 @@ def _family(stored: Any, place: Place) -> type[FeatureMap]:
 
 
 def _storable_name(feature_map: Any) -> str:
-    """The name of a map; an error about maps that are not in the registry."""
+    """Return the name of a map; an error about maps that are not in the registry."""
     name = map_name(feature_map)
     if name is None:
         known = ", ".join(family.__name__.removesuffix("Map") for family in FAMILIES.values())

@@ -280,7 +280,7 @@ class TaylorSketchMap(FeatureMap):
 
 
 def _root_of_factorial(n: int) -> float:
-    """The square root of n!, rounded to float64; infinite from 301 on."""
+    """Return the square root of n!, rounded to float64; infinite from 301 on."""
     if n <= 170:
         return math.sqrt(math.factorial(n))
     return float(math.isqrt(math.factorial(n))) if n <= 300 else math.inf

@@ -148,7 +148,7 @@ class DenseProjection:
         return packed
 
     def pack_matrix(self, dtype: Any) -> NDArray[Any]:
-        """The matrix in the memory layout of the native code."""
+        """Return the matrix in the memory layout of the native code."""
         kind = np.dtype(dtype)
         if kind.char not in self._packed:
             size = _native.dense_packed_size(self.n_frequencies, self.dim, kind.itemsize)

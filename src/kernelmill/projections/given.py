@@ -119,7 +119,7 @@ class GivenProjection:
         return {**self.__dict__, "_rounded": {}}
 
     def factors(self, dtype: Any = np.float64) -> FastfoodFactors:
-        """The coefficients in float64 or float32."""
+        """Return the coefficients in float64 or float32."""
         kind = np.dtype(dtype)
         if kind.char not in self._rounded:
             given = self.given

@@ -36,7 +36,7 @@ _SKEWED = 100  # the ratio of the largest to the smallest value of a logarithmic
 
 
 def known_relevance(columns: Sequence[ColumnRelevance]) -> list[ColumnRelevance]:
-    """The columns whose relevance is a number, the most relevant first."""
+    """Return the columns whose relevance is a number, the most relevant first."""
     known = [column for column in columns if is_number(column.relevance)]
     return sorted(known, key=lambda column: -column.relevance)
 
@@ -212,7 +212,7 @@ def _draw_categories(axes: Axes, each: PartialDependence, limits: tuple[float, f
 
 
 def column_panels(fit: FitSummary) -> list[Panel]:
-    """The plots that the record has numbers for."""
+    """Return the plots that the record has numbers for."""
     panels = [_relevance(fit), _partial_dependence(fit)]
     return [panel for panel in panels if panel]
 
@@ -311,7 +311,7 @@ def _partial_dependence(fit: FitSummary) -> Panel | None:
 
 
 def _describe_quantity(each: PartialDependence, n_classes: int) -> str:
-    """A phrase such as "probability of ‘yes’"."""
+    """Return a phrase such as "probability of ‘yes’"."""
     if each.quantity == "prediction":
         return "prediction"
     name = "probability" if each.quantity == "probability" else "share of predictions"

@@ -39,7 +39,7 @@ _DASHES = {"linear": (1.5, 2), "trees": (4, 1.5, 1, 1.5)}
 
 
 def full_name(model: ComparedModel, length: int = 1000) -> str:
-    """The name of a model, shortened to a length, with its number of features."""
+    """Return the name of a model, shortened to a length, with its number of features."""
     name = shorten(model.name, length)
     if model.n_components is None or model.family not in _ON_FEATURES:
         return name
@@ -47,7 +47,7 @@ def full_name(model: ComparedModel, length: int = 1000) -> str:
 
 
 def feature_models(comparison: Comparison) -> dict[str, list[ComparedModel]]:
-    """The models on features with a finite error, by name, ordered by number of features."""
+    """Return the models on features with a finite error, by name, ordered by number of features."""
     families: dict[str, list[ComparedModel]] = {}
     for model in comparison.models:
         if model.family in _ON_FEATURES and model.n_components and is_number(model.error):
@@ -58,7 +58,7 @@ def feature_models(comparison: Comparison) -> dict[str, list[ComparedModel]]:
 
 
 def timed_models(comparison: Comparison) -> dict[str, list[ComparedModel]]:
-    """The models with a finite error and time, by name, ordered by number of features."""
+    """Return the models with a finite error and time, by name, ordered by number of features."""
     families: dict[str, list[ComparedModel]] = {}
     for model in comparison.models:
         if is_number(model.error) and is_number(model.fit_seconds) and model.fit_seconds > 0:
@@ -78,7 +78,7 @@ def _error_axis(figure: Figure, comparison: Comparison) -> None:
 
 
 def _colours(comparison: Comparison) -> dict[str, str]:
-    """A colour for each name, the same in every plot of the comparison."""
+    """Return a colour for each name, the same in every plot of the comparison."""
     plain = {"linear": light("muted"), "exact": light("ink")}
     names = dict.fromkeys(m.name for m in comparison.models if m.family not in plain)
     return {name: series_colour(k) for k, name in enumerate(names)} | {
@@ -210,7 +210,7 @@ def memory_plot(comparison: Comparison) -> Figure:
 
 
 def comparison_panels(comparison: Comparison) -> list[Panel]:
-    """The plots that the record has numbers for."""
+    """Return the plots that the record has numbers for."""
     panels = [
         _by_features(comparison),
         _by_time(comparison),
@@ -249,7 +249,7 @@ def comparison_table(comparison: Comparison) -> PageTable:
 
 
 def _smallest(comparison: Comparison) -> frozenset[tuple[int, int]]:
-    """The cells (row, column) of the table with the smallest error, times and memory."""
+    """Return the cells (row, column) of the table with the smallest error, times and memory."""
     columns: dict[int, Sequence[float | None]] = {
         3: [model.error for model in comparison.models],
         4: [model.fit_seconds for model in comparison.models],

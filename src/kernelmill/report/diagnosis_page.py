@@ -93,7 +93,7 @@ def _share(diagnosis: Diagnosis) -> str:
 
 
 def _requirement_table(diagnosis: Diagnosis) -> PageTable:
-    """The number of features of each map, and their cost."""
+    """Return the number of features of each map, and their cost."""
     rows = [
         [
             clean_text(each.label),
@@ -127,7 +127,7 @@ def _requirement_table(diagnosis: Diagnosis) -> PageTable:
 
 
 def _error_table(diagnosis: Diagnosis) -> PageTable | None:
-    """The errors of the recommended map; None if there is none."""
+    """Return the errors of the recommended map; None if there is none."""
     errors = diagnosis.errors
     if not errors or not diagnosis.gram:
         return None

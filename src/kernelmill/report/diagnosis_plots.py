@@ -149,7 +149,7 @@ def _divide(interval: Interval, number: float) -> Interval:
 def _maps_with_errors(
     diagnosis: Diagnosis,
 ) -> list[tuple[FeatureRequirement, list[tuple[int, Interval]]]]:
-    """The maps with positive, finite errors, and these."""
+    """Return the maps with positive, finite errors, and these."""
     found = []
     for each in diagnosis.requirements:
         measured = zip(each.sizes, each.errors, each.lows, each.highs, strict=False)
@@ -170,7 +170,7 @@ def _ends(interval: Interval) -> tuple[float, float]:
 
 
 def diagnosis_panels(diagnosis: Diagnosis) -> list[Panel]:
-    """The plots that the record has numbers for."""
+    """Return the plots that the record has numbers for."""
     panels = [
         _by_features(diagnosis),
         kernel_check_panel("diagnosis-kernel", diagnosis.kernel_check),

@@ -44,7 +44,7 @@ MAX_OPACITY = 0.5  # text over a cell keeps its contrast
 
 
 def is_confusion_matrix(classes: list[str] | None, confusion: list[list[int]] | None) -> bool:
-    """Whether there is a square matrix of these classes that counts any rows."""
+    """Return whether there is a square matrix of these classes that counts any rows."""
     return bool(
         classes
         and confusion
@@ -55,7 +55,7 @@ def is_confusion_matrix(classes: list[str] | None, confusion: list[list[int]] | 
 
 
 def most_confused(confusion: list[list[int]], n_classes: int = MAX_CLASSES) -> list[int]:
-    """The `n_classes` classes with the most errors, in their order."""
+    """Return the `n_classes` classes with the most errors, in their order."""
     wrong = [
         sum(row) + sum(other[k] for other in confusion) - 2 * row[k]
         for k, row in enumerate(confusion)
@@ -276,7 +276,7 @@ def evaluation_panels(key: str, evaluation: Evaluation) -> list[Panel]:
 
 
 def class_table(evaluation: Evaluation) -> PageTable | None:
-    """The number of rows, the recall and the precision of each class."""
+    """Return the number of rows, the recall and the precision of each class."""
     classes, confusion = evaluation.classes, evaluation.confusion
     if not classes or not confusion or not is_confusion_matrix(classes, confusion):
         return None

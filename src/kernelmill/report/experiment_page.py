@@ -94,7 +94,7 @@ def render_experiments(
 
 
 def summarize_verdicts(verdicts: Counter[str]) -> str:
-    """The verdicts in a sentence."""
+    """Return the verdicts in a sentence."""
     judged = sum(verdicts[word] for word in ("better", "same", "worse"))
     claims = sum(verdicts[word] for word in ("confirmed", "within chance", "not confirmed"))
     parts = []
@@ -202,7 +202,7 @@ def _provenance(outcomes: Sequence[Outcome]) -> Section:
 
 
 def render_markdown(outcomes: Sequence[Outcome]) -> str:
-    """The same as Markdown: settings, tables, statements."""
+    """Return the same as Markdown: settings, tables, statements."""
     lines = ["# The papers' experiments, rerun", ""]
     verdicts = sum((each.count_verdicts() for each in outcomes), Counter[str]())
     lines += [summarize_verdicts(verdicts), "", _EXPLANATION, ""]

@@ -35,12 +35,12 @@ MAX_LINES = 6
 
 
 def error_label(task: str) -> str:
-    """The label of an axis with the error of a task."""
+    """Return the label of an axis with the error of a task."""
     return "error, %" if task == "classification" else "RMSE"
 
 
 def finite_tuning(points: list[TuningPoint]) -> list[TuningPoint]:
-    """The settings that can be drawn: finite errors, positive length scales and penalties.
+    """Return the settings that can be drawn: finite errors, positive length scales and penalties.
 
     Each is there once, as it was last measured.
     """
@@ -60,7 +60,7 @@ def finite_tuning(points: list[TuningPoint]) -> list[TuningPoint]:
 def ringed_point(
     points: list[TuningPoint], chosen: tuple[float | None, float] | None
 ) -> tuple[TuningPoint, bool]:
-    """The chosen setting and True; if it is not known, the smallest error and False.
+    """Return the chosen setting and True; if it is not known, the smallest error and False.
 
     That is the smallest of the settings with the most features: errors depend on their number.
     """
@@ -82,7 +82,7 @@ def ringed_point(
 
 
 def _map_of(point: TuningPoint) -> tuple[str, bool, str]:
-    """The kernel, and what else of the map differs."""
+    """Return the kernel, and what else of the map differs."""
     return (point.kernel, point.per_column, point.variant)
 
 
@@ -239,7 +239,7 @@ def learning_curve_plot(points: list[LearningPoint], task: str = "classification
 
 
 def timed_stages(fit: FitSummary) -> list[tuple[str, float]]:
-    """The stages with a positive duration."""
+    """Return the stages with a positive duration."""
     return [(stage, time) for stage, time in fit.seconds.items() if is_number(time) and time > 0]
 
 
@@ -287,7 +287,7 @@ def time_plot(fit: FitSummary) -> Figure:
 
 
 def fit_panels(fit: FitSummary) -> list[Panel]:
-    """The plots that the record has numbers for."""
+    """Return the plots that the record has numbers for."""
     panels = [
         _learning_curve(fit),
         *_tuning(fit),
@@ -357,7 +357,7 @@ def _learning_curve(fit: FitSummary) -> Panel | None:
 
 
 def _tuning(fit: FitSummary) -> list[Panel]:
-    """A plot for each criterion, in the order in which they were used."""
+    """Return a plot for each criterion, in the order in which they were used."""
     points = finite_tuning(fit.tuning)
     criteria = dict.fromkeys(point.criterion for point in points)
     return [

@@ -44,7 +44,7 @@ def kernel_check_plot(check: KernelCheck) -> Figure:
 
 
 def kernel_check_panel(key: str, check: KernelCheck | None) -> Panel | None:
-    """The panel of `kernel_check_plot`; None without pairs."""
+    """Return the panel of `kernel_check_plot`; None without pairs."""
     pairs = finite_pairs(check.exact, check.estimated) if check else []
     if not check or not pairs:
         return None

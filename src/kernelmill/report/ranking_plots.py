@@ -123,7 +123,7 @@ def lift_plot(ranking: Ranking) -> Figure:
 
 
 def ranking_panels(key: str, evaluation: Evaluation) -> list[Panel]:
-    """The three plots, if the evaluation has a ranking."""
+    """Return the three plots, if the evaluation has a ranking."""
     ranking = evaluation.ranking
     points = ranked_points(ranking) if ranking else []
     if not ranking or not points:

@@ -16,7 +16,7 @@ __all__ = [
 
 
 def usage_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str]:
-    """The shell commands and the Python program that use the model file `model`."""
+    """Return the shell commands and the Python program that use the model file `model`."""
     model = clean_text(model)
     shell_option = python_option = ""
     if task == "regression":
@@ -44,7 +44,7 @@ def usage_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str
 
 
 def fit_lines(comparison: Comparison | Diagnosis, model: str) -> tuple[str, str]:
-    """The shell command and the Python program that fit a model to the table of a record.
+    """Return the shell command and the Python program that fit a model to the table of a record.
 
     There is no command for a table in memory.
     """

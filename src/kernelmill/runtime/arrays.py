@@ -126,7 +126,7 @@ def blocks_of_rows(X: Any, out: NDArray[Any], *, most_rows: int = 0) -> Iterator
 def row_products(
     X: Any, vector: NDArray[np.float64] | None = None, *, n_threads: int | None = None
 ) -> NDArray[np.float64]:
-    """The inner product of each row with a vector, or without one its squared length.
+    """Return the inner product of each row with a vector, or without one its squared length.
 
     In float64, and to the last bit the same for dense and sparse rows on every machine.
     """

@@ -37,9 +37,9 @@ def get_isa() -> str:
 
 
 def set_isa(name: str) -> None:
-    """Use another instruction set from now on, in all threads of the process.
+    """Set the instruction set of all threads of the process.
 
-    The environment variable ``KERNELMILL_ISA`` does the same when kernelmill is imported. Random
+    The environment variable ``KERNELMILL_ISA`` sets it when kernelmill is imported. Random
     coefficients and Walsh-Hadamard transforms are bit-identical on all of them; sines, cosines and
     convolutions agree to rounding.
 
@@ -51,7 +51,7 @@ def set_isa(name: str) -> None:
     Raises
     ------
     ValueError
-        If this build does not know the name or this CPU cannot run it.
+        If the name is unknown or the CPU does not support the instruction set.
 
     Examples
     --------

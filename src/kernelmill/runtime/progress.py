@@ -63,7 +63,7 @@ class SilentProgress:
 
 
 class WarningProgress(SilentProgress):
-    """Shows nothing but notes, as warnings.
+    """Issues notes as warnings and shows nothing else.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class WarningProgress(SilentProgress):
 
 
 def _count_own_frames() -> int:
-    """The level of the first frame outside of kernelmill, as `warnings.warn` counts them."""
+    """Return the level of the first frame outside of kernelmill, as `warnings.warn` counts them."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
@@ -99,7 +99,7 @@ def _count_own_frames() -> int:
 
 
 class LogProgress:
-    """Writes lines: notes, each stage when it ends, and every so often how far it is.
+    """Writes lines: notes, a line when a stage ends, and the progress of stages at intervals.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class LogProgress:
 
 
 def percent_done(done: float, total: float) -> int:
-    """How much of a stage that has not ended is done: at most 99 %.
+    """Return how much of a stage that has not ended is done: at most 99 %.
 
     Examples
     --------

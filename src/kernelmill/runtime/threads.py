@@ -34,8 +34,8 @@ def get_num_threads() -> int:
 def set_num_threads(count: int) -> None:
     """Set the number of threads for calls that are not given ``n_threads``.
 
-    Results never depend on it. ``threadpoolctl.threadpool_limits`` sets the same number within
-    a block.
+    Results do not depend on this number. ``threadpoolctl.threadpool_limits`` sets the same number
+    within a block.
 
     Parameters
     ----------

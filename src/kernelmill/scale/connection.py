@@ -122,7 +122,7 @@ def _close_at_end(opened: Any) -> Iterator[Any]:
 
 
 def worker_memory(cluster: Cluster) -> int:
-    """The bytes of memory that all workers may use; 0 if there is no cluster or no limit."""
+    """Return the bytes of memory that all workers may use; 0 if there is no cluster or no limit."""
     if cluster.client is None:
         return 0
     with cluster.explain_errors():
@@ -131,7 +131,7 @@ def worker_memory(cluster: Cluster) -> int:
 
 
 def delay(function: Callable[[Any], Any], given: Any) -> Any:
-    """A delayed call, as the source of a `kernelmill.scale.Piece`."""
+    """Return a delayed call, as the source of a `kernelmill.scale.Piece`."""
     return dask.delayed(function, pure=False)(given)
 
 

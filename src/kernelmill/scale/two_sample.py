@@ -62,7 +62,7 @@ def two_sample_test(
     n_permutations : int, default=999
     random_state : int, RandomState, Generator or Stream, default=None
     n_threads : int, default=None
-        Of each task.
+        The number of threads of each task.
     client : distributed.Client, default=None
 
     Returns

@@ -1,4 +1,4 @@
-"""The error of model files, and what a file is that is not one."""
+"""The error of model files, and the description of other files by their first bytes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ GIVE_ANOTHER = "pass a file that `save` wrote"
 
 
 class ModelFileError(KernelmillError, ValueError):
-    """A file is not a model that can be loaded, or a model is not one that a file can hold.
+    """A file cannot be loaded as a model, or a model cannot be stored in a file.
 
-    The message names the file or the parameter, and what to do.
+    The message names the file or the parameter, and a remedy.
 
     Examples
     --------
@@ -72,7 +72,7 @@ save the model again.
 
 
 def unknown_file_error(beginning: bytes, size: int) -> ModelFileError:
-    """The error about a file that is not a model, judged by its first bytes.
+    """Return the error about a file that is not a model, judged by its first bytes.
 
     Examples
     --------

@@ -90,7 +90,7 @@ class Place:
         return f"{self.prefix}{self.name}"
 
     def at(self, name: str) -> Place:
-        """The place of a field of the record at this place."""
+        """Return the place of a field of the record at this place."""
         path = f"{self.path}.{name}" if self.path else name
         return dataclasses.replace(self, name=name, path=path)
 
@@ -108,12 +108,12 @@ class Place:
 
 
 class Kind(ABC):
-    """What values a field takes, and how they are stored."""
+    """The values that a field can take, and how they are stored."""
 
     @property
     @abstractmethod
     def description(self) -> str:
-        """What a value must be, to follow "must be"."""
+        """A description of allowed values, to follow "must be"."""
 
     @abstractmethod
     def write(self, value: Any, place: Place) -> Any:
@@ -139,7 +139,7 @@ class _Plain(Kind):
 
     @abstractmethod
     def fits(self, stored: Any) -> bool:
-        """Whether a JSON value is of this kind."""
+        """Return whether a JSON value is of this kind."""
 
     def write(self, value: Any, place: Place) -> Any:
         return self.read(_without_numpy(value), place)
@@ -398,7 +398,7 @@ class Array(Kind):
         return text + (f" above {self.above:g}" if self.above is not None else "")
 
     def tensor_name(self, place: Place) -> str:
-        """The full name of the tensor."""
+        """Return the full name of the tensor."""
         return place.tensor if self.tensor is None else f"{place.prefix}{self.tensor}"
 
     def write(self, value: Any, place: Place) -> Any:

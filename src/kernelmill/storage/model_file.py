@@ -63,7 +63,7 @@ class ModelFile:
     Attributes
     ----------
     kind : str
-        What the file holds, such as "learner".
+        The kind of the content, such as "learner".
     format_version : int
     record : dict
         Plain values: dicts, lists, strings, numbers, booleans and None.
@@ -199,7 +199,7 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
     Raises
     ------
     ModelFileError
-        It is not a model file, is damaged, was changed, or has a newer version.
+        The file is not a model file, is damaged or changed, or has a newer version.
 
     Examples
     --------

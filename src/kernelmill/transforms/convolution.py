@@ -121,7 +121,7 @@ def _common_shape(operands: list[NDArray[Any]], axis: int) -> tuple[int, ...]:
 
 
 def _simple(operands: list[NDArray[Any]]) -> bool:
-    """Whether native code takes the arrays directly: the case whose overhead matters."""
+    """Return whether native code takes the arrays directly: the case whose overhead matters."""
     first = operands[0]
     if first.ndim == 0 or any(a.shape != first.shape or a.dtype != first.dtype for a in operands):
         return False

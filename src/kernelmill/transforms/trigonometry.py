@@ -76,7 +76,7 @@ def sincos(
 
 
 def _share_memory(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """Whether two outputs share elements; the halves of one matrix do not."""
+    """Return whether two outputs share elements; the halves of one matrix do not."""
     try:
         return np.shares_memory(a, b, max_work=100_000)  # type: ignore[arg-type] # a stub too strict
     except np.exceptions.TooHardError:

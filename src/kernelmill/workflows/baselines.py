@@ -90,7 +90,7 @@ def _as_dense(X: Any) -> NDArray[np.float32]:
 
 
 def _codes(indicators: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The number of the column that is set in each row; one more if none is."""
+    """Return the number of the column that is set in each row; one more if none is."""
     codes = np.where(indicators.any(axis=1), indicators.argmax(axis=1), indicators.shape[1])
     column: NDArray[np.float32] = codes.astype(np.float32)[:, np.newaxis]
     return column

@@ -81,7 +81,7 @@ class FitBenchmark:
             )
 
     def with_scaled_rows(self) -> FitBenchmark:
-        """The same rows, scaled to similar lengths."""
+        """Return the same rows, scaled to similar lengths."""
         scaling = RowScaling.of_rows(self.training.X)
         return replace(
             self,
@@ -90,7 +90,7 @@ class FitBenchmark:
         )
 
     def make_map(self, choice: MapChoice, tuned: TunedSettings, n_components: int) -> Any:
-        """An unfitted map with the tuned length scale."""
+        """Return an unfitted map with the tuned length scale."""
         return choice.make(tuned.length_scale, n_components, self.seed, self.n_threads)
 
     @property
@@ -106,7 +106,7 @@ class FitBenchmark:
     def fit_features(
         self, choice: MapChoice, tuned: TunedSettings, n_components: int, detail: str = ""
     ) -> ComparedModel:
-        """A kernel machine on the features of a map."""
+        """Return a kernel machine on the features of a map."""
         learner = self.make_learner(self.make_map(choice, tuned, n_components), tuned)
         return self.measure(
             choice.name, "features", learner, n_components=n_components, detail=detail
@@ -132,7 +132,7 @@ class FitBenchmark:
         return replace(found, fit_seconds=found.fit_seconds + seconds)
 
     def make_learner(self, feature_map: Any, tuned: TunedSettings) -> Any:
-        """An unfitted kernelmill learner on the features of a transformer."""
+        """Return an unfitted kernelmill learner on the features of a transformer."""
         return (KernelRegressor if self.n_classes is None else KernelClassifier)(
             feature_map, alpha=tuned.alpha, random_state=self.seed, n_threads=self.n_threads
         )
@@ -213,7 +213,7 @@ class PeakMemory:
         self._start = _read_status("VmRSS")
 
     def bytes_more(self) -> int | None:
-        """The bytes beyond the start; None if the system does not report them."""
+        """Return the bytes beyond the start; None if the system does not report them."""
         peak = _read_status("VmHWM")
         return None if peak is None or self._start is None else max(0, peak - self._start)
 

@@ -211,7 +211,7 @@ def compare_table(
 
 
 def _with_weight(rows: EncodedRows, which: str) -> EncodedRows:
-    """The rows whose weight is not zero; some scikit-learn models reject the others."""
+    """Return the rows whose weight is not zero; some scikit-learn models reject the others."""
     if rows.weight is None:
         return rows
     if not rows.weight.any():
@@ -222,7 +222,7 @@ def _with_weight(rows: EncodedRows, which: str) -> EncodedRows:
 def given_settings(
     task: str, missing: str, transform: str, kernel: Any, drop: Any, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """The settings that differ from the defaults and that a fit to the same table needs."""
+    """Return the settings that differ from the defaults and that a fit to the same table needs."""
     given: dict[str, Any] = {"drop": check_columns("drop", drop), **options}
     if task != "auto":
         given["task"] = task
@@ -242,7 +242,7 @@ def given_settings(
 def _best_settings(
     models: list[ComparedModel], kernel: Any, given: dict[str, Any]
 ) -> dict[str, Any]:
-    """The given settings, with map, kernel and size of the best kernel machine.
+    """Return the given settings, with map, kernel and size of the best kernel machine.
 
     Those of the default fit are none, and it is the best unless another one has less error. Maps
     of polynomial kernels take no other kernel.
@@ -270,7 +270,7 @@ def _list_fits(
     encoder: Encoder,
     directions: bool,
 ) -> list[Callable[[], ComparedModel]]:
-    """The models of the comparison, each as a function that fits and measures it."""
+    """Return the models of the comparison, each as a function that fits and measures it."""
     middle = sizes[len(sizes) // 2]
     names = ["random_fourier", STEPS]
     others = [MapChoice(name, choice.kernel) for name in names if name != choice.name]
@@ -287,7 +287,7 @@ def _list_fits(
 
 
 def _fit_linear(benchmark: FitBenchmark) -> ComparedModel:
-    """The linear model; its penalty is chosen on validation rows, as for the kernel machines."""
+    """Return the linear model; its penalty is chosen on validation rows, as for all models."""
     if benchmark.n_classes is None:
         model = RidgeCV(10.0 ** np.arange(-2, 5))
         return benchmark.measure("linear", "linear", model, detail="RidgeCV")
@@ -313,7 +313,7 @@ def _fit_directions(benchmark: FitBenchmark, choice: MapChoice, n_components: in
 
 
 def _fit_polynomial(benchmark: FitBenchmark, n_components: int) -> ComparedModel:
-    """The polynomial kernel, with a penalty of its own; rows are scaled as in a fit."""
+    """Return the polynomial kernel, with a penalty of its own; rows are scaled as in a fit."""
     choice = MapChoice("tensor_sketch", options={"degree": 2, "coef0": 1.0})
     benchmark = benchmark.with_scaled_rows()
     tuned = benchmark.tune(

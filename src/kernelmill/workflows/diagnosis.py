@@ -238,7 +238,7 @@ def diagnose_table(
 
 
 def _warn_of_dimension(gram: GramCheck, alpha: float) -> str:
-    """A sentence if the tolerance is small for kernel values but large for models."""
+    """Return a sentence if the tolerance is small for kernel values but large for models."""
     dimension = gram.effective_dimension.value or 0.0
     if dimension <= gram.n_components:
         return ""
@@ -289,7 +289,7 @@ class _SampledRows(NamedTuple):
     notes: list[str]
 
     def scale_rows(self) -> _SampledRows:
-        """The sample as polynomial kernels need it."""
+        """Return the sample as polynomial kernels need it."""
         scaling = RowScaling.of_rows(self.X)
         note = (
             "Rows are divided by √(r² + |x|²/9), r = "
@@ -339,7 +339,7 @@ def _examine(
     alpha: float,
     seed: int,
 ) -> dict[str, Any]:
-    """The errors of a map with as many features as it needs, or as can be measured."""
+    """Return the errors of a map with as many features as it needs, or as can be measured."""
     assert requirement.n_components is not None
     size = min(requirement.n_components, _MOST_FEATURES)
     sized = clone(feature_map).set_params(n_components=size)
@@ -393,7 +393,7 @@ def _measure_dimension(feature_map: Any, sample: _SampledRows, alpha: float, see
 def _check_gram(
     feature_map: Any, sample: _SampledRows, alpha: float, seed: int, dimension: Interval
 ) -> GramCheck:
-    """The errors of the Gram matrix of some rows, at a penalty `alpha` for all rows."""
+    """Return the errors of the Gram matrix of some rows, at a penalty `alpha` for all rows."""
     X = sample.X[:_GRAM_ROWS]
     target = None if sample.target is None else sample.target[:_GRAM_ROWS]
     if target is not None and not np.ptp(target):

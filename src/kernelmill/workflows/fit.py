@@ -426,7 +426,7 @@ class _Clock:
 
 
 def _peak_memory() -> int:
-    """The largest resident memory of this process so far, in bytes."""
+    """Return the largest resident memory of this process so far, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -516,7 +516,7 @@ def _choose_settings(
 
 
 def _tuning_weights(survey: Survey, class_weight: Any) -> NDArray[np.float64] | None:
-    """The weights of the rows of the sample, times those of their classes."""
+    """Return the weights of the rows of the sample, times those of their classes."""
     classes, codes = survey.reader.classes, survey.sample_target
     if class_weight is None or classes is None:
         return survey.sample_weight

@@ -127,7 +127,7 @@ class Sample:
     def of(
         cls, X: Any, target: NDArray[Any], n_classes: int | None, weight: _Array | None = None
     ) -> Sample:
-        """A sample of which the last quarter validates."""
+        """Return a sample of which the last quarter validates."""
         n_train = max(1, (3 * len(target)) // 4)
         if n_classes is None:
             return cls(X, np.asarray(target, np.float64)[:, None], None, n_train, weight)
@@ -143,7 +143,7 @@ class Sample:
         return [slice(begin, end) for begin, end in pairwise([*begins, total])]
 
     def weights_of(self, rows: Any) -> _Array | None:
-        """The weights of some rows, with mean 1."""
+        """Return the weights of some rows, with mean 1."""
         if self.weight is None:
             return None
         found = self.weight[rows]
@@ -167,7 +167,7 @@ class Candidate:
     folds: tuple[Any, ...] = ()
 
     def scale(self, factor: float) -> Candidate:
-        """The candidate with all length scales times a factor."""
+        """Return the candidate with all length scales times a factor."""
         folds = tuple(scale * factor for scale in self.folds)
         return replace(self, length_scale=self.length_scale * factor, folds=folds)
 
@@ -225,7 +225,7 @@ class KernelSearch:
     def best_candidate(
         self, groups: NDArray[Any] | None, *, learns: bool, steps: bool, notes: list[str]
     ) -> Candidate:
-        """The best kernel, with one length scale or with one for each group of columns."""
+        """Return the best kernel, with one length scale or with one for each group of columns."""
         dim = self._sample.X.shape[1]
         learns = learns and 1 < dim <= MOST_COLUMNS
         choices = self._choice.candidates(dim)
@@ -286,7 +286,7 @@ class KernelSearch:
         return best
 
     def _with_steps(self, best: Candidate) -> tuple[Candidate, str]:
-        """The kernel plus step functions of single columns, and a note, if worth it.
+        """Return the kernel plus step functions of single columns, and a note, if worth it.
 
         A smooth kernel blurs the thresholds that columns of people's tables often have.
         """
@@ -307,7 +307,7 @@ class KernelSearch:
         )
 
     def _with_directions(self, best: Candidate) -> tuple[Candidate, str]:
-        """The kernel of the principal components of the columns, and a note, if worth it.
+        """Return the kernel of the principal components of the columns, and a note, if worth it.
 
         Fewer directions, or shorter ones for components of less variance, have less error with the
         few features of a search, and more with those of a model (docs/decisions/034).
@@ -352,7 +352,7 @@ class KernelSearch:
         return replace(best, folds=(*scales, best.length_scale))
 
     def or_line(self, best: Candidate, notes: list[str]) -> Candidate:
-        """A linear kernel with one length scale, if that has a smaller error."""
+        """Return a linear kernel with one length scale, if that has a smaller error."""
         if not takes_line(best.choice) or self.shared_scale is None:
             return best
         linear = Candidate(
@@ -412,7 +412,7 @@ class KernelSearch:
                 return list(pool.map(work, items))
 
     def measure(self, candidate: Candidate, n_components: int | None = None) -> Candidate:
-        """The candidate with its smallest error and the ridge that has it, recorded."""
+        """Return the candidate with its smallest error and the ridge that has it, recorded."""
         measured = self._measure(candidate, n_components)
         self._points.extend(measured.tried)
         return measured
@@ -420,7 +420,7 @@ class KernelSearch:
     def _measure_all(
         self, candidates: list[Candidate], n_components: int | None = None
     ) -> list[Candidate]:
-        """The same for several candidates, in threads."""
+        """Return the same for several candidates, in threads."""
         work = partial(self._measure, n_components=n_components)
         measured: list[Candidate] = self._in_threads(work, candidates)
         for each in measured:
@@ -497,7 +497,7 @@ class KernelSearch:
         return best
 
     def n_components_of(self, best: Candidate) -> int:
-        """The number of features that the error of a candidate was measured with."""
+        """Return the number of features that the error of a candidate was measured with."""
         return max((point.n_components or 0 for point in best.tried), default=self._n_components)
 
     def seconds_at_size(self, best: Candidate, n_components: int) -> float:
@@ -516,14 +516,14 @@ class KernelSearch:
         return self.measure(best, self._useful_components(best, n_components))
 
     def _useful_components(self, best: Candidate, n_components: int) -> int:
-        """The number of features; of landmarks, at most the number of rows."""
+        """Return the number of features; of landmarks, at most the number of rows."""
         n_rows = min(len(self._sample.Y), MOST_COMPARING_ROWS)
         return min(n_components, n_rows) if best.choice.name == "nystroem" else n_components
 
     def enough_components(
         self, best: Candidate, n_classes: int | None, n_rows: int, budget: float
     ) -> int:
-        """The number of features beyond which more do not pay, or do not fit in the budget."""
+        """Return the number of features at which the error or the budget stops the increase."""
         task = "regression" if n_classes is None else "classification"
         name = best.choice.name
         most = min(
@@ -569,26 +569,26 @@ _MOST_COMPONENTS = {  # by whether they are landmarks, and by the task
 
 
 def budget_factor(budget: float) -> float:
-    """How much larger models may be than with the default budget: up to four times."""
+    """Return how much larger models may be than with the default budget: up to four times."""
     return float(np.clip(budget / _USUAL_BUDGET, 1.0, 4.0))
 
 
 def default_components(task: str) -> int:
-    """The least number of random features that a model has if none is given."""
+    """Return the least number of random features that a model has if none is given."""
     return {"classification": 4096, "regression": 2048}[task]
 
 
 def is_over_budget(
     name: str, n_components: int, n_rows: int, n_classes: int | None, seconds: float
 ) -> bool:
-    """Whether training is estimated to take more than `seconds`."""
+    """Return whether training is estimated to take more than `seconds`."""
     return estimate_seconds(n_components, n_rows, n_classes, name) > seconds
 
 
 def estimate_seconds(
     n_components: int, n_rows: int, n_classes: int | None, name: str = "fastfood"
 ) -> float:
-    """The time of training on two cores of a usual machine.
+    """Return the time of training on two cores of a usual machine.
 
     A model must not depend on how busy a machine is, so no clock is read.
     """
@@ -605,7 +605,7 @@ def estimate_seconds(
 
 
 def takes_lbfgs(name: str, n_components: int, n_rows: int, n_classes: int, budget: float) -> bool:
-    """Whether a classifier can be trained to the minimum of its loss in half of the budget.
+    """Return whether a classifier can be trained to the minimum of its loss in half of the budget.
 
     That is so if all features fit in the coordinates of L-BFGS. On landmarks, the minimum is no
     better than where descent ends (docs/decisions/033).
@@ -619,7 +619,7 @@ def takes_lbfgs(name: str, n_components: int, n_rows: int, n_classes: int, budge
 
 
 def average_scales(scales: tuple[Any, ...]) -> Any:
-    """The geometric mean of length scales learned from several parts of the rows.
+    """Return the geometric mean of length scales learned from several parts of the rows.
 
     Where the parts disagree about a column, the rows do not determine its length scale; the mean
     is less extreme than any of them.
@@ -632,12 +632,12 @@ def average_scales(scales: tuple[Any, ...]) -> Any:
 
 
 def count_seconds_of_landmarks(n_components: int, n_rows: int) -> float:
-    """The time of the features of landmarks."""
+    """Return the time of the features of landmarks."""
     return 1.2e-11 * n_rows * n_components**2 + 3e-11 * n_components**3
 
 
 def typical_scale(length_scale: Any) -> float:
-    """The geometric mean of the finite length scales; 0 if there is none."""
+    """Return the geometric mean of the finite length scales; 0 if there is none."""
     if length_scale is None:
         return 0.0
     scales = np.asarray(length_scale, np.float64)

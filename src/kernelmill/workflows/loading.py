@@ -102,7 +102,7 @@ def _table_model(
     tensors: Mapping[str, NDArray[Any]],
     make_learner: Callable[[Any, Any], Any],
 ) -> TableModel:
-    """The model of a file's record; an inconsistent record raises ModelFileError."""
+    """Return the model of a file's record; an inconsistent record raises ModelFileError."""
     try:
         learner = make_learner(record["learner"], without_prefix("learner", tensors))
         others = {name: each for name, each in tensors.items() if not name.startswith("learner/")}

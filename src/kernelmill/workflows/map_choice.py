@@ -159,7 +159,7 @@ class MapChoice:
         return ""
 
     def candidates(self, dim: int) -> list[MapChoice]:
-        """The choices to compare for data of `dim` columns: one if the kernel is fixed."""
+        """Return the choices to compare for data of `dim` columns: one if the kernel is fixed."""
         if self.feature_map == AUTO and self.kernel is None:
             names = [
                 name for name in _KERNELS if name != "laplacian" or dim <= _MOST_LAPLACIAN_COLUMNS
@@ -173,7 +173,7 @@ class MapChoice:
         return [replace(self, kernel=name) for name in names]
 
     def with_steps_of(self, X: Any, n_components: int, length_scale: Any) -> MapChoice:
-        """The choice with the steps of these rows, if it has any that are not given.
+        """Return the choice with the steps of these rows, if it has any that are not given.
 
         A learner that reads blocks would place them by the first one.
         """
@@ -190,7 +190,7 @@ class MapChoice:
         return self.feature_map in _POLYNOMIALS and "gamma" not in self.options
 
     def n_components(self, given: int | None) -> int | None:
-        """The number of features: as given, or that of the map; None if it is to be chosen."""
+        """Return the number of features, given or that of the map; None if it is to be chosen."""
         if given is not None:
             return check_integer("n_components", given, 1, _MOST_COMPONENTS)
         if isinstance(self.feature_map, MapTransformer):
@@ -198,7 +198,7 @@ class MapChoice:
         return None
 
     def make(self, length_scale: Any, n_components: int, seed: int, n_threads: int | None) -> Any:
-        """An unfitted map."""
+        """Return an unfitted map."""
         if isinstance(self.feature_map, MapTransformer):
             made = clone(self.feature_map).set_params(n_components=n_components)
             if made.random_state is None:

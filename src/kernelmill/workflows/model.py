@@ -443,7 +443,7 @@ class TableModel:
         return scores.finish(describe_source(source), [str(note) for note in found])
 
     def _has_seen(self, source: Any, n_rows: int) -> bool:
-        """Whether files of the same names with as many rows were fitted."""
+        """Return whether files of the same names with as many rows were fitted."""
         fit = getattr(self, "summary", None)  # none while it is being fitted
         if fit is None or is_data(source) or describe_source(source) != fit.source:
             return False
@@ -497,7 +497,7 @@ class TableModel:
     def _find_weights(
         self, table: Table, given: str | int | bool
     ) -> tuple[str | int | None, list[str]]:
-        """The column with the weights, and a note on those of the model."""
+        """Return the column with the weights, and a note on those of the model."""
         if not isinstance(given, bool):
             return find_weights(table, given, self.inputs.target), []
         name = self.summary.weights if given else ""

@@ -48,7 +48,7 @@ class UnseenCategories:
         self.update(later._counts)
 
     def notes(self, n_rows: int) -> list[str]:
-        """A note for each column, with the most frequent of its new categories."""
+        """Return a note for each column, with the most frequent of its new categories."""
         notes = []
         for name, counts in self._counts.items():
             shown = ", ".join(f"{each!r} ({n})" for each, n in counts.most_common(3))
@@ -92,7 +92,7 @@ def check_request(model: Any, probabilities: bool, std: bool) -> None:
 
 
 def prediction_columns(model: Any, probabilities: bool, std: bool) -> dict[str, Any]:
-    """The names and the types of the columns that a model predicts."""
+    """Return the names and the types of the columns that a model predicts."""
     if model.reader.task == "regression":
         return {"prediction": np.float64, **({"std": np.float64} if std else {})}
     assert model.reader.classes is not None
@@ -151,18 +151,18 @@ class Prediction:
         return columns
 
     def slim(self) -> Prediction:
-        """The same, as small as possible, to be sent to workers."""
+        """Return the same, as small as possible, to be sent to workers."""
         learner = slim(self.model.learner, std=self.std)
         return replace(self, model=replace(self.model, learner=learner, summary=None))
 
     def __call__(self, piece: Any) -> tuple[list[dict[str, Any]], UnseenCategories]:
-        """The columns of all blocks of a piece, and categories that are new in it."""
+        """Return the columns of all blocks of a piece, and categories that are new in it."""
         unseen = UnseenCategories()
         return list(self.blocks(piece, unseen)), unseen
 
 
 def slim(learner: Any, *, std: bool) -> Any:
-    """A fitted learner that can predict, and no more; without `std`, no standard deviations."""
+    """Return a fitted estimator reduced to prediction; without `std`, no standard deviations."""
     small = copy.copy(learner)
     for name in ("statistics_",) if std else ("statistics_", "_fit"):
         small.__dict__.pop(name, None)
@@ -238,7 +238,7 @@ class TableScores:
         self.unseen = UnseenCategories()
 
     def __getstate__(self) -> dict[str, Any]:
-        """The scores without the model; they can only be merged."""
+        """Return the scores without the model; they can only be merged."""
         return {**self.__dict__, "_model": None}
 
     def read(self, source: Any, progress: Progress | None = None) -> None:

@@ -53,7 +53,7 @@ class Result(Stored):
     """A dataclass whose fields are stored in model files and written as JSON."""
 
     def __repr__(self) -> str:
-        """The fields, with long lists abbreviated."""
+        """Return the fields, with long lists abbreviated."""
         parts = []
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
@@ -62,7 +62,7 @@ class Result(Stored):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """The single values, and a table of the metrics or models, for notebooks."""
+        """Return the single values, and a table of the metrics or models, for notebooks."""
         single, tables = [], []
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
@@ -96,7 +96,7 @@ def _show(value: Any) -> str:
 
 
 def _make_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of escaped text."""
+    """Return a table of escaped text."""
     head = "".join(f"<th>{escape(each.replace('_', ' '))}</th>" for each in headings)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
@@ -346,7 +346,7 @@ class Interval(Result):
 
     @classmethod
     def of(cls, measured: Measured) -> Interval:
-        """The record of a measured mean."""
+        """Return the record of a measured mean."""
         return cls(*(float(each) if math.isfinite(each) else None for each in measured))
 
 

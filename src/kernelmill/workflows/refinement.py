@@ -66,7 +66,7 @@ class _Fold:
         return len(np.unique(self.codes)) > 1 and len(self.validation_codes) > 0
 
     def map_rows(self, feature_map: Any) -> tuple[Any, Any, Any]:
-        """A map, and the rows to train on and to validate with.
+        """Return a map, and the rows to train on and to validate with.
 
         Nyström features are computed once for all penalties, since they take long.
         """
@@ -132,7 +132,7 @@ class Refinement:
         self._tried: dict[tuple[float, float], TuningPoint] = {}
 
     def best(self, fixed_C: float | None, *, search_length_scale: bool) -> Refined:
-        """The factor and C = 1 / (alpha n) with the smallest loss on the validation rows."""
+        """Return the factor and C = 1 / (alpha n) with the smallest loss on the validation rows."""
         if not self._folds:
             return Refined(1.0, fixed_C or DEFAULT_C)
         C = fixed_C or self._better_C(1.0, DEFAULT_C, steps=(10.0, 0.1))
@@ -164,7 +164,7 @@ class Refinement:
         return Refined(1.0, C, self._loss_at(1.0, C), self._tried[1.0, C])
 
     def n_components_of(self, _found: Refined) -> int:
-        """The number of features that the loss was measured with."""
+        """Return the number of features that the loss was measured with."""
         return self._n_components
 
     def seconds_at_size(self, _found: Refined, n_components: int) -> float:
@@ -179,7 +179,7 @@ class Refinement:
         return len(self._folds) * (landmarks + losses)
 
     def best_at_size(self, found: Refined, n_components: int) -> Refined:
-        """The best C for all features of the model: more of them may need another penalty.
+        """Return the best C for all features of the model: more of them may need another penalty.
 
         Fewer serve for the search before.
         """
@@ -192,7 +192,7 @@ class Refinement:
         return found._replace(C=C, point=self._tried.get((found.factor, C), found.point))
 
     def best_at_minimum(self, found: Refined) -> Refined:
-        """The best C at the minimum of the objective, for what another refinement has found.
+        """Return the best C at the minimum of the objective, for what another refinement has found.
 
         Descent that ends early is a penalty of its own, so that it finds weaker ones.
         """
@@ -202,7 +202,7 @@ class Refinement:
         return found._replace(C=C, point=self._tried.get((found.factor, C), found.point))
 
     def _better_C(self, factor: float, C: float, steps: tuple[float, ...]) -> float:
-        """The best value that is reached from C by these factors, one after the other."""
+        """Return the best value that is reached from C by these factors, one after the other."""
         for step in steps:
             enough = _WORTH_IT if step > 1 else 1.0
             while 1e-6 < C < 1e6:

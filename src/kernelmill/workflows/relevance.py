@@ -339,7 +339,7 @@ class _Outputs:
         self.names = [names[place] for place in self._shown]
 
     def means(self, X: NDArray[Any]) -> _Array:
-        """The mean of each output over these rows."""
+        """Return the mean of each output over these rows."""
         if self.quantity == "prediction":
             return np.atleast_1d(np.mean(self._learner.predict(X), dtype=np.float64))
         if self._has_probabilities:

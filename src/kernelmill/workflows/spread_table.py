@@ -101,7 +101,7 @@ class SpreadTable:
         return found
 
     def training_rows(self, survey: Survey, *, several_passes: bool) -> Pieces:
-        """The rows that are not held out, as learners take them.
+        """Return the rows that are not held out, as learners take them.
 
         If there are several passes, encoded rows stay in the memory of the workers, unless they
         take more than two fifths of it. Those of a worker that dies are read again.

@@ -141,7 +141,7 @@ class HeldOut:
         return out & ~np.isin(target, self.kept) if self.kept else out
 
     def draws(self, first_row: int, n_rows: int) -> NDArray[np.float64]:
-        """The random numbers of rows."""
+        """Return the random numbers of rows."""
         return self.stream.uniforms(n_rows, start=first_row)
 
 
@@ -380,7 +380,7 @@ def survey_table(
 def make_input_learner(
     table: Table, inputs: Inputs, missing: str, transform: str, day_first: bool | None
 ) -> MatrixLearner | ColumnLearner:
-    """The learner of the encoding of a table's inputs; parameters as in `fit_table`."""
+    """Return the learner of the encoding of a table's inputs; parameters as in `fit_table`."""
     if inputs.columns is None:
         return MatrixLearner(missing, transform)
     return ColumnLearner(inputs.columns, missing, transform, table.ordered, day_first)
@@ -430,7 +430,7 @@ def _list_classes(counts: Mapping[Any, int]) -> str:
 def _keep_rare_classes(
     target: TargetLearner, reader: TargetReader, share: float
 ) -> tuple[tuple[int, ...], list[str]]:
-    """The classes of which all rows would be held out, and a note about them."""
+    """Return the classes of which all rows would be held out, and a note about them."""
     if reader.classes is None or share <= 0:
         return (), []
     kept = tuple(

@@ -106,7 +106,7 @@ class Settings:
         )
 
     def needs_several_passes(self, task: str) -> bool:
-        """Whether the solver passes over the rows more than once."""
+        """Return whether the solver passes over the rows more than once."""
         if task == "regression":
             is_many = (self.n_components or 0) > MOST_EXACT_FEATURES
             return self.solver == "cg" or (self.solver == "auto" and is_many)
@@ -115,7 +115,7 @@ class Settings:
     def make_learner(
         self, task: str, feature_map: Any, alpha: Any, epochs: int | None = None
     ) -> Any:
-        """An unfitted learner; `epochs` replaces a number of passes that is not given."""
+        """Return an unfitted learner; `epochs` replaces a number of passes that is not given."""
         common: dict[str, Any] = {
             "alpha": alpha,
             "random_state": self.seed,
@@ -240,7 +240,7 @@ class TrainingPlan:
         return scores.finish(f"{source}: held-out rows", notes) if scores.n_rows else None
 
     def _score(self, learner: Any) -> Any:
-        """The scores of a learner on the held-out rows."""
+        """Return the scores of a learner on the held-out rows."""
         if self.pieces is not None:
             return self.pieces.evaluate(learner, self.survey)
         scores = make_scores(learner, self.survey.reader.classes)
@@ -322,7 +322,7 @@ class TrainingPlan:
 def _assign_folds(
     target: NDArray[Any], n_classes: int | None, n_folds: int, stream: Stream
 ) -> NDArray[np.int64]:
-    """The fold of each row, about the same number of each class in each; -1 is in no fold.
+    """Return the fold of each row, about the same number of each class in each; -1 is in no fold.
 
     The only row of a class is in no fold: a model could not know the class otherwise.
     """

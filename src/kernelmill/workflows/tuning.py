@@ -269,7 +269,7 @@ def _mark_chosen(points: list[TuningPoint], chosen: TuningPoint | None) -> None:
 
 
 def _limit_landmarks(settings: TunedSettings, n_rows: int) -> TunedSettings:
-    """The settings, whose points have at most one landmark for each row of their fits."""
+    """Return the settings, whose points have at most one landmark for each row of their fits."""
     if settings.choice.name != "nystroem":
         return settings
     points = [replace(p, n_components=min(p.n_components, n_rows)) for p in settings.points]

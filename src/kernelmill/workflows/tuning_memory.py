@@ -74,7 +74,7 @@ class TuningMemory:
             self._run.progress.note(f"Resumed tuning: {steps} in the checkpoint.")
 
     def recall(self, step: Any, compute: Callable[[], Any]) -> Any:
-        """The result of a step, which JSON can write: from memory, or computed.
+        """Return the result of a step, which JSON can write: from memory, or computed.
 
         `step` are the arguments that determine it, of any types that `digest` knows.
         """
@@ -89,7 +89,7 @@ class TuningMemory:
         return self._results[key]
 
     def recall_scales(self, step: Any, compute: Callable[[], LearnedScales]) -> LearnedScales:
-        """The result of a search for length scales."""
+        """Return the result of a search for length scales."""
 
         def search() -> dict[str, Any]:
             found = asdict(compute())
@@ -119,7 +119,7 @@ class TuningMemory:
 
 
 def digest(value: Any) -> str:
-    """A short string that differs for different values: plain ones, arrays, dataclasses, others.
+    """Return a digest, a short string, of plain values, arrays, dataclasses and other objects.
 
     Examples
     --------

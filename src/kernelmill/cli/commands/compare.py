@@ -155,7 +155,7 @@ def command(
 
 
 def _free_name(name: str) -> str:
-    """The name of a model file that does not exist: wine.kmill, or wine-2.kmill, ..."""
+    """Return the name of a model file that does not exist: wine.kmill, or wine-2.kmill, ..."""
     path, number = Path(name), 2
     while path.exists():
         path, number = Path(name).with_stem(f"{Path(name).stem}-{number}"), number + 1

@@ -22,7 +22,7 @@ _MODULE_PARTS = ("kernelmill", "cli", "__main__.py")
 
 
 def runs_as_program() -> bool:
-    """Whether the process is the command `kernelmill`, or ``python -m kernelmill.cli``."""
+    """Return whether the process is the command `kernelmill`, or ``python -m kernelmill.cli``."""
     first = sys.argv[0] if getattr(sys, "argv", None) else ""
     path = PurePath(first)
     is_module = first == "-m" and _NAME in sys.orig_argv  # while the package is imported

@@ -217,7 +217,7 @@ def _confusion(
 
 
 def _confused_pairs(classes: list[str], confusion: list[list[int]]) -> Table:
-    """The classes that are confused most often, for matrices that are too large to show."""
+    """Return the classes that are confused most often, for matrices that are too large to show."""
     pairs = [
         (count, i, j)
         for i, row in enumerate(confusion)

@@ -58,7 +58,7 @@ class ArrowFile(ColumnarFile):
             return file.schema
 
     def _count_batches(self, source: Any, listed: int) -> int:
-        """The number of record batches of a file; at most one more than its footer lists.
+        """Return the number of record batches of a file; at most one more than its footer lists.
 
         If the footer of a damaged file lists fewer, the others would be lost silently. A batch is
         decompressed as a whole, so that its size must be bounded.
@@ -211,7 +211,7 @@ def decompressed_bytes(message: Any) -> int:
 
 
 def _find(data: memoryview, table: int, field: int) -> int | None:
-    """The position of a field of a table; None if it is absent."""
+    """Return the position of a field of a table; None if it is absent."""
     (back,) = struct.unpack_from("<i", data, table)
     fields = table - back
     (size,) = struct.unpack_from("<H", data, fields)
@@ -222,7 +222,7 @@ def _find(data: memoryview, table: int, field: int) -> int | None:
 
 
 def _follow(data: memoryview, table: int, field: int | None = None) -> int:
-    """The position that a field refers to, or the root table at the beginning."""
+    """Return the position that a field refers to, or the root table at the beginning."""
     place = table if field is None else _find(data, table, field)
     if place is None:
         raise ValueError("a field is absent")

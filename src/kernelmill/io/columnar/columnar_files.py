@@ -150,7 +150,7 @@ class ColumnarFile(TableFile):
         """Read the Arrow schema of the file."""
 
     def kind_of(self, type_: Any) -> str:
-        """The kind of a column of an Arrow type."""
+        """Return the kind of a column of an Arrow type."""
         return detect_kind(type_)
 
     def check_batch(self, batch: Any) -> None:
@@ -185,7 +185,7 @@ class ColumnarFile(TableFile):
         )
 
     def type_error(self, name: str) -> TableError:
-        """The error for a column in `unreadable`."""
+        """Return the error for a column in `unreadable`."""
         return TableError(
             f"{self.path}: {self.unreadable[name]}", "convert them to numbers or to strings"
         )
@@ -235,7 +235,7 @@ class ColumnarFile(TableFile):
             raise self.expansion_error(f"column {name!r} of {len(array)} rows", size)
 
     def expansion_error(self, what: str, size: int) -> TableError:
-        """The error for a file of few bytes that would take much memory."""
+        """Return the error for a file of few bytes that would take much memory."""
         return TableError(
             f"{self.path}: {what} would take {plain.size(size)} in memory, more than the "
             f"{plain.size(MOST_BLOCK_BYTES)} that a block may take",
@@ -265,7 +265,7 @@ class ColumnarFile(TableFile):
     def _number_error(
         self, name: str, array: Any, first_row: int, style: NumberStyle | None
     ) -> NotANumberError:
-        """The error for the first value that is not a number of the style."""
+        """Return the error for the first value that is not a number of the style."""
         is_right = is_number if style is None else style.is_number
         why = sign = ""
         row, word = first_row, ""

@@ -98,7 +98,7 @@ def scan_groups(footer: bytes, file: IO[bytes]) -> Iterator[GroupPages]:
 
 
 def _read_chunks(reader: _Reader) -> list[_Chunk]:
-    """The columns of the row group at which the reader is."""
+    """Return the columns of the row group at which the reader is."""
     chunks: list[_Chunk] = []
     for field, kind in reader.fields():
         if field != 1 or kind != _LIST:
@@ -114,7 +114,7 @@ def _read_chunks(reader: _Reader) -> list[_Chunk]:
 
 
 def _read_chunk(reader: _Reader) -> _Chunk:
-    """The metadata of a column: where its pages are, which begin with its dictionary."""
+    """Return the metadata of a column: where its pages are, which begin with its dictionary."""
     found = reader.integers()
     begin, dictionary = found.get(9, 0), found.get(11, 0)
     if 0 < dictionary < begin:
@@ -154,7 +154,7 @@ class _PageHeader:
 
 
 def _read_header(file: IO[bytes], place: int, end: int) -> tuple[_PageHeader, int]:
-    """The header of a page, and its length."""
+    """Return the header of a page, and its length."""
     wanted = _HEADER_BYTES
     while True:
         file.seek(place)
@@ -194,7 +194,7 @@ class _Reader:
         return self._data[self.place - 1]
 
     def _number(self) -> int:
-        """An integer of 7 bits a byte, the lowest first."""
+        """Return an integer of 7 bits a byte, the lowest first."""
         value = shift = 0
         while True:
             byte = self._byte()
@@ -206,7 +206,7 @@ class _Reader:
                 raise pa.ArrowInvalid("its metadata has an integer of too many bytes")
 
     def integer(self) -> int:
-        """An integer with a sign."""
+        """Return an integer with a sign."""
         value = self._number()
         return (value >> 1) ^ -(value & 1)
 
@@ -221,7 +221,7 @@ class _Reader:
             yield field, byte & 0x0F
 
     def integers(self) -> dict[int, int]:
-        """The integers of a struct, by the numbers of their fields."""
+        """Return the integers of a struct, by the numbers of their fields."""
         found = {}
         for field, kind in self.fields():
             if kind in _INTEGERS:
@@ -231,7 +231,7 @@ class _Reader:
         return found
 
     def list_of(self, kind: int) -> int:
-        """The length of a list, whose elements must be of this type."""
+        """Return the length of a list, whose elements must be of this type."""
         length, found = self._list()
         if length and found != kind:
             raise pa.ArrowInvalid("its metadata has a list of an unexpected type")

@@ -202,7 +202,7 @@ class RawRows:
         self._verified = False  # by `prepare_random_access`
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for another process, which has no temporary file."""
+        """Return the state for another process, which has no temporary file."""
         return {"array": self.array, "_copy": None, "_verified": False}
 
     def blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:

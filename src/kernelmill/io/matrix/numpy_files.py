@@ -187,7 +187,7 @@ class NpzFile(MatrixFile):
             raise TableError(f"{self.path} is not a valid NPZ file: {info.filename} is too large")
 
     def _find_begin(self, info: zipfile.ZipInfo) -> int:
-        """The offset of a member that is not compressed."""
+        """Return the offset of a member that is not compressed."""
         with open_stream(self.path) as stream:
             stream.seek(info.header_offset)
             header = stream.read(_LOCAL_HEADER.size)

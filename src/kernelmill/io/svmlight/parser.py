@@ -180,14 +180,14 @@ def parse_rows(source: SvmlightText, dtype: Any, buffers: Buffers | None = None)
 
 
 def _shorten(array: NDArray[Any], count: int) -> NDArray[Any]:
-    """The beginning of an array; the rest is kept in memory only if it is short."""
+    """Return the beginning of an array; the rest is kept in memory only if it is short."""
     return array[:count] if 2 * count >= len(array) else array[:count].copy()
 
 
 def explain(
     source: SvmlightText, place: str, problem: str, position: int, dtype: np.dtype[Any]
 ) -> TableError:
-    """The error for a problem that the native parser reports at a position of the text."""
+    """Return the error for a problem that the native parser reports at a position of the text."""
     token = _find_token(source.text, position)
     if problem == "large_index":
         limit = f"{place}: an index must be at most {source.largest_index}"
@@ -213,7 +213,7 @@ def explain(
 
 
 def _find_token(text: bytes | bytearray | memoryview, position: int) -> str:
-    """The token at a position, from blank to blank, as a short string in quotes."""
+    """Return the token at a position, from blank to blank, as a short string in quotes."""
     front = bytes(text[max(0, position - _SHOWN) : position])
     start = max((front.rfind(blank) for blank in _BLANKS), default=-1) + 1
     whole = front[start:]
@@ -226,7 +226,7 @@ def _find_token(text: bytes | bytearray | memoryview, position: int) -> str:
 
 
 def _find_end_before(text: bytes | bytearray | memoryview, position: int) -> int:
-    """The last byte of the token before the one that starts at `position`."""
+    """Return the last byte of the token before the one that starts at `position`."""
     while position > 0 and bytes(text[position - 1 : position]) in (b" ", b"\t"):
         position -= 1
     return max(0, position - 1)

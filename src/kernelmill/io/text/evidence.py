@@ -139,7 +139,7 @@ class TextSample:
         return "," if "," in found and "." not in found else "."
 
     def find_styles(self, decimal: str, declared: Collection[str]) -> dict[str, NumberStyle]:
-        """The styles of columns whose numbers have signs or groups of digits.
+        """Return the styles of columns whose numbers have signs or groups of digits.
 
         Styles of columns that are `declared` numeric may be loose.
         """
@@ -155,7 +155,7 @@ class TextSample:
         return {name: style for name, style in found.items() if style is not None}
 
     def find_marks(self, decimal: str) -> dict[str, tuple[str, str]]:
-        """The decimal points and separators of columns of numbers, except plain ones."""
+        """Return the decimal points and separators of columns of numbers, except plain ones."""
         found = {
             each.name: (decimal, "".join(mark for mark in each.separators if mark != decimal)[:1])
             for each in self.columns
@@ -164,7 +164,7 @@ class TextSample:
         return {name: marks for name, marks in found.items() if marks != (".", "")}
 
     def find_signs(self, styles: Collection[str]) -> dict[str, tuple[str, str]]:
-        """The sign of numbers of columns with styles, and a number without it."""
+        """Return the sign of numbers of columns with styles, and a number without it."""
         return {c.name: (c.sign, c.bare) for c in self.columns if c.sign and c.name in styles}
 
     def detect_kinds(
@@ -204,7 +204,7 @@ class TextSample:
 
 
 def describe_amounts(name: str, example: str) -> Message:
-    """A note on a column of amounts, percentages or groups of digits."""
+    """Return a note on a column of amounts, percentages or groups of digits."""
     return Message(
         f"Column {name!r} is read as numbers: its values have symbols (%, $), decimal commas, "
         f"digit groups or negative numbers in parentheses, as in {example!r}",
@@ -278,7 +278,7 @@ def _inspect_column(
 
 
 def find_separators(words: Words) -> str:
-    """The commas and points between groups of digits."""
+    """Return the commas and points between groups of digits."""
     return "".join(mark for mark in ",." if words.any(_GROUPS[mark]))
 
 
@@ -292,7 +292,7 @@ def _find_grouped(words: Words) -> str:
 
 
 def _find_type(words: Words) -> str:
-    """The type that represents all of the words."""
+    """Return the type that represents all of the words."""
     if len(words) == 0:
         return "string"
     if words.all(_PLAIN_INTEGER):
@@ -311,14 +311,14 @@ def _detect_kind(name: str, words: Words, numbers: str) -> tuple[str, Message | 
 
 
 def find_leading_zeros(words: Words) -> str:
-    """A value such as 007, if all are digits: such values are codes or labels."""
+    """Return a value such as 007, if all are digits: such values are codes or labels."""
     if not words.any("^0[0-9]+$") or not words.all("^[0-9]+$"):
         return ""
     return words.first("^0[0-9]+$")
 
 
 def find_large_integer(words: Words) -> str:
-    """An integer among the words that float64 may not represent; empty if there is none."""
+    """Return an integer among the words that float64 may not represent; empty if there is none."""
     pattern = "^[+-]?[0-9]{16,}$"
     if not words.any(pattern):
         return ""
@@ -327,14 +327,14 @@ def find_large_integer(words: Words) -> str:
 
 
 def _are_numbers(n_numbers: int, n_words: int) -> bool:
-    """Whether a column with this number of numbers among its different values is numeric."""
+    """Return whether a column with this number of numbers among its different values is numeric."""
     if n_numbers == n_words:
         return True
     return n_words >= _FEWEST_VALUES and n_numbers >= _SHARE_OF_NUMBERS * n_words
 
 
 def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
-    """A note on a column of categories that may be meant as numbers.
+    """Return a note on a column of categories that may be meant as numbers.
 
     It suggests to declare the column numeric if that works with one of the decimal points.
     """
@@ -389,7 +389,7 @@ def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
 
 
 def _find_odd_word(words: Words, numbers: str) -> str | None:
-    """A value among others that are numbers, which may have signs or groups of digits."""
+    """Return a value among others that are numbers, which may have signs or groups of digits."""
     n_numbers = words.count(numbers)
     if n_numbers >= 20 and len(words) - n_numbers <= max(5, n_numbers // 20):
         return words.first(numbers, found=False)[:40]
@@ -407,7 +407,7 @@ def _shape(word: str) -> str:
 
 
 def _find_decimal(words: Words) -> str:
-    """The decimal point in a column of numbers; empty if there are none or only integers."""
+    """Return the decimal point in a column of numbers; empty if there are none or only integers."""
     if _are_numbers(words.count(NUMBER_PATTERN), len(words)):
         return "." if words.any(r"\.") else ""
     if words.any(_NO_DIGIT):

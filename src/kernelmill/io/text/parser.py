@@ -128,7 +128,7 @@ class TextParser:
         self._padded = False  # whether missing values have spaces around them
 
     def _convert_options(self, *, padded: bool, grouped: bool) -> list[Any]:
-        """The options of pyarrow's converters, for some thousand columns each.
+        """Return the options of pyarrow's converters, for some thousand columns each.
 
         A converter has its own copy of all spellings of missing values, so that few of them and
         few columns at once save memory. With `grouped`, numbers are read as strings: pyarrow does
@@ -199,7 +199,7 @@ class TextParser:
                     raise large_integer_error(f"{self.path}, line {line}", name, value)
 
     def count(self, data: bytes, first_line: int) -> int:
-        """The number of rows that `parse` gives, faster."""
+        """Return the number of rows that `parse` gives, faster."""
         squeezed = data if self.dialect.quotes else squeeze_spaces(data)
         if _EMPTY_LINES.match(squeezed):
             return 0
@@ -296,7 +296,7 @@ class TextParser:
         ]
 
     def _batch(self, arrays: Sequence[Any]) -> Any:
-        """A batch of arrays of the columns that are read; the others are null."""
+        """Return a batch of arrays of the columns that are read; the others are null."""
         finished = []
         arrays = [_to_array(each) for each in arrays]
         clean = are_categories(arrays)
@@ -363,7 +363,7 @@ class TextParser:
         )
 
     def _width_error(self, line: int, got: int, top: int) -> TableError:
-        """The error of a line; `top` lines before the first complete one may be a title."""
+        """Return the error of a line; `top` lines before the first complete one may be a title."""
         expected = len(self.dialect.names)
         remedies = [Remedy("correct the line"), Remedy("set the delimiter", delimiter=...)]
         if self.dialect.header:
@@ -379,7 +379,7 @@ class TextParser:
     def _number_error(
         self, line: int, position: int, value: str, sign: str = ""
     ) -> NotANumberError:
-        """The error for a value; others of the column may have the sign."""
+        """Return the error for a value; others of the column may have the sign."""
         name = self.dialect.names[position]
         shown = value if len(value) <= 60 else value[:57] + "..."
         column = f"column {name!r} (index {position})"

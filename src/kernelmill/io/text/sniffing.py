@@ -79,7 +79,7 @@ def squeeze_spaces(data: bytes) -> bytes:
 
 
 def first_records(text: str, delimiter: str, first_line: int) -> list[Record]:
-    """The first records of a text, without lines that have only spaces."""
+    """Return the first records of a text, without lines that have only spaces."""
     quotes = delimiter != WHITESPACE
     if not quotes:
         text, delimiter = squeeze_spaces(text.encode()).decode(), " "
@@ -172,7 +172,7 @@ def _detect_delimiter(text: str, first_line: int, decimal: str | None) -> str:
 
 
 def _typed_share(column: Sequence[str], decimals: str) -> float:
-    """The share of numbers or of dates among the values that are not missing.
+    """Return the share of numbers or of dates among the values that are not missing.
 
     The numbers of a column all have the same one of the given decimal points.
     """

@@ -230,7 +230,7 @@ class TextFile(TableFile):
         return decode(head, self.path, self._first_line)
 
     def _adopt_dialect(self, head: bytes, complete: bool, first: TextFile) -> Dialect:
-        """The dialect of a file after the first, which must have the same columns."""
+        """Return the dialect of a file after the first, which must have the same columns."""
         text = self._decode_first_lines(head, complete)
         found = first_records(text, first._dialect.delimiter, self._first_line)
         names = first._dialect.names
@@ -247,7 +247,7 @@ class TextFile(TableFile):
         return replace(first._dialect, names=own)
 
     def _measure_header(self, head: bytes, complete: bool) -> tuple[int, int]:
-        """The bytes and the lines of the header, including empty lines before it."""
+        """Return the bytes and the lines of the header, including empty lines before it."""
         separator = self._dialect.separator if self._dialect.quotes else "\0"
         text = head.decode(errors="replace")
         found = split_records(text, separator, self._first_line, quotes=self._dialect.quotes)
@@ -284,7 +284,7 @@ class TextFile(TableFile):
         return replace(found, is_whole=complete)
 
     def _decide_columns(self) -> tuple[tuple[TableColumn, ...], int]:
-        """The columns, and the bytes of text that fill a block."""
+        """Return the columns, and the bytes of text that fill a block."""
         dialect, sample = self._dialect, self._sample
         assert sample is not None
         self.notes = list(dialect.notes)
@@ -309,7 +309,7 @@ class TextFile(TableFile):
         return columns, max(1, piece)
 
     def _find_doubtful(self, sample: TextSample, given: Mapping[str, str]) -> ColumnEvidence | None:
-        """A column whose decimal points separated groups of digits in training."""
+        """Return a column whose decimal points separated groups of digits in training."""
         known = {} if self.options.decimal else self.options.trained_marks or {}
         for column in sample.columns:
             separator = known.get(column.name, ("", ""))[1]
@@ -332,7 +332,7 @@ class TextFile(TableFile):
         )
 
     def _find_spare_column(self, sample: TextSample) -> str | None:
-        """The last column if it has neither a name nor values: lines end in a delimiter."""
+        """Return the last column if it has neither a name nor values: lines end in a delimiter."""
         last = sample.columns[-1] if sample.columns else None
         if not self._dialect.header or len(sample.columns) < 2 or last is None:
             return None
@@ -467,7 +467,7 @@ class TextFile(TableFile):
 
 
 def _next_line(data: bytes, offset: int) -> int:
-    """The offset after the line that begins at `offset`."""
+    """Return the offset after the line that begins at `offset`."""
     newline, carriage = data.find(b"\n", offset), data.find(b"\r", offset)
     if carriage >= 0 and (newline < 0 or carriage < newline - 1):
         return carriage + 1

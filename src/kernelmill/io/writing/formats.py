@@ -322,7 +322,7 @@ class NpyFormat(TableFormat):
 
 
 def _find_dtype(kind: Any) -> np.dtype[Any] | None:
-    """The dtype of numbers; None for anything else."""
+    """Return the dtype of numbers; None for anything else."""
     if isinstance(kind, np.dtype):
         return kind
     found = None if isinstance(kind, str) else np.dtype(kind.to_pandas_dtype())

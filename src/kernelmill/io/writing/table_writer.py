@@ -24,7 +24,7 @@ __all__ = ["TableWriter", "is_text_file", "open_writer"]
 
 
 def is_text_file(path: Any) -> bool:
-    """Whether `open_writer` writes delimited text to this path."""
+    """Return whether `open_writer` writes delimited text to this path."""
     return path is not None and (
         str(path) == STDOUT or Path(str(path)).suffix.lower() in (".csv", ".tsv")
     )
