@@ -151,7 +151,7 @@ def sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components: int) 
 
 
 class SketchMoments(NamedTuple):
-    r"""What the variance of sketches of two rows depends on, for each pair.
+    r"""The moments that determine the variance of sketches of two rows, for each pair.
 
     Attributes
     ----------
@@ -248,14 +248,14 @@ def sketch_mean_tail(tolerance: float, n_sketches: int, radius: float, degree: i
 
 
 class NormCondition(NamedTuple):
-    """What `norm_condition` asks for.
+    """The conditions of `norm_condition`.
 
     Attributes
     ----------
     n_components : int
         The least number of columns.
     largest_entry : float
-        What the entries of the tensor power of the row must not exceed.
+        The upper limit of the entries of the tensor power of the row.
     """
 
     n_components: int

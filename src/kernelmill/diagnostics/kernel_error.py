@@ -34,7 +34,7 @@ class RangeErrors(NamedTuple):
     low, high : float
         The interval.
     n_pairs : int
-        Of all seeds.
+        The errors of all seeds.
     absolute, relative : Measured
         Means of the absolute and of the relative errors.
     """
@@ -158,7 +158,7 @@ class KernelErrors:
         Returns
         -------
         list of RangeErrors
-            Of the sections that have pairs.
+            The sections that have pairs.
         """
         if np.ndim(edges) == 0:
             n_sections = check_integer("edges", edges, 1)

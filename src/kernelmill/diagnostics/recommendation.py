@@ -122,7 +122,7 @@ def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | Non
     Returns
     -------
     index : int or None
-        Of the recommended map; None if none reaches the tolerance.
+        The index of the recommended map; None if no map reaches the tolerance.
     sentence : str
     """
     usable = [

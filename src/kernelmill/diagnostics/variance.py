@@ -229,10 +229,11 @@ def _maclaurin_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance 
 def _variance_of_spread(
     means: NDArray[np.float64], shares: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
-    """What `spread_degrees` adds: one uniform variable rounds all numbers of columns.
+    """Return the variance due to `spread_degrees`, which rounds with one uniform variable.
 
-    These change where it passes the fractional parts of the expected numbers, added up from the
-    highest degree, so the variance is a sum over the sections between them.
+    The numbers of columns change where the variable passes the fractional parts of the expected
+    numbers, added up from the highest degree, so the variance is a sum over the sections between
+    these points.
     """
     if not shares.any():
         return np.zeros(means.shape[1])

@@ -24,4 +24,4 @@ inputs
 __all__ = ["MISSING"]
 
 MISSING = ("error", "impute")
-"""What to do about missing values."""
+"""The ways to handle missing values."""

@@ -1,4 +1,4 @@
-"""What encodings are fitted to: moments of numbers and counts of categories, block by block."""
+"""Statistics that encodings are fitted to: moments of numbers and counts of categories."""
 
 from __future__ import annotations
 

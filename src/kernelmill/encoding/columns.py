@@ -34,7 +34,7 @@ _FARTHEST = 10.0  # standard deviations, of columns that are also encoded by a t
 
 
 class ColumnEncoding(Stored, ABC):
-    """How the values of a column become columns of numbers."""
+    """The encoding of the values of a column as columns of numbers."""
 
     name: str
 
@@ -259,7 +259,7 @@ def add_spellings(categories: Iterable[str]) -> dict[str, int]:
 
 
 def _count_others(values: Any, known: set[str]) -> Counter[str]:
-    """How often each string of a dictionary array occurs that is not known."""
+    """Return the counts of the strings of a dictionary array that are not known."""
     strings = values.dictionary.to_pylist()
     new = {place: string for place, string in enumerate(strings) if string not in known}
     if not new:

@@ -75,7 +75,7 @@ class DateEncoding(ColumnEncoding):
     parts : sequence of str
         Those of `PARTS` that vary.
     means, scales : sequence of float
-        Of the year and of the elapsed time in seconds.
+        Means and standard deviations of the year and of the elapsed time in seconds.
     marks : bool
     zoned : bool or None
         Whether times have an offset from UTC; None if it is not known, as in older files.
@@ -419,7 +419,7 @@ class DateFormats:
             )
 
     def _remedies(self) -> tuple[Remedy | str, ...]:
-        """What to do about dates of different forms."""
+        """Return the remedies for dates in different formats."""
         return (
             "write all dates in one format, preferably 2024-05-31",
             Remedy("leave the column out", drop=[self.name]),
@@ -457,7 +457,7 @@ class DateFormats:
         return DateEncoding(self.name, chosen, parts, means, scales, marked, zoned)
 
     def note(self, encoding: Any) -> Message:
-        """How the dates were read."""
+        """Return a note about how the dates were read."""
         zone = f"; times with an offset, as in {self._zoned!r}, are converted to UTC"
         years = f"; two-digit years, as in {self._short_year!r}, are read as 1969 to 2068"
         return Message(

@@ -135,7 +135,7 @@ class Encoder(Stored, ABC):
         """
 
     def count_unseen(self, data: Any) -> dict[str, Counter[str]]:
-        """How often categories occur that did not in training, by columns that have some."""
+        """Return the counts of categories that did not occur in training, by column."""
         return {}
 
     @property
@@ -220,7 +220,7 @@ class ColumnEncoder(Encoder):
         return scale_rows(out, self.rows)
 
     def count_unseen(self, data: Any) -> dict[str, Counter[str]]:
-        """How often categories occur that did not in training, by columns that have some."""
+        """Return the counts of categories that did not occur in training, by column."""
         found = {
             each.name: each.count_unseen(category_values(data.column(each.name)))
             for each in self.columns

@@ -44,7 +44,7 @@ class Inputs(Stored):
     Attributes
     ----------
     columns : tuple of (name, kind), or None
-        Of a table with columns; None for a matrix.
+        The columns of a table; None for a matrix.
     numbered : bool
         Whether the names are the positions of columns without names.
     target : str or int
@@ -54,7 +54,7 @@ class Inputs(Stored):
     dropped : tuple of int
         Positions in a matrix that were dropped.
     zero_based : bool or None
-        Of svmlight files: whether their indices count from 0.
+        For svmlight files: whether their indices count from 0.
     missing_codes : tuple of str
         Values that are missing, besides the usual ones.
     signs : tuple of (name, sign), or None
@@ -397,7 +397,7 @@ def read_weights(block: Any, weights: str | int) -> NDArray[np.float64]:
 
 
 def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | int]) -> Inputs:
-    """All columns except the target and the dropped ones.
+    """Return all columns except the target and the dropped ones.
 
     Other kinds than numbers, categories and dates are errors. Without a target, that of the inputs
     is "".
@@ -479,7 +479,7 @@ def open_like_training(
     source, options
         As in `open_table`, except the kinds of columns.
     inputs : Inputs
-        Of the model.
+        The inputs of the model.
     n_features : int
         The width of svmlight files.
     words : collection of str

@@ -1,4 +1,4 @@
-"""What this installation runs on, and whether it computes the right results.
+"""Versions and hardware of this installation, and self-tests of its results.
 
 The checks take about a second. Each one imports what it needs, so that a broken package fails one
 check and not all of them.

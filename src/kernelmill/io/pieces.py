@@ -23,14 +23,14 @@ Map = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 class TablePiece:
     """Consecutive rows of one file of a table.
 
-    A pickled piece is small: it says where the rows are, and how the file is read. Columns and
-    their kinds are not detected again.
+    A pickled piece is small: it contains the place of the rows and the options for reading the
+    file. Columns and their kinds are not detected again.
 
     Attributes
     ----------
     file : TableFile
     part : Part
-        Of the file, counted.
+        The part of the file, with its rows counted.
     first_row : int
         The position of the first row, counted from 0 over all files.
     """

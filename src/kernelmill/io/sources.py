@@ -102,7 +102,7 @@ def is_data(source: Any) -> bool:
 
 
 def describe_data(source: Any) -> str:
-    """What messages call data in memory: "pandas DataFrame"."""
+    """Return the name of data in memory for messages, such as "pandas DataFrame"."""
     if isinstance(source, tuple):
         return f"pair of {describe_data(source[0])} and labels"
     if isinstance(source, Mapping):
@@ -381,7 +381,7 @@ def reject_unsupported(path: Path, given: str | None) -> None:
     ...         reject_unsupported(path, None)
     ...     except ValueError as error:
     ...         print(str(error).replace(folder, ""))
-    /rows is compressed by xz, which is not supported; decompress it or use .gz, .bz2 or .zst.
+    /rows is compressed with xz, which is not supported; decompress it or use .gz, .bz2 or .zst.
     """
     suffix = path.suffix.lower()
     start = read_beginning(path)

@@ -57,12 +57,12 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """Where blocks have the values of a column as they are in the file, and their type.
+    """The column of blocks with the unconverted values of a column, and their type.
 
     Attributes
     ----------
     name : str
-        Of the column of blocks.
+        The name of the column of blocks.
     type : "string", dtype or pyarrow.DataType
         As in `open_writer`.
     """
@@ -73,7 +73,7 @@ class Original:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How to read a table: the arguments of `open_table` with the same names."""
+    """Options for reading a table: the arguments of `open_table` with the same names."""
 
     delimiter: str | None = None
     header: bool | None = None
@@ -110,7 +110,7 @@ class TableFile(ABC):
     path, columns, ordered, booleans, n_features, carries_labels, notes, n_bytes
         See `Table`.
     zero_based : bool or None
-        Of formats with indices: whether they count from 0.
+        For formats with indices: whether they count from 0.
     n_rows : int or None
         The number of rows, if it is known without reading them.
     originals, unreadable, label_column, signs, marks, decimal

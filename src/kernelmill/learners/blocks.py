@@ -74,7 +74,7 @@ class FoldState:
     n_done : int
         The number of groups whose values are in `totals`.
     totals : list
-        Of parts of the tree, in order.
+        The totals of parts of the tree, in order.
     """
 
     n_groups: int = 0
@@ -202,7 +202,7 @@ class BlockSource:
 
     @classmethod
     def from_arrays(cls, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """All rows as one block."""
+        """Return a source with all rows as one block."""
         source = cls([(X, y, sample_weight)])
         source.is_whole = True
         return source

@@ -96,7 +96,7 @@ class EvidenceProblem:
     Y : ndarray of shape (n, T)
         Targets; their means are subtracted.
     frequencies : ndarray of shape (h, d)
-        Of the kernel at length scale 1.
+        Frequencies of the kernel at length scale 1.
     sample_weight : ndarray of shape (n,), optional
         The noise of row i has variance σ²/wᵢ: features and targets of the row are multiplied by
         √wᵢ, once the weighted means are subtracted.
@@ -476,7 +476,7 @@ def tune_columns(
     groups, stream
         As in `learn_length_scales`.
     sample_weight : ndarray of shape (n,), optional
-        Of any mean. Rows of weight zero are left out.
+        Weights with any mean. Rows of weight zero are left out.
     """
     if (
         not isinstance(feature_map, MapTransformer)

@@ -1,4 +1,4 @@
-r"""What a classifier minimizes: the mean loss of its scores, plus a penalty of its weights.
+r"""The objectives of classifiers: the mean loss of the scores plus an L2 penalty on the weights.
 
 Two classes have one score f with targets t = ±1. More classes have a score each: "log_loss" is
 then softmax, and the other losses separate one class from the rest.
@@ -262,7 +262,7 @@ def log_probabilities_of_scores(scores: NDArray[Any]) -> NDArray[Any]:
 
 
 class ClassifierFit(NamedTuple):
-    """What a solver of classifiers returns.
+    """The result of a solver for classifiers.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Posterior:
-    """What a fitted regressor keeps of its rows for deviations, evidence and further rows.
+    """The statistics and factors that a fitted regressor needs for std, evidence and more rows.
 
     Attributes
     ----------

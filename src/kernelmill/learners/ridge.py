@@ -156,7 +156,8 @@ class NormalEquations:
     cross : ndarray of shape (D, T)
     target_moments : ndarray of shape (T,)
     means : tuple of ndarray, or None
-        Of features and targets, around which the moments are; None without an intercept.
+        The means of features and targets, by which the moments are centered; None without an
+        intercept.
     n_rows, weight, log_weight
         As those of `RidgeStatistics`.
     """
@@ -190,7 +191,7 @@ class NormalEquations:
 
     @property
     def rounding(self) -> float:
-        """What rounding may do to the eigenvalues of M, that of centering included."""
+        """A bound on the rounding errors of the eigenvalues of M, including centering."""
         eps = float(np.finfo(np.float64).eps)
         size = float(self._diagonal.sum())
         if self.means is not None:

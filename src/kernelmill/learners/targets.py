@@ -1,4 +1,4 @@
-"""What learners predict: labels of classes as numbers 0, 1, ..., targets, weights of rows."""
+"""Labels as class numbers 0, 1, ..., targets of regression, and weights of rows."""
 
 from __future__ import annotations
 

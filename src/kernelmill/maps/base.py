@@ -1,4 +1,4 @@
-"""What all feature maps have in common: parameters, how they are built and restored, features.
+"""The base class of all feature maps: parameters, fitting, restoring, features.
 
 Nothing here imports scikit-learn: a map from a model file computes features without it. The classes
 that users meet add its interface (`kernelmill.maps.transformers`).

@@ -1,4 +1,4 @@
-"""What a map in a model file costs before it is built: memory, and work for each row.
+"""The cost of a map in a model file, before it is built: memory, and operations per row.
 
 A map is stored as its seed, so that a file of a few hundred bytes can ask for any amount of both.
 """
@@ -79,7 +79,7 @@ def _integer(value: Any) -> int:
 
 
 def _degrees(value: Any) -> Iterator[Any]:
-    """All values of fields called degree in a record, and the lengths of lists of degrees."""
+    """Return all values of fields called degree in a record, and the lengths of degree lists."""
     if isinstance(value, dict):
         for name, each in value.items():
             if name in ("degree", "max_degree"):

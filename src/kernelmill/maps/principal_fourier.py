@@ -79,7 +79,7 @@ class PrincipalFourierMap(ShiftInvariantMap):
         rows than `directions` if X has fewer columns or rows.
     n_frequencies_ : int
     projection_ : HadamardProjection
-        Of the components.
+        The projection of the components.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If X had column names at `fit`.
@@ -265,7 +265,7 @@ def _given_directions(directions: Any, dim: int) -> NDArray[np.float64]:
 
 
 def _some_rows(X: Any, most: int) -> Any:
-    """All rows, or `most` of them that depend on the number of rows only, not on a seed."""
+    """Return all rows, or `most` of them; the choice depends only on the number of rows."""
     if X.shape[0] <= most:
         return X
     stream = Stream.from_seed(0).substream("rows for principal components")

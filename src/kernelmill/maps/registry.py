@@ -55,7 +55,7 @@ _CONSTRUCTIONS = {  # by the name of the map, and by its parameter of constructi
 
 
 def describe_construction(feature_map: Any) -> str:
-    """How a map computes its features, in a few words; "" for objects that are not our maps.
+    """Return a short description of a map; "" for objects that are not maps of kernelmill.
 
     Examples
     --------

@@ -96,7 +96,7 @@ def partial_dependence_plot(dependences: Sequence[PartialDependence]) -> Figure:
     Parameters
     ----------
     dependences : sequence of PartialDependence
-        Of one model. At most eight categories of a column are drawn.
+        The results for one model. At most eight categories of a column are drawn.
 
     Examples
     --------

@@ -178,7 +178,7 @@ def memory_plot(comparison: Comparison) -> Figure:
     >>> models = [ComparedModel("linear", "linear", None, 900, 0.09, 0.1, 0.01, 2**20)]
     >>> comparison = Comparison("classification", "a.csv", "y", 900, 100, "error", models)
     >>> memory_plot(comparison).axes[0].get_xlabel()
-    'MB beyond the data'
+    'MB in addition to the data'
     """
     models = [(model, model.peak_memory) for model in comparison.models]
     bars = [(model, memory / 1e6) for model, memory in models if memory is not None]

@@ -1,4 +1,4 @@
-"""How plots are drawn: colours, size, type, ticks of logarithmic axes, labels of lines.
+"""The style of plots: colours, sizes, fonts, ticks of logarithmic axes, labels of lines.
 
 Plots are drawn in the light colours. Each colour has one purpose, so that the SVG text of a plot
 can refer to the CSS variable of that purpose, whose value depends on the reader's colour scheme.

@@ -353,10 +353,10 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
 
 
 def judge_calibration(bins: list[tuple[float, float, int]]) -> str:
-    """What the bins (probability, share of correct predictions, rows) show, bin by bin.
+    """Return a sentence about bins (probability, share of correct predictions, number of rows).
 
-    A bin is off if it differs by two percentage points and by more than chance: 2.6 standard
-    errors, which a calibrated bin exceeds with probability 1 %.
+    A bin is miscalibrated if it differs by two percentage points and by more than chance: 2.6
+    standard errors, which a calibrated bin exceeds with probability 1 %.
     """
     off: dict[str, list[float]] = {"overconfident": [], "underconfident": []}
     for sure, correct, rows in bins:

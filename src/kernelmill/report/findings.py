@@ -72,7 +72,7 @@ def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
     Parameters
     ----------
     evaluation : Evaluation
-        Of a classification or a regression.
+        The evaluation of a classifier or a regressor.
     rows : str
         A name for the rows, such as "held-out rows".
     """
@@ -103,7 +103,7 @@ def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
 
 
 def fit_finding(fit: FitSummary) -> str:
-    """What was fitted, and the time it took."""
+    """Return a sentence about the model and its training time."""
     times = [time for time in fit.seconds.values() if is_number(time)]
     took = f" in {html.duration(sum(times))}" if times else ""
     return (

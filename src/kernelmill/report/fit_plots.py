@@ -87,7 +87,7 @@ def _map_of(point: TuningPoint) -> tuple[str, bool, str]:
 
 
 def _line_of(point: TuningPoint) -> tuple[str, bool, str, float, int]:
-    """What the settings of one line have in common: all but the penalty."""
+    """Return the settings that the points of a line share: all except the penalty."""
     return (*_map_of(point), point.length_scale, point.n_components)
 
 
@@ -298,7 +298,7 @@ def fit_panels(fit: FitSummary) -> list[Panel]:
 
 
 def judge_learning(points: list[LearningPoint]) -> str:
-    """What the losses of held-out rows say about the number of epochs; empty without them.
+    """Return advice on the number of epochs from the losses of held-out rows; "" without them.
 
     They are those of the same rows, so that a change of two percent is more than chance.
     """

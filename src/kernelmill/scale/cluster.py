@@ -1,4 +1,4 @@
-"""Where tasks run: on the workers of a Dask cluster, or in this process without one."""
+"""Execution of tasks: on the workers of a Dask cluster, or in this process."""
 
 from __future__ import annotations
 

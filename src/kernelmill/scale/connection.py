@@ -136,7 +136,7 @@ def delay(function: Callable[[Any], Any], given: Any) -> Any:
 
 
 class _SharedCall(NamedTuple):
-    """What all tasks share; it travels once to each worker."""
+    """The objects that all tasks share, which are sent once to each worker."""
 
     function: Callable[[Any], Any]
     version: str

@@ -31,7 +31,7 @@ _NOT_FOR_PREDICTION = ("statistics_", "_state")  # as large as D x D
 
 
 class _OnCluster:
-    """What both learners have in common beside a plain learner, the class `_plain`."""
+    """The shared part of both estimators; `_plain` is the class of the plain estimator."""
 
     _plain: type
 

@@ -60,7 +60,7 @@ CheckLabels = Callable[[Any, Any], NDArray[Any]]
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows, and where they are.
+    """A piece of the rows, and where it is.
 
     Attributes
     ----------
@@ -322,7 +322,7 @@ def group_pieces(
 
 
 class _Work(NamedTuple):
-    """What all tasks of a fold share; it travels once to each worker."""
+    """The objects that all tasks of a fold share, which are sent once to each worker."""
 
     fold: Callable[[Any, Iterable[Any], int], Any]
     merge: Callable[[Any, Any], Any]

@@ -85,7 +85,7 @@ def unknown_file_error(beginning: bytes, size: int) -> ModelFileError:
 
 
 def _describe(beginning: bytes, size: int) -> tuple[str, str | None]:
-    """What a file is, and what to do if that is not to pass another one."""
+    """Return what a file is, and a remedy other than passing another file."""
     if size == 0:
         return "it is empty", "save the model again"
     for start, name in _OTHER_FORMATS:

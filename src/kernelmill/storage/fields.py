@@ -239,7 +239,7 @@ def _is_same(value: Any, default: Any) -> bool:
 
 
 def _describe_stored(stored: Any, kind: Kind, place: Place) -> str:
-    """What a file has in the place of a field, for a message."""
+    """Return a description of the value of a field in a file, for a message."""
     name = kind.tensor_name(place)
     if name is None or stored is not ABSENT:
         return f"{stored!r:.80}"

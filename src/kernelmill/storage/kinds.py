@@ -59,16 +59,16 @@ class Mismatch(Exception):  # never leaves this package: it becomes a ModelFileE
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a field is in a file.
+    """The place of a field in a file.
 
     Attributes
     ----------
     tensors : dict of ndarray
         All tensors of the file, by their full names.
     prefix : str
-        Of the names of the tensors of the record that the field belongs to.
+        The prefix of the tensor names of the record that contains the field.
     name : str
-        Of the field.
+        The name of the field.
     path : str
         The field in messages, such as "map.parameters.kernel".
     sizes : dict of int

@@ -94,7 +94,7 @@ def write_model_file(
     record : dict
         Plain values; floats have to be finite.
     tensors : mapping of str to ndarray
-        Of bool, uint8, uint16, int32, int64, float16, float32 or float64.
+        Arrays of dtype bool, uint8, uint16, int32, int64, float16, float32 or float64.
 
     Examples
     --------

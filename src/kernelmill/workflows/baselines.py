@@ -1,4 +1,4 @@
-"""What kernel machines on random features are compared with: trees, Nyström, the exact kernel."""
+"""Models to compare random features with: trees, Nyström features, the exact kernel."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 SECONDS = 30.0
-"""How long the exact machine may take, about; it gets so many rows."""
+"""The approximate time of the exact machine in seconds, which limits its number of rows."""
 
 _FIRST_ROWS = 2000
 _MOST_DENSE_BYTES = 512 << 20

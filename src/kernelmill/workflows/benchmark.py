@@ -113,7 +113,7 @@ class FitBenchmark:
         )
 
     def fit_default(self, tuned: TunedSettings, seconds: float) -> ComparedModel:
-        """What `fit_table` chooses for the whole table, here for the training rows.
+        """Fit what `fit_table` would choose for the whole table, to the training rows.
 
         `seconds` is the time of the tuning. The penalty of a classifier is per row.
         """

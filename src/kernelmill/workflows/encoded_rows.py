@@ -52,7 +52,7 @@ class EncodedRows(NamedTuple):
             yield self.select(slice(begin, begin + _SLICE))
 
     def select(self, rows: Any) -> EncodedRows:
-        """Some of the rows, by a slice or a mask."""
+        """Return a selection of the rows, by a slice or a mask."""
         weight = None if self.weight is None else self.weight[rows]
         return EncodedRows(self.X[rows], self.target[rows], weight)
 
@@ -179,7 +179,7 @@ class TrainingRows:
     table : Table
     survey : Survey
     seed : int
-        Of the order.
+        The seed of the order.
     """
 
     def __init__(self, table: Table, survey: Survey, seed: int) -> None:

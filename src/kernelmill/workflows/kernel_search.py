@@ -74,20 +74,20 @@ __all__ = [
 _Array = NDArray[np.float64]
 
 LINEAR_WEIGHTS = (1.0, 10.0, 100.0)
-"""Of a linear kernel beside one of variance 1."""
+"""Weights of a linear kernel that are tried, relative to a kernel of variance 1."""
 NOTE_OF_LINE = (
     "The kernel is linear, since a linear kernel has the smallest error on validation rows."
 )
 STEP_WEIGHTS = (1.0, 10.0)
-"""Of step functions of single columns, beside random features of a kernel of variance 1."""
+"""Weights of step functions that are tried, relative to a kernel of variance 1."""
 MOST_FOLDED_ROWS = 1000
-"""Up to which each quarter of the rows validates in turn."""
+"""The number of rows up to which each quarter validates in turn."""
 LBFGS_PASSES, LBFGS_TOLERANCE = 60, 1e-4
 """The most passes of L-BFGS in its coordinates, and the largest gradient at the end."""
 MOST_STEPS = 6
-"""Of the bandwidth in one direction."""
+"""The maximum number of steps of the bandwidth in one direction."""
 FIRST_SEARCH, NEXT_SEARCH = 8, 4
-"""What searches take, in units of the shortest step; the time left is estimated from them."""
+"""The durations of searches in units of the shortest step, to estimate the remaining time."""
 
 _TUNING_COMPONENTS = 1024
 _MOST_LEARNING_ROWS = 2500

@@ -148,7 +148,7 @@ class MapChoice:
 
     @property
     def variant(self) -> str:
-        """What tuning may have changed in the map besides its kernel; "" if nothing."""
+        """Return the changes of the map by tuning other than its kernel; "" if there are none."""
         if "linear" in self.options:
             weight = self.options["linear"]
             return "linear kernel" if weight >= LINE else f"linear kernel, weight {weight:g}"

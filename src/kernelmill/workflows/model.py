@@ -115,7 +115,7 @@ class TableModel:
     checkpoint: Any = None
 
     def __repr__(self) -> str:
-        """What the model predicts, its error, and how many notes there are."""
+        """Return the target, the error and the number of notes in one line."""
         fit = self.summary
         text = f"<TableModel of {fit.target!r}: {fit.task}, {fit.n_components} features"
         metrics = {} if fit.held_out is None else fit.held_out.metrics

@@ -1,4 +1,4 @@
-"""What a model predicts for the blocks of a table, and how good that is; here or on workers."""
+"""Predictions for the blocks of a table, and their scores; in this process or on workers."""
 
 from __future__ import annotations
 
@@ -186,12 +186,12 @@ class _Collected:
         self.n_rows += len(rows)
 
     def columns(self) -> dict[str, Any]:
-        """All rows of each column, as an array of NumPy or pyarrow."""
+        """Return all rows of each column, as an array of NumPy or pyarrow."""
         names = self._blocks[0] if self._blocks else ()
         return {name: join_arrays([each[name] for each in self._blocks]) for name in names}
 
     def matrix(self, width: int) -> NDArray[Any]:
-        """All rows of the matrix."""
+        """Return all rows of the matrix."""
         return np.concatenate([np.empty((0, width), np.float32), *self._matrices])
 
 

@@ -33,7 +33,7 @@ __all__ = ["Refined", "Refinement"]
 _Array = NDArray[np.float64]
 
 ONE_LOSS = 2
-"""What one loss takes, in units of the shortest step of a tuning."""
+"""The duration of one evaluation of the loss, in units of the shortest tuning step."""
 
 _REFINING_COMPONENTS = 2048
 _REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each

@@ -283,7 +283,7 @@ def measure_partial_dependence(
     Returns
     -------
     list of PartialDependence
-        Of at most six columns.
+        The results for at most six columns.
     """
     if survey.encoder.rows is not None:  # then the value of one column changes the others
         return []
@@ -320,7 +320,7 @@ def measure_partial_dependence(
 
 
 class _Outputs:
-    """What is averaged: the prediction, or the probabilities of some classes."""
+    """The averaged outputs: the prediction, or the probabilities of several classes."""
 
     def __init__(self, learner: Any, survey: Survey) -> None:
         self._learner = learner
@@ -386,7 +386,7 @@ def _frequent_strings(strings: list[str | None]) -> tuple[list[float | str], NDA
 
 
 def _quantiles(numbers: _Array) -> tuple[list[float | str], NDArray[np.intp]]:
-    """All of a few distinct values, else quantiles from 2.5 % to 97.5 %, and a common value."""
+    """Return all values if they are few, else quantiles (2.5 % to 97.5 %) and a common value."""
     present = np.flatnonzero(~np.isnan(numbers))
     _, first, counts = np.unique(numbers[present], return_index=True, return_counts=True)
     distinct = present[first]

@@ -49,7 +49,7 @@ class SpreadTable:
     Parameters
     ----------
     table : Table
-        Of files that all workers see by the same paths.
+        A table of files that are available to all workers under the same paths.
     cluster : Cluster
     progress : Progress
     """
@@ -146,7 +146,7 @@ class SpreadTable:
 
 
 def _lighten(survey: Survey) -> Survey:
-    """What workers need of a survey: the encoding, not the sample."""
+    """Return the part of a survey that workers need: the encoding, not the sample."""
     nothing = np.empty(0)
     return replace(
         survey, sample=None, sample_target=nothing, sample_weight=None, unencoded=None, notes=[]

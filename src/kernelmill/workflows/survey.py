@@ -171,13 +171,13 @@ class Survey:
 
 @dataclass(frozen=True)
 class SurveyPlan:
-    """What a pass needs to know before it begins.
+    """The settings of the first pass.
 
     Attributes
     ----------
     inputs : Inputs
     learner, target
-        Of the inputs and the target, before the first row.
+        The learners of the inputs and of the target, before the first row.
     missing : {"error", "impute"}
     stream : Stream
     sample_size : int
@@ -217,7 +217,7 @@ class _NoTargetError(TableError):
 
 
 class SurveyPass:
-    """What a pass over consecutive rows has found so far.
+    """The results of a pass over consecutive rows so far.
 
     Passes over the pieces of a table, merged in the order of their rows, find what one pass over
     the table does: means and deviations to rounding, everything else exactly.

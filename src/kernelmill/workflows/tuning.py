@@ -283,7 +283,7 @@ def _best_at_size(
     budget: float,
     notes: list[str],
 ) -> Any:
-    """What was found, with the best penalty for all features of the model; or a note."""
+    """Return the result with the best penalty for all features of the model, or add a note."""
     n_tuned = search.n_components_of(found)
     seconds = search.seconds_at_size(found, n_components)
     if n_components <= n_tuned or seconds <= budget * _CHECK_AT_SIZE:

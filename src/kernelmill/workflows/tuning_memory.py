@@ -1,4 +1,4 @@
-"""What tuning has measured so far, in the checkpoint of a training run.
+"""The results of tuning steps, stored in the checkpoint of a training run.
 
 Tuning is deterministic: a run that resumes repeats its decisions from the results of its steps, and
 computes only the steps that are not in the checkpoint yet.

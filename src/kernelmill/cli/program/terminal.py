@@ -52,7 +52,7 @@ class _Console(Console):
 
 @dataclass
 class Terminal:
-    """What the user wants to see, and where it is printed.
+    """The output settings of the program, and the streams that it prints to.
 
     Attributes
     ----------

@@ -60,7 +60,7 @@ def render_outcome(outcome: Outcome) -> Iterator[RenderableType]:
 
 
 def render_overview(outcomes: Sequence[Outcome]) -> Iterator[RenderableType]:
-    """How many values and statements of each experiment have which verdict."""
+    """Return the number of values and statements of each experiment for each verdict."""
     table = _table("experiment", "values", "statements", "time")
     for outcome in outcomes:
         counts = outcome.count_verdicts()

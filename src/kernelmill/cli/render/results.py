@@ -259,7 +259,7 @@ def _coverage(coverage: Coverage) -> Table:
 
 
 def name_held_out(evaluation: Evaluation) -> str:
-    """What the rows of the evaluation of a fit are: some of the same table, or another one."""
+    """Return a name for the rows of the evaluation: held-out rows or another table."""
     return "Held out" if evaluation.source.endswith(": held-out rows") else "Validation table"
 
 

@@ -78,7 +78,7 @@ class ColumnarFile(TableFile):
         self.configure(first)
 
     def _inspect_strings(self) -> dict[str, StringColumn]:
-        """What the first strings show; nothing if names do not tell the columns."""
+        """Return the properties of the first strings; nothing if column names are not unique."""
         names = [name for name, type_ in self._types.items() if is_text(type_)]
         if not names or self._name_notes:
             return {}
@@ -133,7 +133,7 @@ class ColumnarFile(TableFile):
         self.originals = {} if self.options.originals is None else self._find_originals()
 
     def _find_originals(self) -> dict[str, Original]:
-        """Where blocks have the values of columns as they are, without dictionaries."""
+        """The columns of blocks with unconverted values, without dictionaries."""
         for name, type_ in self._types.items():
             if detect_kind(type_) == "other":
                 raise TableError(

@@ -1,4 +1,4 @@
-"""What the strings of a typed column are: categories, dates, or numbers as people write them."""
+"""Detection of dates and formatted numbers among the strings of a typed column."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["StringColumn", "inspect_strings", "to_styled_numbers"]
 
 @dataclass(frozen=True)
 class StringColumn:
-    """What the first strings of a column show.
+    """The properties of the first strings of a column.
 
     Attributes
     ----------

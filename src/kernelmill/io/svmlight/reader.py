@@ -49,7 +49,7 @@ class IndexRange:
 
 @dataclass(frozen=True)
 class Numbering:
-    """What the user specifies about indices: the number of features, the first index, or nothing.
+    """The user's options for indices: the number of features, and the first index.
 
     By default indices count from 0 if the index 0 occurs, otherwise from 1 as in LIBSVM.
 

@@ -91,7 +91,7 @@ class NumberStyle:
         return self.find_number(value) is not None
 
     def describe(self, value: str) -> str:
-        """What messages say after "is not a number" about a value that is none of this style."""
+        """Return the end of a message "is not a number" for a value that is not in this style."""
         points = " with a decimal comma" if self.decimal == "," else ""
         commas = NumberStyle(decimal=",", loose=True)
         if self.decimal == "." and "," in value and commas.is_number(value):

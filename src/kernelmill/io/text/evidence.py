@@ -1,4 +1,4 @@
-"""What the first values of the columns of a text file show: kinds, decimal points, doubts."""
+"""Kinds of columns and decimal separators, detected from the first rows of a text file."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _ONLY_GROUPS = {m: rf"^[^0-9.,]*[1-9][0-9]{{0,2}}(\{m}[0-9]{{3}})+[^0-9.,]*$" fo
 
 @dataclass(frozen=True, slots=True)  # there may be 100,000
 class ColumnEvidence:
-    """What the first values of a column show.
+    """The properties of the first values of a column.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class ColumnEvidence:
 
 @dataclass(frozen=True)
 class TextSample:
-    """What the first rows of a text file show of its columns.
+    """The properties of the columns in the first rows of a text file.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ def inspect_columns(sample: Any, n_bytes: int, decimal: str | None) -> TextSampl
 def _inspect_column(
     name: str, words: Words, decimal: str, points: tuple[str, ...], has_rows: bool
 ) -> ColumnEvidence:
-    """What the words of a column show, for each decimal point that the file may have."""
+    """The properties of the words of a column, for each possible decimal separator."""
     kinds, doubts = dict[str, str](), dict[str, Message]()
     for point in points:
         kinds[point], doubt = _detect_kind(name, words, _NUMBERS[point])

@@ -68,15 +68,15 @@ class TextParser:
     path : Path
         The file, for error messages.
     dialect : Dialect
-        Of this file; its columns may be in another order than those of the table.
+        The columns of this file, which may be in a different order than those of the table.
     columns : sequence of TableColumn
-        Of the table.
+        The columns of the table.
     first_line : int
         The first line of the file's rows.
     missing_codes : sequence of str
         As in `open_table`.
     styles : mapping of str to NumberStyle, optional
-        Of columns whose numbers have signs or groups of digits.
+        The styles of columns whose numbers have symbols or digit groups.
     declared : collection of str
         Columns that the user declared numeric: integers beyond 2**53 are rounded, and styles are
         loose.

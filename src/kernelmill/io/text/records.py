@@ -34,7 +34,7 @@ MISSING_MARKERS = (
     *("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "<NA>", "#N/A", "#NA"),
     *("#N/A N/A", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
-"""Those of `pandas.read_csv`, and the question mark."""
+"""Markers of missing values: those of `pandas.read_csv`, and the question mark."""
 
 # For Python's re and for RE2, which pyarrow uses. All patterns match in linear time: no two parts
 # that follow each other can take the same characters.

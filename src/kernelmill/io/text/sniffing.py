@@ -1,4 +1,4 @@
-"""What the first lines of a text file show: delimiter, header and names of columns."""
+"""Delimiter, header and column names, detected from the first lines of a text file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _LINE_ENDS = re.compile(rb" ?(\r\n|\n|\r) ?")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the values of a text file are separated and what its columns are called."""
+    """The delimiter of a text file and the names of its columns."""
 
     delimiter: str  # one character, or WHITESPACE
     header: bool

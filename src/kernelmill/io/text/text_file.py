@@ -212,7 +212,7 @@ class TextFile(TableFile):
         return detect_dialect(text, self._first_line, options.delimiter, header, options.decimal)
 
     def _decode_first_lines(self, head: bytes, complete: bool) -> str:
-        """Some complete lines; the last one may end inside a quoted value."""
+        """A range of complete lines; the last one may end inside a quoted value."""
         size = _DIALECT_BYTES
         while size < len(head):
             cut = last_record_end(head[:size], b",", quotes=False)
