@@ -48,8 +48,8 @@ def _gives_probabilities(classifier: KernelClassifier) -> bool:
     if classifier.loss == "log_loss":
         return True
     raise AttributeError(
-        f"predict_proba needs loss='log_loss', got loss={classifier.loss!r}; or wrap the "
-        "classifier in sklearn.calibration.CalibratedClassifierCV."
+        f"predict_proba needs loss='log_loss', got loss={classifier.loss!r}; set "
+        "loss='log_loss', or wrap the classifier in sklearn.calibration.CalibratedClassifierCV."
     )
 
 

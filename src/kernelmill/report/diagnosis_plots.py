@@ -127,7 +127,7 @@ def gram_error_plot(diagnosis: Diagnosis) -> Figure:
 
 
 def _gram_lines(diagnosis: Diagnosis) -> dict[str, list[tuple[int, Interval]]]:
-    """Relative errors of the Gram matrix and of ridge regression, by the number of features."""
+    """Return relative errors of the Gram matrix and ridge regression, by number of features."""
     lines: dict[str, list[tuple[int, Interval]]] = {}
     for each in diagnosis.gram:
         errors = {

@@ -154,7 +154,7 @@ def _log_y(axes: Axes) -> None:
 
 @drawing_style()
 def _ratios(outcome: Outcome, lines: Sequence[Line]) -> Panel:
-    """Measured values divided by published ones, with their intervals."""
+    """Return measured values divided by published ones, with their intervals."""
     figure = new_figure(height=70 + _LINE_HEIGHT * len(lines))
     axes = figure.subplots()
     rows = []

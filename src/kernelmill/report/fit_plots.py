@@ -463,7 +463,7 @@ def _explain_penalty(
     name: str,
     form: Callable[[float], str],
 ) -> str:
-    """Why the penalty of the model is not that of the smallest error on its line, if so."""
+    """Return why the penalty of the model is not that of the smallest error on its line."""
     if not math.isclose(alpha, ringed.alpha, rel_tol=1e-6):
         return f" The model has the penalty {html.number(alpha, 2)}."
     least = min(line, key=lambda point: point.error)

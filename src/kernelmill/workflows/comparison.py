@@ -211,7 +211,7 @@ def compare_table(
 
 
 def _with_weight(rows: EncodedRows, which: str) -> EncodedRows:
-    """Return the rows whose weight is not zero; some scikit-learn models reject the others."""
+    """Return the rows whose weight is not zero; some scikit-learn models reject zero weights."""
     if rows.weight is None:
         return rows
     if not rows.weight.any():
@@ -306,14 +306,14 @@ def _fit_linear(benchmark: FitBenchmark) -> ComparedModel:
 
 
 def _fit_directions(benchmark: FitBenchmark, choice: MapChoice, n_components: int) -> ComparedModel:
-    """The same kernel of principal components, with a length scale and a penalty of its own."""
+    """Return a fit of the kernel on principal components, with its own length scale and penalty."""
     choice = MapChoice(DIRECTIONS, choice.kernel)
     tuned = benchmark.tune(choice, n_components, progress=SilentProgress(), n_rows=_ROWS_TO_CHOOSE)
     return benchmark.fit_features(choice, tuned, n_components, "64 principal components")
 
 
 def _fit_polynomial(benchmark: FitBenchmark, n_components: int) -> ComparedModel:
-    """Return the polynomial kernel, with a penalty of its own; rows are scaled as in a fit."""
+    """Return a fit of the polynomial kernel with its own penalty; rows are scaled."""
     choice = MapChoice("tensor_sketch", options={"degree": 2, "coef0": 1.0})
     benchmark = benchmark.with_scaled_rows()
     tuned = benchmark.tune(
@@ -328,7 +328,7 @@ def _fit_polynomial(benchmark: FitBenchmark, n_components: int) -> ComparedModel
 def _fit_nystroem(
     benchmark: FitBenchmark, tuned: TunedSettings, choice: MapChoice, n_components: int
 ) -> ComparedModel:
-    """Nyström features of the same kernel, in blocks, and the same linear model on them."""
+    """Return a fit of the same kernel with Nyström features, computed in blocks."""
     fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(benchmark.training.X[:2])
     n_components = min(n_components, benchmark.n_rows)  # one for each row it is based on
     features = make_nystroem(fitted, n_components, benchmark.seed)

@@ -255,7 +255,7 @@ def _fit_settings(
     kernel: Any,
     scale: float | None,
 ) -> dict[str, Setting]:
-    """Arguments of a fit with the recommended map, among them where it differs from the default."""
+    """Return the arguments of a fit with the recommended map that differ from the defaults."""
     if recommended is None:
         return {}
     best = requirements[recommended]
@@ -289,7 +289,7 @@ class _SampledRows(NamedTuple):
     notes: list[str]
 
     def scale_rows(self) -> _SampledRows:
-        """Return the sample as polynomial kernels need it."""
+        """Return the sample with rows scaled to similar lengths, for polynomial kernels."""
         scaling = RowScaling.of_rows(self.X)
         note = (
             "Rows are divided by √(r² + |x|²/9), r = "
@@ -379,7 +379,7 @@ def _examine(
 
 
 def _measure_dimension(feature_map: Any, sample: _SampledRows, alpha: float, seed: int) -> Interval:
-    """The effective dimension at a penalty `alpha` for all rows, over sets of different rows."""
+    """Return the effective dimension at the penalty `alpha` for all rows, over sets of rows."""
     least = max(16, least_size(feature_map, sample.X.shape[1]))
     fitted = clone(feature_map).set_params(n_components=least, random_state=seed).fit(sample.X)
     n = min(_GRAM_ROWS, sample.X.shape[0])

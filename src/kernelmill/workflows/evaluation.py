@@ -205,7 +205,7 @@ class ClassifierScores(Scores):
         )
 
     def _rank(self) -> Ranking | None:
-        """Recall against the share of the rows, for at most 200 thresholds."""
+        """Return the recall against the share of the rows, for at most 200 thresholds."""
         if self._ranks is None or not self._ranks.any(axis=1).all():
             return None
         share, recall = _count_above(self._ranks)
@@ -361,7 +361,7 @@ def _area_under_curve(ranks: _Array) -> float:
 
 
 def _count_above(ranks: _Array) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The share of the rows, and of the second class, above each threshold, most probable first."""
+    """Return the shares of rows and of the second class above each threshold, highest first."""
     rows = ranks.sum(axis=0)[::-1]
     filled = rows > 0
     share = np.cumsum(rows)[filled] / rows.sum()

@@ -381,7 +381,7 @@ def fit_table(
 
 
 def _note_on_std(learner: Any, progress: Progress) -> list[Message]:
-    """A note if a regressor, or its file, will have no standard deviations; no stage follows."""
+    """Add a note if a regressor or its file has no standard deviations, after all stages."""
     if not isinstance(learner, KernelRegressor):
         return []
     n_components = learner.coef_.shape[-1]
@@ -395,7 +395,7 @@ def _note_on_std(learner: Any, progress: Progress) -> list[Message]:
         note = Message(
             f"The model file will not support standard deviations, which would take {size} for "
             f"{plain.count(n_components, 'feature')}",
-            Remedy("save them", uncertainty=True),
+            Remedy("store them anyway", uncertainty=True),
         )
     else:
         return []
@@ -445,7 +445,7 @@ class _GivenSettings:
 def _tune(
     given: _GivenSettings, settings: Settings, survey: Survey, run: Run, *, in_memory: bool
 ) -> tuple[TunedSettings, list[NDArray[np.float64]]]:
-    """The settings to train with, and length scales of other rows; steps are in the checkpoint."""
+    """Return the settings to train with, and length scales learned from other rows."""
     steps = TuningMemory(run)
     if given.tune:
         rows = survey.n_rows, survey.sample, survey.sample_target, survey.sample_weight, in_memory

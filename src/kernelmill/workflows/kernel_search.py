@@ -115,7 +115,7 @@ _LEFT_TO_GAIN = {"nystroem": 0.7}
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows in random order. The first ones are learned from; those from `n_train` on validate."""
+    """Rows in random order: the first `n_train` are for training, the others for validation."""
 
     X: Any
     Y: _Array  # signs of classes, or values
@@ -127,7 +127,7 @@ class Sample:
     def of(
         cls, X: Any, target: NDArray[Any], n_classes: int | None, weight: _Array | None = None
     ) -> Sample:
-        """Return a sample of which the last quarter validates."""
+        """Return a sample whose last quarter is for validation."""
         n_train = max(1, (3 * len(target)) // 4)
         if n_classes is None:
             return cls(X, np.asarray(target, np.float64)[:, None], None, n_train, weight)
@@ -135,7 +135,7 @@ class Sample:
         return cls(X, signs[:, 1:] if n_classes == 2 else signs, target, n_train, weight)
 
     def quarters(self) -> list[slice]:
-        """Rows that validate in turn: each quarter of few rows, and the last one of many."""
+        """Return the validation rows of each fold: each quarter of few rows, or the last."""
         total = len(self.Y)
         if total > MOST_FOLDED_ROWS:
             return [slice(self.n_train, total)]
@@ -155,8 +155,8 @@ class Sample:
 class Candidate:
     """A kernel and length scales, with their error and the ridge that has it.
 
-    If each quarter of the rows validates in turn, `folds` are the length scales that were learned
-    without it; those of the candidate were learned without the last one.
+    If each quarter of the rows is used for validation in turn, `folds` are the length scales
+    learned without it; those of the candidate were learned without the last quarter.
     """
 
     choice: MapChoice
@@ -178,18 +178,18 @@ class Candidate:
 
 
 def takes_line(choice: MapChoice) -> bool:
-    """Whether a linear kernel may be added: to landmarks, unless the user has set options."""
+    """Return whether a linear kernel may be added: only to landmarks without user options."""
     return choice.name == "nystroem" and set(choice.options) <= {"linear"}
 
 
 def takes_steps(choice: MapChoice, X: Any) -> bool:
-    """Whether steps of columns may be added: to random features that the user did not choose."""
+    """Return whether steps may be added: only to random features not chosen by the user."""
     is_auto = choice.feature_map == AUTO and not choice.options
     return is_auto and isinstance(X, np.ndarray) and X.shape[1] <= _MOST_STEPPED_COLUMNS
 
 
 def takes_directions(choice: MapChoice, X: Any) -> bool:
-    """Whether principal components may replace columns: of random features, and many columns."""
+    """Return whether principal components may be tried: random features and many columns only."""
     is_auto = choice.feature_map == AUTO and not choice.options
     is_radial = is_auto and resolve(choice.kernel_name).radial
     fewest = _LEAST_REDUCTION * _NUMBERS_OF_DIRECTIONS[0]
@@ -254,7 +254,7 @@ class KernelSearch:
         return chosen
 
     def _better_scales(self, best: Candidate, shared: Candidate, notes: list[str]) -> Candidate:
-        """Length scales of columns if they lower the error, otherwise the shared one."""
+        """Return length scales of columns if they lower the error, otherwise the shared one."""
         if best.error < (1 - _ROUNDING) * shared.error:
             gain = 100 * (1 - best.error / shared.error)
             notes.append(
@@ -269,7 +269,7 @@ class KernelSearch:
         return shared
 
     def _with_line(self, best: Candidate, notes: list[str]) -> Candidate:
-        """The kernel plus a linear one, with ten times the weight as long as the error falls.
+        """Return the kernel plus a linear kernel; its weight grows while the error decreases.
 
         A table that is linear but for noise is then learned as well as by a linear model.
         """
@@ -286,7 +286,7 @@ class KernelSearch:
         return best
 
     def _with_steps(self, best: Candidate) -> tuple[Candidate, str]:
-        """Return the kernel plus step functions of single columns, and a note, if worth it.
+        """Return the kernel plus step functions of single columns if the error is lower.
 
         A smooth kernel blurs the thresholds that columns of people's tables often have.
         """
@@ -332,7 +332,7 @@ class KernelSearch:
         )
 
     def with_folds(self, best: Candidate, groups: NDArray[Any] | None) -> Candidate:
-        """The candidate with length scales for each quarter that validates, learned without it.
+        """Return the candidate with length scales learned without each validation quarter.
 
         The searches begin as the first one does, not from its result, which has seen all rows but
         the last quarter.
@@ -403,7 +403,7 @@ class KernelSearch:
         return self._in_threads(learn, choices)
 
     def _in_threads(self, work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
-        """Results in the order of the items; BLAS has one thread in each."""
+        """Return results in the order of the items; BLAS uses one thread in each."""
         workers = min(len(items), self._n_threads or get_num_threads())
         with one_blas_thread():
             if workers <= 1:
@@ -454,7 +454,7 @@ class KernelSearch:
         return replace(candidate, error=errors[best], ridge=best, tried=tried)
 
     def _errors(self, candidate: Candidate, size: int) -> dict[float, float]:
-        """Leave-one-out errors of rows that no length scale was learned from, by ridge."""
+        """Return leave-one-out errors, by ridge, of rows not used to learn length scales."""
         least = LEAST_RIDGE.get(candidate.choice.name, 1e-8)
         scales = candidate.folds if len(candidate.folds) > 1 else (candidate.length_scale,)
         measures = []
@@ -466,7 +466,7 @@ class KernelSearch:
         return walk_ridges(measures, start=max(candidate.ridge, least), least=least)
 
     def _rows_to_judge(self, n_folds: int) -> tuple[list[NDArray[np.intp]], list[int]]:
-        """Rows to train on, for each fold, and how many of them, the last ones, are judged."""
+        """Return the training rows of each fold, and the number of rows at the end to measure."""
         total, n_learning = len(self._sample.Y), self._n_learning
         every = np.arange(total)
         if n_folds > 1:
@@ -483,7 +483,7 @@ class KernelSearch:
         return min(_SCALING_COMPONENTS, max(self._n_components, len(self._sample.Y)))
 
     def best_bandwidth(self, best: Candidate) -> Candidate:
-        """Scale all length scales by one factor: more rows and features need shorter ones."""
+        """Scale all length scales by one factor, since more rows and features need shorter ones."""
         size = self._bandwidth_components
         best = self.measure(best, size)
         for factor in _FACTORS:
@@ -501,7 +501,7 @@ class KernelSearch:
         return max((point.n_components or 0 for point in best.tried), default=self._n_components)
 
     def seconds_at_size(self, best: Candidate, n_components: int) -> float:
-        """About how long `best_at_size` takes; 0 if the search had that many features."""
+        """Return the estimated time of `best_at_size`; 0 if the search had that many features."""
         n_rows = min(len(self._sample.Y), MOST_COMPARING_ROWS)
         D = self._useful_components(best, n_components)
         if self.n_components_of(best) == D:
@@ -510,7 +510,7 @@ class KernelSearch:
         return 4e-11 * (2 * n_rows * D**2 + ridges)
 
     def best_at_size(self, best: Candidate, n_components: int) -> Candidate:
-        """The best ridge for all features of the model; fewer serve for the search before."""
+        """Return the best ridge for all features of the model; the search uses fewer features."""
         if self.seconds_at_size(best, n_components) == 0:
             return best
         return self.measure(best, self._useful_components(best, n_components))

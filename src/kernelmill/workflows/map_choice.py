@@ -102,7 +102,7 @@ class MapChoice:
         return resolve(given if self.kernel is None else self.kernel)
 
     def _default_options(self) -> dict[str, Any]:
-        """Options of a named map that the user has not set.
+        """Return default options of a named map that the user has not set.
 
         "sorf" has less error than the default structure at the same speed (docs/which-map.md), but
         with few columns it is restricted to scale mixtures of Gaussians.

@@ -256,7 +256,7 @@ class TableModel:
         return label, self.learner.predict(X, return_std=True, include_noise=True)[1].item()
 
     def _check_row(self, row: Any) -> None:
-        """Raise an error for a row that is no mapping, or lacks columns."""
+        """Raise an error if a row is not a mapping or lacks columns."""
         columns = self.inputs.columns
         if columns is None:
             raise ArgumentTypeError(
@@ -532,7 +532,7 @@ class TableModel:
     def _open(
         self, source: Any, options: Mapping[str, Any], *, keeps_target: bool = False
     ) -> tuple[Table, dict[str, str] | None]:
-        """A table to predict, of which only the inputs are read, and the names of the inputs."""
+        """Return a table to predict, limited to the inputs, and the names of the inputs."""
         table, names, has_target = self._open_like_training(source, options)
         used = [self.inputs.find_target(table)] if has_target and keeps_target else []
         return self.inputs.ignore_others(table, *used, names=names), names
@@ -566,7 +566,7 @@ class TableModel:
 
 
 def _explain_numbers(blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
-    """The blocks, with a remedy for a model's users if a value is not a number."""
+    """Yield the blocks; errors about values that are not numbers get a remedy for predictions."""
     try:
         yield from blocks
     except NotANumberError as error:

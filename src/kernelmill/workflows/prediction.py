@@ -151,7 +151,7 @@ class Prediction:
         return columns
 
     def slim(self) -> Prediction:
-        """Return the same, as small as possible, to be sent to workers."""
+        """Return a copy that is as small as possible, to be sent to workers."""
         learner = slim(self.model.learner, std=self.std)
         return replace(self, model=replace(self.model, learner=learner, summary=None))
 
@@ -242,7 +242,7 @@ class TableScores:
         return {**self.__dict__, "_model": None}
 
     def read(self, source: Any, progress: Progress | None = None) -> None:
-        """Add the rows of a table, or of something else that has its method `blocks`."""
+        """Add the rows of a table, or of another object with the method `blocks`."""
         progress = SilentProgress() if progress is None else progress
         model = self._model
         blocks = model._blocks(source, self._names, with_target=True, unseen=self.unseen)

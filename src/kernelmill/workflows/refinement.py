@@ -47,7 +47,7 @@ _WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a per
 
 
 class _Fold:
-    """Rows to train on, and others to validate with."""
+    """Training rows and validation rows."""
 
     def __init__(self, sample: Sample, out: slice, most_rows: int) -> None:
         assert sample.codes is not None
@@ -93,9 +93,9 @@ class Refinement:
     """Search around a bandwidth with the loss and the solver of the model.
 
     Ridge regression on few rows finds length scales that suit few rows: more rows, and other
-    penalties, need shorter ones. Of few rows each quarter validates in turn: the last one alone
-    would leave the choice to chance. `scales` are the length scales to begin with, for each
-    quarter those that were learned without it; a factor of all of them is searched.
+    penalties, need shorter ones. If there are few rows, each quarter is used for validation in
+    turn, since the last one alone would leave the choice to chance. `scales` are the initial length
+    scales, for each quarter those learned without it; the search varies a common factor.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Refinement:
         return Refined(factor, C, self._loss_at(factor, C), self._tried[factor, C])
 
     def best_line(self, to_beat: float) -> Refined:
-        """The best C of a kernel that is linear for the most part, if it is near the other loss.
+        """Return the best C of a kernel that is mostly linear, if its loss is close to the other.
 
         Squared errors, by which kernels are compared, do not show that a line separates classes.
         """
@@ -168,7 +168,7 @@ class Refinement:
         return self._n_components
 
     def seconds_at_size(self, _found: Refined, n_components: int) -> float:
-        """About how long `best_at_size` takes; 0 if the search had that many features."""
+        """Return the estimated time of `best_at_size`; 0 if the search had that many features."""
         n_rows = max((len(fold.codes) for fold in self._folds), default=0)
         is_nystroem = self._choice.name == "nystroem"
         n_components = min(n_components, n_rows) if is_nystroem else n_components
@@ -181,7 +181,7 @@ class Refinement:
     def best_at_size(self, found: Refined, n_components: int) -> Refined:
         """Return the best C for all features of the model: more of them may need another penalty.
 
-        Fewer serve for the search before.
+        The search uses fewer features.
         """
         if self.seconds_at_size(found, n_components) == 0:
             return found
@@ -192,9 +192,9 @@ class Refinement:
         return found._replace(C=C, point=self._tried.get((found.factor, C), found.point))
 
     def best_at_minimum(self, found: Refined) -> Refined:
-        """Return the best C at the minimum of the objective, for what another refinement has found.
+        """Return the best C at the minimum of the objective, for the result of another refinement.
 
-        Descent that ends early is a penalty of its own, so that it finds weaker ones.
+        Stopping gradient descent early acts as a penalty, so it would choose weaker ones.
         """
         if not self._folds:
             return found

@@ -171,7 +171,7 @@ def learn_scales_again(
 
 
 def _best_ridge(tuned: TunedSettings) -> float:
-    """The penalty of ridge regression with the smallest error; a classifier has another one."""
+    """Return the ridge penalty with the smallest error; the penalty of a classifier differs."""
     points = [p for p in tuned.points if p.per_column and p.criterion == "squared error"]
     return min(points, key=lambda point: point.error).alpha if points else 0.1
 
@@ -220,7 +220,7 @@ def rank_columns(learner: Any, survey: Survey, other_scales: list[_Array]) -> li
 
 
 def _measure_exchanges(learner: Any, survey: Survey, sources: NDArray[np.intp]) -> _Array | None:
-    """How much scores change if columns get the values of other rows, relative to the largest.
+    """Return the change of scores if a column is permuted, relative to the largest change.
 
     None for maps without steps or directions, and for more columns than short time allows.
     """
@@ -245,7 +245,7 @@ def _measure_exchanges(learner: Any, survey: Survey, sources: NDArray[np.intp]) 
 
 
 def _list_sources(survey: Survey) -> tuple[list[str], NDArray[np.intp]]:
-    """The names of the columns of the table, and the number of the one of each encoded column."""
+    """Return the names of the table columns, and the table column of each encoded column."""
     encoder = survey.encoder
     if isinstance(encoder, ColumnEncoder):
         names = [each.name for each in encoder.columns]
@@ -255,7 +255,7 @@ def _list_sources(survey: Survey) -> tuple[list[str], NDArray[np.intp]]:
 
 
 def _name_matrix_columns(inputs: Inputs, n_inputs: int) -> list[str]:
-    """The numbers of columns in the file, which may also hold the target and dropped columns."""
+    """Return the positions of columns in the file, which may also contain other columns."""
     if inputs.zero_based is not None:
         first = 0 if inputs.zero_based else 1
         return [str(place) for place in range(first, first + n_inputs)]
@@ -350,7 +350,7 @@ class _Outputs:
 
 
 def _choose_values(survey: Survey, place: int) -> tuple[str, list[float | str], NDArray[np.intp]]:
-    """The kind of a column, some of its values, and for each a row of the sample that has it."""
+    """Return the kind of a column, some of its values, and a sample row with each value."""
     data, columns = survey.unencoded, survey.inputs.columns
     if columns is not None and columns[place][1] == "category":
         strings = category_values(data.column(columns[place][0])).to_pylist()

@@ -79,7 +79,7 @@ class SpreadTable:
 
     @contextmanager
     def _stage(self, name: str | None) -> Iterator[Progress | None]:
-        """One pass over the files, which must not change meanwhile."""
+        """A pass over the files, during which they must not change."""
         if name is not None:
             self.progress.start(name, self.n_rows)
         yield self.progress if name is not None else None

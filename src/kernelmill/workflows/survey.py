@@ -133,7 +133,7 @@ class HeldOut:
     low: float = 0.0  # those below it are not held out, either
 
     def rows(self, first_row: int, target: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each row is held out; the first is the row `first_row`, with these targets."""
+        """Return whether each row is held out; the position of the first row is `first_row`."""
         if self.share <= 0:
             return np.zeros(len(target), bool)
         draws = self.draws(first_row, len(target))
@@ -207,7 +207,7 @@ class SurveyPlan:
         return self.stream.substream("sample")
 
     def limit_sample(self, n_rows: int) -> SurveyPlan:
-        """The same plan for a table of `n_rows`: passes then keep no rows beyond the sample."""
+        """Return the plan for a table of `n_rows`, whose passes keep only rows of the sample."""
         limit = find_limit(self.sample_size, self.sample_stream, n_rows)
         return replace(self, sample_limit=limit)
 
@@ -404,7 +404,7 @@ def scale_survey_rows(survey: Survey, progress: Progress) -> Survey:
 
 
 def _note_rare_classes(target: TargetLearner, reader: TargetReader, n_rows: int) -> list[Doubt]:
-    """A note about classes that have hardly any rows to learn from; they may be typing errors."""
+    """Return a note about classes with too few rows to learn from, which may be typos."""
     labels = [] if reader.classes is None else reader.classes.tolist()
     counts = {label: target.counts[label] for label in labels}
     rare = {each: n for each, n in counts.items() if n < _FEW_OF_CLASS and 100 * n < n_rows}
@@ -451,7 +451,7 @@ def _make_pass(
     progress: Progress,
     fold: Callable[[SurveyPlan], SurveyPass] | None,
 ) -> SurveyPass:
-    """Pass over the table; an error of a missing target names the words that are read as such."""
+    """Pass over the table; an error about a missing target names words read as missing."""
     target = plan.inputs.target
     try:
         if fold is not None:

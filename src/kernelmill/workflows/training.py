@@ -92,12 +92,12 @@ class Settings:
 
     @property
     def tunable_solver(self) -> str:
-        """The solver, or "sgd" where a number of epochs or the size of batches is given."""
+        """The solver, or "sgd" if a number of epochs or a batch size is given."""
         descends = self.epochs is not None or self.batch_size is not None
         return "sgd" if self.solver == "auto" and descends else self.solver
 
     def with_tuned(self, tuned: TunedSettings) -> Settings:
-        """These settings with what tuning has chosen."""
+        """Return these settings with the choices of tuning."""
         return replace(
             self,
             choice=tuned.choice,
@@ -115,7 +115,7 @@ class Settings:
     def make_learner(
         self, task: str, feature_map: Any, alpha: Any, epochs: int | None = None
     ) -> Any:
-        """Return an unfitted learner; `epochs` replaces a number of passes that is not given."""
+        """Return an unfitted learner; `epochs` is used if the settings have no number of passes."""
         common: dict[str, Any] = {
             "alpha": alpha,
             "random_state": self.seed,
@@ -134,7 +134,7 @@ class Settings:
         )
 
     def make_map(self, length_scale: Any, n_components: int | None = None) -> Any:
-        """An unfitted map; `n_components` replaces the number of features of the settings."""
+        """Return an unfitted map; `n_components` replaces the number in the settings."""
         size = n_components or self.n_components
         assert size is not None
         return self.choice.make(length_scale, size, self.seed, self.n_threads)
@@ -310,7 +310,7 @@ class TrainingPlan:
         return CrossValidation(n_folds, metric, errors, mean, low, high)
 
     def fit_all_rows(self) -> Any:
-        """Fit a learner with the same settings to all rows, also those that were held out."""
+        """Fit a learner with the same settings to all rows, including held-out ones."""
         survey = replace(self.survey, held_out=replace(self.survey.held_out, share=0.0))
         encoded = None
         if self.encoded is not None:
@@ -357,7 +357,7 @@ def number_class_weights(given: Any, classes: NDArray[Any]) -> Any:
 
 
 def learning_curve(learner: Any, n_rows: int, run: Run) -> list[LearningPoint]:
-    """The mean loss since the last point, and loss and error of held-out rows; or each epoch's."""
+    """Return the learning curve: training loss, and loss and error of held-out rows."""
     if run.watch is not None and run.watch.points:
         return [
             LearningPoint(point.rows, point.loss, point.watched_error, point.watched_loss)

@@ -80,7 +80,7 @@ class TunedSettings:
     solver: str = ""
 
     def solver_parameters(self) -> dict[str, Any]:
-        """Parameters of a classifier: those of the solver that the penalty was chosen for."""
+        """The solver parameters of a classifier that the penalty was chosen for."""
         if self.solver != "lbfgs":
             return {}
         return {"solver": "lbfgs", "epochs": LBFGS_PASSES, "tol": LBFGS_TOLERANCE}
@@ -234,7 +234,7 @@ def _refine_classifier(
     budget: float,
     notes: list[str],
 ) -> TunedSettings:
-    """The settings with the penalty and the length scales that suit the loss of a classifier.
+    """Return the settings with penalty and length scales refined for the loss of a classifier.
 
     A given `alpha` is kept. A linear kernel with `shared_scale` is considered, too.
     """
@@ -269,7 +269,7 @@ def _mark_chosen(points: list[TuningPoint], chosen: TuningPoint | None) -> None:
 
 
 def _limit_landmarks(settings: TunedSettings, n_rows: int) -> TunedSettings:
-    """Return the settings, whose points have at most one landmark for each row of their fits."""
+    """Return the settings with at most one landmark per training row in each tuning point."""
     if settings.choice.name != "nystroem":
         return settings
     points = [replace(p, n_components=min(p.n_components, n_rows)) for p in settings.points]
@@ -301,7 +301,7 @@ _USUAL_BANDWIDTHS, _USUAL_LOSSES = 4, 10
 def _expect_steps(
     n_kernels: int, *, learns: bool, n_folds: int, chooses_size: bool, refines: bool
 ) -> int:
-    """About how many units of work a tuning takes; searches may end earlier or later."""
+    """Return the approximate number of steps of a tuning; searches may end earlier or later."""
     steps = 0
     if n_kernels:
         steps += FIRST_SEARCH + (n_kernels - 1) * NEXT_SEARCH + n_kernels + learns

@@ -334,7 +334,7 @@ report_option = click.option(
 def table_options(function: Decorated) -> Decorated:
     """Add the options of tables to train on, which `function` gets as one dict `table`.
 
-    The dict has those that were given; the others are detected from the file.
+    The dict contains the options that were given; other properties are detected from the file.
     """
     for option in reversed(_KIND_OPTIONS):
         function = option(function)
