@@ -67,7 +67,7 @@ class NumericEncoding(ColumnEncoding):
 
     name: str
     mean: Annotated[float, Float()]
-    scale: Annotated[float, Float(low=0)]  # 0: the column is constant and left out
+    scale: Annotated[float, Float(low=0)]  # 0 if the column is constant and left out
     marks: bool = False
     transform: MonotoneTransform | None = field(default=None, metadata=ADDED)
     both: bool = field(default=False, metadata=ADDED)

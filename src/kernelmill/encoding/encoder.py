@@ -55,7 +55,7 @@ _IN_TRAINING = Remedy(
 )
 _IN_PREDICTION = Remedy("train the model again with imputation of missing values", missing="impute")
 _LONGEST_ROW = 3.0  # of scaled rows (docs/decisions/017)
-_MOST_DENSE_COLUMNS = 1024  # of encoded rows; wider ones are sparse matrices
+_MOST_DENSE_COLUMNS = 1024  # the number of encoded columns above which rows are sparse
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ def _expand(text: str | bytes) -> list[Path]:
     if path.is_dir():
         raise TableError(f"{text} is a folder", _suggest_pattern(path))
     if path.exists():  # also a file whose name has brackets
-        if not path.is_file():  # opening a pipe would wait for somebody who writes to it
+        if not path.is_file():  # opening a pipe would wait for a writer
             raise TableError(
                 f"{text} must be a regular file, because it is read more than once, got a pipe or "
                 "a device",
@@ -195,7 +195,7 @@ def _expand_remote(path: RemotePath) -> list[Path]:
             raise TableError(f"{path} does not exist", "use the URL of a file or a pattern")
     except KernelmillError:
         raise
-    except Exception as error:  # each store has errors of its own
+    except Exception as error:  # each store raises its own errors
         reason = str(error).rstrip(".") or "unknown reason"
         raise TableError(f"{path} cannot be read: {type(error).__name__}: {reason}") from error
     return [cast("Path", path)]

@@ -119,7 +119,7 @@ class TableFile(ABC):
 
     # Files may differ in the number of features; the table has the largest.
     widens: ClassVar[bool] = False
-    # What a copy in another process does without: temporary files, and what `configure` needs.
+    # Attributes that a copy in another process lacks: temporary files, and input of `configure`.
     not_copied: ClassVar[tuple[str, ...]] = ()
 
     columns: tuple[TableColumn, ...] | None = None
@@ -189,7 +189,7 @@ class TableFile(ABC):
 
     def check_unchanged(self) -> None:
         """Raise an error if the file is not the one that was opened."""
-        compared = slice(1 if self._is_copy else None)  # other machines may date files otherwise
+        compared = slice(1 if self._is_copy else None)  # other machines may report other file times
         if self.read_state()[compared] != self._state[compared]:
             raise self.changed_error()
 

@@ -63,7 +63,7 @@ _FIRST_ROWS, _FIRST_FREQUENCIES = 1000, 128  # of the searches that only say whe
 _FIRST_EVALUATIONS = 15  # of each start, before the best one is continued
 _JUDGED_ROWS = 8000
 _JUDGED_COMPONENTS = 1024
-_LEAST_RIDGE = 1e-8  # smaller ones are lost in rounding
+_LEAST_RIDGE = 1e-8  # smaller numbers are lost in rounding
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ def learn_length_scales(
     def search(
         searched: EvidenceProblem, begin: _Array, log_alpha: float, evaluations: int
     ) -> _Found:
-        # Tighter for many columns and few rows, which could explain anything.
+        # Tighter for many columns and few rows, which would overfit.
         crowding = 1 + (int(group_of_column.max()) + 1) / len(searched.Y)
         prior = 0.5 * crowding / (_SPREAD**2 * searched.Y.size)
         return _minimize(searched, group_of_column, begin, log_alpha, evaluations, center, prior)
@@ -290,7 +290,7 @@ def learn_length_scales(
             ]
             best = min(found, key=lambda each: each.value)
             best = search(problem, best.log_weights, best.log_alpha, max_evaluations)
-    # Pixels of images: scales of so many columns also learn what only these rows have in common.
+    # Pixels of images: length scales of so many columns would overfit the sample.
     kept = min(1.0, math.sqrt(_MOST_FREE / len(best.log_weights)))
     log_weights = center + kept * (best.log_weights - center)
     return LearnedScales(

@@ -164,7 +164,7 @@ class Hinge(Loss):
     smooth = False
 
     def curvature(self, n_classes: int) -> float:
-        return 1.0  # it has none; this one gives steps in which a margin of 1 can be crossed
+        return 1.0  # the hinge has no curvature; this value allows steps that cross a margin of 1
 
     def first_scores(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         # The minimum of p max(0, 1 - f) + (1 - p) max(0, 1 + f).

@@ -263,7 +263,7 @@ def _check_matrix(X: Any, n_columns: int) -> Any:
         raise ArgumentError(f"must have {n_columns} columns, got shape {X.shape}", parameter="X")
     if X.shape[0] == 0:
         raise ArgumentError("must have at least one row, got none", parameter="X")
-    if is_sparse:  # the arrays of other formats would be read as if they were those of rows
+    if is_sparse:  # arrays of other sparse formats would be misread as CSR
         X = canonical_rows(X.tocsr())
         X.data = _real_numbers(X.data, "X")
     if not np.isfinite(X.data if is_sparse else X).all():

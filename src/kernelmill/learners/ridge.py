@@ -316,7 +316,7 @@ def gcv_scores(equations: NormalEquations, alphas: _Array) -> _Array:
             explained, trace = _explained_by_factor(equations, alpha)
         else:
             explained, trace = _explained_by_spectrum(equations, alpha)
-        # Rounding may leave a perfect fit a negative rest.
+        # Rounding may make the residual of a perfect fit negative.
         residuals = np.maximum(equations.target_moments - explained, 0.0)
         free = 1.0 - (equations.n_free + trace) / n_rows
         scores[i] = np.inf
@@ -390,5 +390,5 @@ def _sum_of_squares(residuals: _Array, leverages: _Array, weights: _Array | None
     counts = np.ones(len(residuals)) if weights is None else weights
     left = 1.0 - counts * leverages
     if (left <= _LEAST_LEFT).any():
-        return np.inf  # a row that alone determines its fit cannot be predicted
+        return np.inf  # a row that determines its own fit cannot be predicted
     return float(counts @ np.square(residuals / left[:, None]).mean(axis=1))

@@ -207,7 +207,7 @@ class Run:
     ...     run = Run(pathlib.Path(folder, "state.npz"), checkpoint_seconds=0)
     ...     model = KernelRegressor(random_state=0).fit(X, X[:, 0], run=run)
     ...     kept = run.path.exists()
-    ...     run.finish()  # when the model is where it is needed
+    ...     run.finish()  # once the model has been saved
     >>> kept, run.path.exists()
     (True, False)
     """
@@ -427,7 +427,7 @@ def _read(path: Path) -> _Content:
             written, found = str(header["format"]), header["identity"]
             identity = None if found is None else dict(found)
             arrays = {name: file[name] for name in file.files if name != "header"}
-    except Exception as error:  # damaged files raise nearly anything
+    except Exception as error:  # damaged files raise many kinds of errors
         raise CheckpointError(path, "it is damaged or not a checkpoint") from error
     if written not in _READABLE:
         raise CheckpointError(path, f"its format is {written!r}, not {_FORMAT!r}")

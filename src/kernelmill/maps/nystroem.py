@@ -30,7 +30,7 @@ MOST_LANDMARKS = 1 << 15  # the triangular matrix takes 4 GiB in float32
 _MOST_ENTRIES = 1 << 28  # of the landmarks, which are dense
 _BLOCK_ENTRIES = 1 << 21  # of kernel values in float64 at a time
 _MOST_LINEAR = 1e6
-_FARTHEST = 1e30  # squared distance that no kernel tells from longer ones; float32 has it, too
+_FARTHEST = 1e30  # the largest squared distance that kernels distinguish; finite in float32
 _SPREAD = 1e8  # squared distances, beyond which differences of squares lose too much
 
 

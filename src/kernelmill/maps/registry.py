@@ -95,7 +95,7 @@ def map_name(feature_map: Any) -> str | None:
     'fastfood'
     """
     if not type(feature_map).__module__.startswith("kernelmill.maps."):
-        return None  # the code of subclasses is not ours
+        return None  # subclasses may have other code
     return next(
         (name for name, family in FAMILIES.items() if isinstance(feature_map, family)), None
     )

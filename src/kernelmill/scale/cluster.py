@@ -23,7 +23,7 @@ __all__ = ["Cluster", "ClusterError", "PieceError", "check_task", "report_rows"]
 _IN_THIS_PROCESS = ("sync", "synchronous", "single-threaded", "threads", "threading")
 _PACKAGE = "kernelmill"
 
-# What Dask raises if the scheduler is gone.
+# The errors that Dask raises if the scheduler is gone.
 _LOST = (CancelledError, FutureCancelledError, ClosedClientError, CommClosedError, OSError)
 
 
@@ -101,7 +101,7 @@ class Cluster:
         if self.client is None:
             return
         with self.explain_errors():
-            # A function of the standard library: a worker without kernelmill can run it, too.
+            # A function of the standard library, so that workers without kernelmill can run it.
             found = self.client.run(importlib.metadata.version, _PACKAGE, on_error="return")
         if not found:
             raise ClusterError(

@@ -30,7 +30,7 @@ __all__ = ["connect", "delay", "map_in_order", "worker_memory"]
 _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _SECONDS = 30
 _SETTINGS = {
-    # A fitted learner may take more; what is sent once to each worker is no mistake.
+    # A fitted learner may be larger; sending it once to each worker is intended.
     "distributed.admin.large-graph-warning-threshold": "1TiB",
 }
 

@@ -399,7 +399,7 @@ def _kind_of(hint: Any) -> Kind:
     if hint in _KINDS:
         return _KINDS[hint]
     if origin in (Union, UnionType):
-        # What is not finite becomes null, also where null is allowed.
+        # Values that are not finite become null, even where null is allowed.
         ordered = sorted(arguments, key=lambda each: each is not NoneType)
         return Either(*map(_kind_of, ordered))
     if origin is list:

@@ -217,5 +217,5 @@ def fit_in_time(
             more = n_rows
         if more <= rows:
             return model
-        # From few rows to very many, times are hard to foresee.
+        # Times for many rows are hard to predict from times for few rows.
         rows = min(more, 8 * rows)

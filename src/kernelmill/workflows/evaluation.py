@@ -209,7 +209,7 @@ class ClassifierScores(Scores):
         if self._ranks is None or not self._ranks.any(axis=1).all():
             return None
         share, recall = _count_above(self._ranks)
-        # Half of the points are among the few most probable rows, where rare classes are.
+        # Half of the thresholds are among the most probable rows, where rare classes are.
         half = _RANKING_POINTS // 2
         grid = np.r_[np.geomspace(share[0], 1.0, half), np.linspace(share[0], 1.0, half)]
         places = np.unique(np.searchsorted(share, grid).clip(0, len(share) - 1))

@@ -481,7 +481,7 @@ def _choose_settings(
         if alpha is None:
             alpha = 1.0 if survey.n_classes is None else default_alpha(survey.n_rows, settings.loss)
         if length_scale is None and has_length_scale:
-            # From the sample: the first rows may be unlike the others.
+            # Rows of the sample, since the first rows may differ from the rest.
             fitted = settings.make_map(None, 16).fit(survey.sample)
             length_scale = float(fitted.length_scale_)
         n_components = settings.n_components or default_components(survey.reader.task)

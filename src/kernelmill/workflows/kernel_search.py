@@ -98,18 +98,18 @@ _EVALUATIONS, _WARM_EVALUATIONS, _BRIEF_EVALUATIONS = 40, 20, 5  # of the eviden
 _SCALING_COMPONENTS = 1536
 _USUAL_RIDGES = 5
 _USUAL_BUDGET = 60.0
-_ROUNDING = 1e-6  # errors that differ by less, relatively, are the same
+_ROUNDING = 1e-6  # smaller relative differences of errors are ignored
 _FEWEST_MINIMIZED_ROWS = 2000
 _MOST_STEPPED_COLUMNS = 256
 _NUMBERS_OF_DIRECTIONS = (64, 128)
 _LEAST_REDUCTION = 1.5  # of the number of columns to that of principal components
-_WORTH_DIRECTIONS = 0.01  # principal components must lower the squared error by at least that
-_WORTH_STEPS = 0.001  # steps of columns must lower the squared error by at least that
-_WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
-# Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
+_WORTH_DIRECTIONS = 0.01  # the relative gain required of principal components
+_WORTH_STEPS = 0.001  # the relative gain required of step functions
+_WORTH_FEATURES = 0.002  # the relative gain required of twice as many features
+# Landmarks are exact up to 1e-6 (`Nystroem`): a smaller ridge would fit these errors.
 LEAST_RIDGE = {"nystroem": 1e-4}
-# What another doubling gains, of the gain before it: errors of random features fall as 1/D, those
-# of landmarks more slowly where the kernel is rough.
+# The gain of another doubling, relative to the previous gain: errors of random features decrease as
+# 1/D, those of landmarks more slowly if the kernel is rough.
 _LEFT_TO_GAIN = {"nystroem": 0.7}
 
 
@@ -218,7 +218,7 @@ class KernelSearch:
         self._progress = progress
         self.shared_scale: float | None = None  # of the best kernel, once it is known
         self._n_learning = min(_MOST_LEARNING_ROWS, sample.n_train)
-        # A few hundred rows do not tell more features apart.
+        # A few hundred rows cannot distinguish more features.
         few = 1 << math.ceil(math.log2(max(len(sample.Y) / 2, 128)))
         self._n_components = min(_TUNING_COMPONENTS, few)
 

@@ -285,7 +285,7 @@ def measure_partial_dependence(
     list of PartialDependence
         The results for at most six columns.
     """
-    if survey.encoder.rows is not None:  # then the value of one column changes the others
+    if survey.encoder.rows is not None:  # the value of one column then changes all scaled columns
         return []
     is_costly = getattr(learner.feature_map_, "_is_costly", False)
     most = (_KERNEL_VALUES if is_costly else _FEATURES) // learner.coef_.shape[-1]

@@ -130,7 +130,7 @@ class HeldOut:
     stream: Stream
     share: float
     kept: tuple[int, ...] = ()
-    low: float = 0.0  # those below it are not held out, either
+    low: float = 0.0  # smaller numbers are not held out either
 
     def rows(self, first_row: int, target: NDArray[Any]) -> NDArray[np.bool_]:
         """Return whether each row is held out; the position of the first row is `first_row`."""
@@ -341,7 +341,7 @@ def survey_table(
     )
     chosen = np.flatnonzero(present & ~out)
     if len(chosen) < 2:
-        chosen = np.flatnonzero(present)  # of a handful of rows
+        chosen = np.flatnonzero(present)  # for very small tables
     known = None
     if reader.classes is None:
         known = np.full(len(numbers), np.nan)

@@ -84,7 +84,7 @@ class Settings:
                 raise ArgumentError(
                     f"is for gradient descent solvers, got {value!r} for the solver {solver!r}",
                     Remedy("leave it out", **{name: None}),
-                    Remedy("use descent", solver="sgd"),
+                    Remedy("use gradient descent", solver="sgd"),
                     parameter=name,
                 )
         # Before rows are tuned and trained on: the learner knows its other rules.

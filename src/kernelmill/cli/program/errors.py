@@ -150,7 +150,7 @@ def _describe_memory_error(
 
 
 def _describe_file_error(error: OSError) -> tuple[str, str | None]:
-    if error.errno is None or error.filename is None:  # another library's words, or no file
+    if error.errno is None or error.filename is None:  # a message of another library, or no file
         return str(error).removesuffix(".") or type(error).__name__, None
     name = os.fsdecode(error.filename) if not isinstance(error.filename, int) else "a file"
     reason = (error.strerror or type(error).__name__).lower()

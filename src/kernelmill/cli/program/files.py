@@ -90,7 +90,7 @@ def check_output(parameter: str, path: str, *inputs: str | list[str], remote: bo
         )
     for given in inputs:
         for pattern in [given] if isinstance(given, str) else given:
-            # Patterns may have wildcards in folders, which Path.glob does not take as a whole.
+            # Patterns may have wildcards in folder names, which Path.glob does not accept.
             for name in glob.glob(pattern) or [pattern]:  # noqa: PTH207
                 if out.exists() and Path(name).exists() and out.samefile(name):
                     raise CommandError(
@@ -232,7 +232,7 @@ class FitCheckpoint:
         if self.old.exists() and not self.path.exists():
             self.old.replace(self.path)
             return None
-        # A checkpoint that this run did not write may be the reason why it failed.
+        # A checkpoint that this run did not write may have caused the failure.
         if self._stamp() in (None, self._before):
             return None
         return f"checkpoint kept in {self.path}; run again with --resume"

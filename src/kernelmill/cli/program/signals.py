@@ -41,7 +41,7 @@ def exit_on_interrupt() -> Iterator[None]:
     >>> with exit_on_interrupt():
     ...     import math
     """
-    # Shells start background jobs with SIGINT ignored; that is left as it is.
+    # Shells start background jobs with SIGINT ignored; this is not changed.
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler

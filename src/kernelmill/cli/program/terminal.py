@@ -40,8 +40,8 @@ class _Console(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        # Styles and movements of the cursor are not text, so that all controls in it come from
-        # data: names of columns, labels, paths, model files.
+        # Styles and cursor movements are not part of the text. All control characters in it come from
+        # data: column names, labels, paths, model files.
         for part in super().render(renderable, options):
             yield part if part.control else part._replace(text=escape_controls(part.text))
 
@@ -149,7 +149,7 @@ class StdoutError(KernelmillError):
 def _strip_trailing_blanks(console: Console, shown: RenderableType) -> Segments:
     """Remove the blanks that tables fill lines with: they disturb copying and comparing."""
     parts: list[Segment] = []
-    # Narrower terminals wrap the lines themselves: cut cells would be of no use.
+    # Narrower terminals wrap lines themselves; truncated cells would be useless.
     options = console.options.update(width=max(console.width, NARROWEST))
     for line in console.render_lines(shown, options, pad=False):
         while line and not line[-1].text.strip():
@@ -185,7 +185,7 @@ def discard_stdout() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, sys.stdout.fileno())
-    except (OSError, ValueError):  # stdout is not a file of the system, as in tests
+    except (OSError, ValueError):  # stdout has no file descriptor, as in tests
         pass
     finally:
         os.close(nowhere)

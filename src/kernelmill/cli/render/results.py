@@ -198,7 +198,7 @@ def _confusion(
     room: int,
     weighted: Sequence[Sequence[float]],
 ) -> Table:
-    # Names that would be cut are numbered instead: "cl…" next to "cl…" is of no use.
+    # Names that would be truncated are numbered instead: "cl…" next to "cl…" would be useless.
     numbered = max(map(len, classes)) > room
     rows = [f"{i + 1} {name}" for i, name in enumerate(classes)] if numbered else classes
     columns = [str(i + 1) for i in range(len(classes))] if numbered else classes

@@ -50,7 +50,7 @@ __all__ = ["INSPECTED_ROWS", "MOST_BLOCK_BYTES", "ColumnarFile", "arrow_errors"]
 
 
 INSPECTED_ROWS = 10_000  # for strings that are dates or numbers
-MOST_BLOCK_BYTES = 1 << 29  # what the rows of a block may expand to
+MOST_BLOCK_BYTES = 1 << 29  # the largest size that the rows of a block may expand to
 
 
 class ColumnarFile(TableFile):
@@ -256,7 +256,7 @@ class ColumnarFile(TableFile):
                 return to_styled_numbers(array, style)
             return to_numbers(array)
         except pa.ArrowInvalid:
-            if trained is None and is_given:  # by somebody who says that it is numeric
+            if trained is None and is_given:  # the user declared the column numeric
                 style = NumberStyle(decimal="." if style is None else style.decimal, loose=True)
                 with suppress(pa.ArrowInvalid):
                     return to_styled_numbers(array, style)

@@ -176,7 +176,7 @@ class TextParser:
 
     def _check_integers(self, batch: Any, data: bytes, first_line: int) -> None:
         """Raise an error for an integer that became another number."""
-        # One search is quicker than a look at each of many columns of few rows.
+        # One search is faster than inspecting each of many columns of few rows.
         is_wide = len(data) < _FEW_BYTES * len(self._kinds)
         if is_wide and LONG_INTEGER.search(data) is None:
             return
@@ -393,7 +393,7 @@ class TextParser:
             why = f", since other values of the column have the symbol {sign}"
             remedy = "write all values of the column in one unit"
         elif not style.sign and own is not None and (own.sign or own.separator):
-            # The value is as good as any: it is the column whose values disagree.
+            # The value itself is valid: the values of the column are inconsistent.
             why = ": other values of the column do not have its symbol or its digit groups"
             remedy = "write all values of the column in the same format"
         return NotANumberError(
