@@ -38,7 +38,7 @@ def test_classification(rings_csv, monkeypatch):
     )
     default = found.models.pop(1)
     assert (default.name, default.family) == ("fit (defaults)", "features")
-    assert default.detail == "fastfood, gaussian; time with tuning"
+    assert default.detail == "fastfood, gaussian; time includes tuning"
     assert default.fit_seconds > seconds[0]
     assert default.error < 0.08
     assert [(m.name, m.n_components) for m in found.models] == [

@@ -75,7 +75,7 @@ def gram_errors(
     feature_map : transformer
         As for :func:`kernel_errors`.
     X : array_like or CSR matrix of shape (n_rows, n_columns)
-        At most some thousand rows.
+        At most a few thousand rows.
     y : array_like of shape (n_rows,), optional
         Targets of a ridge regression. They are centered.
     alpha : float, optional

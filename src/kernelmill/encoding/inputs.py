@@ -357,7 +357,7 @@ def _check_name(parameter: str, column: Any) -> None:
 
 
 def find_weights(table: Table, weights: str | int | None, target: str | int) -> str | int | None:
-    """Return the column with the weights of rows as the table names it: by name, or by position."""
+    """Return the column of row weights as the table names it: by name, or by position."""
     if weights is None:
         return None
     _check_name("weights", weights)
@@ -472,12 +472,12 @@ def open_like_training(
 ) -> tuple[Table, dict[str, str] | None, bool]:
     """Open a table for a model.
 
-    The kinds of columns are those of training, whatever the values look like.
+    The column kinds are those of training, whatever the values look like.
 
     Parameters
     ----------
     source, options
-        As in `open_table`, except the kinds of columns.
+        As in `open_table`, except the column kinds.
     inputs : Inputs
         The inputs of the model.
     n_features : int
@@ -498,7 +498,7 @@ def open_like_training(
     for name in _KINDS.values():
         if options.get(name):
             raise TableError(
-                "is not allowed here: the model determines the kinds of columns",
+                "is not allowed here: the model determines the column kinds",
                 "leave it out",
                 parameter=name,
             )

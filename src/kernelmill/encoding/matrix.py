@@ -74,7 +74,7 @@ class MatrixEncoder(Encoder):
         return np.arange(self.n_inputs)
 
     def group_names(self) -> list[str]:
-        """Return the names of the columns."""
+        """Return the column names."""
         return self.input_names()
 
     def encode(self, data: Any, *, file: Any = "the table", first_row: int = 0) -> Any:

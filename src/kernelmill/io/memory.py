@@ -290,7 +290,7 @@ class ColumnsInMemory(ColumnarFile):
     table : pyarrow.Table
     options : TableOptions
     integer_names : bool, default=False
-        Whether integers are names of columns rather than their positions.
+        Whether integers are column names rather than their positions.
     unreadable, label_column
         See `Table`.
     """

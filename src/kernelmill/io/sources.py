@@ -117,7 +117,7 @@ def _package(source: Any) -> str:
 
 
 def _reject_data(source: Any) -> None:
-    """Raise an error for other data frames, whose iterators yield names of columns."""
+    """Raise an error for other data frames, whose iterators yield column names."""
     if type(source).__name__ == "DataFrame":
         raise TableError(
             f"must be a path, a list of paths, a glob pattern or data in memory, got a "

@@ -58,7 +58,7 @@ def open_table(
     Text: values in double quotes may contain delimiters, newlines and doubled quotes. Spaces around
     values are ignored. Empty values, ? and the markers of `pandas.read_csv` (NA, N/A, n/a, #N/A,
     nan, null, None, ...) are missing. Files are UTF-8, with or without a byte order mark; lines end
-    in LF, CR LF or CR; empty lines are skipped. The kinds of columns are detected from the first 4
+    in LF, CR LF or CR; empty lines are skipped. The column kinds are detected from the first 4
     MiB of the first file: "numeric" if all values are numbers or missing (or if there are at least
     20 different values and 95 % of them are numbers; the other values then raise an error), "date"
     if all values are dates or times such as 2024-05-31, 2024-05-31T12:00:00Z, 31.05.2024,
@@ -97,7 +97,7 @@ def open_table(
         names are "0", "1", ...
     categorical, numeric, dates : sequence of str or int
         Columns, by name or zero-based position (negative from the end), whose kind is set instead
-        of detected. Strings are inspected for dates, amounts, percentages and groups of digits in
+        of detected. Strings are inspected for dates, amounts, percentages and digit groups in
         all formats. Integers beyond 2**53 are read as categories in text, and are an error in other
         formats, since float64 would round them; in `numeric` columns they are rounded.
     skip_rows : int, default=0
@@ -124,7 +124,7 @@ def open_table(
         Markers that are categories or classes of this table rather than missing values, such as
         "n/a" or "None".
     names : sequence of str, optional
-        The names of the columns of a NumPy array.
+        The column names of a NumPy array.
 
     Returns
     -------

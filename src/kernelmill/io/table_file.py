@@ -150,7 +150,7 @@ class TableFile(ABC):
 
     @abstractmethod
     def configure(self, first: Self | None) -> None:
-        """Apply the kinds of columns and the block size in `options`, without reading the file."""
+        """Apply the column kinds and the block size in `options`, without reading the file."""
 
     def with_options(self, options: TableOptions, first: Self | None) -> Self:
         """The same file with other kinds of columns or another block size; it is not read."""
@@ -280,7 +280,7 @@ def find_similar(column: str, names: Sequence[str]) -> list[str]:
 
 
 def make_unique(given: Sequence[str]) -> tuple[tuple[str, ...], list[Message | str]]:
-    """Make the names of columns unique; return them with notes on those that were changed."""
+    """Make the column names unique; return them with notes on those that were changed."""
     names: list[str] = []
     notes: list[Message | str] = []
     taken, used = set(given), set[str]()
@@ -299,7 +299,7 @@ def make_unique(given: Sequence[str]) -> tuple[tuple[str, ...], list[Message | s
 
 
 def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> dict[str, str]:
-    """Return the kinds that are given, by the names of columns; that of unused ones is "other"."""
+    """Return the kinds that are given, by the column names; that of unused ones is "other"."""
     by_name = enumerate_names(names)
     positions = {
         kind: {find_column(each, by_name, None, source) for each in given}

@@ -84,7 +84,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
                 current.finish()
 
     def _limit_blas(self, X: Any = None) -> AbstractContextManager[Any]:
-        """Return a context with the threads of BLAS that a fit uses, for rows that are given."""
+        """Return a context with the BLAS threads that a fit uses, for rows that are given."""
         n_rows = X.shape[0] if hasattr(X, "shape") and len(X.shape) else None
         return limit_blas_threads(self.n_threads, n_rows)
 

@@ -1,6 +1,6 @@
 """Predictions of fitted learners: what estimators compute, and learners from files without them.
 
-Nothing here imports scikit-learn, which takes longer than the predictions for some thousand rows.
+Nothing here imports scikit-learn, which takes longer than the predictions for a few thousand rows.
 """
 
 from __future__ import annotations

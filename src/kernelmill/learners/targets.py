@@ -1,4 +1,4 @@
-"""Labels as class numbers 0, 1, ..., targets of regression, and weights of rows."""
+"""Labels as class numbers 0, 1, ..., targets of regression, and row weights."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
 def compute_class_factors(
     class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64] | None
 ) -> NDArray[np.float64] | None:
-    """Return the factors of the weights of rows by class, or None.
+    """Return the factors of the row weights by class, or None.
 
     `totals` holds the sum of the weights of each class, or None if it is not known.
     """
@@ -284,7 +284,7 @@ class TargetShape:
 
 
 def check_optional_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Return the weights of rows, or None for weights of one; one number stands for all."""
+    """Return the row weights, or None for weights of one; one number stands for all."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight)

@@ -45,7 +45,7 @@ class NystroemMap(FeatureMap):
     so that :math:`\langle z(x), z(y) \rangle` is the projection of the kernel onto the landmarks
     (Williams & Seeger, 2001). If every row is a landmark, a linear model on these features is the
     exact kernel machine. Random features need far more columns than that for rough kernels and
-    some thousand rows; for more rows, they are cheaper.
+    a few thousand rows; for more rows, they are cheaper.
 
     Unlike random features, these depend on the data: the landmarks are part of a model file. A row
     takes O(D d + D²) operations instead of O(D log d). Learners need the D² only in training:
@@ -72,7 +72,7 @@ class NystroemMap(FeatureMap):
         The seed of the choice of landmarks.
     n_threads : int, optional
         The number of threads for the blocks of `transform`. The kernel matrix is factored with the
-        threads of BLAS.
+        BLAS threads.
 
     Attributes
     ----------

@@ -184,7 +184,7 @@ class PermutationEncoder(
         return items
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns: "item2_at_place5" or "item2_before_item4".
+        """Return the column names: "item2_at_place5" or "item2_before_item4".
 
         Items and places are numbered from `first`, as in the input. If places have names, features
         are called "item2_at_name".

@@ -105,7 +105,7 @@ _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # the font of the page, and text that can be selected
     "svg.hashsalt": "kernelmill",  # the same record gives the same bytes
     "text.color": light("ink"),
-    "text.parse_math": False,  # names of columns and classes may hold dollar signs
+    "text.parse_math": False,  # column names and classes may hold dollar signs
     "xtick.color": light("muted"),
     "xtick.labelsize": 10,
     "xtick.major.size": 3,

@@ -13,7 +13,7 @@ from kernelmill import _native
 from kernelmill.arguments import check_integer
 
 _MOST = 2**31 - 1  # of an int in C++
-_FEW_ROWS = 2000  # matrices with fewer rows are not worth several threads of BLAS
+_FEW_ROWS = 2000  # matrices with fewer rows are not worth several BLAS threads
 
 
 def get_num_threads() -> int:
@@ -105,7 +105,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 
 class _BlasLimit:
-    """A limit of the threads of BLAS.
+    """A limit of the BLAS threads.
 
     Those of threadpoolctl are not for several threads. Since version 3.8 only one thread can limit
     a pool that threads share, the first that does, and others are ignored; before, the last one to

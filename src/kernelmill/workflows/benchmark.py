@@ -127,7 +127,7 @@ class FitBenchmark:
         elif len(tuned.alphas) > 1:
             learner.set_params(alpha=np.array(tuned.alphas))
         family = "nystroem" if choice.name == "nystroem" else "features"
-        detail = f"{choice.name}, {choice.kernel_name}; time with tuning"
+        detail = f"{choice.name}, {choice.kernel_name}; time includes tuning"
         found = self.measure(DEFAULT_FIT, family, learner, n_components=size, detail=detail)
         return replace(found, fit_seconds=found.fit_seconds + seconds)
 

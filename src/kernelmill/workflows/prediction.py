@@ -218,7 +218,7 @@ class TableScores:
     names : dict or None
         The names of the inputs in the file.
     weights : str, int or None
-        The column with the weights of rows.
+        The column of row weights.
     first_row : int, default=0
         The number of rows before.
     """

@@ -159,7 +159,7 @@ class Survey:
     sample_target: NDArray[Any]
     notes: list[Message | str]
     unencoded: Any = None  # the first rows of the sample, as they were read
-    weights: str | int | None = None  # the column with the weights of rows
+    weights: str | int | None = None  # the column of row weights
     mean_weight: float = 1.0  # of all rows
     sample_weight: NDArray[np.float64] | None = None  # divided by that
 
@@ -184,7 +184,7 @@ class SurveyPlan:
     sample_limit : float
         As `limit` of `RowSample`.
     weights : str, int or None
-        The column with the weights of rows.
+        The column of row weights.
     """
 
     inputs: Inputs
@@ -292,7 +292,7 @@ def survey_table(
     requires_holdout : bool
         Raise an error if there are too few rows to hold some out.
     weights : str or int, optional
-        The column with the weights of rows, as the table names it.
+        The column of row weights, as the table names it.
     day_first : bool, optional
         As in `fit_table`.
     fold : callable, optional

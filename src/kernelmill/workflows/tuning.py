@@ -1,7 +1,7 @@
 """Tuning on a sample of the rows: kernel, map, length scales, penalty and number of features.
 
 A search by ridge regression (`kernel_search`) finds the kernel and its length scales. Up to 20,000
-rows, and in regression as long as the budget allows some thousands of landmarks, the features are
+rows, and in regression as long as the budget allows a few thousand landmarks, the features are
 those of `Nystroem`; with all rows as landmarks, which few rows are worth, that is the exact kernel
 machine. For a classifier, penalty and bandwidth are then refined with its own loss (`refinement`).
 docs/decisions/014, 018, 021, 023, 030 and 033 have the measurements.
@@ -317,7 +317,7 @@ def _map_of_auto(
 ) -> MapChoice:
     """Return what "auto" stands for: landmarks for few rows, otherwise random features.
 
-    For more rows, landmarks pay in regression if the budget allows some thousands of them.
+    For more rows, landmarks pay in regression if the budget allows a few thousand of them.
     """
     is_auto = choice.feature_map == AUTO and not choice.options
     fits = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_LANDMARK_COLUMNS

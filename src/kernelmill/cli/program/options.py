@@ -342,7 +342,7 @@ def table_options(function: Decorated) -> Decorated:
 
 
 def new_table_options(function: Decorated) -> Decorated:
-    """Add the options of tables for a model, which knows the kinds of the columns."""
+    """Add the options of tables for a model, which knows the column kinds."""
     for option in reversed(_FILE_OPTIONS):
         function = option(function)
     return function

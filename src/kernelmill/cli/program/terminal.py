@@ -40,7 +40,7 @@ class _Console(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        # Styles and cursor movements are not part of the text. All control characters in it come from
+        # Styles and cursor movements are not part of the text: all control characters come from
         # data: column names, labels, paths, model files.
         for part in super().render(renderable, options):
             yield part if part.control else part._replace(text=escape_controls(part.text))

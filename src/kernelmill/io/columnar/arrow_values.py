@@ -135,7 +135,7 @@ def find_inexact_integer(array: Any) -> int | None:
 
 
 def drop_codes(array: Any, codes: Sequence[str]) -> Any:
-    """Replace the codes of missing values, among strings or numbers, by null."""
+    """Replace the codes for missing values, among strings or numbers, by null."""
     if pa.types.is_dictionary(array.type):  # each string once
         found = _are_codes(array.dictionary, codes)
         if not pc.any(found).as_py():

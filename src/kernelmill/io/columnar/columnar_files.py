@@ -90,7 +90,7 @@ class ColumnarFile(TableFile):
         """Read some columns of the first rows, about 10,000; None if there are no rows."""
 
     def configure(self, first: ColumnarFile | None) -> None:
-        """Set the kinds of columns and the rows per block, from the types of the columns."""
+        """Set the column kinds and the rows per block, from the types of the columns."""
         self.notes = list(self._name_notes)
         kinds = {name: self.kind_of(type_) for name, type_ in self._types.items()}
         given = resolve_kinds(self._names, self.options, str(self.path))

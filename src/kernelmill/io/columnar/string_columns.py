@@ -31,11 +31,11 @@ class StringColumn:
     Attributes
     ----------
     kind : str
-        "category", "date", or "numeric" for amounts, percentages and groups of digits.
+        "category", "date", or "numeric" for amounts, percentages and digit groups.
     style : NumberStyle or None
         How such numbers are written; of categories, how they are if they are declared numeric.
     separator : str
-        The comma or point between groups of digits, or "".
+        The comma or point between digit groups, or "".
     note : Message or None
     """
 

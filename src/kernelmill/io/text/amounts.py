@@ -1,4 +1,4 @@
-"""Numbers as people write them: percentages, currencies, groups of digits.
+"""Numbers as people write them: percentages, currencies, digit groups.
 
 The values of a column have one style: one sign, such as % or $, and one separator of groups of
 three digits. Negative ones may be in parentheses, have a minus after them, or that of typography
@@ -46,7 +46,7 @@ _AMOUNT = re.compile(
 
 @dataclass(frozen=True)
 class NumberStyle:
-    """The sign of all numbers of a column, and the separator of groups of digits; or neither.
+    """The sign of all numbers of a column, and the separator of digit groups; or neither.
 
     If it is `loose`, numbers may have no sign or any one of them, and any separator or none.
     """
@@ -111,7 +111,7 @@ class NumberStyle:
 
 
 def is_amount(value: str) -> bool:
-    """Return whether a trimmed value may be a number with a sign or with groups of digits."""
+    """Return whether a trimmed value may be a number with a sign or with digit groups."""
     bare = re.sub(_PARENTHESES, r"-\1\2\3", value.replace(_MINUS, "-"))
     return _AMOUNT.fullmatch(re.sub(_MINUS_AFTER, r"-\1\2", bare)) is not None
 

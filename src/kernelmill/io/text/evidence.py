@@ -56,7 +56,7 @@ _LONG_NUMBER = r"[1-9](\.?[0-9]){15}|0{300}"  # more than 15 digits, or below th
 
 _NUMBERS = {".": NUMBER_PATTERN, ",": COMMA_NUMBER_PATTERN}
 
-# Numbers with groups of digits, by the mark between them: 1,691.50; and those without a decimal
+# Numbers with digit groups, by the mark between them: 1,691.50; and those without a decimal
 # point, which may also be decimal numbers: 1,691 but not 0,691. Before them, commas of others.
 _DECIMAL_COMMA = r",[0-9]{1,2}([^0-9]|$)|,[0-9]{4}|[0-9]{4},|\.[0-9]+,"
 _GROUPS = {m: rf"^[^0-9.,]*[0-9]{{1,3}}(\{m}[0-9]{{3}})+([^0-9\{m}]|$)" for m in ",."}
@@ -87,14 +87,14 @@ class ColumnEvidence:
     all_missing: bool
     zeros: str = ""  # a value with leading zeros
     styles: dict[str, NumberStyle] = field(default_factory=dict)  # by the decimal point
-    example: str = ""  # a value with a sign or groups of digits
+    example: str = ""  # a value with a sign or digit groups
     large: str = ""  # an integer that float64 may not represent
     loose: tuple[str, ...] = ()  # decimal points with which values are numbers of different styles
     sign: str = ""  # that of numbers, if there is one
     bare: str = ""  # a number without it
     type: str = "string"  # "int64" or "float64" if all values are such numbers
-    separators: str = ""  # commas and points between groups of digits
-    grouped: str = ""  # a comma or point that may separate groups of digits in all values
+    separators: str = ""  # commas and points between digit groups
+    grouped: str = ""  # a comma or point that may separate digit groups in all values
     marked: str = ""  # a value with it
     pointed: bool = False  # whether a number has a point
 
@@ -123,7 +123,7 @@ class TextSample:
         """The decimal point: a comma if some columns have decimal commas and none has points.
 
         Columns in `ignored` are not considered. Numbers such as 1.691 do not count where those of
-        training had groups of digits with this mark. If none counts, it is that of training.
+        training had digit groups with this mark. If none counts, it is that of training.
         """
         used = [each for each in self.columns if each.name not in ignored]
         known = trained_marks or {}
@@ -139,7 +139,7 @@ class TextSample:
         return "," if "," in found and "." not in found else "."
 
     def find_styles(self, decimal: str, declared: Collection[str]) -> dict[str, NumberStyle]:
-        """Return the styles of columns whose numbers have signs or groups of digits.
+        """Return the styles of columns whose numbers have signs or digit groups.
 
         Styles of columns that are `declared` numeric may be loose.
         """
@@ -204,7 +204,7 @@ class TextSample:
 
 
 def describe_amounts(name: str, example: str) -> Message:
-    """Return a note on a column of amounts, percentages or groups of digits."""
+    """Return a note on a column of amounts, percentages or digit groups."""
     return Message(
         f"Column {name!r} is read as numbers: its values have symbols (%, $), decimal commas, "
         f"digit groups or negative numbers in parentheses, as in {example!r}",
@@ -278,12 +278,12 @@ def _inspect_column(
 
 
 def find_separators(words: Words) -> str:
-    """Return the commas and points between groups of digits."""
+    """Return the commas and points between digit groups."""
     return "".join(mark for mark in ",." if words.any(_GROUPS[mark]))
 
 
 def _find_grouped(words: Words) -> str:
-    """The comma or point of a column if it may separate groups of digits wherever it occurs."""
+    """The comma or point of a column if it may separate digit groups wherever it occurs."""
     commas, points = words.count(","), words.count(r"\.")
     if (commas == 0) == (points == 0):
         return ""
@@ -389,7 +389,7 @@ def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
 
 
 def _find_odd_word(words: Words, numbers: str) -> str | None:
-    """Return a value among others that are numbers, which may have signs or groups of digits."""
+    """Return a value among others that are numbers, which may have signs or digit groups."""
     n_numbers = words.count(numbers)
     if n_numbers >= 20 and len(words) - n_numbers <= max(5, n_numbers // 20):
         return words.first(numbers, found=False)[:40]
@@ -415,7 +415,7 @@ def _find_decimal(words: Words) -> str:
     if (bare := strip_sign(write_minus(words.array))) != words.array:
         return _find_decimal(Words(bare))
     if words.any(r"\.") and (style := detect_style(words.array, ".")) is not None:
-        return style.decimal  # with groups of digits: 1,257.30
+        return style.decimal  # with digit groups: 1,257.30
     if words.any(DECIMAL_COMMA_PATTERN):
         n_numbers = words.count(COMMA_NUMBER_PATTERN)
         return "," if _are_numbers(n_numbers, len(words)) else ""

@@ -128,11 +128,11 @@ class TextParser:
         self._padded = False  # whether missing values have spaces around them
 
     def _convert_options(self, *, padded: bool, grouped: bool) -> list[Any]:
-        """Return the options of pyarrow's converters, for some thousand columns each.
+        """Return the options of pyarrow's converters, for a few thousand columns each.
 
         A converter has its own copy of all spellings of missing values, so that few of them and
         few columns at once save memory. With `grouped`, numbers are read as strings: pyarrow does
-        not support points between groups of digits. Each part of the columns takes a look at the
+        not support points between digit groups. Each part of the columns takes a look at the
         whole text, so that the number of parts is bounded.
         """
         markers = sorted(self._missing, key=[*MISSING_MARKERS, *self._missing].index)
@@ -261,7 +261,7 @@ class TextParser:
             yield from self._parse_parts(data[cut:], first_line + count_lines(data[:cut]))
 
     def _parse_leniently(self, data: bytes) -> Any:
-        """Parse text with lines of spaces, spaces around missing values, or groups of digits."""
+        """Parse text with lines of spaces, spaces around missing values, or digit groups."""
         try:
             return self._parse_quickly(data, self._lenient_options, padded=True)
         except pa.ArrowInvalid:

@@ -50,7 +50,7 @@ from kernelmill.io.text.sniffing import Dialect, detect_dialect, first_records
 __all__ = ["TextFile"]
 
 _DIALECT_BYTES = 64 << 10  # inspected for the delimiter and the header
-_KINDS_BYTES = 4 << 20  # inspected for the kinds of columns
+_KINDS_BYTES = 4 << 20  # inspected for the column kinds
 _LONGEST_RECORD = 256 << 20
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -92,7 +92,7 @@ class TextFile(TableFile):
         self.configure(first)
 
     def configure(self, first: TextFile | None) -> None:
-        """Decide the kinds of columns and the bytes of text per block, from the sniffed sample."""
+        """Decide the column kinds and the bytes of text per block, from the sniffed sample."""
         self._places: list[tuple[int, int, int]] = []  # offset, bytes and first line of blocks
         self._doubtful: ColumnEvidence | None = None
         if first is None:
@@ -309,7 +309,7 @@ class TextFile(TableFile):
         return columns, max(1, piece)
 
     def _find_doubtful(self, sample: TextSample, given: Mapping[str, str]) -> ColumnEvidence | None:
-        """Return a column whose decimal points separated groups of digits in training."""
+        """Return a column whose decimal points separated digit groups in training."""
         known = {} if self.options.decimal else self.options.trained_marks or {}
         for column in sample.columns:
             separator = known.get(column.name, ("", ""))[1]

@@ -49,7 +49,7 @@ def open_writer(
         With the extension .csv, .tsv, .jsonl, .parquet, .feather, .arrow or .npy (numbers only: the
         columns side by side, in a common dtype). "-" is the standard output, as CSV.
     columns : dict of str to dtype
-        The names of the columns, in order, and what they hold: a NumPy dtype, "string", or a type
+        The column names, in order, and what they hold: a NumPy dtype, "string", or a type
         of pyarrow.
     inputs : iterable of path
         Files that are being read, which must not be replaced.
