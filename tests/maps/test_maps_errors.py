@@ -34,7 +34,7 @@ PARAMETERS = [
     ({"gamma": 0}, ValueError, "gamma must be a positive, finite number, got 0"),
     ({"gamma": np.nan}, ValueError, "gamma must be a positive, finite number, got nan"),
     ({"gamma": np.inf}, ValueError, "gamma must be a positive, finite number, got inf"),
-    ({"gamma": "auto"}, ValueError, "gamma must be .* or 'scale', got 'auto'; write"),
+    ({"gamma": "auto"}, ValueError, "gamma must be .* or 'scale', got 'auto'; pass"),
     ({"gamma": [1.0, 2.0]}, TypeError, "gamma must be a positive, finite number"),
     ({"gamma": True}, TypeError, "gamma must be a positive, finite number, got True"),
     ({"length_scale": -1}, ValueError, "length_scale must be a positive, finite number, got -1"),

@@ -85,7 +85,8 @@ class NumericMoments:
     def merge(self, later: NumericMoments) -> None:
         """Add the moments of the rows that follow; `later` is changed.
 
-        The mean and the deviation are those of one pass to rounding, all else is the same.
+        The mean and the standard deviation equal those of a single pass up to rounding; all other
+        results are identical.
         """
         if later._has_values and self._has_values:
             follows = math.isnan(self._previous) or later._first == self._previous + 1
@@ -115,8 +116,8 @@ class NumericMoments:
     ) -> NumericEncoding:
         """Return the fitted encoding; columns that have only 0 and 1 are not scaled.
 
-        `sample` has values of the column, of which NaN is missing. Without it there is no
-        transform; see `choose_transform`.
+        `sample` contains values of the column, with NaN for missing ones. Without a sample, no
+        transform is chosen; see `choose_transform`.
         """
         marks = marks and self.missing > 0 and self.count > 0
         if self.count == 0 or self.least == self.most:
@@ -193,7 +194,7 @@ class CategoryCounts:
     ----------
     name : str
     ordered : bool, default=False
-        Whether the dictionaries of the column are in the order of its levels.
+        Whether the dictionaries of the column are sorted by level.
     """
 
     def __init__(self, name: str, *, ordered: bool = False) -> None:
@@ -242,7 +243,8 @@ class CategoryCounts:
     def encoding(self, *, marks: bool, ordinal: bool = False) -> CategoryEncoding | OrdinalEncoding:
         """Return the fitted encoding: frequent categories sorted by name, rare ones pooled.
 
-        A single one is left out. If `ordinal`, categories that have an order become one number.
+        A column with a single category is left out. If `ordinal`, categories that have an order are
+        encoded as one number.
         """
         if len(self.counts) > 1000 and 2 * len(self.counts) > self.count:
             raise self._identifier_error()

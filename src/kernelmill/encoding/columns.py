@@ -60,9 +60,9 @@ class ColumnEncoding(Stored, ABC):
 class NumericEncoding(ColumnEncoding):
     """(x - mean) / scale, or t(x); a missing x becomes 0, and 1 in a further column if `marks`.
 
-    The mean and the scale are those of the column, also if it has a `transform` t, whose mean is 0
-    and whose variance is 1. If `both`, t(x) is followed by (x - mean) / scale, cut at ±10: learned
-    length scales then tell which of them matters.
+    The mean and the scale are those of the column, even if it has a `transform` t, whose mean is 0
+    and whose variance is 1. If `both`, t(x) is followed by (x - mean) / scale, clipped to ±10:
+    learned length scales then determine which one is relevant.
     """
 
     name: str
@@ -115,8 +115,8 @@ class NumericEncoding(ColumnEncoding):
 class CategoryEncoding(ColumnEncoding):
     """One column of 0 and 1 for each category, one for all others, one for missing values.
 
-    Without a column for others, a category that did not occur in training is a row of zeros. `rare`
-    has the categories that are pooled as others; it is empty if there are more than 1000 of them.
+    Without a column for other categories, a category that did not occur in training is encoded as
+    zeros. `rare` contains the pooled categories; it is empty if there are more than 1000 of them.
     """
 
     name: str
@@ -175,8 +175,9 @@ class CategoryEncoding(ColumnEncoding):
 class OrdinalEncoding(ColumnEncoding):
     """(rank - mean) / scale of the levels, in order; a missing level is encoded as a number is.
 
-    If the levels name numbers, `starts` has the smallest of each, and a level that did not occur in
-    training gets the rank of the one that includes its number. Otherwise it becomes 0.
+    If the levels represent numbers, `starts` contains the smallest number of each level, and a
+    level that did not occur in training gets the rank of the level that includes its number.
+    Otherwise it is encoded as 0.
     """
 
     name: str

@@ -64,8 +64,9 @@ class DateEncoding(ColumnEncoding):
     """Parts of a date, each as numbers.
 
     The year and the elapsed time (of dates: since 1970) are standardized. Month, weekday and time
-    of day are points on a circle, (cos, sin): December is next to January. Dates and times with an
-    offset are those of UTC. A missing date is 0 in all columns, and 1 in a further one if `marks`.
+    of day are encoded as points on a circle, (cos, sin), so December is next to January. Dates and
+    times with an offset are converted to UTC. A missing date is encoded as 0 in all columns, and as
+    1 in an indicator column if `marks`.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ class DateEncoding(ColumnEncoding):
         Means and standard deviations of the year and of the elapsed time in seconds.
     marks : bool
     zoned : bool or None
-        Whether times have an offset from UTC; None if it is not known, as in older files.
+        Whether times have an offset from UTC; None if not known, as in older files.
     """
 
     name: str
@@ -150,7 +151,7 @@ def find_part(part: str, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 def find_zones(column: Any) -> tuple[str, str, int]:
     """Return a time with an offset from UTC, one without, and the row of the latter.
 
-    They are empty if there is none. Dates without a time have no offset and need none.
+    The results are empty if there is no such time. Dates without a time have no offset.
     """
     if pa.types.is_temporal(column.type):
         if not pa.types.is_timestamp(column.type) or column.null_count == len(column):
@@ -190,8 +191,8 @@ def date_values(
 ) -> NDArray[np.float64]:
     """Seconds since 1970 (or of the day, or elapsed) of dates; NaN is missing.
 
-    A string that is no date of the format, or a date that is out of range, raises an error with its
-    row.
+    A string that is not a date in the format, or a date that is out of range, raises an error with
+    the row.
     """
     if pa.types.is_temporal(column.type):
         _check_range(column, name, file, first_row)
@@ -343,7 +344,7 @@ def _offset(zone: str | None) -> float:
 class DateFormats:
     """Detects the format of a column of dates, block by block, and fits its encoding.
 
-    A format remains possible as long as all values are dates of it.
+    A format remains possible as long as all values are dates in this format.
     """
 
     def __init__(self, name: str) -> None:

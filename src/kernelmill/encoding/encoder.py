@@ -73,14 +73,14 @@ class EncodedColumn:
 class RowScaling(Stored):
     r"""Divides a row x by :math:`\sqrt{r^2 + |x|^2 / 9}`: no row becomes longer than 3.
 
-    Values of a polynomial kernel grow with a power of the norms of rows. Standardized columns with
-    a few large values make some rows ten times as long as others, and predictions for these would
-    be off by powers of ten.
+    Values of a polynomial kernel grow with a power of the row norms. Standardized columns with a
+    few large values make some rows ten times as long as others, and predictions for these rows
+    would be wrong by orders of magnitude.
 
     Parameters
     ----------
     radius : float
-        r, the norm of a typical row, which becomes 0.95 long.
+        r, the norm of a typical row. Rows of this norm are scaled to norm 0.95.
     """
 
     radius: Annotated[float, Float(above=0)]
@@ -151,8 +151,9 @@ class Encoder(Stored, ABC):
     def groups(self) -> NDArray[np.intp]:
         """Return the group of each encoded column, numbered from 0 in order; no group is empty.
 
-        The columns of a group belong together and can share a length scale: those of one category
-        are a group. A number is a group, and so is the mark of its missing values.
+        The columns of a group belong together and can share a length scale. The one-hot columns of
+        a categorical column are a group. A numeric column is a group, and so is the indicator of
+        its missing values.
         """
 
     @abstractmethod
@@ -164,8 +165,8 @@ class Encoder(Stored, ABC):
 class ColumnEncoder(Encoder):
     """Encodes record batches: numbers are standardized, categories become columns of 0 and 1.
 
-    Skewed and heavy-tailed numbers may have a monotone transform. Categories that have an order
-    may be numbers.
+    Skewed and heavy-tailed numbers may have a monotone transform. Ordered categories may be encoded
+    as numbers.
 
     Parameters
     ----------
@@ -293,9 +294,9 @@ class ColumnLearner:
         Which numeric columns are transformed from ranks to normal scores. If it is not "none",
         categories that have an order become one number.
     ordered : collection of str, optional
-        Categories whose dictionaries are in the order of their levels.
+        Categories whose dictionaries are sorted by level.
     day_first : bool, optional
-        Whether the day or the month is first in dates that do not show it.
+        Whether the day or the month comes first in ambiguous dates.
     """
 
     def __init__(
@@ -341,8 +342,8 @@ class ColumnLearner:
     ) -> tuple[ColumnEncoder, list[EncodedColumn], list[Message | str]]:
         """Return the encoder, a summary of each column, and notes on doubtful ones.
 
-        Transforms are chosen from `sample`, a record batch of some of the rows in any order, and
-        the numbers to predict for them, which are NaN where they must not be looked at.
+        Transforms are chosen from `sample`, a record batch of rows in any order, and the numbers to
+        predict for these rows, which are NaN for rows that must not be used.
         """
         marks = self.missing == "impute"
         encodings: list[ColumnEncoding] = []

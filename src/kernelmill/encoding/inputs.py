@@ -46,21 +46,22 @@ class Inputs(Stored):
     columns : tuple of (name, kind), or None
         The columns of a table; None for a matrix.
     numbered : bool
-        Whether the names are the positions of columns without names.
+        Whether names are positions, for columns without names.
     target : str or int
         The name of the target, its position in a matrix, or "labels".
     n_columns : int
-        The number of columns of the table, with the target and dropped columns; 0 if it may vary.
+        The number of columns of the table, including the target and dropped columns; 0 if it can
+        vary.
     dropped : tuple of int
         Positions in a matrix that were dropped.
     zero_based : bool or None
         For svmlight files: whether their indices count from 0.
     missing_codes : tuple of str
-        Values that are missing, besides the usual ones.
+        Additional codes for missing values.
     signs : tuple of (name, sign), or None
-        The symbol (%, $) of the numbers of columns; None if it is not known, as in older files.
+        The symbols (%, $) of numeric columns; None if not known, as in older files.
     marks : tuple of (name, decimal point, separator), or None
-        How numbers of columns were written, as in `Table.marks`; None if it is not known.
+        The formats of numeric columns, as in `Table.marks`; None if not known.
     """
 
     columns: Annotated[tuple[tuple[str, str], ...] | None, ListOf(ListOf(Text(), 2, 2)) | Null()]
@@ -177,7 +178,7 @@ class Inputs(Stored):
     def compare_decimals(self, table: Table) -> list[Message]:
         """A note if the numbers of a text file have another decimal point than those of training.
 
-        Data in memory and other formats have numbers as such, and strings as in training.
+        Data in memory and other formats have typed numbers, and strings as in training.
         """
         if self.marks is None or not table.decimal:
             return []
@@ -399,8 +400,8 @@ def read_weights(block: Any, weights: str | int) -> NDArray[np.float64]:
 def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | int]) -> Inputs:
     """Return all columns except the target and the dropped ones.
 
-    Other kinds than numbers, categories and dates are errors. Without a target, that of the inputs
-    is "".
+    Columns of other kinds than numbers, categories and dates raise an error. Without a target, the
+    target of the inputs is "".
     """
     positions = {table.column_index(each) for each in check_columns("drop", drop)}
     position = target
@@ -472,7 +473,7 @@ def open_like_training(
 ) -> tuple[Table, dict[str, str] | None, bool]:
     """Open a table for a model.
 
-    The column kinds are those of training, whatever the values look like.
+    The column kinds are those of training, independent of the values.
 
     Parameters
     ----------
@@ -483,7 +484,7 @@ def open_like_training(
     n_features : int
         The width of svmlight files.
     words : collection of str
-        Markers of missing values that are categories of the model: older files have some.
+        Markers of missing values that are categories of the model, as in older files.
     unused : collection of str
         Inputs that are not read and may be absent, since they were constant in training.
 

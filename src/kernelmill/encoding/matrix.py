@@ -40,11 +40,11 @@ class MatrixEncoder(Encoder):
     mean, scale : ndarray of float64 of shape (n_features,)
         `mean` is zero for sparse rows and images.
     missing : {"error", "impute"}
-        NaN is an error, or is replaced by the mean.
+        Whether NaN raises an error or is replaced by the mean.
     rows : RowScaling, optional
         Applied to the encoded rows.
     transforms : sequence of MonotoneTransform or None, optional
-        One for each column; None for those that are standardized only.
+        One for each column; None for columns that are only standardized.
     """
 
     mean: Annotated[NDArray[np.float64], Array(("float64",), ("n_features",))]
@@ -135,7 +135,7 @@ class MatrixLearner:
     """Fits a `MatrixEncoder` to the blocks of a matrix file.
 
     Dense columns are standardized. Sparse columns are divided by their largest absolute value, so
-    that zeros stay zero. Unsigned bytes, as in images, are divided by 255.
+    zeros stay zero. Unsigned bytes, as in images, are divided by 255.
 
     Parameters
     ----------
@@ -208,7 +208,8 @@ class MatrixLearner:
     def merge(self, later: MatrixLearner) -> None:
         """Add the statistics of the rows that follow.
 
-        Means and deviations are those of one pass to rounding, all else is the same.
+        Means and standard deviations equal those of a single pass up to rounding; all other results
+        are identical.
         """
         if self._kind == "":
             self.__dict__.update(later.__dict__)
@@ -230,8 +231,8 @@ class MatrixLearner:
     ) -> tuple[MatrixEncoder, list[EncodedColumn], list[Message | str]]:
         """Return the encoder, one summary of all columns, and no notes.
 
-        Transforms are chosen from `sample`, some of the rows in any order, and the numbers to
-        predict for them, which are NaN where they must not be looked at.
+        Transforms are chosen from `sample`, rows in any order, and the numbers to predict for these
+        rows, which are NaN for rows that must not be used.
         """
         assert self._count is not None
         transforms = None

@@ -1,9 +1,8 @@
 """Monotone transforms of numeric columns that are skewed or have heavy tails.
 
-Distances between rows decide what a kernel machine can tell apart. In a standardized column with
-one value of 1e12, or with a long tail, almost all values are at the same place. The transform maps
-ranks to quantiles of the normal distribution (van der Waerden, 1952), so that the values are
-spread out wherever they are.
+A kernel machine distinguishes rows by their distances. In a standardized column with one value of
+1e12, or with a long tail, almost all values are nearly equal. The transform maps ranks to quantiles
+of the normal distribution (van der Waerden, 1952), which spreads the values out.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class MonotoneTransform(Stored):
     knots : sequence of float
         Values of the column, increasing.
     scores : sequence of float
-        What they become, not decreasing.
+        The transformed values of the knots, not decreasing.
 
     Examples
     --------
@@ -114,9 +113,9 @@ def choose_transform(
         The smallest and the largest value of the whole column.
     n_knots : int, default=64
     target : ndarray of float64, optional
-        The numbers to predict, for the same rows; NaN for rows that must not be looked at. If the
-        column itself is clearly more correlated with them than its ranks are, "auto" keeps it
-        linear, and clips later values to the range of the sample.
+        The numbers to predict, for the same rows; NaN for rows that must not be used. If the column
+        itself is clearly more correlated with them than its ranks are, "auto" keeps it linear, and
+        clips later values to the range of the sample.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The target of a model: found in a table and converted to numbers."""
+"""The target of a model: reading it from a table and converting it to numbers."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class TargetReader(Stored):
     def numbers(self, block: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The positions of classes (int64) or the values (float64), and which rows have a target.
 
-        Numbers are 0 if there is no target. A label that is not a known class is an error.
+        Numbers are 0 for rows without a target. A label that is not a known class raises an error.
         """
         values = read_target(block, self.target)
         if self.task == "regression":

@@ -1,6 +1,6 @@
 """Tables in memory: data frames, Arrow tables, dictionaries of arrays, NumPy arrays.
 
-Columns are viewed through the Arrow C data interface, without a copy where the data frame stores
+Columns are accessed through the Arrow C data interface, without a copy if the data frame stores
 them as Arrow or NumPy arrays.
 """
 
@@ -286,7 +286,7 @@ class ColumnsInMemory(ColumnarFile):
     Parameters
     ----------
     label : Path
-        What messages call the data.
+        The name of the data in messages.
     table : pyarrow.Table
     options : TableOptions
     integer_names : bool, default=False
@@ -451,7 +451,7 @@ def make_like(source: Any, columns: Mapping[str, Any], *, keep: bool = False) ->
         it is a `pyarrow.Table`.
     columns : dict of str to ndarray
     keep : bool, default=False
-        Whether to put the columns of `source`, unchanged, before the others.
+        Whether to put the unchanged columns of `source` before `columns`.
 
     Examples
     --------

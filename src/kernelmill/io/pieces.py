@@ -1,4 +1,4 @@
-"""Pieces of a table: consecutive rows that another process or machine reads by itself."""
+"""Pieces of a table: consecutive rows that another process or machine can read."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def cut_table(table: Table, piece_bytes: int = _PIECE_BYTES, run: Map = map) -> 
 
     Pieces are row groups of Parquet, batches of Arrow, rows of NPY, IDX and uncompressed NPZ, and
     ranges of bytes, between records, of text that is not compressed. Other files are one piece
-    each. There is no piece without rows.
+    each. All pieces have rows.
 
     Parameters
     ----------

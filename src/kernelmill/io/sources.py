@@ -1,4 +1,4 @@
-"""The files that a source names, and the format of each."""
+"""The files of a source, and their formats."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ def find_files(source: Any) -> list[Path]:
 def ignore_pandas() -> None:
     """Keep pyarrow from importing pandas, for programs that have no data frames.
 
-    With its first array pyarrow imports pandas, if it is installed, which takes longer than a small
-    table. Afterwards Arrow tables cannot become pandas frames in this process.
+    When pyarrow creates its first array, it imports pandas if it is installed, which takes longer
+    than reading a small table. After this call, Arrow tables cannot be converted to pandas in this
+    process.
     """
     if "pandas" in sys.modules:
         return

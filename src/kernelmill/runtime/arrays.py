@@ -101,8 +101,8 @@ def native_rows(X: Any) -> Any:
 def blocks_of_rows(X: Any, out: NDArray[Any], *, most_rows: int = 0) -> Iterator[tuple[Any, Any]]:
     """Yield rows of X that native code can read, with their part of the output.
 
-    Contiguous rows come at once, others as copies of a bounded size. `most_rows` limits a block if
-    the caller needs memory for each row.
+    Contiguous rows are yielded as one block, others as copies of bounded size. `most_rows` limits
+    the size of a block if the caller needs memory for each row.
     """
     n_rows = X.shape[0]
     readable = not isinstance(X, np.ndarray) or (

@@ -1,4 +1,4 @@
-"""Progress of long-running work: the interface that the work reports to."""
+"""Progress of long-running work: the interface that receives its reports."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class LogProgress:
     write : callable, optional
         Receives each line, without its end; by default it is printed on stderr.
     seconds : float, default=30.0
-        The time between two lines about one stage.
+        The minimum time between two lines about a stage.
 
     Examples
     --------
@@ -218,8 +218,9 @@ _Returned = TypeVar("_Returned")
 def reports_progress(work: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Returned]:
     """Decorate a function with arguments `progress` and `verbose`, whose results list notes.
 
-    It is called with the receiver that is given, or one that prints lines on stderr if `verbose`,
-    or else one that shows doubts as warnings. Its last stage ends with it.
+    The function is called with the given receiver, or with one that prints lines on stderr if
+    `verbose`, or else with one that issues doubts as warnings. The last stage ends when the
+    function returns.
 
     Examples
     --------

@@ -5,8 +5,8 @@ field has a kind (`kernelmill.storage.kinds`). A record that is read must have e
 fields, and each value must be of its kind, before anything is done with it.
 
 There are two ways to declare fields: a `Fields` object with one kind for each name, or a dataclass
-derived from `Stored`, whose annotations are the kinds. An array that is called ``name`` in a record
-called ``outer`` becomes the tensor ``outer/name``.
+derived from `Stored`, whose annotations are the kinds. An array ``name`` in a record ``outer``
+becomes the tensor ``outer/name``.
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ class Nested(Kind):
 
 
 class Tagged(Kind):
-    """An object of one of several `Stored` classes, which a field of the record tells apart.
+    """An object of one of several `Stored` classes, distinguished by a field of the record.
 
     Parameters
     ----------

@@ -274,7 +274,7 @@ class Choice(_Plain):
 
 
 class Either(Kind):
-    """A value of one of several kinds, which their JSON types tell apart."""
+    """A value of one of several kinds, distinguished by their JSON types."""
 
     def __init__(self, *kinds: Kind) -> None:
         self.kinds = kinds
