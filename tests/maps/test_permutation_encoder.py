@@ -179,7 +179,7 @@ def test_no_way_back_from_what_is_no_encoding():
     twice = np.array([[1.0, 0, 0, 1, 0, 0, 0, 0, 1]])  # item 0 at two places
     for wrong in (twice, good[:1] * 2, good[:1] + 0.1):
         with pytest.raises(
-            ValueError, match="row 4 is not an encoded permutation; pass rows that transform"
+            ValueError, match="row 4 is not an encoded .*; pass rows that transform"
         ):
             matrix.inverse_transform(np.vstack([good, wrong]))
     circle = [[1.0, -1.0, 1.0]]  # 0 before 1, 1 before 2, 2 before 0
@@ -220,7 +220,7 @@ def test_input_is_left_alone(encoder):
     [
         (
             [0.0, np.nan, 2.0],
-            "a permutation of the integers from 0 to 2 in each row, but row 1 has NaN at column 1",
+            "integers from 0 to 2 in each row, but row 1 has NaN at column 1",
         ),
         ([0.0, np.inf, 2.0], "row 1 has infinity at column 1"),
         ([0.0, 1.5, 2.0], r"row 1 has 1\.5 at column 1, which is not an integer"),
@@ -399,6 +399,6 @@ def test_inverse_of_long_permutations_stays_sparse():
     encoded.data[5] = 7.0
     with pytest.raises(
         ValueError,
-        match="must contain encoded permutations, but row 0 is not an encoded permutation",
+        match="encoded permutations, but row 0 is not an encoded",
     ):
         encoder.inverse_transform(encoded[:1])
