@@ -179,7 +179,7 @@ def test_no_way_back_from_what_is_no_encoding():
     twice = np.array([[1.0, 0, 0, 1, 0, 0, 0, 0, 1]])  # item 0 at two places
     for wrong in (twice, good[:1] * 2, good[:1] + 0.1):
         with pytest.raises(
-            ValueError, match="row 4 is not an encoded .*; pass rows that transform"
+            ValueError, match=r"row 4 is not an encoded .*; pass rows that transform"
         ):
             matrix.inverse_transform(np.vstack([good, wrong]))
     circle = [[1.0, -1.0, 1.0]]  # 0 before 1, 1 before 2, 2 before 0

@@ -112,7 +112,7 @@ def test_errors_name_the_data(frames, model):
         )
     with pytest.raises(TableError, match="pandas DataFrame has no rows"):
         model.predict_table(frames["pandas"].iloc[:0])
-    with pytest.raises(TableError, match=r"needs: 'b'.*; give a table with all columns"):
+    with pytest.raises(TableError, match=r"needs: 'b'.*; use a table with all columns"):
         model.predict_table({"a": [1.0], "color": ["red"]})
 
 

@@ -514,7 +514,7 @@ def open_like_training(
         raise TableError(
             f"{table.files[0]} is a matrix, but the model was fitted to a table with columns such "
             f"as {inputs.columns[0][0]!r}",
-            "give a table with these columns",
+            "use a table with these columns",
             *([Remedy("name the columns of the array", names=...)] if is_data(source) else []),
         )
     names, has_target = _find_inputs(table, inputs, unused)
@@ -552,7 +552,7 @@ def _find_inputs(
                 f"{table.files[0]} has {len(here)} columns without names, but the model was "
                 f"fitted to {inputs.n_columns} and some of them were dropped: which column is "
                 "absent cannot be determined",
-                "give all columns",
+                "use a table with all columns",
                 "fit a model to a table with column names",
             )
         # Without a header and the target: the columns after the target have moved by one.
@@ -576,9 +576,10 @@ def _find_inputs(
         raise TableError(
             f"{table.files[0]} lacks columns that the model needs: {listed}{more}; it has {shown}",
             *([f"rename a column with a similar name: {', '.join(similar)}"] if similar else []),
-            f"give the {inputs.n_columns} columns without a header that the model was fitted to"
+            f"use a table with the {inputs.n_columns} columns that the model was fitted to, "
+            "without a header"
             if inputs.numbered
-            else "give a table with all columns of the training table; in a file, check the header",
+            else "use a table with all columns of the training table; in a file, check the header",
         )
     return names, has_target
 
@@ -592,7 +593,7 @@ def _open_matrix(
     if table.columns is not None:
         raise TableError(
             f"{table.files[0]} is a table with columns, but the model was fitted to a matrix",
-            "give an NPY, NPZ, idx or svmlight file",
+            "use an NPY, NPZ, idx or svmlight file",
         )
     width = table.n_features
     if isinstance(inputs.target, int) and inputs.dropped and width == inputs.n_columns - 1:
@@ -600,7 +601,7 @@ def _open_matrix(
             f"{table.files[0]} has {width} columns, but the model was fitted to "
             f"{inputs.n_columns} and some of them were dropped: which column is absent cannot be "
             "determined",
-            "give all columns",
+            "use a table with all columns",
         )
     has_target = table.carries_labels or (
         isinstance(inputs.target, int) and width == inputs.n_columns

@@ -91,7 +91,7 @@ class MatrixEncoder(Encoder):
             raise TableError(
                 f"{file}: rows must have {self.n_inputs} columns, as in training, got "
                 f"{data.shape[1]}",
-                "give all columns",
+                "use rows with all columns",
             )
         rows = data.astype(np.float64)
         self._check(rows, file, first_row)

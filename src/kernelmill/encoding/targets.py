@@ -38,7 +38,7 @@ def read_target(block: Any, target: str | int) -> Any:
         return category_values(column)
     if isinstance(block.data, np.ndarray):
         return _to_numbers(block.data[:, int(target)])
-    raise TableError(f"{block.file} has no labels", "give a file that has them")
+    raise TableError(f"{block.file} has no labels", "use a file with labels")
 
 
 def _to_numbers(labels: Any) -> Any:

@@ -190,8 +190,8 @@ def _sums_of_norms(first: Any, second: Any, shape: tuple[int, ...]) -> NDArray[n
     if first is None:
         raise ValueError(
             "squared_norms_X must be given, since inner products and distances determine each "
-            "other only together with lengths; give (X**2).sum(axis=1), 1.0 for points on the unit "
-            "sphere, or what kernelmill.kernels.squared_norms estimates."
+            "other only together with lengths; pass (X**2).sum(axis=1), 1.0 for points on the "
+            "unit sphere, or what kernelmill.kernels.squared_norms estimates."
         )
     x = _check_norms("squared_norms_X", first, shape[0])
     if second is None and x.ndim == 1 and shape[0] != shape[1]:
@@ -208,5 +208,5 @@ def _check_norms(name: str, given: Any, count: int) -> NDArray[np.float64]:
     if norms.ndim and norms.shape != (count,):
         raise ValueError(f"{name} must be a number or have shape ({count},), got {norms.shape}.")
     if (norms < 0).any():
-        raise ValueError(f"{name} must not be negative, got {norms.min():g}; give squared lengths.")
+        raise ValueError(f"{name} must not be negative, got {norms.min():g}; pass squared lengths.")
     return norms

@@ -157,7 +157,7 @@ def _describe_file_error(error: OSError) -> tuple[str, str | None]:
     remedies = {
         errno.EACCES: "change its permissions (chmod), or choose another file",
         errno.ENOSPC: "free some disk space, or write to another disk",
-        errno.EISDIR: "give a file; for many files a pattern in quotes: 'FOLDER/*.csv'",
+        errno.EISDIR: "name a file, or use a pattern in quotes for several files: 'FOLDER/*.csv'",
         errno.EROFS: "write to another folder",
     }
     if error.errno == errno.ENOENT:
