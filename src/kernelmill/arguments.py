@@ -1,4 +1,4 @@
-"""Checks of arguments: each returns the value in a normal form or raises an error."""
+"""Checks of arguments: each function returns a normalized value or raises an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers, sizes, durations and names as people read them.
+"""Formatting of numbers, sizes, durations and names for readers.
 
 There is one set of rules and two typographies: `plain` for terminals, messages and logs, `html`
 for HTML pages and plots.

@@ -1,8 +1,8 @@
 r"""Bounds of the errors of kernel estimates, as functions.
 
-Each bound is tested by simulation, in ``tests/diagnostics/test_bounds.py``, which also measures how
-far above the errors it is. ``docs/diagnostics.md`` has the table. Probabilities are those of
-one pair of rows fixed in advance; `n_pairs` makes them hold for many pairs at once.
+Each bound is tested by simulation in ``tests/diagnostics/test_bounds.py``, which also measures how
+far it is above the errors; the table is in ``docs/diagnostics.md``. Probabilities are for one pair
+of rows fixed in advance; with `n_pairs`, they hold for many pairs simultaneously.
 
 References
 ----------

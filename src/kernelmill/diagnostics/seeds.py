@@ -1,4 +1,4 @@
-"""Means over independent seeds, with the intervals that chance gives them."""
+"""Means over independent seeds, with confidence intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The variance of the kernel estimates of a map, where theory gives it."""
+"""The theoretical variance of the kernel estimates of a map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodings of one column of a table: how its values become columns of numbers."""
+"""Encodings of single table columns as numeric columns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FARTHEST = 10.0  # standard deviations, of columns that are also encoded by a t
 
 
 class ColumnEncoding(Stored, ABC):
-    """The encoding of the values of a column as columns of numbers."""
+    """The encoding of a table column as numeric columns."""
 
     name: str
 

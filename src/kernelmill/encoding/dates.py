@@ -1,4 +1,4 @@
-"""Dates and times as columns of numbers: year, month, weekday, time of day, elapsed time."""
+"""Encoding of dates and times: year, month, weekday, time of day, elapsed time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoders: from blocks of a table to rows of numbers.
+"""Encoders: from blocks of a table to numeric rows.
 
 An encoder is fitted in one pass over the table that a model is trained on, and then applied to the
 blocks of this and other tables.

@@ -1,4 +1,4 @@
-"""The errors of tables: files that cannot be read or written as asked."""
+"""The errors of tables: files that cannot be read or written as requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of JSON lines: one object per line, whose members are the values of columns."""
+"""JSON lines files: one object per line, whose members are the values of columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of rows: one source of them for all learners, and digests that identify them."""
+"""Blocks of rows: their source for all estimators, and digests that identify them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evidence of ridge regression as a Gaussian process, from the normal equations alone.
+"""The evidence of ridge regression as a Gaussian process, computed from the normal equations.
 
 The process has the covariance s² zᵀz' and, with an intercept, a constant mean with a flat prior;
 row i has noise of variance σ² / wᵢ. Its mean is the ridge fit with penalty α = σ²/s² (Rasmussen &

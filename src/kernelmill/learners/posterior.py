@@ -1,4 +1,4 @@
-"""The posterior of the Gaussian process behind a ridge regression: deviations and evidence."""
+"""The posterior of the Gaussian process of a ridge regression: standard deviations and evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions of fitted learners: what estimators compute, and learners from files without them.
+"""Predictions of fitted estimators, and predictors from files, which need no scikit-learn.
 
 Nothing here imports scikit-learn, which takes longer than the predictions for a few thousand rows.
 """
@@ -137,7 +137,7 @@ def feature_blocks(
 
 @dataclass
 class ClassPredictor:
-    """A classifier from a file, for prediction alone.
+    """A classifier from a file, for prediction only.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class ClassPredictor:
 
 @dataclass
 class ValuePredictor:
-    """A regressor from a file, for prediction alone.
+    """A regressor from a file, for prediction only.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """The base class of all feature maps: parameters, fitting, restoring, features.
 
-Nothing here imports scikit-learn: a map from a model file computes features without it. The classes
-that users meet add its interface (`kernelmill.maps.transformers`).
+Nothing here imports scikit-learn: a map from a model file computes features without it. The public
+classes add the scikit-learn interface (`kernelmill.maps.transformers`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The cost of a map in a model file, before it is built: memory, and operations per row.
 
-A map is stored as its seed, so that a file of a few hundred bytes can ask for any amount of both.
+A map is stored as its seed, so a file of a few hundred bytes can request any amount of both.
 """
 
 from __future__ import annotations

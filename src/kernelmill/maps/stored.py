@@ -1,7 +1,7 @@
 """Fitted maps in model files: their parameters, their seed and their fitted attributes.
 
 Random coefficients are functions of the seed and are not stored, so a map takes a few hundred bytes
-whatever its number of features. What is stored of each map is declared in its class.
+whatever its number of features. Each class declares the stored fields of its map.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plots of the columns of a table: how relevant they are, and how predictions depend on them."""
+"""Plots of the columns of a table: relevance and partial dependence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code to copy: commands and Python programs that use or fit a model."""
+"""Code examples: commands and Python programs that use or fit a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of stored fields: what values a field takes, and how they are stored.
+"""Kinds of stored fields: the allowed values of a field, and how they are stored.
 
 A value is stored as plain JSON, or as an array (a tensor of the file) with a name. Each kind checks
 what it reads, so that only values of the kind leave it.

@@ -1,4 +1,4 @@
-"""The header of a safetensors file: where its tensors are."""
+"""The header of a safetensors file: dtypes, shapes and positions of its tensors."""
 
 from __future__ import annotations
 

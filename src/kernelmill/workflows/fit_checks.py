@@ -1,4 +1,4 @@
-"""Checks before a model is trained: arguments, options of its task, what a file can hold."""
+"""Checks before a model is trained: arguments, options of the task, limits of model files."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Search for a kernel, length scales and a number of features, by ridge regression on a sample.
 
-Length scales of columns are learned by evidence (`kernelmill.learners.length_scales`), for each
-kernel that is considered. Ridge regression then compares the kernels by leave-one-out errors of
-rows that no length scale was learned from; for classification, on the signs of the classes. This
-takes a fraction of the time of another loss.
+Length scales of columns are learned by maximizing the evidence
+(`kernelmill.learners.length_scales`), for each kernel that is considered. Ridge regression then
+compares the kernels by leave-one-out errors on rows that were not used to learn length scales;
+classes are regressed as signs. This takes a fraction of the time of other losses.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The relevance of the columns of a table, and partial dependence.
 
-A kernel of length scales ℓⱼ sees the column j of the encoded rows in units of ℓⱼ: a column whose
-spread is small in these units hardly changes a distance. The relevance of a column of the table is
-this spread. Of a map with steps or principal components of columns, it is how much predictions
-change if the values of the column are permuted. Partial dependence (Friedman, 2001) shows how
+A kernel with length scales ℓⱼ measures column j of the encoded rows in units of ℓⱼ: a column whose
+spread is small in these units hardly changes distances. The relevance of a table column is this
+spread. For maps with steps or principal components of columns, the relevance is the change of
+predictions if the values of the column are permuted. Partial dependence (Friedman, 2001) shows how
 predictions change.
 """
 

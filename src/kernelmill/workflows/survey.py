@@ -1,4 +1,4 @@
-"""The first pass over a table: how to encode it, what its target is, and a sample of its rows."""
+"""The first pass over a table: its encoding, its target, and a sample of its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training on the encoded rows of a table, and errors on rows that are held out: settings, plan."""
+"""Training on the encoded rows of a table, and errors on held-out rows: settings and plan."""
 
 from __future__ import annotations
 

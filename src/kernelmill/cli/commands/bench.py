@@ -1,4 +1,4 @@
-"""`kernelmill bench`: measure speed here, compared with scikit-learn and the machine's limits."""
+"""`kernelmill bench`: measure speed, compared with scikit-learn and the limits of the machine."""
 
 from __future__ import annotations
 

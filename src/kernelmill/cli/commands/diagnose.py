@@ -1,4 +1,4 @@
-"""`kernelmill diagnose`: how many features each map needs on a table, and what they cost."""
+"""`kernelmill diagnose`: the number of features that each map needs on a table, and their cost."""
 
 # ruff: noqa: PLC0415 # workflows are imported when the command runs
 from __future__ import annotations

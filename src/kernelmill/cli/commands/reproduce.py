@@ -1,4 +1,4 @@
-"""`kernelmill reproduce`: rerun the papers' tables and figures beside their published values."""
+"""`kernelmill reproduce`: rerun experiments of the papers and compare with published values."""
 
 # ruff: noqa: PLC0415 # experiments are imported when the command runs
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From exceptions to exit codes and to what is printed: the problem, and what to try.
+"""Conversion of exceptions to exit codes and printed messages: the problem and a remedy.
 
 Errors of kernelmill carry both as data and are rendered with the options of the running command.
 Errors of other libraries are printed as they are.
@@ -49,7 +49,7 @@ class UsageError(CommandError):
 
 
 class Interrupted(CommandError):
-    """Ctrl-C, with what was kept."""
+    """The command was interrupted by Ctrl-C; the message names the files that were kept."""
 
     exit_code = INTERRUPTED
 

@@ -144,7 +144,7 @@ def load_table_model(path: str, max_memory: int, *, with_estimator: bool = False
 
 @contextmanager
 def explain_wrong_file(path: str) -> Iterator[None]:
-    """Suggest `kernelmill fit` if the file that is read inside is not a model file at all."""
+    """Suggest `kernelmill fit` if the file that is read inside the block is not a model file."""
     from kernelmill.storage import ModelFileError
 
     try:

@@ -1,7 +1,7 @@
 """Click commands and options: help with examples and sections, and options that commands share.
 
-The Python name of a click parameter is that of the library's parameter (``--seed`` is
-``random_state``): messages of the library find the option by it.
+The Python name of a click parameter is the name of the library's parameter (``--seed`` is
+``random_state``), by which messages of the library find the option.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Size(click.ParamType):  # type: ignore[type-arg] # generic in new version
 
 
 def max_memory_option(section: str) -> Callable[..., Any]:
-    """``--max-memory``, in this section of the help."""
+    """Return the option ``--max-memory``, in this section of the help."""
     return click.option(
         "--max-memory",
         cls=Option,
@@ -206,7 +206,7 @@ data_argument = click.argument(
 
 
 def task_option(section: str) -> Callable[..., Any]:
-    """``--task``, in this section of the help."""
+    """Return the option ``--task``, in this section of the help."""
     return click.option(
         "--task",
         cls=Option,
@@ -219,7 +219,7 @@ def task_option(section: str) -> Callable[..., Any]:
 
 
 def missing_option(section: str) -> Callable[..., Any]:
-    """``--missing``, in this section of the help."""
+    """Return the option ``--missing``, in this section of the help."""
     return click.option(
         "--missing",
         cls=Option,
@@ -233,7 +233,7 @@ def missing_option(section: str) -> Callable[..., Any]:
 
 
 def transform_option(section: str) -> Callable[..., Any]:
-    """``--transform``, in this section of the help."""
+    """Return the option ``--transform``, in this section of the help."""
     return click.option(
         "--transform",
         cls=Option,
@@ -248,7 +248,7 @@ def transform_option(section: str) -> Callable[..., Any]:
 
 
 def drop_option(section: str) -> Callable[..., Any]:
-    """``--drop``, in this section of the help."""
+    """Return the option ``--drop``, in this section of the help."""
     return click.option(
         "--drop",
         cls=Option,
@@ -260,7 +260,7 @@ def drop_option(section: str) -> Callable[..., Any]:
 
 
 def day_first_option(section: str) -> Callable[..., Any]:
-    """``--day-first`` and ``--month-first``, in this section of the help."""
+    """Return the options ``--day-first`` and ``--month-first``, in this section of the help."""
     return click.option(
         "--day-first/--month-first",
         cls=Option,
@@ -271,7 +271,7 @@ def day_first_option(section: str) -> Callable[..., Any]:
 
 
 def seed_option(section: str) -> Callable[..., Any]:
-    """``--seed``, in this section of the help."""
+    """Return the option ``--seed``, in this section of the help."""
     return click.option(
         "--seed",
         "random_state",
@@ -286,7 +286,7 @@ def seed_option(section: str) -> Callable[..., Any]:
 
 
 def threads_option(section: str) -> Callable[..., Any]:
-    """``--threads``, in this section of the help."""
+    """Return the option ``--threads``, in this section of the help."""
     return click.option(
         "--threads",
         "n_threads",
@@ -299,7 +299,7 @@ def threads_option(section: str) -> Callable[..., Any]:
 
 
 def cluster_option(section: str) -> Callable[..., Any]:
-    """``--cluster``, in this section of the help."""
+    """Return the option ``--cluster``, in this section of the help."""
     return click.option(
         "--cluster",
         cls=Option,

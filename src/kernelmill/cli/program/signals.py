@@ -1,6 +1,6 @@
 """Signals that end the program: Ctrl-C during imports, SIGTERM and SIGHUP during work.
 
-Nothing is imported here that takes time, so that the handlers are in place early.
+Nothing slow is imported here, so that the handlers are installed early.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def runs_as_program() -> bool:
 
 @contextmanager
 def exit_on_interrupt() -> Iterator[None]:
-    """End the process at Ctrl-C with one line and code 130; there is nothing to clean up yet.
+    """End the process at Ctrl-C with one line and exit code 130; nothing has to be cleaned up.
 
     Raising an exception is not an option: modules that are half imported may turn it into another
     one.

@@ -128,7 +128,7 @@ class Terminal:
 
 @contextmanager
 def stdout_errors() -> Iterator[None]:
-    """Turn an error of the system, such as a full disk, into one that names stdout."""
+    """Convert an error of the operating system, such as a full disk, to one that names stdout."""
     try:
         yield
     except BrokenPipeError:
@@ -147,7 +147,7 @@ class StdoutError(KernelmillError):
 
 
 def _strip_trailing_blanks(console: Console, shown: RenderableType) -> Segments:
-    """Remove the blanks that tables fill lines with: they disturb copying and comparing."""
+    """Remove trailing blanks from the lines of tables, which make copying and comparing harder."""
     parts: list[Segment] = []
     # Narrower terminals wrap lines themselves; truncated cells would be useless.
     options = console.options.update(width=max(console.width, NARROWEST))
@@ -181,7 +181,7 @@ def prepare_streams(quiet: bool) -> bool:
 
 
 def discard_stdout() -> None:
-    """Redirect stdout to the null device: its reader has gone, and the last flush would fail."""
+    """Redirect stdout to the null device: its reader has ended, and the last flush would fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Progress bars on stderr: the share that is done, rows per second, the time left."""
+"""Progress bars on stderr: the finished share, rows per second and remaining time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrow IPC files (Feather 2), mapped into memory, and what their compressed messages expand to."""
+"""Arrow IPC files (Feather 2), mapped into memory, and the size of their decompressed messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of any Arrow type as the kinds of values that a block holds."""
+"""Conversion of columns of any Arrow type to the kinds of columns in a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files with typed columns: what all formats of them have in common."""
+"""The base class of files with typed columns."""
 
 from __future__ import annotations
 

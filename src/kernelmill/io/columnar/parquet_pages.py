@@ -1,8 +1,8 @@
-"""Pages of Parquet files: what they decompress to.
+"""The decompressed sizes of the pages of Parquet files.
 
 pyarrow decompresses a page as a whole, whatever size its header declares, and holds a page and a
-dictionary of every column at once. The headers are read here first. pyarrow's own view of them is
-of no use: for some damaged metadata it ends the process.
+dictionary of every column at once. Therefore the headers are read here first. pyarrow's own
+metadata reader cannot be used: some damaged metadata crash the process.
 
 Metadata and headers are structs of Thrift's compact protocol: fields with ascending numbers, each
 with a type, until a zero byte.
@@ -181,7 +181,7 @@ def _parse_header(reader: _Reader) -> _PageHeader:
 
 
 class _Reader:
-    """Reads Thrift's compact protocol; what does not fit it is an `ArrowInvalid`."""
+    """Reader of Thrift's compact protocol; invalid data raises an `ArrowInvalid`."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -1,4 +1,4 @@
-"""Numbers as people write them: percentages, currencies, digit groups.
+"""Formatted numbers: percentages, currencies, digit groups.
 
 The values of a column have one style: one sign, such as % or $, and one separator of groups of
 three digits. Negative ones may be in parentheses, have a minus after them, or that of typography

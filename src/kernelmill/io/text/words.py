@@ -1,7 +1,7 @@
 """The different strings of a column, and how many of them match a pattern.
 
-A table may have 100,000 columns of few rows. A pattern is then compiled and matched once for the
-strings of all of them, which takes a hundredth of the time of as many calls.
+A table may have 100,000 columns with few rows. A pattern is compiled and matched once for the
+strings of all columns, which takes a hundredth of the time of one call per column.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Words", "share_patterns"]
 
 
 class Words:
-    """Different strings, none of them null.
+    """Distinct strings, none of them null.
 
     Examples
     --------
