@@ -205,7 +205,7 @@ def test_late_errors_of_streams():
 
 
 def test_streams_of_numbers():
-    with pytest.raises(TypeError, match=r"an iterable with 1.0 in it; put rows together"):
+    with pytest.raises(TypeError, match=r"an iterable with 1.0 in it; combine the rows"):
         run(iter([1.0, 2.0]), np.zeros((3, 1)))
 
 
