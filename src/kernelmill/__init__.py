@@ -5,12 +5,12 @@ Contents
 fit_table, compare_table, load, load_predictor, TableModel
     From a data file to a model, and from a model file to predictions.
 diagnose_table
-    How many features the maps need on a data file, and what they cost.
+    The number of features that each map needs on a data file, and their cost.
 KernelClassifier, KernelRegressor
     Support vector machines, logistic regression, ridge regression and Gaussian processes on
     features that are computed in blocks and never stored.
 diagnostics
-    Errors of maps on data, their bounds, and the number of features that they need.
+    Approximation errors of maps on data, error bounds, and the number of features needed.
 scale
     Maps, learners and tests on a Dask cluster.
 two_sample_test
@@ -18,15 +18,15 @@ two_sample_test
 Fastfood, RandomFourier
     Feature maps of shift-invariant kernels: scikit-learn transformers.
 AdditiveFourier
-    Random features, and step functions of single columns: for tables with thresholds.
+    Random features and step functions of single columns, for tables with thresholds.
 PrincipalFourier
-    Random features of principal components: for images and other data with many columns.
+    Random features of principal components, for images and other data with many columns.
 Nystroem
-    A feature map that is exact at some rows of the data.
+    A feature map that is exact at landmarks, which are rows of the data.
 TaylorSketch, GaussianTemplates
-    Feature maps of the Gaussian kernel: by its Taylor series, and positive, local features.
+    Feature maps of the Gaussian kernel: Taylor series, and positive, local features.
 TensorSketch, RandomMaclaurin, CountSketch, DotProductFastfood
-    Feature maps of kernels of the inner product; the last one also of kernels of angles.
+    Feature maps of dot-product kernels; the last one also supports kernels of angles.
 PermutationEncoder
     Encoding of permutations as vectors for these maps.
 kernels
@@ -34,7 +34,7 @@ kernels
 fwht
     Fast Walsh-Hadamard transform.
 transforms
-    `fwht`, circular convolution (`circular_convolve`), sine and cosine together (`sincos`).
+    `fwht`, circular convolution (`circular_convolve`), simultaneous sine and cosine (`sincos`).
 random
     Counter-based random streams (`Stream`), the same on every machine.
 get_num_threads, set_num_threads, runtime

@@ -1,4 +1,4 @@
-"""Checks of arguments: each returns the value in a normal form or raises an error."""
+"""Checks of arguments: each function returns a normalized value or raises an error."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> i
 
 
 def _short(limit: int) -> str:
-    """A limit as people write it: 2**63 rather than nineteen digits."""
+    """Return a limit as people write it: 2**63 rather than nineteen digits."""
     for offset, text in ((0, ""), (1, " - 1")):
         power = limit + offset
         if power > 10**6 and power & (power - 1) == 0:
@@ -148,7 +148,7 @@ def check_length_scale(name: str, value: Any, dim: int) -> LengthScale:
 
 
 def shape_from_size(value: Any) -> tuple[int, ...]:
-    """An integer or a sequence of integers as a shape."""
+    """Return an integer or a sequence of integers as a shape."""
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = tuple(value)
     if isinstance(value, (tuple, list)):

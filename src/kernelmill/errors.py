@@ -21,17 +21,17 @@ __all__ = [
     "escape_controls",
 ]
 
-# Control characters except the line feed, surrogates, marks and overrides of the direction of text,
-# and the separators of lines that are not line feeds.
+# Control characters except the line feed, surrogates, text direction marks and overrides, and line
+# separators other than the line feed.
 _CONTROLS = re.compile(
     "[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
 
 def escape_controls(text: str) -> str:
-    r"""The text with control characters and marks of direction as escapes, such as \x1b.
+    r"""Return the text with control characters and direction marks escaped, such as \x1b.
 
-    Terminals obey them, so that a column's name could clear the screen. Line feeds stay.
+    Terminals interpret these characters: a column name could clear the screen. Line feeds stay.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Remedy:
         self.settings = settings
 
     def render(self, render_setting: Callable[[str, Any], str]) -> str:
-        """The action with its settings, each in the form that `render_setting` gives it."""
+        """Return the action with its settings, each rendered by `render_setting`."""
         if not self.settings:
             return self.action
         settings = ", ".join(render_setting(name, value) for name, value in self.settings.items())
@@ -82,7 +82,7 @@ class Remedy:
 
 
 class Rendered(NamedTuple):
-    """A problem and what to do about it, both as text; no full stop at the end of either."""
+    """A problem and its remedy as strings, without full stops at their ends."""
 
     problem: str
     remedy: str | None
@@ -103,7 +103,8 @@ class Message:
     parameter : str, optional
         The parameter of the call that the problem is about.
     column : str, optional
-        The column of a table that it is about: where it is not used, the message is left out.
+        The table column that the message is about. If the column is not used, the message is
+        omitted.
 
     Examples
     --------
@@ -131,7 +132,7 @@ class Message:
         render_parameter: Callable[[str], str],
         render_setting: Callable[[str, Any], str],
     ) -> Rendered:
-        """The message in the terms of an interface, which writes parameters in its own way."""
+        """Return the message with parameters and settings rendered by the given functions."""
         problem = self.problem
         if self.parameter is not None:
             problem = f"{render_parameter(self.parameter)} {problem}"
@@ -144,7 +145,7 @@ class Message:
 
 
 class Doubt(Message):
-    """A note about what is probably not meant, or goes wrong: in Python, a warning.
+    """A note about a probable mistake or a problem; in Python, a warning.
 
     Examples
     --------
@@ -155,7 +156,7 @@ class Doubt(Message):
 
 
 class KernelmillError(Exception):
-    """The base of the errors that kernelmill raises on purpose.
+    """The base class of the errors that kernelmill raises.
 
     The parameters are those of `Message`.
 

@@ -1,4 +1,4 @@
-"""Numbers, sizes, durations and names as people read them.
+"""Formatting of numbers, sizes, durations and names for readers.
 
 There is one set of rules and two typographies: `plain` for terminals, messages and logs, `html`
 for HTML pages and plots.
@@ -60,7 +60,7 @@ class Formatter:
     quotes: tuple[str, str]
 
     def count(self, value: float | None, noun: str = "", plural: str = "") -> str:
-        """An integer with thousands separators, and what it counts.
+        """Return an integer with thousands separators, and what it counts.
 
         The plural of `noun` ends in an s unless it is given.
         """
@@ -72,7 +72,7 @@ class Formatter:
         return f"{digits} {noun if value == 1 else plural or noun + 's'}"
 
     def number(self, value: float | None, digits: int = 4) -> str:
-        """A number with this many significant digits; exponents below 1e-4 and from 1e7 on."""
+        """Return a number with this many significant digits; exponents beyond 1e-4 and 1e7."""
         if not is_number(value):
             return self.no_value
         if value == 0:
@@ -84,7 +84,7 @@ class Formatter:
         return self._format_sign(f"{_strip_zeros(mantissa)}e{int(exponent)}")
 
     def percent(self, share: float | None, *, sign: bool = True) -> str:
-        """A fraction of one in percent, with a second decimal below one percent."""
+        """Return a fraction of one in percent, with a second decimal below one percent."""
         if not is_number(share):
             return self.no_value
         decimals = 1 if abs(share) >= 0.00995 or share == 0 else 2
@@ -92,13 +92,13 @@ class Formatter:
         return f"{text}{self.space}%" if sign else text
 
     def percent_range(self, low: float | None, high: float | None) -> str:
-        """A range of fractions in percent; an empty string unless both ends are numbers."""
+        """Return a range of fractions in percent; an empty string unless both ends are numbers."""
         if not is_number(low) or not is_number(high):
             return ""
         return f"{self.percent(low, sign=False)}{self.range_dash}{self.percent(high)}"
 
     def duration(self, seconds: float | None) -> str:
-        """A duration with two or three digits, in units from µs to hours."""
+        """Return a duration with two or three digits, in units from µs to hours."""
         if not is_number(seconds):
             return self.no_value
         if seconds < 0.0005:
@@ -115,7 +115,7 @@ class Formatter:
         return self.space.join((f"{hours:,}", "h", str(minutes), "min"))
 
     def size(self, n_bytes: float | None) -> str:
-        """A number of bytes in decimal units."""
+        """Return a number of bytes in decimal units."""
         if not is_number(n_bytes):
             return self.no_value
         value, unit = float(n_bytes), "B"
@@ -127,7 +127,7 @@ class Formatter:
         return f"{value:,.{decimals}f}{self.space}{unit}"
 
     def compact(self, value: float | None) -> str:
-        """A number for an axis: 1,000 but 20k and 1.5M."""
+        """Return a number for an axis: 1,000 but 20k and 1.5M."""
         if not is_number(value):
             return self.no_value
         for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -136,11 +136,11 @@ class Formatter:
         return self.number(value)
 
     def quote(self, name: str) -> str:
-        """A name taken from data, distinct from the words around it."""
+        """Return a name taken from data, distinct from the words around it."""
         return f"{self.quotes[0]}{clean_text(name)}{self.quotes[1]}"
 
     def quote_column(self, name: str) -> str:
-        """The name of a column, or its index in a table without names."""
+        """Return the name of a column, or its index in a table without names."""
         return f"column {name}" if name.isdecimal() else self.quote(name)
 
     def _format_sign(self, text: str) -> str:
@@ -158,12 +158,12 @@ html = Formatter(
 
 
 def is_number(value: float | None) -> TypeGuard[float]:
-    """Whether a value can be shown: it is neither None nor NaN nor infinite."""
+    """Return whether a value can be shown: it is neither None nor NaN nor infinite."""
     return value is not None and math.isfinite(value)
 
 
 def clean_text(text: object) -> str:
-    r"""The text with control characters, surrogates and direction overrides replaced.
+    r"""Return the text with control characters, surrogates and direction overrides replaced.
 
     They would break a page, a terminal or the order of the text that follows them.
 
@@ -184,7 +184,7 @@ def clean_text(text: object) -> str:
 
 
 def shorten(text: str, length: int, keep_end: int = 0) -> str:
-    """The text, cut to `length` characters of which the last `keep_end` are its end.
+    """Return the text, cut to `length` characters of which the last `keep_end` are its end.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def shorten(text: str, length: int, keep_end: int = 0) -> str:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """A list in a sentence: "a", "a and b", "a, b and c".
+    """Return a list in a sentence: "a", "a and b", "a, b and c".
 
     Examples
     --------
@@ -216,5 +216,5 @@ def _strip_zeros(text: str) -> str:
 
 
 def name_of(function: Callable[..., Any] | None) -> str:
-    """The name of a function, without the address in its repr."""
+    """Return the name of a function, without the address in its repr."""
     return str(getattr(function, "__name__", repr(function)))

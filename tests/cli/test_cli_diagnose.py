@@ -59,7 +59,7 @@ def test_json(run, rings):
         (["--probability", "1"], "--probability must be above 0 and below 1"),
         (["--kernel", "gausian"], "--kernel gaussian"),
         (["--kernel", "poly", "--length-scale", "2"], "--length-scale cannot be set"),
-        (["--length-scale", "long"], "neither a number nor 'scale' nor 'median'"),
+        (["--length-scale", "long"], "must be a number, 'scale' or 'median'"),
         (["-t", "nothing"], "nothing"),
         (["--report", "page.pdf"], "must end in .html"),
     ],

@@ -106,13 +106,13 @@ def test_unexpected_exceptions_suggest_debug(run, failing):
     code, _, err = run("doctor", "--quiet")
     assert code == 1
     assert err.splitlines() == [
-        "error: unexpected: ZeroDivisionError: division by zero",
+        "error: unexpected error: ZeroDivisionError: division by zero",
         "try: kernelmill doctor --quiet --debug  (shows the traceback)",
     ]
     code, _, err = run("doctor", "--debug")
     assert code == 1
     assert err.startswith("Traceback (most recent call last)")
-    assert "error: unexpected: ZeroDivisionError" in err
+    assert "error: unexpected error: ZeroDivisionError" in err
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -98,7 +98,7 @@ def test_ctrl_c_during_tuning_keeps_what_was_found(start, run, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     code, _, err = run(*settings, "--resume")
     assert code == 0
-    assert "note: Resumed the tuning: " in err
+    assert "note: Resumed tuning: " in err
     assert not checkpoint.exists()
 
 

@@ -199,7 +199,7 @@ def test_relevance_is_a_short_table(printed):
     ]
     text = printed(*render_relevance(summary(column_relevance=columns)))
     assert fits(text)
-    assert "Relevance of columns: the first 10" in text
+    assert "Column relevance: the first 10" in text
     assert ["column", "2", "0.81", "0.64", "to", "0.9"] in [x.split() for x in text.splitlines()]
     assert "190 other columns: at most 0.35" in text
     assert len(text.splitlines()) < 22
@@ -212,7 +212,7 @@ def test_relevance_is_a_short_table(printed):
 
 
 def test_one_length_scale_for_all_columns(printed):
-    assert "one length scale for all columns" in printed(*render_relevance(summary()))
+    assert "all columns have the same length scale" in printed(*render_relevance(summary()))
     assert "Most relevant" not in printed(*render_summary(summary()))
     assert list(render_relevance(summary(length_scale=None))) == []
 

@@ -122,7 +122,7 @@ def test_rare_categories_are_pooled_and_unknown_ones_join_them():
     town = ["a"] * 500 + ["b"] * 495 + ["c"] * 3 + ["d"] * 2
     assert fewest_rows(1000) == 5
     encoder, _ = fit_encoder([batch(town=town)], [("town", "category")])
-    assert encoder.input_names() == ["town = a", "town = b", "town is another"]
+    assert encoder.input_names() == ["town = a", "town = b", "town is other"]
     encoded = encoder.encode(batch(town=["a", "d", "new"]))
     np.testing.assert_array_equal(encoded, [[1, 0, 0], [0, 0, 1], [0, 0, 1]])
 
@@ -147,7 +147,7 @@ def test_missing_values_in_later_blocks_name_their_row():
 def test_imputed_values_are_means_and_are_marked():
     data = batch(age=[1.0, None, 3.0], town=["a", "b", None])
     encoder, summary = fit_encoder([data], [("age", "numeric"), ("town", "category")], "impute")
-    assert encoder.input_names() == ["age", "age is missing", "town is another", "town is missing"]
+    assert encoder.input_names() == ["age", "age is missing", "town is other", "town is missing"]
     np.testing.assert_allclose(
         encoder.encode(data), [[-1, 0, 1, 0], [0, 1, 1, 0], [1, 0, 0, 1]], atol=1e-6
     )

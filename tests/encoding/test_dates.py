@@ -135,7 +135,9 @@ def test_a_season_is_learned_from_any_format(tmp_path, form):
 
 def test_ambiguous_dates_are_rejected_unless_the_order_is_given(tmp_path):
     columns = {"day": ["01/02/2023", "03/04/2023"] * 60, "y": np.arange(120.0)}
-    with pytest.raises(TableError, match=r"may be first.*\(day_first=True\).*\(day_first=False\)"):
+    with pytest.raises(
+        TableError, match=r"may come first.*\(day_first=True\).*\(day_first=False\)"
+    ):
         fit_table(columns, "y", dates=["day"], **QUICK)
     for day_first, months in ((True, (1, 3)), (False, (0, 2))):
         model = fit_table(columns, "y", dates=["day"], day_first=day_first, **QUICK)
@@ -149,7 +151,7 @@ def test_ambiguous_dates_are_rejected_unless_the_order_is_given(tmp_path):
 def test_years_first_among_other_dates():
     days = ["01.02.2023", "2023-02-03", "04/05/2023", "2023-02-13"] * 30
     columns = {"day": days, "y": np.arange(120.0)}
-    with pytest.raises(TableError, match="may be first"):
+    with pytest.raises(TableError, match="may come first"):
         fit_table({**columns, "day": ["01/02/2023", *days[1::2], *days[1::2][:-1]]}, "y", **QUICK)
     model = fit_table(columns, "y", **QUICK)
     assert model.encoder.columns[0].format == "day first"
@@ -164,18 +166,18 @@ def test_two_digit_years_have_a_note():
     ]
     columns = {"day": days, "y": np.arange(len(days), dtype=float)}
     model = fit_table(columns, "y", **QUICK)
-    assert any("'01.01.98', are 1969 to 2068" in note for note in model.summary.notes)
+    assert any("'01.01.98', are read as 1969 to 2068" in note for note in model.summary.notes)
     with_hyphens = open_table({"day": [day.replace(".", "-") for day in days]})
     assert with_hyphens.columns[0].kind == "category"
     (note,) = map(str, with_hyphens.notes)
-    assert "'01-01-98', may be dates with the year in two digits" in note
+    assert "'01-01-98', may be dates with two-digit years" in note
     assert "(dates=['day'])" in note
     assert open_table({"day": ["1/2/3", "4/5/6"]}).columns[0].kind == "category"
 
 
 def test_mixed_formats_are_named():
     days = ["31/12/2023"] * 50 + ["12/31/2023"] * 50
-    with pytest.raises(TableError, match=r"has '12/31/2023' in row 51, which is not a date of the"):
+    with pytest.raises(TableError, match=r"has '12/31/2023' in row 51, which is not a date in the"):
         fit_table({"day": days, "y": np.arange(100.0)}, "y", dates=["day"], **QUICK)
 
 

@@ -118,7 +118,7 @@ def test_one_huge_value_does_not_ruin_the_column():
     central = abs(values) < 2
     np.testing.assert_allclose(encoded[central], values[central], atol=0.3)
     assert encoded[77] == encoded.max() < 4
-    detail = "rank to normal, median -0.03353, 95 % from -1.936 to 1.921; also linear"
+    detail = "normal scores of ranks, median -0.03353, 95 % from -1.936 to 1.921; also linear"
     assert summary[0].detail == detail
     later = encoder.encode(pa.record_batch({"x": [1e308, -1e308]}))
     np.testing.assert_array_equal(later[:, 0], [encoded.max(), encoded.min()])
@@ -157,7 +157,9 @@ def test_float64_before_float32():
 def test_details_show_the_middle_of_the_column():
     values = np.r_[np.zeros(940), np.full(30, 100.0), np.full(30, 5013.0)]
     _, _, summary = fit_encoder(gain=values, x=np.arange(1000.0))
-    assert summary[0].detail == "rank to normal, median 0, 95 % from 0 to 5,013; also linear"
+    assert (
+        summary[0].detail == "normal scores of ranks, median 0, 95 % from 0 to 5,013; also linear"
+    )
     assert summary[1].detail.startswith("mean")
 
 
@@ -202,7 +204,7 @@ def test_files_keep_the_bits(tmp_path):
     rows = np.random.default_rng(0).exponential(1000, (1000, 2))
     data = pa.record_batch({"gain": rows[:, 0], "age": rows[:, 1]})
     np.testing.assert_array_equal(loaded.encoder.encode(data), model.encoder.encode(data))
-    assert loaded.summary.columns[0].detail.startswith("rank to normal, median 0, ")
+    assert loaded.summary.columns[0].detail.startswith("normal scores of ranks, median 0, ")
     assert isinstance(loaded, TableModel)
 
 
@@ -263,7 +265,7 @@ def test_matrices_are_transformed_likewise():
     learner.update(X[200:], file="t.npy", first_row=200)
     encoder, summary, _ = learner.finish(X)
     assert [each is not None for each in encoder.transforms] == [False, True, False]
-    assert summary[0].detail == "standardized; 1 column from ranks to normal"
+    assert summary[0].detail == "standardized; 1 column replaced by normal scores of ranks"
     encoded = encoder.encode(X)
     assert encoded[3, 1] == 0
     of_table, data, _ = fit_encoder("impute", b=X[:, 1])
@@ -338,4 +340,6 @@ def test_clipped_columns_in_the_summary(tmp_path):
     np.save(tmp_path / "delays.npy", np.c_[values, target])
     model = kernelmill.fit_table(tmp_path / "delays.npy", 1, n_components=64, tune=False)
     assert model.encoder.transforms[0].is_linear
-    assert "0 columns from ranks to normal, 1 clipped" in model.summary.columns[0].detail
+    assert (
+        "0 columns replaced by normal scores of ranks, 1 clipped" in model.summary.columns[0].detail
+    )

@@ -111,7 +111,7 @@ def test_errors_speak_of_the_row():
     rows = {"a": np.arange(40) / 2, "b": ["x", "y"] * 20, "y": np.arange(40) / 3}
     model = kernelmill.fit_table(rows, "y", tune=False, holdout=0, n_components=8)
     for row, words in [
-        ({"a": 1.0}, "^row lacks columns that the model needs: 'b'; give a value for each"),
+        ({"a": 1.0}, "^row lacks columns that the model needs: 'b'; pass a value for each column"),
         ({"a": "k", "b": "x"}, r"^column 'a': 'k' is not a number; correct it.*column\.$"),
         ({"a": None, "b": "x"}, "^column 'a' has no value; fill it in"),
     ]:

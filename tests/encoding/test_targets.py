@@ -43,7 +43,7 @@ def test_few_integers_are_classes_and_that_is_noted():
     assert reader.classes.tolist() == [1, 3, 7]
     assert reader.classes.dtype == np.int64
     (note,) = notes
-    assert note.problem == "The target 'y' has 3 different integers: this is a classification"
+    assert note.problem == "The target 'y' has 3 different integers, which are read as classes"
     assert [remedy.settings for remedy in note.remedies] == [{"task": "regression"}]
     assert reader.numbers(block([7.0, 1.0]))[0].tolist() == [2, 0]
 
@@ -82,7 +82,9 @@ def test_numbers_that_hardly_repeat_are_not_classes():
     assert len(fit_target(twice, task="classification")[0].classes) == 31
 
 
-@pytest.mark.parametrize(("values", "words"), [([None], "no value"), ([3.0, 3.0], "two different")])
+@pytest.mark.parametrize(
+    ("values", "words"), [([None], "are missing"), ([3.0, 3.0], "two different")]
+)
 def test_one_value_is_not_enough(values, words):
     with pytest.raises(TableError, match=words):
         fit_target(values)

@@ -181,8 +181,8 @@ def test_several_files(tmp_path, name, write):
     with pytest.raises(TableError) as caught:
         open_table([one, two])
     assert str(caught.value).startswith(
-        f"{two} has other columns than {one}: column 'a' is missing, column 'c' is additional, "
-        "'b' is numeric there and category in the first"
+        f"{two} and {one} have different columns: column 'a' is missing, column 'c' is additional, "
+        "'b' is numeric in this file and category in the first one"
     )
 
 

@@ -155,7 +155,7 @@ def test_rows_that_a_pass_does_not_give(tmp_path, monkeypatch):
     file = table._files[0]
     blocks = list(file.blocks())
     monkeypatch.setattr(file, "blocks", lambda: iter(blocks[:-1]))
-    with pytest.raises(TableError, match="has 30 rows, but its metadata declare 40"):
+    with pytest.raises(TableError, match="has 30 rows, but its metadata declares 40"):
         list(table.blocks())
 
 

@@ -196,7 +196,7 @@ def test_idx(digits, gz):
     write, images, labels = digits
     table = open_table(write(gz=gz), block_bytes=50)
     assert (table.format, table.n_rows, table.n_features) == ("idx", 20, 12)
-    assert table.notes == [f"The labels are in train-labels-idx1-ubyte{'.gz' * gz[1]}."]
+    assert table.notes == [f"Labels are read from train-labels-idx1-ubyte{'.gz' * gz[1]}."]
     for seed in (None, 0, 1):
         found, found_labels = rows(table, seed)
         assert found.dtype == np.uint8
@@ -253,11 +253,11 @@ def test_idx_labels(digits, tmp_path):
     write, _, labels = digits
     table = open_table(write(labels_bytes=None))
     assert not table.carries_labels
-    assert "no file of labels" in table.notes[0]
+    assert "no label file" in table.notes[0]
     path = write(labels_bytes=idx(labels[:-1]))
     with pytest.raises(TableError, match=r"20 rows, but .*labels.* of shape \(19,\)"):
         open_table(path)
-    with pytest.raises(TableError, match="give the file of the images"):
+    with pytest.raises(TableError, match="use the image file"):
         open_table(tmp_path / "train-labels-idx1-ubyte")
 
 
@@ -265,7 +265,7 @@ def test_options_of_columns_are_rejected(tmp_path):
     path = tmp_path / "rows.npy"
     np.save(path, np.ones((2, 2)))
     for option in ({"delimiter": ","}, {"header": True}, {"categorical": [0]}, {"skip_rows": 1}):
-        with pytest.raises(TableError, match="is for tables with columns"):
+        with pytest.raises(TableError, match="is for tables with named columns"):
             open_table(path, **option)
 
 

@@ -34,7 +34,7 @@ def test_types_that_cannot_be_inputs(name):
     with pytest.raises(TableError, match="'a' is of a kind that cannot be an input"):
         fit_table(table, "y", **QUICK)
     assert fit_table(table, "y", drop=["a"], **QUICK).summary.n_inputs == 1
-    with pytest.raises(TableError, match="the target 'a' must hold numbers or strings"):
+    with pytest.raises(TableError, match="the target 'a' must contain numbers or strings"):
         fit_table(table, "a", **QUICK)
 
 
@@ -71,7 +71,7 @@ def test_intervals_periods_and_sparse_columns_of_pandas():
     assert list(model.predict_table(frame).columns) == ["prediction"]
     assert fit_table(frame, "cut", drop=["interval"], **QUICK, epochs=1).summary.classes is not None
     twice = pandas.DataFrame(np.c_[X, X], columns=["a", "a"])
-    with pytest.raises(TableError, match="two columns of the data frame are called 'a'"):
+    with pytest.raises(TableError, match="two columns of the data frame have the name 'a'"):
         open_table(twice)
 
 
@@ -112,7 +112,7 @@ def test_masked_values_are_missing():
         ({"weights": np.ones(N)}, "weights must be the name of a column"),
         ({"weights": True}, "weights must be the name of a column"),
         ({"target": ["y"]}, "target must be the name of a column"),
-        ({"drop": None}, "drop must be a list of names"),
+        ({"drop": None}, "drop must be a list of column names"),
         ({"checkpoint": 3}, "checkpoint must be a string or a path"),
         ({"progress": 3}, "progress must have the methods"),
         ({"day_first": "month"}, "day_first must be True or False"),

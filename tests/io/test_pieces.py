@@ -234,7 +234,9 @@ def test_file_that_other_machines_do_not_see(tmp_path):
     path.write_text("a,b\n1,2\n3,4\n")
     (piece,) = (pickle.loads(pickle.dumps(each)) for each in cut_table(open_table(path)))
     path.write_text("a,b\n1,2\n3,4\n5,6\n")
-    with pytest.raises(TableError, match="let all workers see the same files by the same paths"):
+    with pytest.raises(
+        TableError, match="make the same files available to all workers under the same paths"
+    ):
         list(piece.blocks())
     path.unlink()
     with pytest.raises(TableError, match="No such file"):

@@ -94,7 +94,7 @@ def test_patterns_and_wrong_names(store):
     for url, words in (
         ("memory://data/c.csv", "does not exist"),
         ("memory://data/*.tsv", "no file matches the pattern memory://data"),
-        ("memory://data", "is a folder; give a pattern such as 'memory://data/"),
+        ("memory://data", "is a folder; use a pattern such as 'memory://data/"),
     ):
         with pytest.raises(TableError, match=words):
             open_table(url)

@@ -159,7 +159,7 @@ def test_matrices_in_other_blocks(tmp_path, opened):
         del table
         blocks = list(small.blocks(seed=0))
     assert sorted(block.n_rows for block in blocks) == [2] + [3] * 6
-    with pytest.raises(TableError, match="categorical is for tables with columns"):
+    with pytest.raises(TableError, match="categorical is for tables with named columns"):
         small.with_kinds(categorical=[0])
 
 
@@ -199,7 +199,9 @@ def test_wrong_changes(tmp_path):
     table = open_table(write(tmp_path / "rows.csv"), numeric=["id"])
     with pytest.raises(TableError, match="has no column 'x'"):
         table.with_kinds(categorical=["x"])
-    with pytest.raises(TableError, match="'id' must be categorical or numeric or a date"):
+    with pytest.raises(
+        TableError, match="'id' must be declared as only one of categorical, numeric and date"
+    ):
         table.with_kinds(categorical=["id"])
     with pytest.raises(ArgumentError, match="block_bytes must be at least 1, got 0"):
         table.with_block_bytes(0)

@@ -37,13 +37,13 @@ def test_a_name_with_brackets_is_a_file(tmp_path):
     ("source", "match"),
     [
         ("adult.dta", r"adult\.dta does not exist \(similar names in that folder: adult\.data\)"),
-        ("zzz", "zzz does not exist; give the path"),
+        ("zzz", "zzz does not exist; pass the path"),
         ("no/adult.data", r"\(there is no folder .*no\)"),
         (
             "adutl*.data",
             r"no file matches the .*adutl\*\.data \(similar names.*adult\.data",
         ),
-        ("", r"is a folder; .* give a pattern such as '.*\*\.data'"),
+        ("", r"is a folder; .* use a pattern such as '.*\*\.data'"),
     ],
 )
 def test_no_such_file(tmp_path, source, match):
@@ -94,7 +94,9 @@ def test_svmlight_is_told_from_text(tmp_path, text, format_):
 
 def test_one_format(tmp_path):
     np.save(tmp_path / "b.npy", np.ones((2, 3)))
-    with pytest.raises(TableError, match=r"a\.csv is a file of format text, but .*b\.npy one of"):
+    with pytest.raises(
+        TableError, match=r"a\.csv has the format text, but .*b\.npy has the format"
+    ):
         open_table([write(tmp_path / "a.csv"), tmp_path / "b.npy"])
 
 
@@ -112,8 +114,8 @@ def test_column_index(tmp_path):
         (-5, "between 0 and 3"),
         ("-5", "between 0 and 3"),
         ("7", "between 0 and 3"),
-        (1.5, "name or a zero-based number"),
-        (True, "name or a zero-based number"),
+        (1.5, "name or a zero-based index"),
+        (True, "name or a zero-based index"),
     ]:
         with pytest.raises(TableError, match=match):
             table.column_index(wrong)

@@ -97,7 +97,7 @@ def test_encodings(tmp_path):
     path.write_text(text)
     assert open_table(path, encoding="utf8").columns[0].name == "straße"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(TableError, match=r"is not UTF-8; give its encoding \(encoding='latin-1'\)"):
+    with pytest.raises(TableError, match=r"is not UTF-8; set its encoding \(encoding='latin-1'\)"):
         open_table(path)
     with pytest.raises(TableError, match="is not encoded as ascii"):
         open_table(path, encoding="ascii")
@@ -121,7 +121,7 @@ def test_codes_of_missing_values(tmp_path):
     for source in (frame, pa.table({"x": [1.0, -999.0], "t": ["-", "b"], "b": [True, False]})):
         rows = read(open_table(source, missing_codes=("-", "-999")))
         assert rows == [{"x": 1, "t": None, "b": "true"}, {"x": None, "t": "b", "b": "false"}]
-    with pytest.raises(TableError, match="missing_codes is for tables with columns"):
+    with pytest.raises(TableError, match="missing_codes is for tables with named columns"):
         open_table(np.eye(2), missing_codes=["1"])
 
 

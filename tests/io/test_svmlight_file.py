@@ -148,9 +148,9 @@ def test_indices_count_from_0_if_0_occurs(tmp_path, text, zero_based, expected):
 
 def test_an_index_0_contradicts_counting_from_1(tmp_path):
     path = write(tmp_path, b"1 0:5\n")
-    with pytest.raises(TableError, match="has the index 0, but its indices should count from 1"):
+    with pytest.raises(TableError, match="has the index 0, but its indices must count from 1"):
         read_svmlight(path, zero_based=False)
-    with pytest.raises(TableError, match="has the index 0, but its indices should count from 1"):
+    with pytest.raises(TableError, match="has the index 0, but its indices must count from 1"):
         SvmlightFile(path, TableOptions(zero_based=False), None)
 
 

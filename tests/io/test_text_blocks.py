@@ -168,7 +168,7 @@ def test_given_kinds(write):
     table = open_table(path, categorical=["a", 2])
     assert kinds(table) == ["category", "numeric", "category"]
     assert rows(table)["a"] == ["1", "4"]
-    with pytest.raises(TableError, match="must be categorical or numeric or a date"):
+    with pytest.raises(TableError, match="must be declared as only one of"):
         open_table(path, categorical="a", numeric=["0"])
     with pytest.raises(TableError, match=r"no column 'd'; use one of its columns: 'a', 'b', 'c'"):
         open_table(path, categorical=["d"])
@@ -208,7 +208,7 @@ def test_header_only(write):
 
 @pytest.mark.parametrize("text", ["", "\n\n", "  \n", "\ufeff"])
 def test_empty_file(write, text):
-    with pytest.raises(TableError, match=r"rows.csv (is empty|has only empty lines)"):
+    with pytest.raises(TableError, match=r"rows.csv (is empty|contains only empty lines)"):
         open_table(write(text))
 
 

@@ -82,7 +82,7 @@ def test_not_utf8(write, block_bytes):
     path = write(b"a,b\n1,x\n2,\xe9t\xe9\n3,z\n")
     said = message(path, block_bytes=block_bytes)
     assert said.startswith(
-        f"{path}, line 3, byte 3 of the line: 0xe9 is not UTF-8; give its encoding"
+        f"{path}, line 3, byte 3 of the line: 0xe9 is not UTF-8; set its encoding"
     )
 
 
@@ -118,8 +118,8 @@ def test_second_file_with_other_columns(write):
     one = write("a,b\n1,x\n", "one.csv")
     two = write("a,c\n1,x\n", "two.csv")
     assert message([one, two]) == (
-        f"{two} has other columns than {one}: column 'b' is missing, column 'c' is additional; "
-        "give files with the same columns."
+        f"{two} and {one} have different columns: column 'b' is missing, column 'c' is additional; "
+        "use files with the same columns."
     )
     three = write("1,2\n3,4\n", "three.csv")
     four = write("1,2,3\n", "four.csv")

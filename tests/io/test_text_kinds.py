@@ -216,7 +216,7 @@ def test_header_with_an_empty_cell(tmp_path):
     path.write_text("a,b,y,\n1,2,u,\n3,4,v,\n")
     table = open_table(path)
     assert [c.name for c in table.columns] == ["a", "b", "y"]
-    assert table.notes == ["Lines end in a delimiter: the empty last column is left out."]
+    assert table.notes == ["Lines end with a delimiter: the empty last column is left out."]
     (block,) = table.blocks()
     assert block.data.to_pydict() == {"a": [1, 3], "b": [2, 4], "y": ["u", "v"]}
     path.write_text("a,,y\n1,2,u\n3,4,v\n")
@@ -293,7 +293,7 @@ def test_amounts_that_disagree_are_categories_with_a_note(tmp_path):
         path.write_text("n,v\n" + "".join(f'x,"{value}"\n' for value in values))
         table = open_table(path)
         assert table.columns[1].kind == "category"
-        assert "write all values in the same way to use them as numbers" in str(table.notes[-1])
+        assert "write all values in the same format to use them as numbers" in str(table.notes[-1])
     path.write_text("n,v\n" + 'x,"$1,257"\n' * 9)
     other = tmp_path / "second.csv"
     other.write_text("n,v\nx,$3\nx,3\n")
@@ -306,14 +306,14 @@ def test_values_with_and_without_a_sign_are_to_be_written_alike(tmp_path):
     path.write_text("u,v\n1,8.1%\n2,12\n")
     table = open_table(path)
     assert table.columns[1].kind == "category"
-    assert "write all values in the same way" in str(table.notes[-1])
+    assert "write all values in the same format" in str(table.notes[-1])
     (block,) = open_table(path, numeric=["v"]).blocks()  # by somebody who knows
     assert block.data["v"].to_pylist() == [8.1, 12.0]
     lines = [f"{i},{i}" for i in range(40)]
     path.write_text("\n".join(["u,v", *lines, "41,8.1%"]))
     with pytest.raises(NotANumberError, match=r"'8\.1%' is not a number: other values of the") as e:
         list(open_table(path).blocks())
-    assert "write all values of the column in the same way" in str(e.value)
+    assert "write all values of the column in the same format" in str(e.value)
 
 
 @pytest.mark.parametrize("negative", ["({})", "({} €)", "{}-", "\N{MINUS SIGN}{}", "-€ {}"])

@@ -59,7 +59,7 @@ def test_old_workbooks_and_archives(tmp_path):
 def test_other_compressions(tmp_path, name):
     (tmp_path / name).write_bytes(lzma.compress(b"a,b\n1,2\n"))
     assert message(tmp_path / name).endswith(
-        "is compressed by xz, which is not supported; decompress it or use .gz, .bz2 or .zst."
+        "is compressed with xz, which is not supported; decompress it or use .gz, .bz2 or .zst."
     )
 
 
@@ -74,7 +74,7 @@ def test_gzip_without_its_extension(tmp_path):
 def test_the_same_file_twice(tmp_path):
     path, link = tmp_path / "rows.csv", tmp_path / "link.csv"
     path.write_text("a\n1\n")
-    assert f"{path} is given twice, so its rows" in message([path, path])
+    assert f"{path} is given twice; its rows" in message([path, path])
     link.symlink_to(path)
     assert "is the same file as" in message(str(tmp_path / "*.csv"))
     link.unlink()

@@ -135,7 +135,7 @@ def test_link_and_permissions(tmp_path):
         ("p.xlsx", {"a": "int64"}, r"one of the extensions \.csv, \.tsv, \.parquet"),
         ("p", {"a": "int64"}, "one of the extensions"),
         ("no/p.csv", {"a": "int64"}, "must lie in an existing folder"),
-        ("p.npy", {"a": "string"}, "numbers only"),
+        ("p.npy", {"a": "string"}, "only numbers"),
         ("p.csv", {"a": "complex128"}, "must hold real numbers"),
         ("p.csv", {}, "at least one column"),
         ("folder.csv", {"a": "int64"}, "must be the path of a file"),
@@ -155,7 +155,7 @@ def test_wrong_values(tmp_path):
     with writer:
         with pytest.raises(TableError, match="must have the columns a, b, got a"):
             writer.write({"a": [1]})
-        with pytest.raises(TableError, match="one length"):
+        with pytest.raises(TableError, match="the same length"):
             writer.write({"a": [1], "b": [1, 2]})
         with pytest.raises(TableError, match="one dimension"):
             writer.write({"a": [1], "b": [[1]]})

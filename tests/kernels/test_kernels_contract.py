@@ -149,9 +149,9 @@ def test_names_with_parameters(name, expected):
         ("matern:nu=1,nu=2", "kernel must be matern:nu=NUMBER, got 'matern:nu=1,nu=2'"),
         ("matern:nu=rough", "kernel 'matern:nu=rough' must have a number as nu, got 'rough'"),
         ("matern:nu=", "kernel 'matern:nu=' must have a number as nu, got ''"),
-        ("matern:nu=-1", "is not possible: nu must be a positive, finite number, got -1"),
-        ("matern:nu=nan", "is not possible: nu must be a positive, finite number, got nan"),
-        ("ball_convolution:t=2.5", "is not possible: t must be an integer, got 2.5"),
+        ("matern:nu=-1", "is invalid: nu must be a positive, finite number, got -1"),
+        ("matern:nu=nan", "is invalid: nu must be a positive, finite number, got nan"),
+        ("ball_convolution:t=2.5", "is invalid: t must be an integer, got 2.5"),
         ("gaussian:nu=1", "'gaussian' has no parameters, .*leave them out .kernel='gaussian'"),
         ("mattern:nu=2", "similar name .kernel='matern:nu=2'"),
     ],
@@ -256,9 +256,9 @@ def test_own_frequencies_are_checked():
     with pytest.raises(ValueError, match="one number for each difference"):
         Spectrum([[1.0]], value=np.cos)([[0.0]])
     rows = Spectrum(np.ones((4, 3)))
-    with pytest.raises(ValueError, match="has 4 frequencies, and 5 are needed"):
+    with pytest.raises(ValueError, match="has 4 frequencies, but 5 are needed"):
         rows.frequencies(STREAM, 5, 3)
-    with pytest.raises(ValueError, match="has 4 frequencies, and 5 are needed"):
+    with pytest.raises(ValueError, match="has 4 frequencies, but 5 are needed"):
         rows.frequencies(STREAM, 2, 3, start=3)
     for use in (lambda: rows.frequencies(STREAM, 1, 2), lambda: rows(np.ones((2, 2)))):
         with pytest.raises(ValueError, match=r"must have 3 columns.*got 2"):

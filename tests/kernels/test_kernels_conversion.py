@@ -226,7 +226,7 @@ def test_what_cannot_be_converted(values, source, target, given, error, message)
 
 
 def test_lengths_that_are_forgotten():
-    with pytest.raises(TypeError, match=r"got Gaussian\(\), whose k\(x, x\) is 1"):
+    with pytest.raises(TypeError, match=r"got Gaussian\(\), for which k\(x, x\) is 1"):
         squared_norms([1.0], Gaussian())
     with pytest.raises(TypeError, match=r"kernel must be Polynomial.*got Matern"):
         squared_norms([1.0], Matern())

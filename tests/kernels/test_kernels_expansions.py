@@ -221,7 +221,7 @@ class TestZonal:
         """cos(2 theta) is L_2 on the circle; 2 t^2 - 1 has the mean 2/3 - 1 on the sphere."""
         twice = Zonal(lambda t: 2 * t * t - 1)
         assert spherical_expansion(twice, 2).weights == pytest.approx([1.0])
-        with pytest.raises(ValueError, match=r"not in 3 dimensions: its coefficient of degree 0"):
+        with pytest.raises(ValueError, match=r"in 3 dimensions its coefficient of degree 0"):
             spherical_expansion(twice, 3)
         with pytest.raises(ValueError, match=r"degree 1 is -1; choose another profile"):
             spherical_expansion(Zonal(np.negative), 5)

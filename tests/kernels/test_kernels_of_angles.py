@@ -284,7 +284,7 @@ class TestNames:
         (lambda: Zonal(3), "profile must be a function of cosines"),
         (lambda: Zonal(np.cos, power=-1), "power must be a positive"),
         (lambda: Zonal(np.cos, maclaurin=3), "maclaurin must be a function"),
-        (lambda: SpherePower(inverse_factorial), "must be an array, the sum being finite"),
+        (lambda: SpherePower(inverse_factorial), "must be an array, since the sum is finite"),
         (lambda: Zonal(lambda t: 1.0)([[1.0]]), "one number for each cosine"),
     ],
 )

@@ -125,7 +125,7 @@ def test_no_evidence_without_a_penalty():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((100, 2))
     model = KernelRegressor(Fastfood(n_components=4, random_state=0), alpha=0).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="alpha must be positive for the evidence"):
+    with pytest.raises(ValueError, match="alpha must be positive to compute the evidence"):
         model.log_marginal_likelihood()
 
 

@@ -165,7 +165,7 @@ def test_constant_columns_and_targets():
 
 @pytest.mark.parametrize(
     ("groups", "words"),
-    [([0, 1], "groups must have an integer for each of the 5 columns"), ([0.5] * 5, "dtype")],
+    [([0, 1], "groups must contain one integer for each of the 5 columns"), ([0.5] * 5, "dtype")],
 )
 def test_wrong_groups(groups, words):
     X, y = make_rows(50)

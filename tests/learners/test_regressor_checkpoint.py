@@ -276,7 +276,7 @@ def test_a_map_that_is_not_repeatable_is_rejected(tmp_path, data):
     path = tmp_path / "state.npz"
     model = KernelRegressor(Drifting(), checkpoint=path, checkpoint_seconds=0.0)
     stopped(6, lambda: model.fit(*data))
-    with pytest.raises(ValueError, match="feature_map computes other features"):
+    with pytest.raises(ValueError, match="feature_map computes different features"):
         model.fit(*data)
     assert path.exists()
 

@@ -109,9 +109,9 @@ def test_states_are_written_atomically_and_read_again(tmp_path):
         resumed.saved.array("others", (3,), np.int64)
     with pytest.raises(CheckpointError, match=r"shape \(4,\)"):
         resumed.saved.array("numbers", (4,), np.int64)
-    with pytest.raises(CheckpointError, match="other features"):
+    with pytest.raises(CheckpointError, match="different features"):
         resumed.set_origin(stream, np.zeros((1, 4)) + 2)
-    with pytest.raises(CheckpointError, match="what was this instead of that"):
+    with pytest.raises(CheckpointError, match="where what was this, not that"):
         Run(tmp_path / "state.npz").open({"what": "that"})
 
 

@@ -34,7 +34,7 @@ PARAMETERS = [
     ({"gamma": 0}, ValueError, "gamma must be a positive, finite number, got 0"),
     ({"gamma": np.nan}, ValueError, "gamma must be a positive, finite number, got nan"),
     ({"gamma": np.inf}, ValueError, "gamma must be a positive, finite number, got inf"),
-    ({"gamma": "auto"}, ValueError, "gamma must be .* or 'scale', got 'auto'; write"),
+    ({"gamma": "auto"}, ValueError, "gamma must be .* or 'scale', got 'auto'; pass"),
     ({"gamma": [1.0, 2.0]}, TypeError, "gamma must be a positive, finite number"),
     ({"gamma": True}, TypeError, "gamma must be a positive, finite number, got True"),
     ({"length_scale": -1}, ValueError, "length_scale must be a positive, finite number, got -1"),
@@ -256,7 +256,7 @@ class TestFactors:
         B, permutation, G, S = self.factors()
         self.rejects(r"same shape.*G has \(3, 8\) and B has \(2, 8\)", B[:2], permutation, G, S)
         self.rejects(r"same shape.*G has \(3, 8\) and S has \(3, 4\)", B, permutation, G, S[:, :4])
-        self.rejects(r"integers in the shape of G, \(3, 8\)", B, permutation[:2], G, S)
+        self.rejects(r"integers with the shape of G, \(3, 8\)", B, permutation[:2], G, S)
         self.rejects(r"S must be real and of shape", B, permutation, G, S[np.newaxis])
         self.rejects(r"B must be real and of shape", np.empty((0, 8)), permutation, G, S)
         self.rejects("must be a power of two, got 6", *self.factors(size=6))
@@ -268,7 +268,7 @@ class TestFactors:
         self.rejects("every integer from 0 to 7 once", B, twice, G, S)
         self.rejects("every integer from 0 to 7 once", B, permutation + 1, G, S)
         self.rejects("every integer from 0 to 7 once", B, permutation - 1, G, S)
-        self.rejects("permutation must contain integers", B, permutation.astype(float), G, S)
+        self.rejects("permutation must be an array of integers", B, permutation.astype(float), G, S)
         self.rejects("G must be finite", B, permutation, G * np.nan, S)
         self.rejects("G must be real", B, permutation, G * 1j, S)
         self.rejects("S must be real", B, permutation, G, S.astype(str))
@@ -282,5 +282,5 @@ class TestFactors:
         self.rejects("length_scale must be a positive", *factors, length_scale=0)
         with pytest.raises(ValueError, match="expecting 8 features"):
             Fastfood.from_factors(*factors).transform(np.ones((2, 7)))
-        with pytest.raises(ValueError, match="coefficients are custom"):
+        with pytest.raises(ValueError, match="factors are custom"):
             Fastfood.from_factors(*factors).exact_kernel(np.ones((2, 8)))

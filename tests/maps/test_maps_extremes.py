@@ -150,7 +150,7 @@ def test_phases_differ_between_maps_of_one_seed():
 def test_given_factors_leave_no_doubt_about_other_parameters():
     made = Fastfood.from_factors(np.ones(8), np.arange(8), np.ones(8), np.ones(8))
     assert "1 blocks of 8" in repr(made)
-    with pytest.raises(ValueError, match="kernel must be 'gaussian' if the coef"):
+    with pytest.raises(ValueError, match="kernel must be 'gaussian' if factors"):
         made.set_params(kernel="matern").fit(X)
     with pytest.raises(TypeError, match="from_factors"):
         Fastfood(factors=(1, 2, 3)).fit(X)
@@ -167,5 +167,5 @@ def test_hints_in_errors():
     ]:
         with pytest.raises(ValueError, match=hint):
             Fastfood(**parameters).fit(X)
-    with pytest.raises(ValueError, match=r"40 frequencies, and 51 are needed.*n_components"):
+    with pytest.raises(ValueError, match=r"40 frequencies, but 51 are needed.*n_components"):
         RandomFourier(Spectrum(X), n_components=101).fit(X)

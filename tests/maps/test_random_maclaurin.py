@@ -277,7 +277,7 @@ class TestRadius:
             assert np.sqrt((error**2).mean()) < 0.1
         with pytest.raises(ValueError, match="too large for float64"):
             RandomMaclaurin(Polynomial(3)).fit(1e120 * X)
-        with pytest.raises(ValueError, match="square that float64 can hold"):
+        with pytest.raises(ValueError, match="square that is finite in float64"):
             RandomMaclaurin().fit(1e-300 * X)
         with pytest.raises(ValueError, match="vanish at inner products"):
             RandomMaclaurin(Polynomial(3)).fit(1e-120 * X)

@@ -24,7 +24,7 @@ def test_gamma_scale():
     gamma = TensorSketch(gamma="scale").fit(X).gamma_
     assert gamma == pytest.approx(1 / (7 * X.var()), rel=1e-12)
     assert TensorSketch(gamma="scale").fit(np.ones((3, 2))).gamma_ == 1.0
-    with pytest.raises(ValueError, match=r"gamma must be .*got 'auto'; write gamma=1"):
+    with pytest.raises(ValueError, match=r"gamma must be .*got 'auto'; pass gamma=1"):
         TensorSketch(gamma="auto").fit(X)
 
 

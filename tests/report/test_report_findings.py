@@ -75,21 +75,21 @@ def test_regression_is_compared_with_the_mean(metrics):
 def test_comparison(samples):
     assert plain(comparison_finding(samples["comparison"]["comparison"])) == (
         "The error on 800 rows is 7.0 % for fastfood with 4,096 features, 15.2 % for the linear "
-        "model, 8.0 % for the boosted trees and 6.7 % for the exact kernel (fitted to 2,000 of "
+        "model, 8.0 % for the boosted trees and 6.7 % for the exact kernel (trained on 2,000 of "
         "4,000 rows)."
     )
     finding = comparison_finding(samples["comparison_rmse"]["comparison"])
     assert "root mean squared error" in finding
     assert "0.152 for the linear model, 0.08 for the boosted trees and" in finding
     finding = comparison_finding(samples["unknown"]["comparison"])
-    assert finding == "No model of the comparison has a known error."
+    assert finding == "No model in the comparison has a known error."
     assert comparison_tiles(samples["unknown"]["comparison"]) == []
 
 
 def test_fit(samples):
     fit = samples["two_classes"]["fit"]
     assert plain(fit_finding(fit)) == (
-        "The model is a kernel machine (kernel: Gaussian) on 4,096 fastfood features, fitted to "
+        "The model is a kernel machine (kernel: Gaussian) on 4,096 fastfood features, trained on "
         "29,305 rows in 19 s."
     )
     assert [plain(tile.value) for tile in fit_tiles(fit)] == ["29,305", "4,096", "19 s", "432 MB"]

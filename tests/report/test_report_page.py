@@ -221,16 +221,16 @@ def test_the_stage_of_tuning_that_decides_rings_the_chosen_setting(samples, rend
 
 def test_columns_that_are_not_drawn_are_summed_up(rendered):
     text = html.unescape(rendered("wide"))
-    assert "The other 180 columns reach at most 0.54." in text
+    assert "The relevance of the other 180 columns is at most 0.54." in text
     assert text.count("column number 199 ") == 2  # in the tables of relevance and of inputs
-    assert "led by ‘column number 0 ’ (1)" in text  # noqa: RUF001
-    assert "The other" not in rendered("two_classes")
+    assert "the most relevant are ‘column number 0 ’ (1)" in text  # noqa: RUF001
+    assert "of the other" not in rendered("two_classes")
 
 
 def test_one_length_scale_is_reported(rendered):
     note = "All columns have the same length scale"
     assert note in rendered("one_scale")
-    assert "Relevance of columns" not in rendered("one_scale")
+    assert "Column relevance" not in rendered("one_scale")
     assert note not in rendered("two_classes") + rendered("bare")
 
 

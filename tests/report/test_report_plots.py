@@ -106,7 +106,7 @@ def test_errors_of_other_numbers_of_features_are_not_compared(samples):
     fit = replace(samples["two_classes"]["fit"], tuning=[*few, *many], length_scale=2.0, alpha=1.0)
     (panel,) = [each for each in fit_panels(fit) if each.key == "fit-tuning-1"]
     assert "with 1,024 features, ringed, is at length scale 2 and penalty 1: 0.41." in panel.reading
-    assert "smallest of its line is 0.409: a weaker penalty" in panel.reading
+    assert "smallest value of its line is 0.409: a weaker penalty" in panel.reading
     assert "same number of features are comparable" in panel.reading
     assert lines_of(panel.figure.axes[0])[-1] == [[1.0], [0.41]]
     # Files of earlier releases have no mark: the last setting with the values of the model.
@@ -324,7 +324,7 @@ def test_calibration_is_judged_by_bins():
     assert re.fullmatch(
         r"the model is overconfident at probabilities of 65\.0.85\.0.%", judge_calibration(bins)
     )
-    assert judge_calibration([(0.65, 0.55, 20)]) == "no bin is off by more than chance"
+    assert judge_calibration([(0.65, 0.55, 20)]) == "no bin differs by more than chance"
     both = [(0.6, 0.7, 5000), (0.9, 0.8, 5000)]
     assert re.fullmatch(
         r"the model is overconfident at probabilities of 90\.0.% and underconfident at "

@@ -46,5 +46,5 @@ def test_one_that_the_cpu_lacks_raises_with_the_list():
     lacking = [i for i in _native.built_isas() if i not in runtime.available_isas()]
     if not lacking:
         pytest.skip("this CPU runs every instruction set of the build")
-    with pytest.raises(ValueError, match="compiled in, but this CPU cannot run it; choose one of"):
+    with pytest.raises(ValueError, match="not supported by this CPU; choose one of"):
         runtime.set_isa(lacking[0])

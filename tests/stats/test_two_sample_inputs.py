@@ -166,7 +166,7 @@ def test_repr_and_attributes():
     with pytest.raises(AttributeError):
         result.p_value = 0.0
     assert not hasattr(SMALL, "length_scale_")  # the map given is not fitted itself
-    with pytest.raises(ValueError, match="3 columns of the samples, got 2"):
+    with pytest.raises(ValueError, match="3 columns like the samples, got 2"):
         result.witness([[0.0, 1.0]])
 
 
@@ -205,7 +205,7 @@ def test_late_errors_of_streams():
 
 
 def test_streams_of_numbers():
-    with pytest.raises(TypeError, match=r"an iterable with 1.0 in it; put rows together"):
+    with pytest.raises(TypeError, match=r"an iterable with 1.0 in it; combine the rows"):
         run(iter([1.0, 2.0]), np.zeros((3, 1)))
 
 

@@ -347,8 +347,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("feature_map", "match"),
         [
-            (make_pipeline(StandardScaler(), SMALL), "feature_map must be one of kernelmill's"),
-            (StandardScaler(), "feature_map must be one of kernelmill's"),
+            (make_pipeline(StandardScaler(), SMALL), "feature_map must be a map of kernelmill"),
+            (StandardScaler(), "feature_map must be a map of kernelmill"),
             (Fastfood(Radial(lambda s, n, dim: s.uniforms(n))), "kernel must be made of numbers"),
         ],
     )

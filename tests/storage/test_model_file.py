@@ -301,12 +301,15 @@ class TestOtherFiles:
             (b"age,income\n39,77516\n" * 100, "text file"),
             (b"hi", "text file"),
             (b"\x93NUMPY" + bytes(100), "NumPy"),
-            (bytes(1000), "not a model file"),
-            (bytes(9), "not a model file"),
+            (bytes(1000), "not a kernelmill model file"),
+            (bytes(9), "not a kernelmill model file"),
             (b"\xff" * 1000, "pass a file"),
             ((2).to_bytes(8, "little") + b"{}", "another program"),
-            ((2).to_bytes(8, "little") + b"[]", "not a model file"),
-            (safetensors.numpy.save({"w": np.ones(3)}), "safetensors file of another program"),
+            ((2).to_bytes(8, "little") + b"[]", "not a kernelmill model file"),
+            (
+                safetensors.numpy.save({"w": np.ones(3)}),
+                "safetensors file that another program wrote",
+            ),
             (safetensors.numpy.save({"w": np.ones(3)}, {"a": "b"}), "another program"),
         ],
     )
@@ -400,7 +403,7 @@ class TestHostileHeaders:
     def test_other_spellings(self, written):
         header, rest = header_and_rest(written.read_bytes())
         written.write_bytes(with_header(json.dumps(header, indent=1).encode(), rest))
-        refused(written, "not in the form that kernelmill writes")
+        refused(written, "does not have the form that kernelmill writes")
 
     def test_headers_that_are_too_large(self, path):
         path.write_bytes(with_header(b"{" + b" " * (1 << 24) + b"}", b""))

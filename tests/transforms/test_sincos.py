@@ -137,7 +137,7 @@ def test_errors_say_what_to_change(arguments, error, message):
 
 def test_outputs_that_overlap_are_rejected():
     out = np.empty(8)
-    with pytest.raises(ValueError, match="share elements; give two separate arrays"):
+    with pytest.raises(ValueError, match="share memory; pass two separate arrays"):
         sincos(np.ones(8), out=(out, out))
 
 

@@ -196,7 +196,9 @@ def test_a_target_of_strings_suggests_classification(rings_csv, client):
     settings = LBFGS | {"solver": "auto", "task": "regression"}
     with pytest.raises(PieceError, match="is not a number") as found:
         fit_table(rings_csv, **settings, cluster=client)
-    assert "predict them (task='classification')" in str(found.value)
+    assert "if the target is a class label, set the task (task='classification')" in str(
+        found.value
+    )
     assert "categorical" not in str(found.value)
 
 
@@ -215,7 +217,9 @@ def test_worker_with_another_version_is_refused(waves_csv, client, monkeypatch):
     real = importlib.metadata.version("kernelmill")
     for place in ("cluster", "connection"):
         monkeypatch.setattr(f"kernelmill.scale.{place}.installed_version", lambda: "0.0.1")
-    with pytest.raises(ClusterError, match=f"must have kernelmill 0.0.1 .*, got {real}"):
+    with pytest.raises(
+        ClusterError, match=f"must have the same kernelmill version .*, 0.0.1, got {real}"
+    ):
         fit_table(waves_csv, **RIDGE, cluster=client)
 
 
@@ -259,7 +263,7 @@ def test_scheduler_that_goes_away(tmp_path, rings_csv, client):
     [
         ("somewhere", ArgumentError, "must be the address of a scheduler such as tcp://"),
         ("local:0", ArgumentError, "must be the address of a scheduler such as tcp://"),
-        (3, ArgumentError, "must be an address, a distributed.Client or a cluster of Dask"),
+        (3, ArgumentError, "must be an address, a distributed.Client or a Dask cluster"),
     ],
 )
 def test_wrong_clusters(waves_csv, given, error, words):

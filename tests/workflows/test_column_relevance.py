@@ -257,4 +257,6 @@ def test_length_scales_of_columns_need_more_than_rounding(gain, pays):
     notes = []
     chosen = KernelSearch._better_scales(None, learned, shared, notes)
     assert chosen is (learned if pays else shared)
-    assert notes[0].startswith("Learned a length scale" if pays else "One length scale")
+    assert notes[0].startswith(
+        "Learned a length scale" if pays else "All columns have the same length scale"
+    )

@@ -206,8 +206,10 @@ def test_numbers_without_the_symbol_of_training_are_reported(tmp_path):
     model = kernelmill.load(tmp_path / "model.kmill")
     assert predict("12 %", "0") == ""
     assert "'p' has numbers with and without %: '0.12' is read as 0.12 %" in predict("1 %", "0.12")
-    assert "'p' had numbers with % in training: those without are read as %;" in predict("3.5")
-    assert "with % in training: those here have $, and are read as %;" in predict("7 $")
+    assert "'p' had numbers with % in training: numbers without it are read as %;" in predict("3.5")
+    assert "with % in training, but this table has numbers with $, and are read as %;" in predict(
+        "7 $"
+    )
 
 
 def test_a_marker_that_was_a_category_of_an_older_model_stays_one(tmp_path):
@@ -257,7 +259,7 @@ def test_pairs_of_a_frame_and_labels(model):
     assert list(fitted.predict_table((X, y)).columns) == ["prediction"]
     with pytest.raises(TableError, match="y has 3 labels for 60 rows"):
         kernelmill.fit_table((X, y[:3]))
-    with pytest.raises(TableError, match="has labels, which are the target"):
+    with pytest.raises(TableError, match="contains labels, which are the target"):
         kernelmill.fit_table((X, y), "rate")
 
 
@@ -299,10 +301,12 @@ def test_numbers_are_read_as_in_training(tmp_path):
     path.write_text("size;share\n1,691;1\n")  # one group of digits, as in training
     assert model.predict(path).item() == expected
     path.write_text("size;share\n1691,0;1,0\n")
-    with pytest.warns(UserWarning, match="have decimal commas, and had decimal points in training"):
+    with pytest.warns(
+        UserWarning, match="have decimal commas in this table, but had decimal points in training"
+    ):
         assert model.predict_table(path)["prediction"].to_pylist() == [expected]
     path.write_text("size;share\n1,691;1,5\n")
-    with pytest.raises(TableError, match=r"groups of digits in training, .* '1,691' may be either"):
+    with pytest.raises(TableError, match=r"digit groups in training, .* '1,691' is ambiguous"):
         model.predict(path)
     assert model.predict(path, decimal=",") == model.predict_row({"size": 1.691, "share": 1.5})
     path.write_text('size,share\n"691,17",1\n')
@@ -323,7 +327,7 @@ def test_decimal_commas_are_those_of_training(tmp_path):
         assert model.predict(path).item() == expected
     path.write_text("size;share;y\n1.691;0.5;1\n")
     for read in (model.predict, model.evaluate_table):
-        with pytest.raises(TableError, match=r"'1\.691' may be either"):
+        with pytest.raises(TableError, match=r"'1\.691' is ambiguous"):
             read(path)
     with pytest.raises(TableError, match=r"'1\.5' is not a number with a decimal comma"):
         model.predict_row({"size": "1.5", "share": 1})

@@ -38,7 +38,7 @@ def test_classification(rings_csv, monkeypatch):
     )
     default = found.models.pop(1)
     assert (default.name, default.family) == ("fit (defaults)", "features")
-    assert default.detail == "fastfood, gaussian; time with tuning"
+    assert default.detail == "fastfood, gaussian; time includes tuning"
     assert default.fit_seconds > seconds[0]
     assert default.error < 0.08
     assert [(m.name, m.n_components) for m in found.models] == [
@@ -57,7 +57,7 @@ def test_classification(rings_csv, monkeypatch):
     assert max(errors[6:9]) < 0.08  # Nyström and trees
     details = {model.name: model.detail for model in found.models}
     assert details["boosted trees"].endswith("native categories")
-    assert details["random forest"].endswith("codes of categories")
+    assert details["random forest"].endswith("categories as codes")
     assert errors[2] < 0.05
     assert errors[0] > 0.2
     assert errors[-1] < 0.08

@@ -112,7 +112,7 @@ def test_errors_name_the_data(frames, model):
         )
     with pytest.raises(TableError, match="pandas DataFrame has no rows"):
         model.predict_table(frames["pandas"].iloc[:0])
-    with pytest.raises(TableError, match=r"needs: 'b'.*; give a table with all columns"):
+    with pytest.raises(TableError, match=r"needs: 'b'.*; use a table with all columns"):
         model.predict_table({"a": [1.0], "color": ["red"]})
 
 
@@ -128,7 +128,7 @@ def test_pairs_of_a_frame_and_labels():
     with pytest.raises(ArgumentTypeError, match=r"got an object of type Series; .*pair: \(X, y\)"):
         fit_table(X, y)
     for swapped in ((y, X), (y.to_numpy(), X.to_numpy())):
-        with pytest.raises(TableError, match="first part is one column; swap the two"):
+        with pytest.raises(TableError, match="first element is one column; swap the two"):
             fit_table(swapped)
     with pytest.raises(ArgumentTypeError, match="there is no argument 'map'; use 'feature_map'"):
         fit_table((X, y), map="fastfood")

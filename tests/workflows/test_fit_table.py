@@ -283,7 +283,7 @@ def test_missing_values(folder):
     assert model.summary.columns[0].missing == 1
     assert "Left out 1 row without a target." in model.summary.notes
     path.write_text("a,b,place\n" + "\n".join(rows).replace("?", "0"))
-    with pytest.raises(TableError, match="row 10 has no value of the target 'place'"):
+    with pytest.raises(TableError, match="row 10 has no value for the target 'place'"):
         fit_table(path, "place")
     assert len(model.predict(path)) == 400
 
@@ -308,7 +308,7 @@ def test_words_that_are_read_as_missing_targets_are_named(tmp_path, present):
         assert kept.summary.classes == ["b", "c", "n/a"]
         assert "n/a" in kept.predict(path)
     rows = {"x": [1.0, 2.0, 3.0], "lists": [[1]] * 3, "y": [1.0, None, 2.0]}
-    with pytest.raises(TableError, match=r"row 2 has no value of the target 'y'; fill"):
+    with pytest.raises(TableError, match=r"row 2 has no value for the target 'y'; fill"):
         fit_table(pa.table(rows), "y", drop=["lists"])
 
 
@@ -319,7 +319,7 @@ def test_dates_and_identifiers_get_advice(folder):
     )
     notes = fit_table(path, "y", n_components=16, tune=False).summary.notes
     assert any(note.startswith("Column 'when' has dates (year first)") for note in notes)
-    with pytest.raises(TableError, match="the target 'when' must hold numbers or strings"):
+    with pytest.raises(TableError, match="the target 'when' must contain numbers or strings"):
         fit_table(path, "when")
     model = fit_table(path, "y", drop=["when"], n_components=16, tune=False)
     assert [c.name for c in model.summary.columns] == ["x"]
@@ -342,7 +342,7 @@ def test_dates_and_identifiers_get_advice(folder):
         ({"solver": "cg"}, "solver must be one of auto, sgd, .* got 'cg'"),
         ({"solver": "exact"}, "solver is 'exact', which needs loss='squared'"),
         ({"solver": "lbfgs", "loss": "hinge"}, "needs a smooth loss"),
-        ({"solver": "lbfgs", "batch_size": 8}, "batch_size is for gradient descent, got 8"),
+        ({"solver": "lbfgs", "batch_size": 8}, "batch_size is for gradient descent solvers, got 8"),
         ({"loss": "squared", "batch_size": 8}, "for the solver 'exact'"),
         ({"loss": "squared", "epochs": 8}, "epochs is for gradient descent"),
         ({"batch_size": 0}, "batch_size must be"),
@@ -356,7 +356,7 @@ def test_dates_and_identifiers_get_advice(folder):
         ),
         ({"kernel": "matern:mu=1"}, "kernel must be matern:nu=NUMBER"),
         ({"feature_map": "tensor_sketch", "length_scale": 1.0}, "no length scale"),
-        ({"drop": ["a", "b", "color"]}, "no columns left besides"),
+        ({"drop": ["a", "b", "color"]}, "no columns left except"),
         ({"random_state": -1}, "random_state must be"),
         ({"n_components": 0}, "n_components must be"),
         ({"task": "regression"}, r"line 2, column 'place' .*'(in|out)' is not a number"),

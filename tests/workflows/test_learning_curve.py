@@ -52,7 +52,7 @@ def points(losses):
     [
         ([0.9, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2], "more epochs would help"),
         ([0.9, 0.5, 0.41, 0.4, 0.4, 0.4, 0.4, 0.4], "more epochs would not help"),
-        ([0.9, 0.5, 0.3, 0.31, 0.35, 0.4, 0.45, 0.5], "smallest after 300 rows and has risen"),
+        ([0.9, 0.5, 0.3, 0.31, 0.35, 0.4, 0.45, 0.5], "smallest after 300 rows and has increased"),
     ],
 )
 def test_advice_follows_from_the_curve(losses, advice):

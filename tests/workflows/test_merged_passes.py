@@ -192,7 +192,7 @@ def test_too_many_categories_of_pieces_together(monkeypatch):
     first, second = CategoryCounts("a"), CategoryCounts("a")
     first.update(pa.array(["a", "b", "c"]).dictionary_encode())
     second.update(pa.array(["d", "e", "f"]).dictionary_encode())
-    with pytest.raises(TableError, match="looks like an identifier"):
+    with pytest.raises(TableError, match="appears to be an identifier"):
         first.merge(second)
 
 
@@ -200,7 +200,7 @@ def test_dates_of_different_forms_in_pieces():
     first, second = DateFormats("a"), DateFormats("a")
     first.update(pa.array(["5/31/2024"]), file="", first_row=0)
     second.update(pa.array(["31.12.2024"]), file="", first_row=1)
-    with pytest.raises(TableError, match=r"forms, such as '5/31/2024' and '31\.12\.2024'"):
+    with pytest.raises(TableError, match=r"formats, such as '5/31/2024' and '31\.12\.2024'"):
         first.merge(second)
 
 

@@ -31,7 +31,7 @@ def test_classes_with_hardly_any_rows_have_a_note():
         fit_table(columns, "place", **QUICK)
 
 
-@pytest.mark.filterwarnings("ignore:Classes with hardly any rows")
+@pytest.mark.filterwarnings("ignore:Some classes have too few rows")
 @pytest.mark.parametrize("memory", [0, 1 << 20])
 def test_rows_of_rare_classes_stay_in_training(memory):
     columns = make_columns()
@@ -79,7 +79,7 @@ def test_pooled_categories_of_older_files_are_not_called_new():
 def test_an_outlying_value_is_named(transform):
     columns = make_columns()
     columns["a"][17] = -1e12
-    message = "Column 'a' has a value of -1e12, though 95 % are"
+    message = "Column 'a' has the value -1e12, but 95 % of its values are"
     with pytest.warns(UserWarning, match=message):
         notes = fit_table(columns, "place", transform=transform, **QUICK).summary.notes
     assert any(note.startswith(message) for note in notes)

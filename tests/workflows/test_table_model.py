@@ -254,13 +254,13 @@ def test_dropped_columns_that_are_absent_are_not_guessed(folder):
     for path, columns in ((full, X), (part, X[:, 1:])):
         path.write_text("\n".join(",".join(map(str, row)) for row in columns.tolist()))
     model = fit_table(full, 3, drop=[0], n_components=16, tune=False)
-    with pytest.raises(TableError, match="which one is absent"):
+    with pytest.raises(TableError, match="which column is absent"):
         model.predict(part)
     np.save(folder / "four.npy", X)
     np.save(folder / "three.npy", X[:, 1:])
     model = fit_table(folder / "four.npy", 3, drop=[0], n_components=16, tune=False)
     assert model.summary.n_inputs == 2
-    with pytest.raises(TableError, match="which one is absent"):
+    with pytest.raises(TableError, match="which column is absent"):
         model.predict(folder / "three.npy")
 
 
@@ -307,7 +307,7 @@ def test_kinds_cannot_be_changed_for_a_model(rings_csv, classifier):
 def test_missing_values_in_prediction_say_to_fit_again(folder, classifier):
     path = folder / "hole.csv"
     path.write_text("a,color,b\n1,red,2\n,red,2\n")
-    with pytest.raises(TableError, match=r"'a' has no value in row 2.*fit the model again"):
+    with pytest.raises(TableError, match=r"'a' has no value in row 2.*train the model again"):
         classifier.predict(path)
 
 

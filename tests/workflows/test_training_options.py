@@ -141,7 +141,7 @@ def test_errors_are_weighted_as_in_scikit_learn(columns, target, tmp_path):
     assert other == found.metrics
     without = {name: each for name, each in new.items() if name != "w"}
     notes = model.evaluate_table(without).notes
-    assert notes[0].startswith("All rows have the same weight: the table has")
+    assert notes[0].startswith("All rows have the same weight, since the table has")
     # As if rows of integer weights were repeated; the interval is then narrower.
     repeats = np.arange(300) % 3
     again = {name: np.repeat(each, repeats) for name, each in without.items()}
@@ -242,9 +242,9 @@ def test_refit(columns, memory):
 def test_a_note_if_there_will_be_no_standard_deviations(columns, monkeypatch):
     monkeypatch.setattr("kernelmill.workflows.training.fit_table.MOST_UNCERTAIN_FEATURES", 32)
     notes = fit_table(columns, "radius", drop=["place", "w"], **QUICK).summary.notes
-    assert any("will have no standard deviations, which take" in note for note in notes)
+    assert any("will not support standard deviations, which would take" in note for note in notes)
     notes = fit_table(columns, "radius", drop=["place", "w"], solver="cg", **QUICK).summary.notes
-    assert any("the solver is conjugate gradients" in note for note in notes)
+    assert any("conjugate gradient solver" in note for note in notes)
     assert not fit_table(columns, "place", drop=["radius", "w"], **QUICK).summary.notes
 
 
@@ -252,7 +252,7 @@ def test_a_note_if_there_will_be_no_standard_deviations(columns, monkeypatch):
     ("options", "error", "message"),
     [
         ({"weights": "place"}, TableError, "must be a column of numbers, got 'place'"),
-        ({"weights": "radius"}, TableError, "must be another column than the target"),
+        ({"weights": "radius"}, TableError, "must be a column other than the target"),
         ({"class_weight": "balanced"}, ArgumentError, "is for classification"),
         ({"folds": 1}, ArgumentError, "folds must be between 2 and 1000, got 1"),
     ],

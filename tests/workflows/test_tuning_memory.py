@@ -125,7 +125,7 @@ def test_a_killed_process_leaves_its_steps(tmp_path, columns, reference, monkeyp
     said = []
     monkeypatch.setattr(progress, "note", said.append)
     again = fit_table(columns, "y", **SETTINGS, checkpoint=path, progress=progress)
-    assert any("Resumed the tuning: " in str(note) for note in said), said
+    assert any("Resumed tuning: " in str(note) for note in said), said
     assert again.summary.tuning == reference.summary.tuning
     np.testing.assert_array_equal(again.learner.coef_, reference.learner.coef_)
 
@@ -149,10 +149,10 @@ def test_another_tuning_is_an_error(tmp_path, columns):
     path = tmp_path / "state"
     with pytest.raises(KeyboardInterrupt):
         fit_table(columns, "y", **SETTINGS, checkpoint=path, progress=Interrupting("Tuning", 1))
-    with pytest.raises(CheckpointError, match="another training run, in which the digest of the s"):
+    with pytest.raises(CheckpointError, match="another training run, where the digest of the s"):
         fit_table(columns, "y", **SETTINGS | {"kernel": "matern"}, checkpoint=path)
     other = columns | {"x": columns["x"] ** 3}
-    with pytest.raises(CheckpointError, match="in which the digest of the data was"):
+    with pytest.raises(CheckpointError, match="where the digest of the data was"):
         fit_table(other, "y", **SETTINGS, checkpoint=path)
 
 

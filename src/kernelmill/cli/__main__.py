@@ -1,4 +1,4 @@
-"""`python -m kernelmill.cli` is `kernelmill` where the script is not on the path."""
+"""`python -m kernelmill.cli` runs `kernelmill` if the script is not on the path."""
 
 import sys
 

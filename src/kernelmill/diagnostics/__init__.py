@@ -1,13 +1,14 @@
-"""Errors of feature maps on data, bounds of them, and the number of features that they need.
+"""Approximation errors of feature maps on data, error bounds, and required numbers of features.
 
 Contents
 --------
 kernel_errors, KernelErrors
     Absolute and relative errors of kernel values, over their range, with intervals.
 required_features, list_maps, recommend_map
-    How many features reach a tolerance, which maps apply to a kernel, and which one to take.
+    The number of features that reach a tolerance, the maps that apply to a kernel, and the best
+    one.
 gram_errors, effective_dimension
-    Errors of the Gram matrix, and what they do to ridge regression.
+    Errors of the Gram matrix, and their effect on ridge regression.
 estimate_variance
     The variance of kernel estimates, where theory gives it.
 bounds

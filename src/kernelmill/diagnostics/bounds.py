@@ -1,8 +1,8 @@
 r"""Bounds of the errors of kernel estimates, as functions.
 
-Each bound is tested by simulation, in ``tests/diagnostics/test_bounds.py``, which also measures how
-far above the errors it is. ``docs/diagnostics.md`` has the table. Probabilities are those of
-one pair of rows fixed in advance; `n_pairs` makes them hold for many pairs at once.
+Each bound is tested by simulation in ``tests/diagnostics/test_bounds.py``, which also measures how
+far it is above the errors; the table is in ``docs/diagnostics.md``. Probabilities are for one pair
+of rows fixed in advance; with `n_pairs`, they hold for many pairs simultaneously.
 
 References
 ----------
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def _fourier_exponent(features: str, group_size: int) -> float:
-    """The c of the tail 2 exp(-c D tolerance^2), for D columns."""
+    """Return the c of the tail 2 exp(-c D tolerance^2), for D columns."""
     check_choice("features", features, ("cos_sin", "complex", "cos_phase"))
     g = check_integer("group_size", group_size, 1)
     return {"cos_sin": 1 / (4 * g), "complex": 1 / (2 * g), "cos_phase": 1 / (2 * g + 1)}[features]
@@ -53,7 +53,7 @@ def _fourier_exponent(features: str, group_size: int) -> float:
 def fourier_tail(
     tolerance: float, n_components: int, *, features: str = "cos_sin", group_size: int = 1
 ) -> float:
-    r"""The probability that an estimate of random frequencies is off by the tolerance.
+    r"""Return the probability that an estimate of random frequencies is off by the tolerance.
 
     For D columns of cosines and sines it is at most :math:`2 \exp(-D \epsilon^2 / 4)` (Sivertsen,
     2014, eq. 2.18), by Hoeffding's inequality for D / 2 numbers in [-1, 1]. For D complex columns
@@ -89,7 +89,7 @@ def fourier_features(
     features: str = "cos_sin",
     group_size: int = 1,
 ) -> int:
-    """The number of columns that `fourier_tail` asks for, in whole groups.
+    """Return the number of columns that `fourier_tail` asks for, in whole groups.
 
     With this probability, the errors of all of `n_pairs` pairs are within the tolerance (a union
     bound). All pairs of n rows are n (n - 1) / 2.
@@ -111,7 +111,7 @@ def fourier_features(
 
 
 def sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components: int) -> Any:
-    r"""The variance of a tensor sketch's estimate of :math:`\langle x, y \rangle^p`.
+    r"""Return the variance of a tensor sketch's estimate of :math:`\langle x, y \rangle^p`.
 
     Pham & Pagh (2013, lemma 6; Sivertsen, 2014, eq. 2.60) bound it by
     :math:`(\langle x, y \rangle^{2p} + \|x\|^{2p} \|y\|^{2p}) / D`, which is too small for p > 1:
@@ -151,7 +151,7 @@ def sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components: int) 
 
 
 class SketchMoments(NamedTuple):
-    r"""What the variance of sketches of two rows depends on, for each pair.
+    r"""The moments that determine the variance of sketches of two rows, for each pair.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ def sketch_moments(X: Any, Y: Any, *, gamma: float = 1.0, coef0: float = 0.0) ->
 
 
 def inner_products(X: Any, Y: Any) -> NDArray[np.float64]:
-    """The inner product of each row of X and the same row of Y, dense or CSR."""
+    """Return the inner product of each row of X and the same row of Y, dense or CSR."""
     return np.asarray(_products(X, Y).sum(axis=1), np.float64).ravel()
 
 
@@ -187,7 +187,7 @@ def _products(X: Any, Y: Any) -> Any:
 
 
 def sketch_relative_tail(tolerance: float, cosine: float, degree: int, n_components: int) -> float:
-    r"""The probability of a relative error of :math:`\langle x, y \rangle^p` above the tolerance.
+    r"""Return the probability that :math:`\langle x, y \rangle^p` is off by a relative tolerance.
 
     Pham & Pagh (2013, lemma 7) apply Chebyshev's inequality to the variance of their lemma 6; with
     the variance that the sketch has (`sketch_variance`), and :math:`b^m + g^m \le N^m + a^m`,
@@ -217,7 +217,7 @@ def sketch_relative_tail(tolerance: float, cosine: float, degree: int, n_compone
 
 
 def sketch_largest_value(x: ArrayLike, y: ArrayLike, degree: int) -> Any:
-    r"""The largest absolute value of an estimate: :math:`\|x\|_1^p \|y\|_1^p`.
+    r"""Return the largest absolute value of an estimate: :math:`\|x\|_1^p \|y\|_1^p`.
 
     Pham & Pagh (2013, lemma 8). It always holds: each of the p count sketches of x has an
     :math:`\ell_1` norm of at most that of x, and so have their convolutions.
@@ -228,7 +228,7 @@ def sketch_largest_value(x: ArrayLike, y: ArrayLike, degree: int) -> Any:
 
 
 def sketch_mean_tail(tolerance: float, n_sketches: int, radius: float, degree: int) -> float:
-    r"""The probability that the mean of t independent sketches is off by the tolerance.
+    r"""Return the probability that the mean of t independent sketches is off by the tolerance.
 
     At most :math:`2 \exp(-t \epsilon^2 / (2 R^{4p}))` for rows with :math:`\|x\|_1 \le R` (Pham &
     Pagh, 2013, lemma 9, by Hoeffding's inequality). The concatenated features of t maps, divided by
@@ -248,14 +248,14 @@ def sketch_mean_tail(tolerance: float, n_sketches: int, radius: float, degree: i
 
 
 class NormCondition(NamedTuple):
-    """What `norm_condition` asks for.
+    """The conditions of `norm_condition`.
 
     Attributes
     ----------
     n_components : int
         The least number of columns.
     largest_entry : float
-        What the entries of the tensor power of the row must not exceed.
+        The upper limit of the entries of the tensor power of the row.
     """
 
     n_components: int
@@ -285,7 +285,7 @@ def norm_condition(tolerance: float, probability: float) -> NormCondition:
 
 
 def fastfood_variance(distance: ArrayLike, n_frequencies: int) -> NDArray[np.float64]:
-    r"""The largest variance of an estimate of the Gaussian kernel by independent Fastfood blocks.
+    r"""Return the largest variance of a Gaussian kernel estimate by independent Fastfood blocks.
 
     .. math:: \frac 1n \Bigl[\frac 12 \bigl(1 - e^{-r^2}\bigr)^2
         + 6 r^4 \bigl(e^{-r^2} + r^2 / 3\bigr)\Bigr]
@@ -305,7 +305,7 @@ def fastfood_variance(distance: ArrayLike, n_frequencies: int) -> NDArray[np.flo
 def fastfood_deviation(
     distance: ArrayLike, n_frequencies: int, probability: float
 ) -> NDArray[np.float64]:
-    r"""The largest error of the Gaussian kernel by Fastfood blocks, with this probability.
+    r"""Return the largest error of the Gaussian kernel by Fastfood blocks, with this probability.
 
     .. math:: \frac{2 r}{\sqrt n} \sqrt{\log(2 / \delta) \log(2 n / \delta)}, \quad
         \delta = (1 - P) / 2
@@ -325,7 +325,7 @@ def fastfood_deviation(
 def sorf_bias(
     distance: ArrayLike, n_columns: int, *, random_lengths: bool = False
 ) -> NDArray[np.float64]:
-    r"""The largest difference of the mean of an estimate by SORF and the Gaussian kernel.
+    r"""Return the largest difference of the mean of an estimate by SORF and the Gaussian kernel.
 
     :math:`6 r / \sqrt d` at distance r in length scales (Yu et al., 2016, Theorem 3), for
     frequencies :math:`\sqrt d \, (H D)^3` in d columns, padded with zeros to a power of two. They
@@ -351,7 +351,7 @@ def sorf_bias(
 def gram_deviation(
     n_rows: int, kernel_norm: float, n_frequencies: int, probability: float
 ) -> float:
-    r"""The largest spectral-norm error of a Gram matrix, with this probability.
+    r"""Return the largest spectral-norm error of a Gram matrix, with this probability.
 
     By the matrix Bernstein inequality (Tropp, 2015) for m independent frequencies of a kernel with
     k(x, x) = 1, the t with
@@ -382,7 +382,7 @@ def gram_deviation(
 
 
 def ridge_deviation(spectral_error: float, alpha: float) -> float:
-    r"""The largest change of the fitted values of a ridge regression, relative to the targets.
+    r"""Return the largest change of fitted values in ridge regression, relative to the targets.
 
     :math:`|\hat f - f| \le \|\hat K - K\| \, |y| / \alpha`, since :math:`\hat f - f = \alpha (K +
     \alpha)^{-1} (\hat K - K) (\hat K + \alpha)^{-1} y`.

@@ -1,4 +1,4 @@
-"""Errors of the Gram matrix, and what they do to ridge regression."""
+"""Errors of the Gram matrix, and their effect on ridge regression."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def gram_errors(
     feature_map : transformer
         As for :func:`kernel_errors`.
     X : array_like or CSR matrix of shape (n_rows, n_columns)
-        At most some thousand rows.
+        At most a few thousand rows.
     y : array_like of shape (n_rows,), optional
         Targets of a ridge regression. They are centered.
     alpha : float, optional
@@ -138,7 +138,7 @@ def gram_errors(
 
 
 def effective_dimension(K: ArrayLike, alpha: float) -> float:
-    r"""The effective number of parameters of ridge regression, :math:`tr K (K + \alpha)^{-1}`.
+    r"""Return the effective dimension of ridge regression, :math:`tr K (K + \alpha)^{-1}`.
 
     About as many features are needed, times a logarithm, if they are chosen well; with plain random
     features, as many as n / alpha at worst (Avron et al., 2017). For a sample of m of the n rows,
@@ -181,7 +181,7 @@ class _Ridge:
             ) from error
 
     def smooth(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The fitted values K (K + alpha)^-1 y."""
+        """Return the fitted values K (K + alpha)^-1 y."""
         return targets - self.alpha * np.asarray(
             scipy.linalg.cho_solve((self.factor, True), targets)
         )
@@ -193,7 +193,7 @@ class _Ridge:
 
 
 def _spectral_norm(matrix: NDArray[np.float64]) -> float:
-    """The largest absolute eigenvalue of a symmetric matrix."""
+    """Return the largest absolute eigenvalue of a symmetric matrix."""
     symmetric = (matrix + matrix.T) / 2
     n = len(symmetric)
     ends = [scipy.linalg.eigvalsh(symmetric, subset_by_index=(at, at)) for at in {0, n - 1}]
@@ -209,7 +209,7 @@ def _center(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
         )
     centered: NDArray[np.float64] = targets - targets.mean()
     if not np.isfinite(centered).all() or not centered.any():
-        found = "equal numbers only" if np.isfinite(centered).all() else "NaN or infinity"
+        found = "only equal numbers" if np.isfinite(centered).all() else "NaN or infinity"
         raise ArgumentError(
             f"must hold finite numbers that are not all equal, got {found}", parameter="y"
         )

@@ -34,7 +34,7 @@ class RangeErrors(NamedTuple):
     low, high : float
         The interval.
     n_pairs : int
-        Of all seeds.
+        The errors of all seeds.
     absolute, relative : Measured
         Means of the absolute and of the relative errors.
     """
@@ -130,7 +130,7 @@ class KernelErrors:
         return mean_of_seeds((self.relative_errors <= 1).mean(axis=1))
 
     def quantile(self, share: float) -> Measured:
-        """The absolute error that this share of all pairs of all seeds does not exceed.
+        """Return the absolute error that this share of all pairs of all seeds does not exceed.
 
         Its interval follows from that of the share of pairs below it, over seeds (Woodruff, 1952).
         The quantiles of single seeds would be too small on average: errors of one seed resemble
@@ -158,7 +158,7 @@ class KernelErrors:
         Returns
         -------
         list of RangeErrors
-            Of the sections that have pairs.
+            The sections that have pairs.
         """
         if np.ndim(edges) == 0:
             n_sections = check_integer("edges", edges, 1)
@@ -192,7 +192,7 @@ class KernelErrors:
 
 
 def _masked_means(values: NDArray[np.float64], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The mean of the chosen values of each row; NaN if there are none."""
+    """Return the mean of the chosen values of each row; NaN if there are none."""
     counts = mask.sum(axis=1)
     sums = np.where(mask, values, 0.0).sum(axis=1)
     means = np.full(len(values), np.nan)
@@ -227,7 +227,7 @@ def kernel_errors(
         The exact kernel, ``kernel(X, Y)`` of two matrices; by default `exact_kernel` of the map.
     n_pairs : int or None, default=1000
         The number of pairs of a seed, if Y is not given; None takes all pairs of rows of X, of
-        which there should be at most some thousand.
+        which there should be at most a few thousand.
     n_seeds : int or None, default=8
         None measures the map as it is fitted, with its own seed.
     random_state : int, default=0
@@ -287,7 +287,7 @@ def check_rows(X: Any, name: str) -> Any:
     except ValueError as error:
         if name == "X":
             raise
-        raise ArgumentError(f"is not a matrix of numbers: {error}", parameter=name) from error
+        raise ArgumentError(f"must be a matrix of numbers: {error}", parameter=name) from error
 
 
 def draw_pairs(rows: Any, n_pairs: int | None, seed: int) -> tuple[Any, Any]:
@@ -304,7 +304,7 @@ def draw_pairs(rows: Any, n_pairs: int | None, seed: int) -> tuple[Any, Any]:
 
 
 def exact_values(kernel: Any, left: Any, right: Any) -> NDArray[np.float64]:
-    """The kernel of each pair."""
+    """Return the kernel of each pair."""
     values = np.empty(left.shape[0])
     for begin in range(0, len(values), _DIAGONAL_BLOCK):
         part = slice(begin, begin + _DIAGONAL_BLOCK)
@@ -319,7 +319,7 @@ def _widen(Z: Any) -> NDArray[Any]:
 
 
 def _estimates(fitted_map: Any, left: Any, right: Any) -> tuple[NDArray[np.float64], int]:
-    """The inner product of the features of each pair, and the number of features."""
+    """Return the inner product of the features of each pair, and the number of features."""
     values = np.empty(left.shape[0])
     n_columns = int(fitted_map.transform(left[:1]).shape[1])
     step = max(1, _BLOCK_ELEMENTS // n_columns)

@@ -1,4 +1,4 @@
-"""How many features a map needs: from a bound, from the variance, and by measurement."""
+"""The number of features that a map needs: by a bound, by the variance, and by measurement."""
 
 from __future__ import annotations
 
@@ -62,29 +62,30 @@ def required_features(
     most_features: int = 16_384,
     random_state: int = 0,
 ) -> FeatureRequirement:
-    """How many features reach a tolerance on some data, and what they cost.
+    """Return the number of features that reach a tolerance on given data, and their cost.
 
-    The error of a pair of rows drawn at random, by a map with a random seed, is to be at most the
-    tolerance with this probability. Three numbers answer that: a bound, which holds for any
-    data and is far too large; the theoretical variance on the pairs of the data; and measurement.
-    The landmarks of `Nystroem` are drawn from one half of the rows, and pairs from the other.
+    The error for a random pair of rows, by a map with a random seed, must be at most the tolerance
+    with this probability. Three numbers of features are returned: from a bound, which holds for any
+    data and is far too large; from the theoretical variance on the pairs of the data; and as
+    measured. The landmarks of `Nystroem` are drawn from one half of the rows, and pairs from the
+    other.
 
     Parameters
     ----------
     feature_map : FeatureMap
-        Its `n_components` and `random_state` do not matter.
+        The map. Its `n_components` and `random_state` are ignored.
     X : array_like or CSR matrix of shape (n_samples, n_columns)
         A sample of the rows.
     tolerance : float
-        Of the absolute error, in units of the mean of k(x, x). Below 1e-4, features are computed
-        in float64.
+        The largest allowed absolute error, in units of the mean of k(x, x). Below 1e-4, features
+        are computed in float64.
     probability : float, default=0.95
     n_rows : int, optional
-        The number of rows that the cost is for; by default those of X.
+        The number of rows for which the cost is estimated; by default that of X.
     n_pairs, n_seeds : int, default=250 and 8
-        How many pairs of rows are measured with how many seeds.
+        The number of pairs of rows measured with each seed, and the number of seeds.
     most_features : int, default=16_384
-        The largest number that is measured. Beyond, errors are extrapolated.
+        The largest number of features that is measured. Beyond it, errors are extrapolated.
     random_state : int, default=0
         The first of the seeds.
 
@@ -187,7 +188,7 @@ def required_features(
 
 
 def round_up(size: int) -> int:
-    """The next number of the form 4, 5, 6 or 7 times a power of two, for fast transforms.
+    """Return the next number of the form 4, 5, 6 or 7 times a power of two, for fast transforms.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def _fit(feature_map: Any, rows: Any, size: int, seed: int) -> Any:
 
 
 def least_size(feature_map: Any, n_columns: int) -> int:
-    """The least number of features that the map can have."""
+    """Return the least number of features that the map can have."""
     if isinstance(feature_map, RandomMaclaurin) and feature_map.h01:
         return n_columns + 2
     if isinstance(feature_map, TaylorSketch) and feature_map.degree is not None:
@@ -238,7 +239,7 @@ class _Pairs:
     probability: float
 
     def from_bound(self) -> tuple[int | None, str]:
-        """The number of features by a bound, and its name."""
+        """Return the number of features by a bound, and its name."""
         fitted = self.fitted
         if isinstance(fitted, (TensorSketch, CountSketch, RandomMaclaurin)):
             found = self._least_size(self._chebyshev, exact_only=True)
@@ -264,7 +265,7 @@ class _Pairs:
         return (size if size <= _LARGEST_SIZE else None), name
 
     def from_variance(self) -> tuple[int | None, bool]:
-        """The number of features by the variance, and whether that is exact."""
+        """Return the number of features by the variance, and whether that is exact."""
         size = int(self.fitted.n_components)
         found = estimate_variance(self.fitted, self.left, self.right, size)
         if found is None:
@@ -303,7 +304,7 @@ class _Pairs:
     def _least_size(
         self, share: Callable[[NDArray[np.float64]], float], *, exact_only: bool = False
     ) -> int | None:
-        """The least number of features for which this share of the pairs is large enough."""
+        """Return the least number of features for which this share of the pairs is large enough."""
 
         def suffices(size: int) -> bool:
             found = estimate_variance(self.fitted, self.left, self.right, size)
@@ -332,7 +333,7 @@ class _Pairs:
 
 
 def independent_group(fitted_map: Any) -> int | None:
-    """How many frequencies depend on each other, if each has the distribution of the kernel.
+    """Return how many frequencies depend on each other, if each has the distribution of the kernel.
 
     None for other constructions: SORF and cosine transforms are biased, quasi-Monte Carlo points
     all depend on each other.
@@ -353,7 +354,7 @@ def _bisect(
     most: int = _LARGEST_SIZE,
     precision: float = 0.0,
 ) -> int | None:
-    """The least integer from `least` to about `most` that suffices, if larger ones do."""
+    """Return the least integer from `least` to about `most` that suffices, if larger ones do."""
     high = max(1, least)
     while not suffices(high):
         high *= 2
@@ -436,7 +437,7 @@ class _FeatureSearch:
         return min(max(slope, 0.5), 4.0)
 
     def result(self) -> tuple[int | None, int | None, int | None, bool]:
-        """The number of features, its interval, and whether it is extrapolated."""
+        """Return the number of features, its interval, and whether it is extrapolated."""
         if not self.found or not all(math.isfinite(each.value) for each in self.found.values()):
             return None, None, None, False
         below, above = self._ends()
@@ -498,7 +499,7 @@ def _time_once(fitted: Any, rows: Any) -> float:
 
 
 def coefficient_bytes(fitted_map: Any) -> int:
-    """The memory of the arrays that a fitted map holds."""
+    """Return the memory of the arrays that a fitted map holds."""
     seen: set[int] = set()
 
     def count(value: Any) -> int:

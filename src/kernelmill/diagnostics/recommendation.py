@@ -1,4 +1,4 @@
-"""Which maps apply to a kernel, and which one to take for a tolerance."""
+"""The maps that apply to a kernel, and the recommended one for a tolerance."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def list_maps(
     length_scale: Any = None,
     n_threads: int | None = None,
 ) -> list[Any]:
-    """The maps that apply to a kernel, unfitted.
+    """Return the maps that apply to a kernel, unfitted.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ def list_maps(
         By name, also with parameters, or as an object of :mod:`kernelmill.kernels`. The name
         "exponential" is that of the shift-invariant kernel.
     n_columns : int, default=1
-        Of the data. Beyond 8192, maps with dense matrices and landmarks are left out where others
-        apply.
+        The number of columns of the data. Beyond 8192, maps with dense matrices or landmarks are
+        left out if other maps apply.
     length_scale : optional
-        Of shift-invariant kernels, as for :class:`~kernelmill.Fastfood`.
+        The length scale of shift-invariant kernels, as for :class:`~kernelmill.Fastfood`.
     n_threads : int, optional
 
     Returns
@@ -115,14 +115,14 @@ def _shift_invariant_maps(
 
 
 def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | None, str]:
-    """The map whose features take the least time, and why, in a sentence.
+    """Return the map whose features take the least time, and why, in a sentence.
 
-    Times up to a millisecond count as equal; then the fewest features are the best.
+    Times up to a millisecond are considered equal; then the map with the fewest features is best.
 
     Returns
     -------
     index : int or None
-        Of the recommended map; None if none reaches the tolerance.
+        The index of the recommended map; None if no map reaches the tolerance.
     sentence : str
     """
     usable = [
@@ -131,7 +131,7 @@ def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | Non
         if each.n_components is not None and each.seconds is not None
     ]
     if not usable:
-        return None, "No map reaches the tolerance: allow a larger one, or another kernel."
+        return None, "No map reaches the tolerance. Use a larger tolerance or another kernel."
     # What landmarks leave out of the kernel is missing in every model, however small it is; so they
     # are mentioned, and recommended only where nothing else can be.
     random = [pair for pair in usable if pair[1].map_name != "nystroem"] or usable
@@ -154,7 +154,10 @@ def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | Non
             f"and takes {_duration(fewest)}"
         )
     if (fewest.n_components or 0) >= best.n_rows:
-        sentence += "; with no fewer features than rows, the exact kernel is the better choice"
+        sentence += (
+            "; the exact kernel is the better choice, since there are at least as "
+            "many features as rows"
+        )
     return at, sentence + "."
 
 

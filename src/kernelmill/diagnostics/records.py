@@ -1,4 +1,4 @@
-"""What diagnostics find, as records: without what measures it, so that reading needs little."""
+"""The results of diagnostics as records, without the code that measures them."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ __all__ = ["FeatureRequirement"]
 
 @dataclass(frozen=True)
 class FeatureRequirement(Stored):
-    """The number of features that a map needs, and what they cost.
+    """The number of features that a map needs, and their cost.
 
     Attributes
     ----------
     map_name, construction : str
     tolerance, probability : float
     unit : float
-        What the tolerance is a fraction of: the mean of k(x, x), which is 1 for kernels of the
-        distance.
+        The unit of the tolerance: the mean of k(x, x), which is 1 for kernels of the distance.
     from_bound : int or None
-        By a bound; None where none is known, or above 2**40. This holds for all numbers here.
+        The number by a bound; None if no bound is known or the number is above 2**40, as for all
+        numbers below.
     bound : str
         Its name.
     from_variance : int or None
-        By the theoretical variance, as if errors were normal.
+        The number by the theoretical variance, as if errors were normal.
     variance_is_exact : bool
-        Whether that is the variance of this map, or of a similar construction.
+        Whether this is the variance of the map itself; otherwise it is that of a similar
+        construction.
     measured, low, high : int or None
-        By measurement, with its 95 % interval; None if errors are not finite.
+        The measured number and its 95 % interval; None if errors are not finite.
     is_extrapolated : bool
-        Whether that is beyond the largest number measured: errors are then taken to decrease with
-        the square root.
+        Whether `measured` is beyond the largest number that was measured. Errors are then assumed
+        to decrease with the square root of the number.
     n_components : int or None
         The number to use: `measured`, rounded up to a length with fast transforms.
     seconds : float or None
@@ -40,8 +41,8 @@ class FeatureRequirement(Stored):
     map_bytes : int or None
         The memory of the coefficients of the map.
     stored_bytes : int or None
-        The memory that the features of all rows would take in float32. Learners of kernelmill
-        compute them in blocks and never store them.
+        The memory that the features of all rows would take in float32. The estimators of kernelmill
+        compute features in blocks and never store them.
     n_rows : int
     sizes, errors, lows, highs : list
         The numbers of features that were measured, the error that the given share of the pairs

@@ -1,4 +1,4 @@
-"""Means over independent seeds, with the intervals that chance gives them."""
+"""Means over independent seeds, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Measured(NamedTuple):
 
 
 def mean_of_seeds(values: ArrayLike) -> Measured:
-    """The mean of the values of independent seeds, with Student's interval.
+    """Return the mean of the values of independent seeds, with Student's interval.
 
     Values that are NaN, of seeds without any pairs to measure, do not count.
 
@@ -82,7 +82,7 @@ def fit_with_seeds(
 
 
 def exact_kernel_of(fitted_map: Any, kernel: Any) -> Any:
-    """The function of two matrices that a map estimates: its own, or the given one."""
+    """Return the function of two matrices that a map estimates: its own, or the given one."""
     if kernel is not None:
         return kernel
     with suppress(AttributeError):

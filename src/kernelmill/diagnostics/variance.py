@@ -1,4 +1,4 @@
-"""The variance of the kernel estimates of a map, where theory gives it."""
+"""The theoretical variance of the kernel estimates of a map."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Variance(NamedTuple):
 def estimate_variance(
     fitted_map: Any, X: Any, Y: Any, n_components: int | None = None
 ) -> Variance | None:
-    r"""The variance of a map's estimates of k(x, y) over its seeds; None where it is not known.
+    r"""Return the variance of a map's estimates of k(x, y) over seeds; None where it is not known.
 
     Known exactly: `RandomFourier` with independent frequencies, for which :math:`\cos(\omega \cdot
     v)` has the variance :math:`(1 + k(2v)) / 2 - k(v)^2`; `TensorSketch`, `CountSketch`,
@@ -229,10 +229,11 @@ def _maclaurin_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance 
 def _variance_of_spread(
     means: NDArray[np.float64], shares: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
-    """What `spread_degrees` adds: one uniform variable rounds all numbers of columns.
+    """Return the variance due to `spread_degrees`, which rounds with one uniform variable.
 
-    These change where it passes the fractional parts of the expected numbers, added up from the
-    highest degree, so the variance is a sum over the sections between them.
+    The numbers of columns change where the variable passes the fractional parts of the expected
+    numbers, added up from the highest degree, so the variance is a sum over the sections between
+    these points.
     """
     if not shares.any():
         return np.zeros(means.shape[1])

@@ -1,4 +1,4 @@
-"""The encoding of tables: from columns and targets to the numbers that learners take.
+"""The encoding of tables: from columns and targets to numeric inputs of estimators.
 
 Contents
 --------
@@ -8,23 +8,23 @@ columns
 dates
     Dates and times: year, month, weekday, time of day, elapsed time.
 levels
-    The order of categories that name numbers, such as "10-19" and "65+".
+    The order of categories that represent numbers, such as "10-19" and "65+".
 monotone
     `MonotoneTransform` of skewed and heavy-tailed numbers: ranks to normal scores.
 encoder
     `Encoder`, and `ColumnEncoder` for tables with columns, fitted by a `ColumnLearner`.
 matrix
-    `MatrixEncoder` for files that hold a matrix, fitted by a `MatrixLearner`.
+    `MatrixEncoder` for matrix files, fitted by a `MatrixLearner`.
 targets
     `TargetReader`, which converts the target to numbers, fitted by a `TargetLearner`.
 inputs
-    `Inputs`: which columns of a table a model takes.
+    `Inputs`: the columns of a table that a model uses.
 """
 
 __all__ = ["MISSING", "TASKS"]
 
 MISSING = ("error", "impute")
-"""What to do about missing values."""
+"""The ways to handle missing values."""
 
 TASKS = ("auto", "classification", "regression")
 """What a model of a table predicts; "auto" is decided by the values of the target."""

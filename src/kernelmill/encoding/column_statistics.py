@@ -1,4 +1,4 @@
-"""What encodings are fitted to: moments of numbers and counts of categories, block by block."""
+"""Statistics that encodings are fitted to: moments of numbers and counts of categories."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ class NumericMoments:
     def merge(self, later: NumericMoments) -> None:
         """Add the moments of the rows that follow; `later` is changed.
 
-        The mean and the deviation are those of one pass to rounding, all else is the same.
+        The mean and the standard deviation equal those of a single pass up to rounding; all other
+        results are identical.
         """
         if later._has_values and self._has_values:
             follows = math.isnan(self._previous) or later._first == self._previous + 1
@@ -115,8 +116,8 @@ class NumericMoments:
     ) -> NumericEncoding:
         """Return the fitted encoding; columns that have only 0 and 1 are not scaled.
 
-        `sample` has values of the column, of which NaN is missing. Without it there is no
-        transform; see `choose_transform`.
+        `sample` contains values of the column, with NaN for missing ones. Without a sample, no
+        transform is chosen; see `choose_transform`.
         """
         marks = marks and self.missing > 0 and self.count > 0
         if self.count == 0 or self.least == self.most:
@@ -129,8 +130,8 @@ class NumericMoments:
         if not (math.isfinite(deviation) and math.isfinite(mean)) or deviation == 0:
             raise TableError(
                 f"column {self.name!r} has values from {self.least:g} to {self.most:g}, which "
-                "float64 cannot standardize",
-                "divide it by a power of ten",
+                "cannot be standardized in float64",
+                "divide the column by a power of ten",
                 Remedy("leave the column out", drop=[self.name]),
             )
         chosen = None
@@ -162,14 +163,14 @@ class NumericMoments:
         farthest = max(self.least, self.most, key=lambda value: abs(value / 2 - middle / 2))
         if high > low and abs(farthest / 2 - middle / 2) > _OUTLYING * (high / 2 - low / 2):
             return Doubt(
-                f"Column {self.name!r} has a value of {plain.number(farthest)}, though 95 % are "
-                f"from {plain.number(low)} to {plain.number(high)}",
+                f"Column {self.name!r} has the value {plain.number(farthest)}, but 95 % of its "
+                f"values are from {plain.number(low)} to {plain.number(high)}",
                 "if it is an error, correct it or leave it empty",
             )
         return None
 
     def detail(self, encoding: NumericEncoding) -> str:
-        """A short description for the user."""
+        """Return a short description for the user."""
         if not encoding.scale:
             return "constant: left out"
         if self.only_zero_one:
@@ -180,8 +181,10 @@ class NumericMoments:
         if encoding.transform is not None:
             low, median, high = map(plain.number, self._middle)
             also = "; also linear" if encoding.both else ""
-            return f"rank to normal, median {median}, 95 % from {low} to {high}{also}"
-        return f"mean {plain.number(encoding.mean)}, deviation {plain.number(encoding.scale)}"
+            return f"normal scores of ranks, median {median}, 95 % from {low} to {high}{also}"
+        return (
+            f"mean {plain.number(encoding.mean)}, standard deviation {plain.number(encoding.scale)}"
+        )
 
 
 class CategoryCounts:
@@ -191,7 +194,7 @@ class CategoryCounts:
     ----------
     name : str
     ordered : bool, default=False
-        Whether the dictionaries of the column are in the order of its levels.
+        Whether the dictionaries of the column are sorted by level.
     """
 
     def __init__(self, name: str, *, ordered: bool = False) -> None:
@@ -232,15 +235,16 @@ class CategoryCounts:
         some = ", ".join(repr(string) for string, _ in self.counts.most_common(3))
         return TableError(
             f"column {self.name!r} has {plain.count(len(self.counts))} different strings in "
-            f"{plain.count(self.count, 'row')} ({some}, ...): it looks like an identifier or free "
-            "text",
+            f"{plain.count(self.count, 'row')} ({some}, ...): it appears to be an identifier or "
+            "free text",
             Remedy("leave the column out", drop=[self.name]),
         )
 
     def encoding(self, *, marks: bool, ordinal: bool = False) -> CategoryEncoding | OrdinalEncoding:
         """Return the fitted encoding: frequent categories sorted by name, rare ones pooled.
 
-        A single one is left out. If `ordinal`, categories that have an order become one number.
+        A column with a single category is left out. If `ordinal`, categories that have an order are
+        encoded as one number.
         """
         if len(self.counts) > 1000 and 2 * len(self.counts) > self.count:
             raise self._identifier_error()
@@ -281,12 +285,13 @@ class CategoryCounts:
         return OrdinalEncoding(self.name, levels, mean, scale, marks, starts)
 
     def note(self, encoding: Any) -> Message | None:
-        """A note for the user if the categories have an order, or if most are rare."""
+        """Return a note for the user if the categories have an order, or if most are rare."""
         if isinstance(encoding, OrdinalEncoding):
             return Message(
                 f"Column {self.name!r} has {len(encoding.levels)} categories in order, from "
-                f"{encoding.levels[0]!r} to {encoding.levels[-1]!r}, which become one number",
-                Remedy("to encode each by itself, transform nothing", transform="none"),
+                f"{encoding.levels[0]!r} to {encoding.levels[-1]!r}, which are encoded as one "
+                "number",
+                Remedy("to one-hot encode them, do not transform columns", transform="none"),
             )
         kept = sum(self.counts[each] for each in encoding.categories)
         if len(self.counts) > 1 and self.count >= _ENOUGH and 2 * kept < self.count:
@@ -294,13 +299,13 @@ class CategoryCounts:
             return Doubt(
                 f"Most values of column {self.name!r} are rare categories ({some}, ...), which are "
                 "pooled",
-                "if they are numbers, write them without units and spaces",
-                Remedy("if they are identifiers, leave the column out", drop=[self.name]),
+                "if the values are numbers, write them without units and spaces",
+                Remedy("if the values are identifiers, leave the column out", drop=[self.name]),
             )
         return None
 
     def detail(self, encoding: CategoryEncoding | OrdinalEncoding) -> str:
-        """A short description for the user."""
+        """Return a short description for the user."""
         if isinstance(encoding, OrdinalEncoding):
             levels = encoding.levels
             return f"{len(levels)} categories in order, {levels[0]} to {levels[-1]}"
@@ -323,5 +328,5 @@ def _find_order(orders: Collection[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def fewest_rows(n_rows: int) -> int:
-    """The number of rows that a category needs for a column: 2 of 100, 10 of 10,000 rows."""
+    """Return the number of rows that a category needs for a column: 2 of 100, 10 of 10,000 rows."""
     return max(2, min(10, n_rows // 200), n_rows // 10_000)

@@ -1,4 +1,4 @@
-"""Encodings of one column of a table: how its values become columns of numbers."""
+"""Encodings of single table columns as numeric columns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FARTHEST = 10.0  # standard deviations, of columns that are also encoded by a t
 
 
 class ColumnEncoding(Stored, ABC):
-    """How the values of a column become columns of numbers."""
+    """The encoding of a table column as numeric columns."""
 
     name: str
 
@@ -45,11 +45,11 @@ class ColumnEncoding(Stored, ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The names of the encoded columns."""
+        """Return the names of the encoded columns."""
 
     @abstractmethod
     def groups(self) -> list[tuple[str, int]]:
-        """The name and the number of encoded columns of each group, in order."""
+        """Return the name and the number of encoded columns of each group, in order."""
 
     @abstractmethod
     def write(self, values: Any, out: NDArray[Any]) -> None:
@@ -60,14 +60,14 @@ class ColumnEncoding(Stored, ABC):
 class NumericEncoding(ColumnEncoding):
     """(x - mean) / scale, or t(x); a missing x becomes 0, and 1 in a further column if `marks`.
 
-    The mean and the scale are those of the column, also if it has a `transform` t, whose mean is 0
-    and whose variance is 1. If `both`, t(x) is followed by (x - mean) / scale, cut at ±10: learned
-    length scales then tell which of them matters.
+    The mean and the scale are those of the column, even if it has a `transform` t, whose mean is 0
+    and whose variance is 1. If `both`, t(x) is followed by (x - mean) / scale, clipped to ±10:
+    learned length scales then determine which one is relevant.
     """
 
     name: str
     mean: Annotated[float, Float()]
-    scale: Annotated[float, Float(low=0)]  # 0: the column is constant and left out
+    scale: Annotated[float, Float(low=0)]  # 0 if the column is constant and left out
     marks: bool = False
     transform: MonotoneTransform | None = field(default=None, metadata=ADDED)
     both: bool = field(default=False, metadata=ADDED)
@@ -115,8 +115,8 @@ class NumericEncoding(ColumnEncoding):
 class CategoryEncoding(ColumnEncoding):
     """One column of 0 and 1 for each category, one for all others, one for missing values.
 
-    Without a column for others, a category that did not occur in training is a row of zeros. `rare`
-    has the categories that are pooled as others; it is empty if there are more than 1000 of them.
+    Without a column for other categories, a category that did not occur in training is encoded as
+    zeros. `rare` contains the pooled categories; it is empty if there are more than 1000 of them.
     """
 
     name: str
@@ -140,7 +140,7 @@ class CategoryEncoding(ColumnEncoding):
         """Names such as "town = Rome"."""
         return (
             [f"{self.name} = {category}" for category in self.categories]
-            + [f"{self.name} is another"] * self.others
+            + [f"{self.name} is other"] * self.others
             + [f"{self.name} is missing"] * self.marks
         )
 
@@ -149,7 +149,7 @@ class CategoryEncoding(ColumnEncoding):
         return [(self.name, self.n_columns)] if self.n_columns else []
 
     def count_unseen(self, values: Any) -> Counter[str]:
-        """The categories that did not occur in training; none if that is not known."""
+        """Return the categories that did not occur in training; none if that is not known."""
         if self.others and not self.rare:
             return Counter()
         return _count_others(values, {*add_spellings(self.categories), *self.rare})
@@ -161,7 +161,7 @@ class CategoryEncoding(ColumnEncoding):
         out[rows, positions[rows]] = 1
 
     def positions(self, values: Any) -> NDArray[np.int64]:
-        """The encoded column that is 1 for each value; -1 if none is."""
+        """Return the encoded column that is 1 for each value; -1 if none is."""
         known = add_spellings(self.categories)
         unknown = len(self.categories) if self.others else -1
         of_null = self.n_columns - 1 if self.marks else unknown
@@ -175,8 +175,9 @@ class CategoryEncoding(ColumnEncoding):
 class OrdinalEncoding(ColumnEncoding):
     """(rank - mean) / scale of the levels, in order; a missing level is encoded as a number is.
 
-    If the levels name numbers, `starts` has the smallest of each, and a level that did not occur in
-    training gets the rank of the one that includes its number. Otherwise it becomes 0.
+    If the levels represent numbers, `starts` contains the smallest number of each level, and a
+    level that did not occur in training gets the rank of the level that includes its number.
+    Otherwise it is encoded as 0.
     """
 
     name: str
@@ -205,15 +206,15 @@ class OrdinalEncoding(ColumnEncoding):
         return 1 + self.marks
 
     def names(self) -> list[str]:
-        """The name of the column, and that of the marks."""
+        """Return the name of the column, and that of the marks."""
         return [self.name] + [f"{self.name} is missing"] * self.marks
 
     def groups(self) -> list[tuple[str, int]]:
-        """The groups of a numeric column."""
+        """Return the groups of a numeric column."""
         return [(name, 1) for name in self.names()]
 
     def count_unseen(self, values: Any) -> Counter[str]:
-        """The levels that did not occur in training."""
+        """Return the levels that did not occur in training."""
         return _count_others(values, set(self.levels))
 
     def write(self, values: Any, out: NDArray[Any]) -> None:
@@ -240,7 +241,7 @@ _BOOLEANS = (("false", "False", "FALSE"), ("true", "True", "TRUE"))
 
 
 def add_spellings(categories: Iterable[str]) -> dict[str, int]:
-    """The position of each category, and that of the other spellings of false and true.
+    """Return the position of each category, and that of the other spellings of false and true.
 
     Text files have "True", and booleans of Parquet files and data frames become "true".
 
@@ -259,7 +260,7 @@ def add_spellings(categories: Iterable[str]) -> dict[str, int]:
 
 
 def _count_others(values: Any, known: set[str]) -> Counter[str]:
-    """How often each string of a dictionary array occurs that is not known."""
+    """Return the counts of the strings of a dictionary array that are not known."""
     strings = values.dictionary.to_pylist()
     new = {place: string for place, string in enumerate(strings) if string not in known}
     if not new:
@@ -284,7 +285,7 @@ def numeric_values(column: Any, name: str, first_row: int, file: Any) -> NDArray
         row = int(np.argmax(infinite))
         raise TableError(
             f"{file}: column {name!r} is {values[row]} in row {first_row + row + 1}",
-            "replace it by a number",
+            "replace it with a number",
             Remedy("leave the value empty and impute missing values", missing="impute"),
         )
     result: NDArray[np.float64] = values

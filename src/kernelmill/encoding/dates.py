@@ -1,4 +1,4 @@
-"""Dates and times as columns of numbers: year, month, weekday, time of day, elapsed time."""
+"""Encoding of dates and times: year, month, weekday, time of day, elapsed time."""
 
 from __future__ import annotations
 
@@ -64,8 +64,9 @@ class DateEncoding(ColumnEncoding):
     """Parts of a date, each as numbers.
 
     The year and the elapsed time (of dates: since 1970) are standardized. Month, weekday and time
-    of day are points on a circle, (cos, sin): December is next to January. Dates and times with an
-    offset are those of UTC. A missing date is 0 in all columns, and 1 in a further one if `marks`.
+    of day are encoded as points on a circle, (cos, sin), so December is next to January. Dates and
+    times with an offset are converted to UTC. A missing date is encoded as 0 in all columns, and as
+    1 in an indicator column if `marks`.
 
     Parameters
     ----------
@@ -75,10 +76,10 @@ class DateEncoding(ColumnEncoding):
     parts : sequence of str
         Those of `PARTS` that vary.
     means, scales : sequence of float
-        Of the year and of the elapsed time in seconds.
+        Means and standard deviations of the year and of the elapsed time in seconds.
     marks : bool
     zoned : bool or None
-        Whether times have an offset from UTC; None if it is not known, as in older files.
+        Whether times have an offset from UTC; None if not known, as in older files.
     """
 
     name: str
@@ -133,7 +134,7 @@ class DateEncoding(ColumnEncoding):
 
 
 def find_part(part: str, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The part of dates that are given in seconds since 1970."""
+    """Return the part of dates that are given in seconds since 1970."""
     if part == "elapsed time":
         return seconds
     days = np.floor(seconds / _DAY)
@@ -148,9 +149,9 @@ def find_part(part: str, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def find_zones(column: Any) -> tuple[str, str, int]:
-    """A time with an offset from UTC, one without, and the row of the latter.
+    """Return a time with an offset from UTC, one without, and the row of the latter.
 
-    They are empty if there is none. Dates without a time have no offset and need none.
+    The results are empty if there is no such time. Dates without a time have no offset.
     """
     if pa.types.is_temporal(column.type):
         if not pa.types.is_timestamp(column.type) or column.null_count == len(column):
@@ -190,8 +191,8 @@ def date_values(
 ) -> NDArray[np.float64]:
     """Seconds since 1970 (or of the day, or elapsed) of dates; NaN is missing.
 
-    A string that is no date of the format, or a date that is out of range, raises an error with its
-    row.
+    A string that is not a date in the format, or a date that is out of range, raises an error with
+    the row.
     """
     if pa.types.is_temporal(column.type):
         _check_range(column, name, file, first_row)
@@ -221,7 +222,7 @@ def _check_range(column: Any, name: str, file: Any, first_row: int) -> None:
             f"{file}: column {name!r} has {numbers[row].as_py()} ({kind}) in row "
             f"{first_row + row + 1}, which is out of range: more than 292,000 years",
             "correct it",
-            "make it a missing value",
+            "correct it or leave it empty",
         )
 
 
@@ -314,7 +315,7 @@ def _count_days(
 
 
 def _separators_agree(found: Any, fields: set[str]) -> NDArray[np.bool_]:
-    """Whether dates are written as 2024-05-31 or 2024/05/31, but not as 2024-05/31."""
+    """Return whether dates are written as 2024-05-31 or 2024/05/31, but not as 2024-05/31."""
     first, second = pc.struct_field(found, "s"), pc.struct_field(found, "t")
     agree = pc.equal(first, second)
     if "e" in fields:  # May 31, 2024: no day before the month
@@ -325,7 +326,7 @@ def _separators_agree(found: Any, fields: set[str]) -> NDArray[np.bool_]:
 
 
 def _offsets(found: Any) -> NDArray[np.float64]:
-    """The seconds by which local times are ahead of UTC; NaN for an impossible offset."""
+    """Return the seconds by which local times are ahead of UTC; NaN for an impossible offset."""
     zones = pc.struct_field(found, "z").to_pylist()
     offsets = {zone: _offset(zone) for zone in set(zones)}
     return np.array([offsets[zone] for zone in zones], np.float64)
@@ -343,7 +344,7 @@ def _offset(zone: str | None) -> float:
 class DateFormats:
     """Detects the format of a column of dates, block by block, and fits its encoding.
 
-    A format remains possible as long as all values are dates of it.
+    A format remains possible as long as all values are dates in this format.
     """
 
     def __init__(self, name: str) -> None:
@@ -381,8 +382,8 @@ class DateFormats:
             row = max(row, *(int(np.argmax(wrong)) for wrong in left.values()))
             raise TableError(
                 f"{file}: column {self.name!r} has {words[row].as_py()!r} in row "
-                f"{first_row + row + 1}, which is not a date of the same form as others, such as "
-                f"{self._example!r}",
+                f"{first_row + row + 1}, which is not a date in the format of other values, such "
+                f"as {self._example!r}",
                 *self._remedies(),
             )
         self._formats = possible
@@ -398,7 +399,7 @@ class DateFormats:
             possible = [each for each in self._formats if each in later._formats]
             if not possible:
                 raise TableError(
-                    f"column {self.name!r} has dates of different forms, such as "
+                    f"column {self.name!r} has dates in different formats, such as "
                     f"{self._example!r} and {later._example!r}",
                     *self._remedies(),
                 )
@@ -414,12 +415,12 @@ class DateFormats:
             raise TableError(
                 f"column {self.name!r} has times with an offset from UTC, such as "
                 f"{self._zoned!r}, and without, such as {self._bare!r}",
-                "write all of them with an offset, or none",
+                "write all of them with an offset or all without",
                 *self._remedies()[1:],
             )
 
     def _remedies(self) -> tuple[Remedy | str, ...]:
-        """What to do about dates of different forms."""
+        """Return the remedies for dates in different formats."""
         return (
             "write all dates in one format, preferably 2024-05-31",
             Remedy("leave the column out", drop=[self.name]),
@@ -432,11 +433,11 @@ class DateFormats:
         if formats[0] == "day first" and "month first" in formats:
             if day_first is None:
                 raise TableError(
-                    f"column {self.name!r} has dates such as {self._example!r}, in which the day "
-                    "or the month may be first",
-                    Remedy("if the day is first, set it", day_first=True),
-                    Remedy("if the month is first, set it", day_first=False),
-                    "write them as 2024-05-31",
+                    f"column {self.name!r} has dates such as {self._example!r}, in which either "
+                    "the day or the month may come first",
+                    Remedy("read the day first", day_first=True),
+                    Remedy("read the month first", day_first=False),
+                    "write the dates as 2024-05-31",
                     Remedy("leave the column out", drop=[self.name]),
                 )
             formats = ["day first" if day_first else "month first"]
@@ -457,16 +458,16 @@ class DateFormats:
         return DateEncoding(self.name, chosen, parts, means, scales, marked, zoned)
 
     def note(self, encoding: Any) -> Message:
-        """How the dates were read."""
+        """Return a note about how the dates were read."""
         zone = f"; times with an offset, as in {self._zoned!r}, are converted to UTC"
-        years = f"; years of two digits, as in {self._short_year!r}, are 1969 to 2068"
+        years = f"; two-digit years, as in {self._short_year!r}, are read as 1969 to 2068"
         return Message(
-            f"Column {self.name!r} has dates ({encoding.format}), which become "
-            f"{', '.join(encoding.parts) or 'nothing: they are all equal'}"
+            f"Column {self.name!r} has dates ({encoding.format}), which are encoded as "
+            f"{', '.join(encoding.parts) or 'nothing, since they are all equal'}"
             f"{years if self._short_year else ''}{zone if self._zoned else ''}",
             Remedy("leave them out if they do not help to predict the target", drop=[self.name]),
         )
 
     def detail(self, encoding: DateEncoding) -> str:
-        """A short description for the user."""
+        """Return a short description for the user."""
         return f"dates, {encoding.format}: {', '.join(encoding.parts) or 'left out'}"

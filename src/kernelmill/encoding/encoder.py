@@ -1,4 +1,4 @@
-"""Encoders: from blocks of a table to rows of numbers.
+"""Encoders: from blocks of a table to numeric rows.
 
 An encoder is fitted in one pass over the table that a model is trained on, and then applied to the
 blocks of this and other tables.
@@ -49,13 +49,13 @@ _COLUMN_ENCODINGS = Tagged(
 )
 
 _IN_TRAINING = Remedy(
-    "impute missing values: numbers become the mean, with an indicator column; a missing category "
-    "becomes a category of its own",
+    "impute missing values: missing numbers become the mean and get an indicator column; a "
+    "missing category becomes a category of its own",
     missing="impute",
 )
-_IN_PREDICTION = Remedy("fit the model again and impute missing values", missing="impute")
+_IN_PREDICTION = Remedy("train the model again with imputation of missing values", missing="impute")
 _LONGEST_ROW = 3.0  # of scaled rows (docs/decisions/017)
-_MOST_DENSE_COLUMNS = 1024  # of encoded rows; wider ones are sparse matrices
+_MOST_DENSE_COLUMNS = 1024  # the number of encoded columns above which rows are sparse
 
 
 @dataclass(frozen=True)
@@ -73,21 +73,21 @@ class EncodedColumn:
 class RowScaling(Stored):
     r"""Divides a row x by :math:`\sqrt{r^2 + |x|^2 / 9}`: no row becomes longer than 3.
 
-    Values of a polynomial kernel grow with a power of the norms of rows. Standardized columns with
-    a few large values make some rows ten times as long as others, and predictions for these would
-    be off by powers of ten.
+    Values of a polynomial kernel grow with a power of the row norms. Standardized columns with a
+    few large values make some rows ten times as long as others, and predictions for these rows
+    would be wrong by orders of magnitude.
 
     Parameters
     ----------
     radius : float
-        r, the norm of a typical row, which becomes 0.95 long.
+        r, the norm of a typical row. Rows of this norm are scaled to norm 0.95.
     """
 
     radius: Annotated[float, Float(above=0)]
 
     @classmethod
     def of_rows(cls, X: Any) -> Self:
-        """The scaling whose radius is the root mean square norm of these rows."""
+        """Return the scaling whose radius is the root mean square norm of these rows."""
         return cls(float(np.sqrt(_squared_norms(X).mean())) or 1.0)
 
     def apply(self, X: Any) -> Any:
@@ -135,7 +135,7 @@ class Encoder(Stored, ABC):
         """
 
     def count_unseen(self, data: Any) -> dict[str, Counter[str]]:
-        """How often categories occur that did not in training, by columns that have some."""
+        """Return the counts of categories that did not occur in training, by column."""
         return {}
 
     @property
@@ -145,27 +145,28 @@ class Encoder(Stored, ABC):
 
     @abstractmethod
     def input_names(self) -> list[str]:
-        """The names of the encoded columns."""
+        """Return the names of the encoded columns."""
 
     @abstractmethod
     def groups(self) -> NDArray[np.intp]:
-        """The group of each encoded column, numbered from 0 in order; no group is empty.
+        """Return the group of each encoded column, numbered from 0 in order; no group is empty.
 
-        The columns of a group belong together and can share a length scale: those of one category
-        are a group. A number is a group, and so is the mark of its missing values.
+        The columns of a group belong together and can share a length scale. The one-hot columns of
+        a categorical column are a group. A numeric column is a group, and so is the indicator of
+        its missing values.
         """
 
     @abstractmethod
     def group_names(self) -> list[str]:
-        """The name of each group."""
+        """Return the name of each group."""
 
 
 @dataclass(frozen=True)
 class ColumnEncoder(Encoder):
     """Encodes record batches: numbers are standardized, categories become columns of 0 and 1.
 
-    Skewed and heavy-tailed numbers may have a monotone transform. Categories that have an order
-    may be numbers.
+    Skewed and heavy-tailed numbers may have a monotone transform. Ordered categories may be encoded
+    as numbers.
 
     Parameters
     ----------
@@ -220,7 +221,7 @@ class ColumnEncoder(Encoder):
         return scale_rows(out, self.rows)
 
     def count_unseen(self, data: Any) -> dict[str, Counter[str]]:
-        """How often categories occur that did not in training, by columns that have some."""
+        """Return the counts of categories that did not occur in training, by column."""
         found = {
             each.name: each.count_unseen(category_values(data.column(each.name)))
             for each in self.columns
@@ -253,7 +254,7 @@ class ColumnEncoder(Encoder):
 
 
 def _encode_categories(pairs: list[Any], n_rows: int) -> Any:
-    """A sparse matrix of columns of categories, given with their values."""
+    """Return a sparse matrix of columns of categories, given with their values."""
     rows, columns, begin = [], [], 0
     for encoding, values in pairs:
         positions = encoding.positions(values)
@@ -266,7 +267,7 @@ def _encode_categories(pairs: list[Any], n_rows: int) -> Any:
 
 
 def _encode_numbers(pairs: list[Any], n_rows: int) -> Any:
-    """A sparse matrix of other columns, for those that are 0 in most rows."""
+    """Return a sparse matrix of other columns, for those that are 0 in most rows."""
     dense = np.zeros((n_rows, sum(encoding.n_columns for encoding, _ in pairs)), np.float32)
     _write_columns(pairs, dense)
     return scipy.sparse.csr_array(dense)
@@ -293,9 +294,9 @@ class ColumnLearner:
         Which numeric columns are transformed from ranks to normal scores. If it is not "none",
         categories that have an order become one number.
     ordered : collection of str, optional
-        Categories whose dictionaries are in the order of their levels.
+        Categories whose dictionaries are sorted by level.
     day_first : bool, optional
-        Whether the day or the month is first in dates that do not show it.
+        Whether the day or the month comes first in ambiguous dates.
     """
 
     def __init__(
@@ -341,8 +342,8 @@ class ColumnLearner:
     ) -> tuple[ColumnEncoder, list[EncodedColumn], list[Message | str]]:
         """Return the encoder, a summary of each column, and notes on doubtful ones.
 
-        Transforms are chosen from `sample`, a record batch of some of the rows in any order, and
-        the numbers to predict for them, which are NaN where they must not be looked at.
+        Transforms are chosen from `sample`, a record batch of rows in any order, and the numbers to
+        predict for these rows, which are NaN for rows that must not be used.
         """
         marks = self.missing == "impute"
         encodings: list[ColumnEncoding] = []
@@ -417,7 +418,7 @@ def check_overflow(rows: Any, names: Any, file: Any, first_row: int) -> None:
         dense = rows if is_dense else rows.toarray()
         row, column = (int(position[0]) for position in np.nonzero(~np.isfinite(dense)))
         raise TableError(
-            f"{file}: {names()[column]!r} in row {first_row + row + 1} is too far from the values "
-            "in training to be encoded",
+            f"{file}: {names()[column]!r} in row {first_row + row + 1} is too far from the "
+            "training values to be encoded",
             "correct it",
         )

@@ -44,23 +44,24 @@ class Inputs(Stored):
     Attributes
     ----------
     columns : tuple of (name, kind), or None
-        Of a table with columns; None for a matrix.
+        The columns of a table; None for a matrix.
     numbered : bool
-        Whether the names are the positions of columns without names.
+        Whether names are positions, for columns without names.
     target : str or int
         The name of the target, its position in a matrix, or "labels".
     n_columns : int
-        The number of columns of the table, with the target and dropped columns; 0 if it may vary.
+        The number of columns of the table, including the target and dropped columns; 0 if it can
+        vary.
     dropped : tuple of int
         Positions in a matrix that were dropped.
     zero_based : bool or None
-        Of svmlight files: whether their indices count from 0.
+        For svmlight files: whether their indices count from 0.
     missing_codes : tuple of str
-        Values that are missing, besides the usual ones.
+        Additional codes for missing values.
     signs : tuple of (name, sign), or None
-        The symbol (%, $) of the numbers of columns; None if it is not known, as in older files.
+        The symbols (%, $) of numeric columns; None if not known, as in older files.
     marks : tuple of (name, decimal point, separator), or None
-        How numbers of columns were written, as in `Table.marks`; None if it is not known.
+        The formats of numeric columns, as in `Table.marks`; None if not known.
     """
 
     columns: Annotated[tuple[tuple[str, str], ...] | None, ListOf(ListOf(Text(), 2, 2)) | Null()]
@@ -160,11 +161,16 @@ class Inputs(Stored):
             if sign == had:
                 problem = f"has numbers with and without {sign}: {bare!r} is read as {bare} {sign}"
             elif not sign:
-                problem = f"had numbers with {had} in training: those without are read as {had}"
+                problem = (
+                    f"had numbers with {had} in training: numbers without it are read as {had}"
+                )
             else:
                 before = f"with {had}" if had else f"without {sign}"
-                read = f"and are read as {had}" if had else "which is left out"
-                problem = f"had numbers {before} in training: those here have {sign}, {read}"
+                read = f"and are read as {had}" if had else "which is ignored"
+                problem = (
+                    f"had numbers {before} in training, but this table has numbers with "
+                    f"{sign}, {read}"
+                )
             remedy = "write all numbers of the column in one unit"
             notes.append(Doubt(f"Column {name!r} {problem}", remedy, column=name))
         return notes
@@ -172,7 +178,7 @@ class Inputs(Stored):
     def compare_decimals(self, table: Table) -> list[Message]:
         """A note if the numbers of a text file have another decimal point than those of training.
 
-        Data in memory and other formats have numbers as such, and strings as in training.
+        Data in memory and other formats have typed numbers, and strings as in training.
         """
         if self.marks is None or not table.decimal:
             return []
@@ -182,14 +188,17 @@ class Inputs(Stored):
         nouns = {",": "commas", ".": "points"}
         return [
             Message(
-                f"Numbers have decimal {nouns[table.decimal]}, and had decimal {nouns[had]} in "
-                "training",
-                Remedy("if they are not decimal numbers, give the decimal point", decimal=had),
+                f"Numbers have decimal {nouns[table.decimal]} in this table, but had decimal "
+                f"{nouns[had]} in training",
+                Remedy(
+                    "if this is wrong, set the decimal separator",
+                    decimal=had,
+                ),
             )
         ]
 
     def note_absent(self, table: Table) -> list[str]:
-        """A note on inputs that a table lacks, which were constant in training."""
+        """Return a note on inputs that a table lacks, which were constant in training."""
         here = {column.name for column in table.columns or ()}
         absent = [name for name, _ in self.columns or () if name not in here]
         if not absent or self.numbered:
@@ -201,14 +210,14 @@ class Inputs(Stored):
         ]
 
     def select_notes(self, notes: Iterable[Message | str]) -> list[Message | str]:
-        """The notes of a table, except those about columns that the model does not use."""
+        """Return the notes of a table, except those about columns that the model does not use."""
         used = {None, self.target, *(name for name, _ in self.columns or ())}
         return [note for note in notes if getattr(note, "column", None) in used]
 
     def ignore_others(
         self, table: Table, *used: str | int | None, names: Mapping[str, str] | None = None
     ) -> Table:
-        """The table with all columns ignored except the inputs and those in `used`.
+        """Return the table with all columns ignored except the inputs and those in `used`.
 
         `names` are those of the inputs in the file.
         """
@@ -219,7 +228,7 @@ class Inputs(Stored):
         return table.with_unused([c.name for c in table.columns if c.name not in known])
 
     def find_target(self, table: Table) -> str | int:
-        """The target as a table that has it names it."""
+        """Return the target as a table that has it names it."""
         if table.columns is None or not self.numbered:
             return self.target
         return table.columns[int(self.target)].name
@@ -243,14 +252,14 @@ class Inputs(Stored):
 def note_missing_targets(
     count: int, table: Table, target: str | int, *, in_training: bool = False
 ) -> Message:
-    """The note on rows that are left out; in training, words can become classes."""
+    """Return the note on rows that are left out; in training, words can become classes."""
     words, remedies = name_markers(table, target)
     problem = f"Left out {plain.count(count, 'row')} without a target{words}"
     return Message(problem, *(remedies if in_training else []))
 
 
 def name_markers(table: Table, target: str | int) -> tuple[str, list[Remedy]]:
-    """Which texts are read as missing targets, and what to do if they are classes."""
+    """Return which texts are read as missing targets, and what to do if they are classes."""
     words = _find_markers(table, target)
     if not words:
         return "", []
@@ -264,7 +273,7 @@ def name_markers(table: Table, target: str | int) -> tuple[str, list[Remedy]]:
 
 
 def _find_markers(table: Table, target: str | int) -> list[str]:
-    """The texts of the first block that are read as missing targets."""
+    """Return the texts of the first block that are read as missing targets."""
     if table.columns is None:
         return []
     others = [column.name for column in table.columns if column.name != target]
@@ -281,7 +290,7 @@ def _find_markers(table: Table, target: str | int) -> list[str]:
 
 
 def count_inputs(table: Table, inputs: Inputs) -> int:
-    """The number of columns that `Inputs.data` selects."""
+    """Return the number of columns that `Inputs.data` selects."""
     if inputs.columns is not None:
         return len(inputs.columns)
     width = table.n_features or 0
@@ -289,13 +298,14 @@ def count_inputs(table: Table, inputs: Inputs) -> int:
 
 
 def find_target(table: Table, target: str | int | None) -> str | int:
-    """The target as the table names it: a column, a position in a matrix, or "labels"."""
+    """Return the target as the table names it: a column, a position in a matrix, or "labels"."""
     _check_name("target", target)
     if table.columns is not None:
         if table.label_column is not None and target not in (None, table.label_column):
             raise TableError(
-                f"{table.files[0]} has labels, which are the target, got the target {target!r}",
-                Remedy("leave out the target", target=...),
+                f"{table.files[0]} contains labels, which are the target, but the target is "
+                f"set to {target!r}",
+                Remedy("do not set the target", target=...),
             )
         if target is None and table.label_column is not None:
             return table.label_column
@@ -312,9 +322,9 @@ def find_target(table: Table, target: str | int | None) -> str | int:
             _check_kind(table, column.name, column.kind)
         if column.kind not in ("numeric", "category"):
             raise TableError(
-                f"{table.files[0]}: the target {column.name!r} must hold numbers or strings, got a "
-                f"column of kind {column.kind!r}",
-                Remedy("give another target", target=...),
+                f"{table.files[0]}: the target {column.name!r} must contain numbers or strings, "
+                f"got a column of kind {column.kind!r}",
+                Remedy("choose another target", target=...),
             )
         return column.name
     if target is None or target == LABELS:
@@ -322,13 +332,14 @@ def find_target(table: Table, target: str | int | None) -> str | int:
             return LABELS
         raise TableError(
             f"must be given: {table.files[0]} has no labels",
-            f"give the index of the column to predict, 0 to {(table.n_features or 1) - 1}",
+            f"set it to the index of the column to predict, 0 to {(table.n_features or 1) - 1}",
             parameter="target",
         )
     if table.carries_labels:
         raise TableError(
-            f"{table.files[0]} has labels, which are the target, got the target {target!r}",
-            Remedy("leave out the target", target=...),
+            f"{table.files[0]} contains labels, which are the target, but the target is set "
+            f"to {target!r}",
+            Remedy("do not set the target", target=...),
         )
     return table.column_index(target)
 
@@ -336,7 +347,7 @@ def find_target(table: Table, target: str | int | None) -> str | int:
 def _check_name(parameter: str, column: Any) -> None:
     if isinstance(column, bool) or not isinstance(column, (str, int, np.integer, type(None))):
         is_labels = parameter == "target" and hasattr(column, "__len__")
-        remedies = ["give rows and labels as a pair: (X, y)"] if is_labels else []
+        remedies = ["pass rows and labels as a pair: (X, y)"] if is_labels else []
         raise ArgumentTypeError(
             "must be the name of a column or its zero-based number, got an object of type "
             f"{type(column).__name__}",
@@ -347,7 +358,7 @@ def _check_name(parameter: str, column: Any) -> None:
 
 
 def find_weights(table: Table, weights: str | int | None, target: str | int) -> str | int | None:
-    """The column with the weights of rows as the table names it: by name, or by position."""
+    """Return the column of row weights as the table names it: by name, or by position."""
     if weights is None:
         return None
     _check_name("weights", weights)
@@ -362,7 +373,7 @@ def find_weights(table: Table, weights: str | int | None, target: str | int) -> 
                 parameter="weights",
             )
     if found == target:
-        raise TableError(f"must be another column than the target {target!r}", parameter="weights")
+        raise TableError(f"must be a column other than the target {target!r}", parameter="weights")
     return found
 
 
@@ -387,10 +398,10 @@ def read_weights(block: Any, weights: str | int) -> NDArray[np.float64]:
 
 
 def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | int]) -> Inputs:
-    """All columns except the target and the dropped ones.
+    """Return all columns except the target and the dropped ones.
 
-    Other kinds than numbers, categories and dates are errors. Without a target, that of the inputs
-    is "".
+    Columns of other kinds than numbers, categories and dates raise an error. Without a target, the
+    target of the inputs is "".
     """
     positions = {table.column_index(each) for each in check_columns("drop", drop)}
     position = target
@@ -416,8 +427,10 @@ def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | i
     for column in left:
         _check_kind(table, column.name, column.kind)
     if not left:
-        others = "" if target is None else f" besides the target {target!r}"
-        raise TableError(f"{table.files[0]} has no columns left{others}", "give more columns")
+        others = "" if target is None else f" except the target {target!r}"
+        raise TableError(
+            f"{table.files[0]} has no columns left{others}", "add columns or drop fewer"
+        )
     names = [column.name for column in table.columns]
     numbered = names == [str(position) for position in range(len(names))]
     kinds = tuple((column.name, column.kind) for column in left)
@@ -460,18 +473,18 @@ def open_like_training(
 ) -> tuple[Table, dict[str, str] | None, bool]:
     """Open a table for a model.
 
-    The kinds of columns are those of training, whatever the values look like.
+    The column kinds are those of training, independent of the values.
 
     Parameters
     ----------
     source, options
-        As in `open_table`, except the kinds of columns.
+        As in `open_table`, except the column kinds.
     inputs : Inputs
-        Of the model.
+        The inputs of the model.
     n_features : int
         The width of svmlight files.
     words : collection of str
-        Markers of missing values that are categories of the model: older files have some.
+        Markers of missing values that are categories of the model, as in older files.
     unused : collection of str
         Inputs that are not read and may be absent, since they were constant in training.
 
@@ -486,7 +499,7 @@ def open_like_training(
     for name in _KINDS.values():
         if options.get(name):
             raise TableError(
-                "is not allowed here: the model determines the kinds of columns",
+                "is not allowed here: the model determines the column kinds",
                 "leave it out",
                 parameter=name,
             )
@@ -501,7 +514,7 @@ def open_like_training(
         raise TableError(
             f"{table.files[0]} is a matrix, but the model was fitted to a table with columns such "
             f"as {inputs.columns[0][0]!r}",
-            "give a table with these columns",
+            "use a table with these columns",
             *([Remedy("name the columns of the array", names=...)] if is_data(source) else []),
         )
     names, has_target = _find_inputs(table, inputs, unused)
@@ -527,7 +540,7 @@ _KINDS = {"numeric": "numeric", "category": "categorical", "date": "dates"}
 def _find_inputs(
     table: Table, inputs: Inputs, unused: Collection[str]
 ) -> tuple[dict[str, str], bool]:
-    """The names of the inputs in a table, and whether it has the target."""
+    """Return the names of the inputs in a table, and whether it has the target."""
     assert table.columns is not None
     assert inputs.columns is not None
     here = [column.name for column in table.columns]
@@ -536,11 +549,11 @@ def _find_inputs(
     if inputs.numbered and len(here) == inputs.n_columns - 1:
         if len(inputs.columns) + 1 < inputs.n_columns:
             raise TableError(
-                f"{table.files[0]} has {len(here)} columns without names, but the model was fitted "
-                f"to {inputs.n_columns}, of which some were dropped: which one is absent is not "
-                "known",
-                "give all of them",
-                "fit a model to a table with names",
+                f"{table.files[0]} has {len(here)} columns without names, but the model was "
+                f"fitted to {inputs.n_columns} and some of them were dropped: which column is "
+                "absent cannot be determined",
+                "use a table with all columns",
+                "fit a model to a table with column names",
             )
         # Without a header and the target: the columns after the target have moved by one.
         positions = [place for place in range(inputs.n_columns) if str(place) != inputs.target]
@@ -563,9 +576,10 @@ def _find_inputs(
         raise TableError(
             f"{table.files[0]} lacks columns that the model needs: {listed}{more}; it has {shown}",
             *([f"rename a column with a similar name: {', '.join(similar)}"] if similar else []),
-            f"give the {inputs.n_columns} columns without a header that the model was fitted to"
+            f"use a table with the {inputs.n_columns} columns that the model was fitted to, "
+            "without a header"
             if inputs.numbered
-            else "give a table with all columns of the training table; in a file, check the header",
+            else "use a table with all columns of the training table; in a file, check the header",
         )
     return names, has_target
 
@@ -579,14 +593,15 @@ def _open_matrix(
     if table.columns is not None:
         raise TableError(
             f"{table.files[0]} is a table with columns, but the model was fitted to a matrix",
-            "give an NPY, NPZ, idx or svmlight file",
+            "use an NPY, NPZ, idx or svmlight file",
         )
     width = table.n_features
     if isinstance(inputs.target, int) and inputs.dropped and width == inputs.n_columns - 1:
         raise TableError(
             f"{table.files[0]} has {width} columns, but the model was fitted to "
-            f"{inputs.n_columns}, of which some were dropped: which one is absent is not known",
-            "give all of them",
+            f"{inputs.n_columns} and some of them were dropped: which column is absent cannot be "
+            "determined",
+            "use a table with all columns",
         )
     has_target = table.carries_labels or (
         isinstance(inputs.target, int) and width == inputs.n_columns

@@ -1,8 +1,8 @@
 """Categories that have an order because they name numbers: "10-19", "<5", "65+", "3rd".
 
-Only strings that clearly are quantities count. Codes such as "4711" or "area 408" have digits but
-no order, so plain numbers and words followed by a number do not count (except a few words, such as
-"level").
+Only strings that clearly are quantities are accepted. Codes such as "4711" or "area 408" have
+digits but no order, so plain numbers and words followed by a number are not accepted, except for a
+few words such as "level".
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class _Level:
 
 
 def sort_levels(strings: Collection[str]) -> tuple[tuple[str, ...], tuple[float, ...]] | None:
-    """The strings in the order of the numbers they name, and the smallest number of each.
+    """Return the strings in the order of the numbers they name, and the smallest number of each.
 
-    None if they have no order: ranges must not overlap, and all units must be the same.
+    The result is None if they have no order: ranges must not overlap, and all units must be equal.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def sort_levels(strings: Collection[str]) -> tuple[tuple[str, ...], tuple[float,
 
 
 def find_number(string: str) -> float | None:
-    """The number that stands for a string, if it names one.
+    """Return the number that stands for a string, if it names one.
 
     Examples
     --------
@@ -133,5 +133,5 @@ def _parse(number: str) -> float:
 
 
 def _spell(unit: str) -> str:
-    """A unit without its plural; all endings of ordinal numbers are the same."""
+    """Return a unit without its plural; all endings of ordinal numbers are the same."""
     return "th" if unit in ("st", "nd", "rd") else unit.rstrip(".").rstrip("s") or unit

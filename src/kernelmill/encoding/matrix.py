@@ -28,7 +28,7 @@ from kernelmill.storage.kinds import Array, Choice, ListOf, Null
 
 __all__ = ["ENCODERS", "MatrixEncoder", "MatrixLearner"]
 
-_IMPUTE = Remedy("replace NaN by the mean of the column", missing="impute")
+_IMPUTE = Remedy("replace NaN with the mean of the column", missing="impute")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +40,11 @@ class MatrixEncoder(Encoder):
     mean, scale : ndarray of float64 of shape (n_features,)
         `mean` is zero for sparse rows and images.
     missing : {"error", "impute"}
-        NaN is an error, or is replaced by the mean.
+        Whether NaN raises an error or is replaced by the mean.
     rows : RowScaling, optional
         Applied to the encoded rows.
     transforms : sequence of MonotoneTransform or None, optional
-        One for each column; None for those that are standardized only.
+        One for each column; None for columns that are only standardized.
     """
 
     mean: Annotated[NDArray[np.float64], Array(("float64",), ("n_features",))]
@@ -66,7 +66,7 @@ class MatrixEncoder(Encoder):
         return len(self.mean)
 
     def input_names(self) -> list[str]:
-        """The positions of the columns, from 0."""
+        """Return the positions of the columns, from 0."""
         return [str(number) for number in range(self.n_inputs)]
 
     def groups(self) -> NDArray[np.intp]:
@@ -74,7 +74,7 @@ class MatrixEncoder(Encoder):
         return np.arange(self.n_inputs)
 
     def group_names(self) -> list[str]:
-        """The names of the columns."""
+        """Return the column names."""
         return self.input_names()
 
     def encode(self, data: Any, *, file: Any = "the table", first_row: int = 0) -> Any:
@@ -83,7 +83,7 @@ class MatrixEncoder(Encoder):
             raise TableError(
                 f"{file}: rows must have {self.n_inputs} columns, as in training, got "
                 f"{data.shape[1]}",
-                "leave out the others",
+                "leave out the additional columns",
             )
         if scipy.sparse.issparse(data):
             return self._encode_sparse(data, file, first_row)
@@ -91,7 +91,7 @@ class MatrixEncoder(Encoder):
             raise TableError(
                 f"{file}: rows must have {self.n_inputs} columns, as in training, got "
                 f"{data.shape[1]}",
-                "give all of them",
+                "use rows with all columns",
             )
         rows = data.astype(np.float64)
         self._check(rows, file, first_row)
@@ -135,7 +135,7 @@ class MatrixLearner:
     """Fits a `MatrixEncoder` to the blocks of a matrix file.
 
     Dense columns are standardized. Sparse columns are divided by their largest absolute value, so
-    that zeros stay zero. Unsigned bytes, as in images, are divided by 255.
+    zeros stay zero. Unsigned bytes, as in images, are divided by 255.
 
     Parameters
     ----------
@@ -208,7 +208,8 @@ class MatrixLearner:
     def merge(self, later: MatrixLearner) -> None:
         """Add the statistics of the rows that follow.
 
-        Means and deviations are those of one pass to rounding, all else is the same.
+        Means and standard deviations equal those of a single pass up to rounding; all other results
+        are identical.
         """
         if self._kind == "":
             self.__dict__.update(later.__dict__)
@@ -230,17 +231,17 @@ class MatrixLearner:
     ) -> tuple[MatrixEncoder, list[EncodedColumn], list[Message | str]]:
         """Return the encoder, one summary of all columns, and no notes.
 
-        Transforms are chosen from `sample`, some of the rows in any order, and the numbers to
-        predict for them, which are NaN where they must not be looked at.
+        Transforms are chosen from `sample`, rows in any order, and the numbers to predict for these
+        rows, which are NaN for rows that must not be used.
         """
         assert self._count is not None
         transforms = None
         if self._kind == "sparse":
             scale = np.where(self._largest > 0, self._largest, 1.0)
-            mean, detail = np.zeros(len(scale)), "sparse; divided by the largest absolute value"
+            mean, detail = np.zeros(len(scale)), "sparse, divided by the largest absolute value"
         elif self._kind == "image":
             mean, scale = np.zeros(len(self._mean)), np.full(len(self._mean), 255.0)
-            detail = "bytes; divided by 255"
+            detail = "bytes, divided by 255"
         else:
             mean, scale = self._mean, np.sqrt(self._squares / np.maximum(self._count, 1))
             scale = np.where(scale > 1e-12 * np.abs(mean), scale, 1.0)
@@ -250,7 +251,10 @@ class MatrixLearner:
             if transforms is not None:
                 chosen = [each for each in transforms if each is not None]
                 clipped = sum(each.is_linear for each in chosen)
-                detail += f"; {plain.count(len(chosen) - clipped, 'column')} from ranks to normal"
+                detail += (
+                    f"; {plain.count(len(chosen) - clipped, 'column')} replaced by "
+                    "normal scores of ranks"
+                )
                 detail += f", {clipped} clipped" if clipped else ""
         encoder = MatrixEncoder(mean, scale, self.missing, transforms=transforms)
         name = f"{encoder.n_inputs} columns"
@@ -260,7 +264,7 @@ class MatrixLearner:
     def _choose_transforms(
         self, sample: Any, target: NDArray[np.float64] | None
     ) -> list[MonotoneTransform | None] | None:
-        """The transform of each column; None if there are none."""
+        """Return the transform of each column; None if there are none."""
         transforms: list[MonotoneTransform | None] = []
         for place, (least, most) in enumerate(zip(self._least, self._most, strict=True)):
             values = sample[:, place].astype(np.float64)

@@ -1,9 +1,8 @@
 """Monotone transforms of numeric columns that are skewed or have heavy tails.
 
-Distances between rows decide what a kernel machine can tell apart. In a standardized column with
-one value of 1e12, or with a long tail, almost all values are at the same place. The transform maps
-ranks to quantiles of the normal distribution (van der Waerden, 1952), so that the values are
-spread out wherever they are.
+A kernel machine distinguishes rows by their distances. In a standardized column with one value of
+1e12, or with a long tail, almost all values are nearly equal. The transform maps ranks to quantiles
+of the normal distribution (van der Waerden, 1952), which spreads the values out.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class MonotoneTransform(Stored):
     knots : sequence of float
         Values of the column, increasing.
     scores : sequence of float
-        What they become, not decreasing.
+        The transformed values of the knots, not decreasing.
 
     Examples
     --------
@@ -101,7 +100,7 @@ def choose_transform(
     n_knots: int = _MOST_KNOTS,
     target: NDArray[np.float64] | None = None,
 ) -> MonotoneTransform | None:
-    """The transform of a column, or None if it is to be standardized only.
+    """Return the transform of a column, or None if it is to be standardized only.
 
     Parameters
     ----------
@@ -114,9 +113,9 @@ def choose_transform(
         The smallest and the largest value of the whole column.
     n_knots : int, default=64
     target : ndarray of float64, optional
-        The numbers to predict, for the same rows; NaN for rows that must not be looked at. If the
-        column itself is clearly more correlated with them than its ranks are, "auto" keeps it
-        linear, and clips later values to the range of the sample.
+        The numbers to predict, for the same rows; NaN for rows that must not be used. If the column
+        itself is clearly more correlated with them than its ranks are, "auto" keeps it linear, and
+        clips later values to the range of the sample.
 
     Examples
     --------
@@ -151,7 +150,7 @@ def most_knots(n_columns: int) -> int:
 def _is_heavy(
     distinct: NDArray[np.float64], counts: NDArray[np.int64], least: float, most: float
 ) -> bool:
-    """Whether a column is strongly skewed or has values far from its mean."""
+    """Return whether a column is strongly skewed or has values far from its mean."""
     unit = abs(distinct).max()
     z, mean, deviation = _standardize(distinct / unit, counts)
     with np.errstate(over="ignore"):
@@ -175,7 +174,7 @@ def _standardize(
 
 
 def _squared_correlation(values: NDArray[np.float64], target: NDArray[np.float64]) -> float:
-    """The squared correlation of two columns; 0 if one of them is constant."""
+    """Return the squared correlation of two columns; 0 if one of them is constant."""
     if len(values) < 3 or np.ptp(values / 2) == 0 or np.ptp(target / 2) == 0:
         return 0.0
     once = np.ones(len(values), np.int64)
@@ -184,7 +183,7 @@ def _squared_correlation(values: NDArray[np.float64], target: NDArray[np.float64
 
 
 def _clip(distinct: NDArray[np.float64], counts: NDArray[np.int64]) -> MonotoneTransform:
-    """The standardized column, constant beyond the ends of the sample."""
+    """Return the standardized column, constant beyond the ends of the sample."""
     z, _, _ = _standardize(distinct / abs(distinct).max(), counts)
     return MonotoneTransform((distinct[0], distinct[-1]), tuple(np.round(z[[0, -1]], _DECIMALS)))
 
@@ -205,7 +204,7 @@ def _normal_scores(
 
 
 def _choose_knots(scores: NDArray[np.float64], n_knots: int) -> NDArray[np.intp]:
-    """The positions whose scores are nearest to evenly spaced ones, ends included.
+    """Return the positions whose scores are nearest to evenly spaced ones, ends included.
 
     Evenly spaced scores, rather than ranks, follow the tails. On both sides of a frequent value,
     where scores jump, there is a knot.

@@ -1,4 +1,4 @@
-"""One row at a time, given as a mapping: encoding it as a table takes longer than predicting it."""
+"""Encoding of single rows given as mappings, which is faster than encoding a table."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ _Write = Callable[[Any, list[float], int], bool]
 class RowEncoder:
     """Encodes rows of finite numbers and known categories as a `ColumnEncoder` does, bit for bit.
 
-    Other rows, those with missing values, dates, new categories or numbers as strings, are left to
-    it.
+    Rows with missing values, dates, new categories or numbers as strings are not supported.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The target of a model: found in a table and converted to numbers."""
+"""The target of a model: reading it from a table and converting it to numbers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_target(block: Any, target: str | int) -> Any:
         return category_values(column)
     if isinstance(block.data, np.ndarray):
         return _to_numbers(block.data[:, int(target)])
-    raise TableError(f"{block.file} has no labels", "give a file that has them")
+    raise TableError(f"{block.file} has no labels", "use a file with labels")
 
 
 def _to_numbers(labels: Any) -> Any:
@@ -98,7 +98,7 @@ class TargetReader(Stored):
     def numbers(self, block: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The positions of classes (int64) or the values (float64), and which rows have a target.
 
-        Numbers are 0 if there is no target. A label that is not a known class is an error.
+        Numbers are 0 for rows without a target. A label that is not a known class raises an error.
         """
         values = read_target(block, self.target)
         if self.task == "regression":
@@ -132,14 +132,14 @@ class TargetReader(Stored):
                 f"{block.file}: the target {self.target!r} must hold numbers for regression, got "
                 f"strings such as {values.dictionary[0].as_py()!r}",
                 Remedy("fit a classifier", task="classification"),
-                Remedy("give another target", target=...),
+                Remedy("choose another target", target=...),
             )
         present = ~np.isnan(values)
         if np.isinf(values).any():
             row = block.row_in_file + int(np.argmax(np.isinf(values))) + 1
             raise TableError(
                 f"{block.file}: the target {self.target!r} is not finite in row {row}",
-                "fix the row or leave it out",
+                "correct the row or leave it out",
             )
         return np.where(present, values, 0.0), present
 
@@ -164,8 +164,8 @@ class TargetReader(Stored):
         some = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
         return TableError(
             f"{block.file}: the target is {label} in row {block.row_in_file + row + 1}, which is "
-            f"none of the classes of the model ({some})",
-            "fix the labels",
+            f"not one of the model's classes ({some})",
+            "correct the labels",
             "fit a new model",
         )
 
@@ -236,7 +236,7 @@ class TargetLearner:
                 raise TableError(
                     f"{where}the target {self.target!r} has more than {_MOST_CLASSES} "
                     "different values",
-                    Remedy("give another target", target=...),
+                    Remedy("choose another target", target=...),
                     Remedy("if they are numbers, fit a regressor", task="regression"),
                 )
 
@@ -287,22 +287,22 @@ class TargetLearner:
             if task == "classification" and not strings:
                 notes.append(
                     Message(
-                        f"The target {self.target!r} has {len(self.counts)} different integers: "
-                        "this is a classification",
+                        f"The target {self.target!r} has {len(self.counts)} different integers, "
+                        "which are read as classes",
                         Remedy("for regression, set the task", task="regression"),
                     )
                 )
         if not self.counts:
             raise TableError(
-                f"the target {self.target!r} has no value in any row",
-                Remedy("give another target", target=...),
+                f"all values of the target {self.target!r} are missing",
+                Remedy("choose another target", target=...),
             )
         if len(self.counts) < 2:
             raise TableError(
                 f"the target {self.target!r} must have at least two different values, got only "
                 f"{next(iter(self.counts))!r}",
-                Remedy("give another target", target=...),
-                "give more rows",
+                Remedy("choose another target", target=...),
+                "add rows with other values",
             )
         classes = None if task == "regression" else self._find_classes(strings)
         return TargetReader(self.target, task, classes), notes
@@ -314,18 +314,20 @@ class TargetLearner:
         some = ", ".join(
             repr(label) if strings else format_label(label) for label in list(self.counts)[:3]
         )
-        as_numbers = Remedy("if they are numbers, read them as such", numeric=[self.target])
+        as_numbers = Remedy(
+            "if they are numbers, read the column as numbers", numeric=[self.target]
+        )
         raise TableError(
             f"the target {self.target!r} has {len(self.counts)} different "
             f"{'strings' if strings else 'numbers'} in {self.n_rows} rows ({some}, ...), too many "
             "for classes",
             *([] if strings else [Remedy("fit a regressor", task="regression")]),
-            Remedy("give another target", target=...),
+            Remedy("choose another target", target=...),
             *([as_numbers] if strings else []),
         )
 
     def _find_classes(self, strings: bool) -> NDArray[Any]:
-        """The sorted labels."""
+        """Return the sorted labels."""
         labels: list[Any] = list(self.counts)
         if strings:
             return np.array(sorted(str(label) for label in labels))

@@ -39,7 +39,7 @@ def claim_ratio(
     at_most: float = math.inf,
     rows: Sequence[Key] | None = None,
 ) -> Claim:
-    """The claim that the geometric mean over rows of a ratio of columns is in a range.
+    """Return the claim that the geometric mean over rows of a ratio of columns is in a range.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def claim_ratio(
 
 
 def claim_slope(text: str, column: str, low: float, high: float, start: float = 0.0) -> Claim:
-    """The claim that a curve falls or grows as a power of x with an exponent in a range.
+    """Return the claim that a curve falls or grows as a power of x with an exponent in a range.
 
     Only values of x from `start` on count.
 
@@ -97,7 +97,7 @@ def claim_rows(
     at_least: float = -math.inf,
     at_most: float = math.inf,
 ) -> Claim:
-    """The claim that the ratio of two rows of a column is in a range."""
+    """Return the claim that the ratio of two rows of a column is in a range."""
 
     def check(results: Results) -> Check:
         cells = [results.get(above, column), results.get(below, column)]
@@ -123,7 +123,7 @@ def claim_value(
     at_least: float = -math.inf,
     at_most: float = math.inf,
 ) -> Claim:
-    """The claim that one value is in a range."""
+    """Return the claim that one value is in a range."""
 
     def check(results: Results) -> Check:
         cell = results.get(row, column)
@@ -138,7 +138,7 @@ def claim_value(
 def mean_ratio(
     results: Results, above: str, below: str, rows: Sequence[Key] | None = None
 ) -> ConfidenceInterval:
-    """The geometric mean over rows of the ratio of two columns, with its interval.
+    """Return the geometric mean over rows of the ratio of two columns, with its interval.
 
     Rows whose two cells have different settings, such as numbers of training rows, do not count.
     """
@@ -158,7 +158,7 @@ def mean_ratio(
 
 
 def _combine(cells: Sequence[Cell], weights: NDArray[np.float64]) -> ConfidenceInterval:
-    """A weighted sum of the logarithms of the means of cells.
+    """Return a weighted sum of the logarithms of the means of cells.
 
     Runs share their seeds and often their data. So the interval is that of the jackknife, which
     leaves out the same run of all cells. Where cells have different numbers of runs, or one each,

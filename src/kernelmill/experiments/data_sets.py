@@ -73,12 +73,12 @@ class DataSet:
     n_test: int = 0  # of the rows of OpenML, which come in the order of the source
 
     def formats(self) -> list[tuple[tuple[str, ...], Callable[..., Rows]]]:
-        """The files that hold the data, and how each kind is read."""
+        """Return the files that hold the data, and how each kind is read."""
         return [(self.files, self.read), *self.alternatives]
 
 
 def read_numbers(path: Path, **options: Any) -> NDArray[np.float64]:
-    """The columns of a text or matrix file as an array."""
+    """Return the columns of a text or matrix file as an array."""
     blocks = []
     for block in open_table(path, **options).blocks():
         if isinstance(block.data, np.ndarray):
@@ -306,7 +306,7 @@ def _find_file(folder: Path, file: str) -> Path | None:
 
 @lru_cache(maxsize=3)
 def load_data(name: str) -> Rows:
-    """The rows of a data set, from its files or from OpenML.
+    """Return the rows of a data set, from its files or from OpenML.
 
     Raises
     ------
@@ -329,7 +329,7 @@ def load_data(name: str) -> Rows:
 
 
 def _fetch(name: str) -> Rows:
-    """The rows from OpenML by scikit-learn's loader, which keeps them in its own cache."""
+    """Return the rows from OpenML by scikit-learn's loader, which keeps them in its own cache."""
     data_set = DATA_SETS[name]
     files = " or ".join(", ".join(files) for files, _ in data_set.formats())
     remedy = f"set KERNELMILL_DATA to a folder with {name}/ that holds {files}"

@@ -47,7 +47,7 @@ class Scale(Enum):
     TEST = "test"
 
     def choose(self, full: Value, quick: Value, test: Value) -> Value:
-        """The value for this scale.
+        """Return the value for this scale.
 
         Examples
         --------
@@ -275,7 +275,7 @@ class Experiment:
     log_y: bool = False
 
     def column(self, name: str) -> Column:
-        """The column of this name."""
+        """Return the column of this name."""
         return next(each for each in self.columns if each.name == name)
 
     def reason(self, row: Key, column: str) -> str:
@@ -292,18 +292,18 @@ class Results:
     points: Sequence[Points] = ()
 
     def get(self, row: Key, column: str) -> Cell | None:
-        """The cell at this place."""
+        """Return the cell at this place."""
         for cell in self.cells:
             if cell.row == row and cell.column == column:
                 return cell
         return None
 
     def rows(self) -> list[Key]:
-        """The rows in the order in which they were measured."""
+        """Return the rows in the order in which they were measured."""
         return list(dict.fromkeys(cell.row for cell in self.cells))
 
     def common_rows(self, *columns: str) -> list[Key]:
-        """The rows that have cells in all of these columns."""
+        """Return the rows that have cells in all of these columns."""
         return [
             row for row in self.rows() if all(self.get(row, each) is not None for each in columns)
         ]

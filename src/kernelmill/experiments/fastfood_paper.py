@@ -251,7 +251,7 @@ def _exact_kernels() -> dict[str, Callable[[Any, Any, float], NDArray[np.float64
 
 
 def _unit(X: Any) -> Any:
-    """The rows scaled to length 1: powers of longer ones would decide everything."""
+    """Return the rows scaled to length 1: powers of longer ones would decide everything."""
     return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
 
 
@@ -263,7 +263,7 @@ def _tune(
     X: Any,
     y: NDArray[np.float64],
 ) -> dict[str, tuple[float, float]]:
-    """The length scale and penalty of each kernel, on some training rows."""
+    """Return the length scale and penalty of each kernel, on some training rows."""
     distance = float(np.median(np.linalg.norm(X - X[::-1], axis=1)))
     grids = {
         "RBF": (distance * np.array([0.25, 0.5, 1.0, 2.0, 4.0]), 10.0 ** np.arange(-4, 2)),

@@ -41,7 +41,7 @@ PAPER = Paper(
 
 
 def radix_2(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The Walsh-Hadamard transform as a loop over butterflies in NumPy.
+    """Return the Walsh-Hadamard transform as a loop over butterflies in NumPy.
 
     Examples
     --------

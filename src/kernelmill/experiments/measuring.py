@@ -38,7 +38,7 @@ _QUANTILE = float(norm.ppf((1 + CONFIDENCE) / 2))
 
 
 def run_seeds(seed: int, n_runs: int) -> list[int]:
-    """The seeds of the runs of an experiment.
+    """Return the seeds of the runs of an experiment.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def estimate_pairs(feature_map: Any, x: Any, y: Any) -> _Array:
 def time_rounds(
     contenders: Mapping[str, Callable[[], object]], *, rounds: int, shortest: float = 2e-3
 ) -> dict[str, tuple[float, ...]]:
-    """The seconds of one call of each contender, in each round.
+    """Return the seconds of one call of each contender, in each round.
 
     A round calls every contender in turn, often enough to last `shortest` seconds, so that a slow
     spell of the machine affects all of them, and ratios within a round are fair. Of short calls,
@@ -96,14 +96,14 @@ def time_rounds(
 
 
 def draw_split(n_rows: int, n_training: int, n_test: int, seed: int) -> tuple[Any, Any]:
-    """The indices of random training rows and of other, random test rows."""
+    """Return the indices of random training rows and of other, random test rows."""
     order = np.random.default_rng(seed).permutation(n_rows)
     n_training = min(n_training, n_rows - 1)
     return order[:n_training], order[n_training:][:n_test]
 
 
 def standardize(X: Any, *others: Any) -> list[Any]:
-    """The rows with the means and deviations of the columns of X taken out.
+    """Return the rows with the means and deviations of the columns of X taken out.
 
     Columns that are constant in X become 0.
     """
@@ -140,7 +140,7 @@ def tune_ridge(
     scales: Sequence[float],
     alphas: Sequence[float],
 ) -> tuple[float, float]:
-    """The length scale and penalty with the least squared error of leaving out each row.
+    """Return the length scale and penalty with the least squared error of leaving out each row.
 
     Parameters
     ----------

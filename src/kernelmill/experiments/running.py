@@ -65,7 +65,7 @@ class Record:
         return [each for each in found if each]
 
     def merge(self, newer: Record) -> Record:
-        """The newer record, with the parts that only this one has; each keeps its commit."""
+        """Return the newer record, with the parts that only this one has; each keeps its commit."""
         kept = {name: part for name, part in self.parts.items() if not part.missing}
         found = {name: part for name, part in newer.parts.items() if not part.missing}
         parts = {
@@ -79,7 +79,7 @@ class Record:
         return replace(newer, parts=parts)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields as values that the `json` module can write."""
+        """Return the fields as values that the `json` module can write."""
         return {"format": FORMAT, **asdict(self)}
 
 
@@ -215,7 +215,7 @@ def _read_points(values: dict[str, Any]) -> Points:
 
 
 def new_record(name: str, scale: Scale, seed: int) -> Record:
-    """An empty record of a run on this machine, now."""
+    """Return an empty record of a run on this machine, now."""
     created = datetime.now(UTC).isoformat(timespec="seconds")
     return Record(name, scale.value, seed, _version(), _commit(), created, describe_machine())
 
@@ -229,7 +229,7 @@ def _identity(record: Record) -> tuple[Any, ...]:
 
 
 def describe_machine() -> dict[str, str]:
-    """The processor, threads and versions that times depend on."""
+    """Return the processor, threads and versions that times depend on."""
     return {
         "processor": _processor(),
         "instruction set": get_isa(),
@@ -257,7 +257,7 @@ def _version() -> str:
 
 
 def _commit() -> str:
-    """The commit of the checkout that this package is in; "" for installed packages."""
+    """Return the commit of the checkout that this package is in; "" for installed packages."""
     checkout = Path(__file__).resolve().parents[3]
     if not (checkout / ".git").exists():
         return ""
@@ -272,7 +272,7 @@ def _commit() -> str:
 def select_experiments(
     names: Sequence[str], experiments: dict[str, Experiment]
 ) -> list[Experiment]:
-    """The experiments of these names, papers or "all", in the order of their declaration.
+    """Return the experiments of these names, papers or "all", in the order of their declaration.
 
     "NAME:PART" is a part of an experiment, such as one data set; the beginning of its name is
     enough.

@@ -102,7 +102,7 @@ def _fit_mean_of_sketches(
 
 
 def _maps(degree: int, coef0: float) -> dict[str, Features]:
-    """The maps of the paper, and those of kernelmill."""
+    """Return the maps of the paper, and those of kernelmill."""
     kernel = Polynomial(degree, coef0=coef0)
     sketch = partial(TensorSketch, degree, coef0=coef0)
     maps: dict[str, Features] = {
@@ -130,7 +130,7 @@ _KERNELS = {
 
 
 def _unit_rows(X: Any) -> Any:
-    """The rows scaled to length 1, as kernels are normalized before training."""
+    """Return the rows scaled to length 1, as kernels are normalized before training."""
     from sklearn.preprocessing import normalize
 
     return normalize(X)
@@ -353,7 +353,7 @@ _EXACT_SAMPLE = 20_000  # of the training rows of larger data sets
 
 
 def _needs(parts: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The data set of each part."""
+    """Return the data set of each part."""
     return {part: (_SVM_DATA[_SVM_PARTS[part][0]][0],) for part in parts}
 
 

@@ -318,7 +318,7 @@ def _measure_figure_4_6(_: str, scale: Scale, seed: int) -> Iterator[Cell]:
 
 
 def _means(values: NDArray[np.float64], inside: Any = None) -> tuple[float, ...]:
-    """The mean of each run, over the chosen pairs."""
+    """Return the mean of each run, over the chosen pairs."""
     chosen = np.ones(values.shape, bool) if inside is None else inside
     return tuple(float(v[c].mean()) for v, c in zip(values, chosen, strict=True))
 

@@ -211,7 +211,7 @@ _METHODS = {
 
 
 def _make_map(part: str, X: Any, n: int, seed: int) -> Any:
-    """The map of a method, with n features; of Fastfood as many cosines and sines."""
+    """Return the map of a method, with n features; of Fastfood as many cosines and sines."""
     if part == "Tensor Sketch + LIBLINEAR":
         # Features of length about 1: LIBLINEAR's penalty is for that size.
         gamma = 1.0 / float(np.mean((X * X).sum(axis=1)))
@@ -220,7 +220,7 @@ def _make_map(part: str, X: Any, n: int, seed: int) -> Any:
 
 
 def _make_machine(part: str, X: Any, n: int, seed: int, epochs: int | None) -> Any:
-    """The machine of a method that takes pixels."""
+    """Return the machine of a method that takes pixels."""
     from sklearn.svm import SVC
 
     from kernelmill.learners import KernelClassifier

@@ -1,4 +1,4 @@
-"""Checks of an installation: does it compute the right results (`checks`), and how fast (`speed`).
+"""Checks of an installation: correctness of results (`checks`) and speed (`speed`).
 
 The modules import packages that may be missing or broken only when a check needs them.
 """

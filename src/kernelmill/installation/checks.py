@@ -1,4 +1,4 @@
-"""What this installation runs on, and whether it computes the right results.
+"""Versions and hardware of this installation, and self-tests of its results.
 
 The checks take about a second. Each one imports what it needs, so that a broken package fails one
 check and not all of them.
@@ -105,7 +105,7 @@ def describe_blas() -> str:
         for library in threadpool_info()
         if library["user_api"] == "blas"
     }
-    return "; ".join(sorted(found)) or "not known to threadpoolctl"
+    return "; ".join(sorted(found)) or "not detected by threadpoolctl"
 
 
 def describe_memory() -> dict[str, str]:
@@ -156,7 +156,7 @@ def check_disk() -> CheckResult:
     'disk'
     """
     free = shutil.disk_usage(Path.cwd()).free
-    remedy = "free some space, or work in a folder on another disk"
+    remedy = "free some disk space, or work in a folder on another disk"
     return CheckResult("disk", free >= LEAST_DISK, f"{plain.size(free)} free here", remedy)
 
 
@@ -205,7 +205,7 @@ def _check_instruction_sets() -> tuple[bool, str, str]:
     if different:
         remedy = f"set KERNELMILL_ISA=baseline, and report that {different[0]} differs"
         return False, f"{different[0]} differs from baseline", remedy
-    return True, f"equal bits on {', '.join(results)}", ""
+    return True, f"bit-identical on {', '.join(results)}", ""
 
 
 def _check_kernel_error() -> tuple[bool, str, str]:
@@ -224,7 +224,10 @@ def _check_kernel_error() -> tuple[bool, str, str]:
     z = features.transform(x)
     error = float(np.abs(z @ z.T - features.exact_kernel(x)).max())
     bound = 5.2 / math.sqrt(n_components)
-    text = f"largest of 28 pairs {error:.4f}, bound {bound:.4f} (exceeded by chance: < 1e-4)"
+    text = (
+        f"largest error of 28 pairs {error:.4f}, bound {bound:.4f} (exceeded with "
+        "probability < 1e-4)"
+    )
     return error < bound, text, _REINSTALL
 
 
@@ -244,7 +247,7 @@ def _check_round_trip() -> tuple[bool, str, str]:
         loaded = load_learner(path)
         n_bytes = path.stat().st_size
     same = np.array_equal(loaded.predict(x), model.predict(x))
-    text = f"{plain.count(n_bytes, 'byte')}, predictions {'the same' if same else 'differ'}"
+    text = f"{plain.count(n_bytes, 'byte')}, predictions {'are identical' if same else 'differ'}"
     return same, text, "check the disk and memory of this machine, then reinstall"
 
 

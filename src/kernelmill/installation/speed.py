@@ -1,4 +1,4 @@
-"""How fast this installation is, compared with scikit-learn and the limits of the machine.
+"""The speed of this installation, compared with scikit-learn and the limits of the machine.
 
 The results are checked: a wrong one raises an error.
 """

@@ -5,13 +5,13 @@ Contents
 open_table
     Open a file, a list of files or a glob pattern as a `Table`.
 Table, TableBlock, TableColumn
-    Rows in blocks, in order or shuffled; one block; the name and the kind of a column.
+    A table read in blocks, in order or shuffled; a block; the name and the kind of a column.
 open_writer
     Write columns to a CSV, Parquet, Arrow or NPY file, atomically.
 read_svmlight
     Read all rows of a svmlight / LIBSVM file as a sparse matrix.
 TableError
-    The error of all of them: the problem, with the file and the place in it, and remedies.
+    The error of these functions: the problem, with the file and the place in it, and remedies.
 
 The folders hold the formats: `text`, `columnar`, `matrix`, `svmlight`, and `writing`.
 """

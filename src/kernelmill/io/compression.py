@@ -65,7 +65,7 @@ def detect_compression(path: Path) -> str | None:
 
 
 def read_beginning(path: Path) -> bytes:
-    """The first 16 bytes of the file as stored; empty if it cannot be read."""
+    """Return the first 16 bytes of the file as stored; empty if it cannot be read."""
     try:
         if not path.is_file():  # opening a pipe would block until something is written
             return b""
@@ -92,7 +92,7 @@ def open_stream(path: Path) -> Iterator[IO[bytes]]:
             yield stream
     except EOFError:
         raise TableError(
-            f"{path} is truncated: the compressed data ends too early", GET_AGAIN
+            f"{path} is truncated: the compressed data is incomplete", GET_AGAIN
         ) from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise TableError(f"{path} is not a valid gzip file: {error}", GET_AGAIN) from None
@@ -168,7 +168,7 @@ def read_to_end(stream: Any, path: Path) -> None:
 
 
 def read_head(path: Path, count: int) -> bytes:
-    """The first `count` bytes of the decompressed file, or all of them if it is shorter."""
+    """Return the first `count` bytes of the decompressed file, or all of them if it is shorter."""
     with open_stream(path) as stream:
         return read_fully(stream, count)
 
@@ -244,7 +244,7 @@ def transcode(path: Path, encoding: str) -> TemporaryCopy:
             except UnicodeDecodeError as error:
                 raise TableError(
                     f"{path} is not encoded as {encoding}: {error.reason}",
-                    Remedy("give another encoding", encoding=...),
+                    Remedy("specify another encoding", encoding=...),
                 ) from None
             with copy_errors(path):
                 copy.stream.write(text.encode(errors="replace"))

@@ -1,4 +1,4 @@
-"""The errors of tables: files that cannot be read or written as asked."""
+"""The errors of tables: files that cannot be read or written as requested."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TableError(KernelmillError, ValueError):
     ...     open_table("no-such-file.csv")
     ... except TableError as error:
     ...     print(error)
-    no-such-file.csv does not exist; give the path of a file, a list of paths or a glob pattern.
+    no-such-file.csv does not exist; pass the path of a file, a list of paths or a glob pattern.
     """
 
 
@@ -37,7 +37,7 @@ class NotANumberError(TableError):
 
 
 def suggest_codes(*words: str) -> list[Remedy]:
-    """The remedy for values that may stand for missing ones: those without digits."""
+    """Return the remedy for values that may stand for missing ones: those without digits."""
     if not words or any(map(str.isdigit, "".join(words))):
         return []
     return [Remedy("if it is a code for missing values, declare it", missing_codes=[*words])]

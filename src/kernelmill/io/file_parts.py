@@ -24,13 +24,14 @@ class Part:
     Attributes
     ----------
     n_rows, n_lines : int
-        Of the part; `n_rows` is None until `TableFile.measure` has counted them.
+        The size of the part; `n_rows` is None until `TableFile.measure` has counted the rows.
     row, line : int
         The rows and lines of the file before it.
     is_open : bool
-        It ends inside a quoted value, so the next part does not begin with a record.
+        Whether the part ends inside a quoted value, so that the next part does not begin with a
+        record.
     fails : bool
-        Its rows cannot be read, or it does not begin with a record.
+        Whether the rows cannot be read, or the part does not begin with a record.
     """
 
     begin: int

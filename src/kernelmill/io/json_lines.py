@@ -1,4 +1,4 @@
-"""Files of JSON lines: one object per line, whose members are the values of columns."""
+"""JSON lines files: one object per line, whose members are the values of columns."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class JsonLinesFile(ColumnarFile):
         if self._schema is None:
             found = next(self._pieces(_PIECE_BYTES), None)
             if found is None:
-                raise TableError(f"{self.path} has no lines", "give a file with rows")
+                raise TableError(f"{self.path} has no lines", "use a file with rows")
             first = self._infer(found[1])
             fields = [(each.name, _widen(each.type)) for each in first.schema]
             self._schema = pa.schema([*fields, *((name, pa.null()) for name in self.unreadable)])
@@ -97,7 +97,7 @@ class JsonLinesFile(ColumnarFile):
         return rows
 
     def read_first_rows(self, names: list[str]) -> Any:
-        """The rows that the columns were inferred from."""
+        """Return the rows that the columns were inferred from."""
         return self._first.select(names)
 
     def configure(self, first: ColumnarFile | None) -> None:
@@ -135,7 +135,7 @@ class JsonLinesFile(ColumnarFile):
                 before += batch.num_rows
 
     def _size(self) -> int:
-        """The bytes of text of a block."""
+        """Return the bytes of text of a block."""
         return max(1 << 10, self.options.block_bytes)
 
     def _pieces(self, size: int, part: Part = _WHOLE) -> Iterator[tuple[int, bytes]]:
@@ -150,7 +150,7 @@ class JsonLinesFile(ColumnarFile):
                     if size > _LONGEST_LINE:
                         raise TableError(
                             f"{self.path}: a line is longer than {_LONGEST_LINE >> 20} MiB",
-                            "check that each line is one object",
+                            "check that each line contains one object",
                         )
                     continue
                 if data[:cut].strip():
@@ -158,7 +158,7 @@ class JsonLinesFile(ColumnarFile):
                 offset += cut
 
     def _parse(self, data: bytes, schema: Any, ignored: Collection[str] = ()) -> Any:
-        """The rows of some lines; columns in `ignored` are null."""
+        """Return the rows of some lines; columns in `ignored` are null."""
         broken = _BROKEN_LINE.search(data)
         if data.lstrip()[:1] != b"{" or broken is not None:
             found = data.lstrip() if broken is None else data[broken.start() :].lstrip()
@@ -264,6 +264,6 @@ def _with_decimals(kind: Any) -> Any:
 
 
 def _widen(kind: Any) -> Any:
-    """A type that later lines fit, too: null may be followed by anything."""
+    """Return a type that later lines fit, too: null may be followed by anything."""
     # Dates among strings are strings, as in other text.
     return pa.string() if pa.types.is_null(kind) or pa.types.is_temporal(kind) else kind

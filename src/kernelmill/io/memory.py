@@ -1,6 +1,6 @@
 """Tables in memory: data frames, Arrow tables, dictionaries of arrays, NumPy arrays.
 
-Columns are viewed through the Arrow C data interface, without a copy where the data frame stores
+Columns are accessed through the Arrow C data interface, without a copy if the data frame stores
 them as Arrow or NumPy arrays.
 """
 
@@ -47,7 +47,7 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
     if _is_column(source):
         raise TableError(
             f"must be a table, got a {label}, which is one column",
-            "give a data frame, or a dictionary of columns",
+            "pass a data frame or a dictionary of columns",
             parameter="source",
         )
     if _is_matrix(source) and options.names is None:
@@ -72,7 +72,7 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
         reason = ", ".join(str(each).rstrip(".") for each in error.args)
         raise TableError(
             f"{label} cannot be read: {reason}",
-            "let each column hold values of one type: numbers, strings, booleans or dates",
+            "use values of one type in each column: numbers, strings, booleans or dates",
         ) from None
     return ColumnsInMemory(
         label,
@@ -103,7 +103,7 @@ def _check_pair(label: Path, X: Any, y: Any) -> None:
     if (_is_column(X) or np.ndim(X) == 1) and np.ndim(y) == 2:
         raise TableError(
             f"must be a pair (X, y) of a table and the labels of its rows, got a {label}, whose "
-            "first part is one column",
+            "first element is one column",
             "swap the two",
             parameter="source",
         )
@@ -114,9 +114,9 @@ def _is_column(source: Any) -> bool:
 
 
 def _add_labels(label: Path, table: Any, labels: Any, name: str) -> Any:
-    """The table with a further column, which has the labels of its rows."""
+    """Return the table with a further column, which has the labels of its rows."""
     if name in table.column_names:
-        raise TableError(f"{label}: a column of X is called {name!r}, as y is", "rename it")
+        raise TableError(f"{label}: y and a column of X have the same name, {name!r}", "rename it")
     column = _view_values("y", labels)
     if len(column) != table.num_rows:
         raise TableError(f"{label}: y has {len(column)} labels for {table.num_rows} rows of X")
@@ -124,7 +124,7 @@ def _add_labels(label: Path, table: Any, labels: Any, name: str) -> Any:
 
 
 def _has_integer_names(source: Any) -> bool:
-    """Whether columns have integers as names, as those of pandas and of dictionaries may."""
+    """Return whether columns have integers as names, as those of pandas and of dictionaries may."""
     names: Any = source if isinstance(source, Mapping) else ()
     if package_of(source) == "pandas":
         names = source.columns
@@ -140,7 +140,7 @@ def _is_matrix(source: Any) -> bool:
 
 
 def _name_columns(source: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """The columns of a matrix by their names."""
+    """Return the columns of a matrix by their names."""
     if not isinstance(source, np.ndarray) or source.dtype.names is not None:
         raise TableError(
             f"is for NumPy arrays of two dimensions, got a {describe_data(source)}",
@@ -149,19 +149,19 @@ def _name_columns(source: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         )
     if source.ndim != 2 or source.shape[1] != len(names):
         raise TableError(
-            f"must have a name for each column, got {len(names)} for an array of shape "
+            f"must have one name for each column, got {len(names)} for an array of shape "
             f"{source.shape}",
             parameter="names",
         )
     strings = [str(name) for name in names]
     if len(set(strings)) < len(strings):
         twice = next(name for name in strings if strings.count(name) > 1)
-        raise TableError(f"must be different, got {twice!r} twice", parameter="names")
+        raise TableError(f"must be unique, got {twice!r} twice", parameter="names")
     return {str(name): source[:, place] for place, name in enumerate(names)}
 
 
 def _view_columns(source: Any, unreadable: dict[str, str] | None = None) -> Any:
-    """The columns of a data frame, a dictionary or a structured array as an Arrow table.
+    """Return the columns of a data frame, a dictionary or a structured array as an Arrow table.
 
     `unreadable` gets the columns that Arrow does not know, which are null; without it they raise.
     """
@@ -176,12 +176,12 @@ def _view_columns(source: Any, unreadable: dict[str, str] | None = None) -> Any:
         if len(columns) < len(source):
             raise TableError(
                 "two columns have the same name, one as a string and one as a number",
-                "give each column a name of its own",
+                "give each column a unique name",
             )
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
-            raise TableError(f"the arrays of a dictionary must have one length, got {shown}")
+            raise TableError(f"the arrays of a dictionary must have the same length, got {shown}")
         return pa.table(columns)
     if type(source).__name__ == "LazyFrame":
         source = source.collect()
@@ -208,7 +208,8 @@ def _convert_types(frame: Any) -> Any:
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise TableError(
-            f"two columns of the data frame are called {twice!r}", "give each a name of its own"
+            f"two columns of the data frame have the name {twice!r}",
+            "give each column a unique name",
         )
     changed = {}
     for place, dtype in enumerate(frame.dtypes):
@@ -256,7 +257,7 @@ def _explain_types(name: str, values: Any) -> str:
             )
         first = first or (kind, row + 1)
     kind = "unknown" if first is None else first[0]
-    return f"column {name!r} has values of type {kind}, which tables cannot hold"
+    return f"column {name!r} has values of type {kind}, which tables cannot contain"
 
 
 def _view_values(name: str, values: Any) -> Any:
@@ -281,11 +282,11 @@ class ColumnsInMemory(ColumnarFile):
     Parameters
     ----------
     label : Path
-        What messages call the data.
+        The name of the data in messages.
     table : pyarrow.Table
     options : TableOptions
     integer_names : bool, default=False
-        Whether integers are names of columns rather than their positions.
+        Whether integers are column names rather than their positions.
     unreadable, label_column
         See `Table`.
     """
@@ -307,21 +308,21 @@ class ColumnsInMemory(ColumnarFile):
         super().__init__(label, options, None)
 
     def read_state(self) -> tuple[int, int, int]:
-        """The size; the data are not watched for changes."""
+        """Return the size; the data are not watched for changes."""
         return int(self._table.nbytes), 0, 0
 
     def read_schema(self) -> Any:
-        """The schema of the table."""
+        """Return the schema of the table."""
         self.n_rows = self._table.num_rows
         return self._table.schema
 
     def kind_of(self, type_: Any) -> str:
-        """The kind of a column, as in files, except that categories may be numbers."""
+        """Return the kind of a column, as in files, except that categories may be numbers."""
         kind = detect_kind(type_)
         return "category" if pa.types.is_dictionary(type_) and kind != "other" else kind
 
     def read_first_rows(self, names: list[str]) -> Any:
-        """The first rows."""
+        """Return the first rows."""
         return self._table.select(names).slice(0, INSPECTED_ROWS)
 
     def check_batch(self, batch: Any) -> None:
@@ -340,7 +341,7 @@ class ColumnsInMemory(ColumnarFile):
             yield self.block(number)
 
     def block(self, number: int) -> tuple[Any, None]:
-        """The block again."""
+        """Return the block again."""
         for name in self.unreadable:
             if name not in self._unused:
                 raise self.type_error(name)
@@ -369,7 +370,7 @@ class MatrixInMemory(TableFile):
             if matrix.dtype == object:
                 raise TableError(
                     f"{path} must hold real numbers, got dtype object",
-                    "give a data frame or a dictionary of columns, each with values of one type",
+                    "pass a data frame or a dictionary of columns, each with values of one type",
                 )
             if matrix.ndim > 2:
                 matrix = matrix.reshape(len(matrix), -1)
@@ -384,7 +385,7 @@ class MatrixInMemory(TableFile):
         self.configure(None)
 
     def read_state(self) -> tuple[int, int, int]:
-        """The size; the data are not watched for changes."""
+        """Return the size; the data are not watched for changes."""
         held = getattr(self._matrix, "nbytes", None)
         return int(self._matrix.data.nbytes if held is None else held), 0, 0
 
@@ -393,8 +394,8 @@ class MatrixInMemory(TableFile):
         for name in MEANINGLESS:
             if getattr(self.options, name) not in (None, (), 0):
                 raise TableError(
-                    f"is for tables with columns, but {self.path} is a matrix",
-                    Remedy("give names to its columns", names=...),
+                    f"is for tables with named columns, but {self.path} is a matrix",
+                    Remedy("name its columns", names=...),
                     parameter=name,
                 )
         row_bytes = max(1, self.n_bytes // max(1, self._matrix.shape[0]))
@@ -406,7 +407,7 @@ class MatrixInMemory(TableFile):
             yield self.block(number)
 
     def block(self, number: int) -> tuple[Any, NDArray[Any] | None]:
-        """The block again."""
+        """Return the block again."""
         rows = slice(number * self._block_rows, (number + 1) * self._block_rows)
         labels = None if self._labels is None else self._labels[rows]
         data = self._matrix[rows]
@@ -446,7 +447,7 @@ def make_like(source: Any, columns: Mapping[str, Any], *, keep: bool = False) ->
         it is a `pyarrow.Table`.
     columns : dict of str to ndarray
     keep : bool, default=False
-        Whether to put the columns of `source`, unchanged, before the others.
+        Whether to put the unchanged columns of `source` before `columns`.
 
     Examples
     --------

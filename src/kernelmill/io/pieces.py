@@ -1,4 +1,4 @@
-"""Pieces of a table: consecutive rows that another process or machine reads by itself."""
+"""Pieces of a table: consecutive rows that another process or machine can read."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Map = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 class TablePiece:
     """Consecutive rows of one file of a table.
 
-    A pickled piece is small: it says where the rows are, and how the file is read. Columns and
-    their kinds are not detected again.
+    A pickled piece is small: it contains the place of the rows and the options for reading the
+    file. Columns and their kinds are not detected again.
 
     Attributes
     ----------
     file : TableFile
     part : Part
-        Of the file, counted.
+        The part of the file, with its rows counted.
     first_row : int
         The position of the first row, counted from 0 over all files.
     """
@@ -46,7 +46,7 @@ class TablePiece:
         return self.part.n_rows
 
     def __str__(self) -> str:
-        """The file and the rows, as messages name them."""
+        """Return the file and the rows, as messages name them."""
         return f"{self.file.path}, rows {self.first_row + 1} to {self.first_row + self.n_rows}"
 
     def blocks(self) -> Iterator[TableBlock]:
@@ -61,7 +61,8 @@ class TablePiece:
             self.file.check_unchanged()
         except TableError as error:
             raise TableError(
-                error.message.problem, "let all workers see the same files by the same paths"
+                error.message.problem,
+                "make the same files available to all workers under the same paths",
             ) from None
         first_row = self.first_row
         for data, labels in self.file.read_part(self.part):
@@ -77,7 +78,7 @@ def cut_table(table: Table, piece_bytes: int = _PIECE_BYTES, run: Map = map) -> 
 
     Pieces are row groups of Parquet, batches of Arrow, rows of NPY, IDX and uncompressed NPZ, and
     ranges of bytes, between records, of text that is not compressed. Other files are one piece
-    each. There is no piece without rows.
+    each. All pieces have rows.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class RowSample:
     stream : Stream
         The source of the random numbers.
     limit : float, default=inf
-        Rows whose random numbers are not below it are not in the sample; see `find_limit`.
+        Only rows whose random numbers are below the limit are in the sample; see `find_limit`.
     """
 
     def __init__(self, size: int, stream: Stream, limit: float = np.inf) -> None:
@@ -80,9 +80,10 @@ class RowSample:
 
 
 def find_limit(size: int, stream: Stream, n_rows: int) -> float:
-    """The limit below which a `RowSample` of a table with `n_rows` has exactly `size` rows.
+    """Return the limit below which a `RowSample` of a table with `n_rows` has exactly `size` rows.
 
-    With it, samples of parts of the table hold no row that is not in the sample of all.
+    With this limit, samples of parts of the table contain only rows of the sample of the whole
+    table.
     """
     if n_rows <= size:
         return np.inf

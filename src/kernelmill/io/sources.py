@@ -1,4 +1,4 @@
-"""The files that a source names, and the format of each."""
+"""The files of a source, and their formats."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def find_files(source: Any) -> list[Path]:
-    """The files of a source, in the order of their rows."""
+    """Return the files of a source, in the order of their rows."""
     if isinstance(source, (str, os.PathLike)):
         return _check_distinct(_expand(os.fspath(source)))
     if hasattr(source, "read"):
@@ -55,15 +55,16 @@ def find_files(source: Any) -> list[Path]:
             raise TableError(f"must contain paths, got {each!r}", parameter="source")
         files += _expand(os.fspath(each))
     if not files:
-        raise TableError("must name at least one file, got an empty list", parameter="source")
+        raise TableError("must contain at least one path, got an empty list", parameter="source")
     return _check_distinct(files)
 
 
 def ignore_pandas() -> None:
     """Keep pyarrow from importing pandas, for programs that have no data frames.
 
-    With its first array pyarrow imports pandas, if it is installed, which takes longer than a small
-    table. Afterwards Arrow tables cannot become pandas frames in this process.
+    When pyarrow creates its first array, it imports pandas if it is installed, which takes longer
+    than reading a small table. After this call, Arrow tables cannot be converted to pandas in this
+    process.
     """
     if "pandas" in sys.modules:
         return
@@ -84,7 +85,7 @@ class _NoPandas(MetaPathFinder):
 
 
 def is_data(source: Any) -> bool:
-    """Whether a source is data in memory rather than the names of files."""
+    """Return whether a source is data in memory rather than the names of files."""
     if isinstance(source, (str, bytes, os.PathLike, list)):
         return False
     if isinstance(source, Mapping) or type(source).__module__.startswith("scipy.sparse"):
@@ -103,7 +104,7 @@ def is_data(source: Any) -> bool:
 
 
 def describe_data(source: Any) -> str:
-    """What messages call data in memory: "pandas DataFrame"."""
+    """Return the name of data in memory for messages, such as "pandas DataFrame"."""
     if isinstance(source, tuple):
         return f"pair of {describe_data(source[0])} and labels"
     if isinstance(source, Mapping):
@@ -119,7 +120,7 @@ def package_of(source: Any) -> str:
 
 
 def _reject_data(source: Any) -> None:
-    """Raise an error for other data frames, whose iterators yield names of columns."""
+    """Raise an error for other data frames, whose iterators yield column names."""
     if type(source).__name__ == "DataFrame":
         raise TableError(
             f"must be a path, a list of paths, a glob pattern or data in memory, got a "
@@ -130,7 +131,7 @@ def _reject_data(source: Any) -> None:
 
 
 def _check_distinct(files: list[Path]) -> list[Path]:
-    """The same files; one that occurs twice, maybe by another name, is an error."""
+    """Return the same files; one that occurs twice, maybe by another name, is an error."""
     seen: dict[tuple[Any, int], Path] = {}
     for path in files:
         try:
@@ -144,15 +145,15 @@ def _check_distinct(files: list[Path]) -> list[Path]:
             also = "" if same == path else f" (it is the same file as {same})"
             is_stream = any(path == spooled for _, spooled, _ in _spooled)
             raise TableError(
-                f"{'the stream' if is_stream else path} is given twice{also}, so its rows would be "
+                f"{'the stream' if is_stream else path} is given twice{also}; its rows would be "
                 "read twice",
-                "give it once",
+                "remove the duplicate",
             )
     return files
 
 
 def _expand(text: str | bytes) -> list[Path]:
-    """The files of one path or pattern."""
+    """Return the files of one path or pattern."""
     text = os.fsdecode(text)
     if text == STDIN:
         return [spool(sys.stdin.buffer)]
@@ -163,11 +164,11 @@ def _expand(text: str | bytes) -> list[Path]:
     if path.is_dir():
         raise TableError(f"{text} is a folder", _suggest_pattern(path))
     if path.exists():  # also a file whose name has brackets
-        if not path.is_file():  # opening a pipe would wait for somebody who writes to it
+        if not path.is_file():  # opening a pipe would wait for a writer
             raise TableError(
                 f"{text} must be a regular file, because it is read more than once, got a pipe or "
                 "a device",
-                f"send it to the standard input and give {STDIN!r}",
+                f"send it to standard input and use {STDIN!r}",
                 "copy it to a file",
             )
         return [path]
@@ -179,12 +180,12 @@ def _expand(text: str | bytes) -> list[Path]:
         return files
     raise TableError(
         f"{text} does not exist{_list_similar(path)}",
-        "give the path of a file, a list of paths or a glob pattern",
+        "pass the path of a file, a list of paths or a glob pattern",
     )
 
 
 def _expand_remote(path: RemotePath) -> list[Path]:
-    """The files of one URL, which may be a pattern."""
+    """Return the files of one URL, which may be a pattern."""
     try:
         if glob.has_magic(str(path)) and not path.exists():
             files = [each for each in path.glob() if not each.is_dir()]
@@ -192,28 +193,28 @@ def _expand_remote(path: RemotePath) -> list[Path]:
                 raise TableError(f"no file matches the pattern {path}")
             return cast("list[Path]", files)
         if path.is_dir():
-            raise TableError(f"{path} is a folder", f"give a pattern such as '{path}/*'")
+            raise TableError(f"{path} is a folder", f"use a pattern such as '{path}/*'")
         if not path.exists():
-            raise TableError(f"{path} does not exist", "give the URL of a file or a pattern")
+            raise TableError(f"{path} does not exist", "use the URL of a file or a pattern")
     except KernelmillError:
         raise
-    except Exception as error:  # each store has errors of its own
-        reason = str(error).rstrip(".") or "no reason is given"
+    except Exception as error:  # each store raises its own errors
+        reason = str(error).rstrip(".") or "unknown reason"
         raise TableError(f"{path} cannot be read: {type(error).__name__}: {reason}") from error
     return [cast("Path", path)]
 
 
 def _suggest_pattern(folder: Path) -> str:
-    """The pattern to give instead of a folder, with its most frequent extension."""
+    """Return the pattern to give instead of a folder, with its most frequent extension."""
     extensions = [path.suffix for path in _list(folder) if path.suffix and path.is_file()]
     if not extensions:
-        return "give the path of a file or a glob pattern"
+        return "pass the path of a file or a glob pattern"
     common = max(sorted(set(extensions)), key=extensions.count)
-    return f"to read the files in it, give a pattern such as '{folder / ('*' + common)}'"
+    return f"to read the files in it, use a pattern such as '{folder / ('*' + common)}'"
 
 
 def _list_similar(path: Path) -> str:
-    """The files in the same folder whose names are similar, in parentheses."""
+    """Return the files in the same folder whose names are similar, in parentheses."""
     names = [each.name for each in _list(path.parent)]
     similar = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
     if not similar:
@@ -303,7 +304,7 @@ _SVMLIGHT_PAIR = re.compile(rb"(?:\d+|qid):[+-]?[\d.]\S*")
 
 
 def detect_format(path: Path, given: str | None) -> str:
-    """The format of a file: as given, from its extension, or from its first bytes."""
+    """Return the format of a file: as given, from its extension, or from its first bytes."""
     if given is not None:
         name = _ALIASES.get(given, given)
         if name not in FORMATS:
@@ -383,7 +384,7 @@ def reject_unsupported(path: Path, given: str | None) -> None:
     ...         reject_unsupported(path, None)
     ...     except ValueError as error:
     ...         print(str(error).replace(folder, ""))
-    /rows is compressed by xz, which is not supported; decompress it or use .gz, .bz2 or .zst.
+    /rows is compressed with xz, which is not supported; decompress it or use .gz, .bz2 or .zst.
     """
     suffix = path.suffix.lower()
     start = read_beginning(path)
@@ -407,13 +408,13 @@ def reject_unsupported(path: Path, given: str | None) -> None:
     if found:
         supported = f"{', '.join(COMPRESSIONS[:-1])} or {COMPRESSIONS[-1]}"
         raise TableError(
-            f"{path} is compressed by {found}, which is not supported",
+            f"{path} is compressed with {found}, which is not supported",
             f"decompress it or use {supported}",
         )
 
 
 def _list_members(path: Path) -> list[str] | None:
-    """The names in a zip archive; None if it is damaged, which its reader reports."""
+    """Return the names in a zip archive; None if it is damaged, which its reader reports."""
     try:
         with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
             return archive.namelist()

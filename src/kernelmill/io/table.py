@@ -56,50 +56,50 @@ def open_table(
     r"""Open files of one format as a table that is read in blocks.
 
     Text: values in double quotes may contain delimiters, newlines and doubled quotes. Spaces around
-    values are ignored. Empty values, ? and the markers of `pandas.read_csv` (NA, N/A, n/a,
-    #N/A, nan, null, None, ...) are missing. Files are UTF-8, with or without a byte order mark;
-    lines end in LF, CR LF or CR; empty lines are skipped. The kinds of columns are detected from
-    the first 4 MiB of the first file: "numeric" if all values are numbers or missing (or if there
-    are at least 20 different values and 95 % of them are numbers; the others then raise an error),
-    "date" if all values are dates or times such as
-    2024-05-31, 2024-05-31T12:00:00Z, 31.05.2024, 31/5/2024, 31 May 2024 or 12:00, else "category".
-    Percentages, amounts such as $1.20 and groups of digits (1,257.30) are numbers if all values of
-    the column have the same style; in `numeric` columns some may lack the symbol or the groups. The
-    number is the one that is written: 5 % is 5. `Table.notes` reports what was detected.
+    values are ignored. Empty values, ? and the markers of `pandas.read_csv` (NA, N/A, n/a, #N/A,
+    nan, null, None, ...) are missing. Files are UTF-8, with or without a byte order mark; lines end
+    in LF, CR LF or CR; empty lines are skipped. The column kinds are detected from the first 4
+    MiB of the first file: "numeric" if all values are numbers or missing (or if there are at least
+    20 different values and 95 % of them are numbers; the other values then raise an error), "date"
+    if all values are dates or times such as 2024-05-31, 2024-05-31T12:00:00Z, 31.05.2024,
+    31/5/2024, 31 May 2024 or 12:00, else "category". Percentages, amounts such as $1.20 and numbers
+    with digit groups (1,257.30) are read as numbers if all values of the column have the same
+    style; in `numeric` columns, the symbol or the groups are optional. Percentages are not divided
+    by 100: 5 % is read as 5. `Table.notes` reports what was detected.
 
     Parameters
     ----------
     source : path, list of paths, glob pattern, or data in memory
-        The path "-" is the standard input; it and other streams are copied to a temporary file.
-        Data in memory are pandas, polars and pyarrow tables (all that have the Arrow C interface),
-        dictionaries of arrays, NumPy arrays (structured, or of two dimensions and more), SciPy
-        sparse matrices, and pairs (X, y) of one of them and the labels of its rows. If X has named
-        columns, they are a column with the name of y, or "labels". They are not copied where that
-        is possible. Files that match a pattern are read in sorted order. All files must have the
-        same columns, by name, or the same number of columns if they have no names. The labels of
-        MNIST-like idx files are found by their names, in the folder of the images.
+        The path "-" is standard input; streams are copied to a temporary file. Data in memory can
+        be pandas, polars or pyarrow tables (any object with the Arrow C interface), dictionaries of
+        arrays, NumPy arrays (structured, or with two or more dimensions), SciPy sparse matrices, or
+        pairs (X, y) of such data and the labels of its rows. If X has named columns, the labels
+        become a column with the name of y, or "labels". Data are not copied if possible. Files that
+        match a pattern are read in sorted order. All files must have the same columns, by name, or
+        the same number of columns if they have no names. The label files of MNIST-like idx files
+        are found by name in the folder of the image file.
     format : str, optional
         "csv", "tsv" or "text", "jsonl" (one JSON object per line), "parquet", "arrow" (IPC files,
         Feather 2), "npy", "npz" (members X or data, and y or target), "idx" or "svmlight". By
-        default it is detected from the extension (also before .gz, .bz2 and .zst), else from the
+        default, it is detected from the extension (also before .gz, .bz2 and .zst) or else from the
         content.
     delimiter : str, optional
-        Of text: one character, or "whitespace" (also " ") for runs of spaces and tabs, where quotes
-        have no meaning. By default the one of tab, semicolon, bar and comma that gives the same
-        number of values in most of the first lines (200, at most 64 KiB), or whitespace if none
-        does.
+        The delimiter of text files: one character, or "whitespace" (also " ") for runs of spaces
+        and tabs, where quotes have no meaning. By default, it is the one of tab, semicolon, bar and
+        comma that gives the same number of values in most of the first lines (200 lines, at most 64
+        KiB), or whitespace if none does.
     header : bool, optional
-        Whether the first line of text has the names of the columns. By default this is detected.
-        The first line is a header if none of its values is a number or missing (except that the
-        first may be empty, as above row numbers) and one of these holds: a column below has mostly
+        Whether the first line of text files contains the column names. By default this is detected.
+        The first line is a header if none of its values is a number or missing (the first value may
+        be empty, as above row numbers) and one of these conditions holds: a column below has mostly
         numbers or dates; all columns are strings, and the values of the first line do not occur
         again in their columns while other values do; there is no other line. Without a header the
         names are "0", "1", ...
     categorical, numeric, dates : sequence of str or int
-        Columns, by name or zero-based position (negative from the end), whose kind is given rather
-        than detected. Strings are inspected for dates, amounts, percentages and groups of digits
-        in all formats. Integers beyond 2**53 are read as categories in text, and are an error in
-        other formats, since float64 would round them; in `numeric` columns they are rounded.
+        Columns, by name or zero-based position (negative from the end), whose kind is set instead
+        of detected. Strings are inspected for dates, amounts, percentages and digit groups in
+        all formats. Integers beyond 2**53 are read as categories in text, and are an error in other
+        formats, since float64 would round them; in `numeric` columns they are rounded.
     skip_rows : int, default=0
         The number of lines to skip at the top of each text file.
     block_bytes : int, default=8 MiB
@@ -110,18 +110,21 @@ def open_table(
         Whether the indices of svmlight files count from 0; by default they do if the index 0
         occurs.
     decimal : {".", ","}, optional
-        The decimal point of numbers in text. By default a comma if it is not the delimiter and
-        there are columns with numbers such as 1,5 or 1.234,5 and none with numbers such as 1.5.
+        The decimal separator of numbers in text files. By default, it is a comma if the comma is
+        not the delimiter and there are columns with numbers such as 1,5 or 1.234,5 but no columns
+        with numbers such as 1.5.
     encoding : str, optional
-        Of text, as Python names it: "latin-1", "cp1252", "utf-16". Default: UTF-8.
+        The encoding of text files, as Python names it: "latin-1", "cp1252", "utf-16". Default:
+        UTF-8.
     missing_codes : sequence of str or float
-        Further values that are missing, such as "-" and -999. In columns of numbers they are
-        compared as numbers: -999 is also -999.0. In all formats, the markers above
-        are missing among strings.
+        Additional codes for missing values, such as "-" and -999. In numeric columns, they are
+        compared as numbers, so -999 also matches -999.0. In all formats, strings that are one of
+        the markers above are missing.
     not_missing : sequence of str
-        Markers above that are categories or classes of this table, such as "n/a" or "None".
+        Markers that are categories or classes of this table rather than missing values, such as
+        "n/a" or "None".
     names : sequence of str, optional
-        The names of the columns of a NumPy array.
+        The column names of a NumPy array.
 
     Returns
     -------
@@ -130,7 +133,7 @@ def open_table(
     Raises
     ------
     TableError
-        A file does not exist, is malformed, or has other columns than the first.
+        A file does not exist, is malformed, or has different columns than the first file.
 
     Examples
     --------
@@ -212,7 +215,7 @@ def _check_codes(parameter: str, given: Any) -> tuple[str, ...]:
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
         raise ArgumentError(
             f"must contain strings or numbers, got {given!r}",
-            "give a list such as ['-', '-999']",
+            "pass a list such as ['-', '-999']",
             parameter=parameter,
         )
     codes = []
@@ -227,18 +230,18 @@ def _check_codes(parameter: str, given: Any) -> tuple[str, ...]:
 
 
 def check_columns(parameter: str, given: Any) -> tuple[str | int, ...]:
-    """The names or positions of columns; a single one need not be in a list."""
+    """Return the names or positions of columns; a single one need not be in a list."""
     if isinstance(given, str) or (isinstance(given, Integral) and not isinstance(given, bool)):
         given = (given,)  # one name, not a sequence of letters
     if isinstance(given, (bytes, Mapping)) or not isinstance(given, Iterable):
         raise ArgumentError(
-            f"must be a list of names or numbers of columns, got {given!r}", parameter=parameter
+            f"must be a list of column names or indices, got {given!r}", parameter=parameter
         )
     columns = []
     for each in given:
         if isinstance(each, bool) or not isinstance(each, (str, Integral)):
             raise ArgumentError(
-                f"must contain names or numbers of columns, got {each!r}", parameter=parameter
+                f"must contain column names or indices, got {each!r}", parameter=parameter
             )
         columns.append(each if isinstance(each, str) else int(each))
     return tuple(columns)
@@ -264,15 +267,15 @@ def _open_files(source: Source, given_format: str | None, options: TableOptions)
             other = detect_format(path, None)
             if other != found:
                 raise TableError(
-                    f"{paths[0]} is a file of format {found}, but {path} one of format {other}",
-                    "give files of one format",
+                    f"{paths[0]} has the format {found}, but {path} has the format {other}",
+                    "use files of one format",
                 )
         files.append(file_class(path, options, files[0] if files else None))
     if file_class.widens:
         width = max(file.n_features or 0 for file in files)
         if width == 0 and options.n_features is None:
             raise TableError(
-                f"{paths[0]} has no pair index:value", "give a file with lines such as '1 3:0.5'"
+                f"{paths[0]} has no pair index:value", "use a file with lines such as '1 3:0.5'"
             )
         for file in files:
             file.n_features = width
@@ -294,7 +297,7 @@ def _check_agreement(files: Sequence[TableFile]) -> None:
             labeled, unlabeled = (first, file) if first.carries_labels else (file, first)
             raise TableError(
                 f"{labeled.path} has labels, but {unlabeled.path} has none",
-                "give files that all have labels, or none of which has",
+                "use files that all have labels, or files that all have none",
             )
         if file.columns != first.columns:
             kinds = {each.name: each.kind for each in file.columns or ()}
@@ -374,7 +377,7 @@ class Table:
     carries_labels : bool
         Whether blocks have labels.
     zero_based : bool or None
-        Of svmlight files: whether their indices count from 0.
+        For svmlight files: whether their indices count from 0.
     missing_codes : tuple of str
         Values that are missing, besides the usual ones.
     signs : mapping of str to (str, str)
@@ -572,7 +575,7 @@ class Table:
 
     @property
     def originals(self) -> Mapping[str, Original]:
-        """Where blocks have the values of each column as they are in the file."""
+        """The columns of blocks with the unconverted values of each column."""
         return self._files[0].originals
 
     def _derive(self, **changes: Any) -> Table:

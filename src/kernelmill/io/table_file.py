@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 LARGEST_EXACT = 2**53  # float64 represents all integers up to this one
-SAME_COLUMNS = "give files with the same columns"
+SAME_COLUMNS = "use files with the same columns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """Where blocks have the values of a column as they are in the file, and their type.
+    """The column of blocks with the unconverted values of a column, and their type.
 
     Attributes
     ----------
     name : str
-        Of the column of blocks.
+        The name of the column of blocks.
     type : "string", dtype or pyarrow.DataType
         As in `open_writer`.
     """
@@ -73,7 +73,7 @@ class Original:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How to read a table: the arguments of `open_table` with the same names."""
+    """Options for reading a table: the arguments of `open_table` with the same names."""
 
     delimiter: str | None = None
     header: bool | None = None
@@ -110,7 +110,7 @@ class TableFile(ABC):
     path, columns, ordered, booleans, n_features, carries_labels, notes, n_bytes
         See `Table`.
     zero_based : bool or None
-        Of formats with indices: whether they count from 0.
+        For formats with indices: whether they count from 0.
     n_rows : int or None
         The number of rows, if it is known without reading them.
     originals, unreadable, label_column, signs, marks, decimal
@@ -119,7 +119,7 @@ class TableFile(ABC):
 
     # Files may differ in the number of features; the table has the largest.
     widens: ClassVar[bool] = False
-    # What a copy in another process does without: temporary files, and what `configure` needs.
+    # Attributes that a copy in another process lacks: temporary files, and input of `configure`.
     not_copied: ClassVar[tuple[str, ...]] = ()
 
     columns: tuple[TableColumn, ...] | None = None
@@ -145,12 +145,12 @@ class TableFile(ABC):
         self.n_bytes = self._state[0]
 
     def read_state(self) -> tuple[int, int, int]:
-        """The size of the file, and what else changes with it."""
+        """Return the size of the file, and what else changes with it."""
         return _read_state(self.path)
 
     @abstractmethod
     def configure(self, first: Self | None) -> None:
-        """Apply the kinds of columns and the block size in `options`, without reading the file."""
+        """Apply the column kinds and the block size in `options`, without reading the file."""
 
     def with_options(self, options: TableOptions, first: Self | None) -> Self:
         """The same file with other kinds of columns or another block size; it is not read."""
@@ -176,7 +176,7 @@ class TableFile(ABC):
         return [Part(0, None, self.n_rows)]
 
     def measure(self, part: Part) -> Part:
-        """The part with its rows and lines counted."""
+        """Return the part with its rows and lines counted."""
         return replace(part, n_rows=sum(count_rows(data) for data, _ in self.read_part(part)))
 
     def read_part(self, part: Part) -> Iterator[tuple[Any, NDArray[Any] | None]]:
@@ -189,26 +189,26 @@ class TableFile(ABC):
 
     def check_unchanged(self) -> None:
         """Raise an error if the file is not the one that was opened."""
-        compared = slice(1 if self._is_copy else None)  # other machines may date files otherwise
+        compared = slice(1 if self._is_copy else None)  # other machines may report other file times
         if self.read_state()[compared] != self._state[compared]:
             raise self.changed_error()
 
     def damage_error(self, found: str, expected: int) -> TableError:
-        """The error for a file whose content is not what its metadata declares."""
+        """Return the error for a file whose content is not what its metadata declares."""
         return TableError(
-            f"{self.path} is damaged: it has {found}, but its metadata declare {expected}",
+            f"{self.path} is damaged: it has {found}, but its metadata declares {expected}",
             GET_AGAIN,
         )
 
     def changed_error(self) -> TableError:
-        """The error for a file that was modified after it was opened."""
+        """Return the error for a file that was modified after it was opened."""
         return TableError(
-            f"{self.path} changed while it was being read", "start again when it is complete"
+            f"{self.path} changed while it was being read", "run again when the file is complete"
         )
 
 
 def count_rows(data: Any) -> int:
-    """The number of rows of a record batch or a matrix."""
+    """Return the number of rows of a record batch or a matrix."""
     return int(data.shape[0]) if hasattr(data, "shape") else int(data.num_rows)
 
 
@@ -223,20 +223,20 @@ def _read_state(path: Path) -> tuple[int, int, int]:
 
 
 def large_integer_error(place: str, column: str, value: int | str) -> TableError:
-    """The error for an integer that float64 may not represent."""
+    """Return the error for an integer that float64 may not represent."""
     shown = str(value)
     shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
     return TableError(
         f"{place}: column {column!r} has integers beyond 2**53, such as {shown}, which float64 "
         "does not represent exactly",
         Remedy("read it as categories", categorical=[column]),
-        Remedy("leave it out, if it is an identifier", drop=[column]),
+        Remedy("leave it out if it is an identifier", drop=[column]),
         Remedy("round them", numeric=[column]),
     )
 
 
 def enumerate_names(names: Sequence[str]) -> dict[str, int]:
-    """The position of each name."""
+    """Return the position of each name."""
     return {name: position for position, name in enumerate(names)}
 
 
@@ -257,11 +257,11 @@ def find_column(
         limits = "" if width is None else f" and {width - 1}: {source} has {width} columns"
         raise TableError(f"column {column} must be between 0{limits}")
     if not isinstance(column, str):
-        raise TableError(f"a column must be a name or a zero-based number, got {column!r}")
+        raise TableError(f"a column must be a name or a zero-based index, got {column!r}")
     if positions is None:
         raise TableError(
             f"{source} is a matrix whose columns have no names, got {column!r}",
-            "give the zero-based number of the column",
+            "use the zero-based index of the column",
         )
     names = list(positions)
     problem = f"{source} has no column {column!r}"
@@ -273,14 +273,14 @@ def find_column(
 
 
 def find_similar(column: str, names: Sequence[str]) -> list[str]:
-    """The names that are like that of a column, the most similar first."""
+    """Return the names that are like that of a column, the most similar first."""
     plain = column.strip().lower()
     same = [name for name in names if name.strip().lower() == plain]
     return list(dict.fromkeys(same + difflib.get_close_matches(column, names, n=3, cutoff=0.6)))
 
 
 def make_unique(given: Sequence[str]) -> tuple[tuple[str, ...], list[Message | str]]:
-    """Make the names of columns unique; return them with notes on those that were changed."""
+    """Make the column names unique; return them with notes on those that were changed."""
     names: list[str] = []
     notes: list[Message | str] = []
     taken, used = set(given), set[str]()
@@ -299,7 +299,7 @@ def make_unique(given: Sequence[str]) -> tuple[tuple[str, ...], list[Message | s
 
 
 def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> dict[str, str]:
-    """The kinds that are given, by the names of columns; that of unused ones is "other"."""
+    """Return the kinds that are given, by the column names; that of unused ones is "other"."""
     by_name = enumerate_names(names)
     positions = {
         kind: {find_column(each, by_name, None, source) for each in given}
@@ -315,14 +315,15 @@ def resolve_kinds(names: Sequence[str], options: TableOptions, source: str) -> d
     if both:
         name = names[both[0]]
         raise TableError(
-            f"column {name!r} must be categorical or numeric or a date, got two of them",
-            Remedy("name it in one of them", categorical=..., numeric=..., dates=...),
+            f"column {name!r} must be declared as only one of categorical, numeric and date, "
+            "got two of them",
+            Remedy("declare it once", categorical=..., numeric=..., dates=...),
         )
     return {names[position]: kind for kind, each in positions.items() for position in each}
 
 
 def set_kinds(kinds: Mapping[str, str], given: Mapping[str, str]) -> tuple[TableColumn, ...]:
-    """The columns with their kinds, those in `given` before the detected ones."""
+    """Return the columns with their kinds, those in `given` before the detected ones."""
     return tuple(TableColumn(name, given.get(name, kind)) for name, kind in kinds.items())
 
 
@@ -346,9 +347,11 @@ def compare_columns(
     ]
     for name, kind in first.items():
         if columns.get(name, kind) != kind:
-            differences.append(f"{name!r} is {columns[name]} there and {kind} in the first")
+            differences.append(
+                f"{name!r} is {columns[name]} in this file and {kind} in the first one"
+            )
     if differences:
         raise TableError(
-            f"{path} has other columns than {first_path}: {', '.join(differences[:6])}",
+            f"{path} and {first_path} have different columns: {', '.join(differences[:6])}",
             SAME_COLUMNS,
         )

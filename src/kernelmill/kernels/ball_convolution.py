@@ -56,7 +56,7 @@ class BallConvolution(RadialKernel):
         object.__setattr__(self, "t", check_integer("t", self.t, 1))
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at this distance in length scales, in `dim` dimensions."""
+        """Return the kernel at this distance in length scales, in `dim` dimensions."""
         return np.asarray(normalized_bessel_j(check_integer("dim", dim, 1) / 2, distance) ** self.t)
 
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:

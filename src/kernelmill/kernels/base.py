@@ -39,7 +39,7 @@ class Kernel(ABC):
     def __call__(
         self, X: Any, Y: Any = None, *, length_scale: float | ArrayLike = 1.0
     ) -> NDArray[np.float64]:
-        """The exact kernel between the rows of X and those of Y.
+        """Return the exact kernel between the rows of X and those of Y.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def _values(self, X: Any, Y: Any, length_scale: float) -> NDArray[np.float64]:
-        """The kernel between checked points; Y is None where it is X."""
+        """Return the kernel between checked points; Y is None where it is X."""
 
     @abstractmethod
     def frequencies(
@@ -89,14 +89,14 @@ class Kernel(ABC):
         """
 
     def length_scale_from_gamma(self, gamma: float) -> float:
-        """The length scale that scikit-learn's `gamma` stands for: 1 / sqrt(2 gamma).
+        """Return the length scale that scikit-learn's `gamma` stands for: 1 / sqrt(2 gamma).
 
         The kernel is then a function of gamma times the squared distance.
         """
         return math.sqrt(0.5 / check_positive("gamma", gamma))
 
     def length_scale_of_spread(self, dim: int, variance: float) -> float:
-        """The length scale called "scale": that of gamma = 1 / (dim * variance).
+        """Return the length scale called "scale": that of gamma = 1 / (dim * variance).
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class RadialKernel(Kernel):
 
     @abstractmethod
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at this distance in length scales, in `dim` dimensions."""
+        """Return the kernel at this distance in length scales, in `dim` dimensions."""
 
     @abstractmethod
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:
@@ -182,7 +182,7 @@ class RotationInvariantKernel(ABC):
     """
 
     def __call__(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
-        """The exact kernel between the rows of X and those of Y.
+        """Return the exact kernel between the rows of X and those of Y.
 
         Parameters
         ----------
@@ -198,4 +198,4 @@ class RotationInvariantKernel(ABC):
 
     @abstractmethod
     def _values(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        """The kernel between checked points; Y is None where it is X."""
+        """Return the kernel between checked points; Y is None where it is X."""

@@ -100,8 +100,8 @@ def convert(
     if isinstance(source, Gaussian):
         if isinstance(target, Gaussian):
             raise ValueError(
-                "source and target must be different kernels, got Gaussian() twice; from length "
-                "scale s to length scale t, values become values ** (s / t) ** 2."
+                "source and target must be different kernels, got Gaussian() twice; to change "
+                "the length scale from s to t, compute values ** (s / t) ** 2."
             )
         scale = _check_scale(length_scale)
         sums = _sums_of_norms(squared_norms_X, squared_norms_Y, given.shape)
@@ -147,8 +147,8 @@ def squared_norms(
     """
     if isinstance(kernel, Gaussian):
         raise TypeError(
-            "kernel must be Polynomial(...) or ExponentialDotProduct(...), got Gaussian(), whose "
-            "k(x, x) is 1 for every x; compute squared norms from the data."
+            "kernel must be Polynomial(...) or ExponentialDotProduct(...), got Gaussian(), for "
+            "which k(x, x) is 1 for every x; compute squared norms from the data."
         )
     if not isinstance(kernel, (Polynomial, ExponentialDotProduct)):
         raise TypeError(
@@ -172,7 +172,7 @@ def _check_scale(length_scale: float | None) -> float:
 def _inner_products(
     values: NDArray[np.float64], kernel: Polynomial | ExponentialDotProduct
 ) -> NDArray[np.float64]:
-    """The inner products that belong to the values of a kernel."""
+    """Return the inner products that belong to the values of a kernel."""
     if isinstance(kernel, ExponentialDotProduct):
         return np.asarray(_logarithms(values) * kernel.length_scale * kernel.length_scale)
     roots = np.abs(values) ** (1 / kernel.degree)
@@ -186,12 +186,12 @@ def _logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sums_of_norms(first: Any, second: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The sums ‖x‖² + ‖y‖² for all pairs, or what can be broadcast to them."""
+    """Return the sums ‖x‖² + ‖y‖² for all pairs, or what can be broadcast to them."""
     if first is None:
         raise ValueError(
             "squared_norms_X must be given, since inner products and distances determine each "
-            "other only together with lengths; give (X**2).sum(axis=1), 1.0 for points on the unit "
-            "sphere, or what kernelmill.kernels.squared_norms estimates."
+            "other only together with lengths; pass (X**2).sum(axis=1), 1.0 for points on the "
+            "unit sphere, or what kernelmill.kernels.squared_norms estimates."
         )
     x = _check_norms("squared_norms_X", first, shape[0])
     if second is None and x.ndim == 1 and shape[0] != shape[1]:
@@ -208,5 +208,5 @@ def _check_norms(name: str, given: Any, count: int) -> NDArray[np.float64]:
     if norms.ndim and norms.shape != (count,):
         raise ValueError(f"{name} must be a number or have shape ({count},), got {norms.shape}.")
     if (norms < 0).any():
-        raise ValueError(f"{name} must not be negative, got {norms.min():g}; give squared lengths.")
+        raise ValueError(f"{name} must not be negative, got {norms.min():g}; pass squared lengths.")
     return norms

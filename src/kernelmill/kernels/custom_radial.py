@@ -71,7 +71,7 @@ class Radial(RadialKernel):
         object.__setattr__(self, "profile", value)
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at this distance in length scales, in `dim` dimensions."""
+        """Return the kernel at this distance in length scales, in `dim` dimensions."""
         r = np.asarray(distance, np.float64)
         order = check_integer("dim", dim, 1) / 2 - 1
         if self.profile is not None:

@@ -67,7 +67,7 @@ class Spectrum(Kernel):
     def frequencies(
         self, stream: Stream, n: int, dim: int, *, start: int = 0
     ) -> NDArray[np.float64]:
-        """The rows of the array from `start` on, or draws of the callable.
+        """Return the rows of the array from `start` on, or draws of the callable.
 
         See `Kernel.frequencies`.
         """
@@ -77,8 +77,8 @@ class Spectrum(Kernel):
             self._check_dim(dim)
             if end > len(self.law):
                 raise ValueError(
-                    f"This Spectrum has {len(self.law)} frequencies, and {end} are needed; "
-                    "use a smaller n_components, or pass a longer array."
+                    f"This Spectrum has {len(self.law)} frequencies, but {end} are needed; use a "
+                    "smaller n_components, or pass a longer array."
                 )
             return self.law[start:end].copy()
         drawn = custom_draws(self.law, "frequencies", stream, end, dim)
@@ -136,7 +136,8 @@ class Spectrum(Kernel):
         if not callable(self.law) and self.law.shape[1] != dim:
             raise ValueError(
                 f"The points must have {self.law.shape[1]} columns, as the frequencies of this "
-                f"Spectrum have, got {dim}; give points or frequencies of the other dimension."
+                f"Spectrum have, got {dim}; make the dimensions of the points and the "
+                "frequencies equal."
             )
 
     def __repr__(self) -> str:

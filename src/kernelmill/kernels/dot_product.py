@@ -34,14 +34,14 @@ class DotProductKernel(RotationInvariantKernel):
 
     @abstractmethod
     def value(self, t: ArrayLike) -> NDArray[np.float64]:
-        """The kernel of points whose inner products are t, elementwise."""
+        """Return the kernel of points whose inner products are t, elementwise."""
 
     @abstractmethod
     def _coefficients(self, count: int, scale: float) -> NDArray[np.float64]:
         """The first `count` of a_n scale^n; infinity where it overflows, without a warning."""
 
     def coefficients(self, count: int, *, scale: float = 1.0) -> NDArray[np.float64]:
-        r"""The first Maclaurin coefficients of :math:`\kappa(s t)` as a function of t.
+        r"""Return the first Maclaurin coefficients of :math:`\kappa(s t)` as a function of t.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class DotProductKernel(RotationInvariantKernel):
         return found
 
     def terms(self, t: float) -> NDArray[np.float64]:
-        r"""The terms :math:`a_n t^n` for one t > 0, up to where the rest no longer matters.
+        r"""Return the terms :math:`a_n t^n` for one t > 0, up to where the rest no longer matters.
 
         The omitted terms sum to less than 1e-17 of the total, for series whose terms eventually
         decay faster than any power of n.
@@ -95,13 +95,13 @@ class DotProductKernel(RotationInvariantKernel):
                 return terms[: int(np.count_nonzero(tails > _NEGLIGIBLE * tails[0]))]
             count *= 2
         raise ValueError(
-            f"The series of {self!r} must converge within some thousand terms, and at t = {t:g} it "
-            "does not; divide the data by a number, or use a flatter kernel (with a larger "
+            f"The series of {self!r} must converge within a few thousand terms, but at t = {t:g} "
+            "it does not; divide the data by a number, or use a flatter kernel (with a larger "
             "length_scale, or with coefficients that decay faster or end)."
         )
 
     def _vanishes_early(self, terms: NDArray[np.float64]) -> bool:
-        """Whether the terms underflow to 0 while they would still matter."""
+        """Return whether the terms underflow to 0 while they would still matter."""
         return False
 
     def _values(self, X: Any, Y: Any) -> NDArray[np.float64]:

@@ -39,7 +39,7 @@ class ExponentialDotProduct(DotProductKernel):
         return None
 
     def value(self, t: ArrayLike) -> NDArray[np.float64]:
-        """The kernel of points whose inner products are t, elementwise."""
+        """Return the kernel of points whose inner products are t, elementwise."""
         with np.errstate(over="ignore"):
             return np.asarray(
                 np.exp(np.asarray(t, np.float64) / self.length_scale / self.length_scale)

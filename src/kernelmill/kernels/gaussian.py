@@ -29,7 +29,7 @@ class Gaussian(RadialKernel):
     gaussian_mixture: ClassVar[bool] = True
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at this distance in length scales, the same for every `dim`."""
+        """Return the kernel at this distance in length scales, the same for every `dim`."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(-0.5 * np.square(real_distances(distance))))
 

@@ -76,7 +76,7 @@ def legendre_recurrence(
 
 
 def legendre_polynomials(t: ArrayLike, dim: int, max_degree: int) -> NDArray[np.float64]:
-    """The polynomials of degrees 0, ..., max_degree at t, along a new first axis.
+    """Return the polynomials of degrees 0, ..., max_degree at t, along a new first axis.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def legendre_polynomials(t: ArrayLike, dim: int, max_degree: int) -> NDArray[np.
 
 
 def power_in_legendre_polynomials(dim: int, max_power: int) -> NDArray[np.float64]:
-    r"""The coefficients in :math:`t^k = \sum_n c_{k,n} L_n(t)`: row k, column n.
+    r"""Return the coefficients in :math:`t^k = \sum_n c_{k,n} L_n(t)`: row k, column n.
 
     They are not negative and rows sum to 1: since :math:`t L_n` is the mean of :math:`L_{n+1}`,
     with probability (n + d - 2) / (2 n + d - 2), and :math:`L_{n-1}`, row k holds where a random
@@ -163,7 +163,7 @@ class SphericalExpansion:
     remainder: float = field(default=0.0)
 
     def value(self, cosine: ArrayLike, product_of_norms: ArrayLike = 1.0) -> NDArray[np.float64]:
-        """The sum at angles of these cosines and at these products of norms, elementwise."""
+        """Return the sum at angles of these cosines and at these products of norms, elementwise."""
         cosine, product = np.broadcast_arrays(
             np.asarray(cosine, np.float64), np.asarray(product_of_norms, np.float64)
         )
@@ -238,8 +238,8 @@ def spherical_expansion(
         degree = _DEFAULT_DEGREE_OF_ZONAL if max_degree is None else max_degree
         return _of_zonal(kernel, d, degree, radius)
     raise TypeError(
-        "kernel must be a DotProductKernel, a SpherePower or a Zonal kernel, got "
-        f"{kernel!r} ({type(kernel).__name__}); resolve_dot_product makes one of a name."
+        f"kernel must be a DotProductKernel, a SpherePower or a Zonal kernel, got {kernel!r} "
+        f"({type(kernel).__name__}); resolve_dot_product turns a name into a kernel."
     )
 
 
@@ -282,7 +282,7 @@ def _of_sphere_power(
 
 
 def _collect(dim: int, weights: NDArray[np.float64], remainder: float) -> SphericalExpansion:
-    """The expansion with weights[k, n] at power k and degree n."""
+    """Return the expansion with weights[k, n] at power k and degree n."""
     powers, degrees = np.nonzero(weights)
     return SphericalExpansion(
         dim=dim,
@@ -299,7 +299,7 @@ def _of_zonal(kernel: Zonal, dim: int, max_degree: int, radius: float) -> Spheri
     if not (np.isfinite(found).all() and np.isfinite(errors).all()):
         raise ValueError(
             f"The expansion of {kernel!r} in {dim} dimensions must be finite up to degree "
-            f"{max_degree}, and it overflows; give a lower max_degree, or a smaller profile."
+            f"{max_degree}, but it overflows; use a lower max_degree or a smaller profile."
         )
     at_one = float(kernel.value(1.0))
     if kernel.maclaurin is not None:
@@ -310,8 +310,8 @@ def _of_zonal(kernel: Zonal, dim: int, max_degree: int, radius: float) -> Spheri
     if wrong.size:
         n = int(wrong[0])
         raise ValueError(
-            f"{kernel!r} must be positive definite, and it is not in {dim} dimensions: its "
-            f"coefficient of degree {n} is {found[n]:.3g}; choose another profile."
+            f"{kernel!r} must be positive definite, but in {dim} dimensions its coefficient of "
+            f"degree {n} is {found[n]:.3g}; choose another profile."
         )
     degrees = np.flatnonzero(found > errors)
     return SphericalExpansion(
@@ -326,7 +326,7 @@ def _of_zonal(kernel: Zonal, dim: int, max_degree: int, radius: float) -> Spheri
 def _by_quadrature(
     kernel: Zonal, dim: int, max_degree: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""The coefficients :math:`N(d, n) E[\kappa(t) L_n(t)]`, and bounds of their errors.
+    r"""Return the coefficients :math:`N(d, n) E[\kappa(t) L_n(t)]`, and bounds of their errors.
 
     t is a coordinate of a uniform point of the sphere. Gauss-Legendre quadrature of the angle: its
     integrand is smooth also for profiles that, like the arc-cosine, are not so at -1 and 1 as

@@ -42,7 +42,7 @@ class Laplacian(Kernel):
         return 1 / check_positive("gamma", gamma)
 
     def length_scale_of_spread(self, dim: int, variance: float) -> float:
-        """The length scale called "scale": dim * sqrt(variance / 2).
+        """Return the length scale called "scale": dim * sqrt(variance / 2).
 
         Distances are sums of `dim` absolute differences. If `variance` is 0, gamma is 1.
         """
@@ -50,7 +50,7 @@ class Laplacian(Kernel):
         return dim * math.sqrt(variance / 2) if spread > 0 else self.length_scale_from_gamma(1.0)
 
     def distances(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
-        """The distances that the kernel is a function of: sums of absolute differences."""
+        """Return the distances that the kernel is a function of: sums of absolute differences."""
         return manhattan_distances(*check_pair(X, Y))
 
     def _values(self, X: Any, Y: Any, length_scale: float) -> NDArray[np.float64]:

@@ -71,7 +71,7 @@ class Maclaurin(DotProductKernel):
         return None if callable(self.law) else self.law.size - 1
 
     def value(self, t: ArrayLike) -> NDArray[np.float64]:
-        """The kernel of points whose inner products are t, elementwise."""
+        """Return the kernel of points whose inner products are t, elementwise."""
         t = np.asarray(t, np.float64)
         if self.profile is not None:
             result = as_real(
@@ -128,14 +128,14 @@ class Maclaurin(DotProductKernel):
             number = math.nan
         if not (number >= 0 and math.isfinite(number)):
             raise ValueError(
-                f"coefficients(n) must return finite numbers that are not negative, got {given!r} "
-                f"for n = {n} from {name_of(self.law)}; others do not give a kernel in "
-                "every dimension."
+                "coefficients(n) must return finite numbers that are not negative, got "
+                f"{given!r} for n = {n} from {name_of(self.law)}; negative coefficients do not "
+                "define a kernel in every dimension."
             )
         if float(self.law(n)) != number:
             raise ValueError(
-                f"coefficients(n) must return the same number again, and {name_of(self.law)} does "
-                f"not for n = {n}; let it depend on n alone."
+                f"coefficients(n) must always return the same number, but {name_of(self.law)} "
+                f"does not for n = {n}; make it depend on n alone."
             )
         return number
 
@@ -168,7 +168,7 @@ class Maclaurin(DotProductKernel):
 
 
 def check_coefficients(coefficients: ArrayLike) -> NDArray[np.float64]:
-    """A read-only array of finite coefficients >= 0, up to the last positive one."""
+    """Return a read-only array of finite coefficients >= 0, up to the last positive one."""
     array = as_real(coefficients, "coefficients", "they are real").astype(np.float64)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(
@@ -178,9 +178,8 @@ def check_coefficients(coefficients: ArrayLike) -> NDArray[np.float64]:
     wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if wrong.size:
         raise ValueError(
-            "coefficients must be finite and not negative, got "
-            f"{float(array[wrong[0]])} at degree {wrong[0]}; others do not give a kernel "
-            "in every dimension."
+            f"coefficients must be finite and not negative, got {float(array[wrong[0]])} at "
+            f"degree {wrong[0]}; negative coefficients do not define a kernel in every dimension."
         )
     if not array.any():
         raise ValueError("coefficients must not all be 0; at least one must be positive.")

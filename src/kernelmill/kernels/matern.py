@@ -57,7 +57,7 @@ class Matern(RadialKernel):
             object.__setattr__(self, "nu", check_positive("nu", self.nu))
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at this distance in length scales, the same for every `dim`."""
+        """Return the kernel at this distance in length scales, the same for every `dim`."""
         r = real_distances(distance)
         if self.nu >= _LIKE_GAUSSIAN:
             with np.errstate(over="ignore"):
@@ -98,7 +98,7 @@ class Exponential(RadialKernel):
     gaussian_mixture: ClassVar[bool] = True
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at this distance in length scales, the same for every `dim`."""
+        """Return the kernel at this distance in length scales, the same for every `dim`."""
         return np.asarray(np.exp(-real_distances(distance)))
 
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:

@@ -44,7 +44,7 @@ Named = TypeVar("Named")
 
 
 def resolve(kernel: str | Kernel) -> Kernel:
-    """The kernel that a name stands for; a kernel is itself.
+    """Return the kernel that a name stands for; a kernel is itself.
 
     Parameters follow the name: ``"matern:nu=2.5"``. Those that do not have their defaults.
 
@@ -91,7 +91,7 @@ def resolve_dot_product(
     *,
     also: str = "",
 ) -> DotProductKernel:
-    """The dot-product kernel that a name or Maclaurin coefficients stand for.
+    """Return the dot-product kernel that a name or Maclaurin coefficients stand for.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _name_of(kernel: str) -> str:
 
 
 def _make_named(kernel: str, named: Mapping[str, type[Named]]) -> Named:
-    """The kernel of "name" or "name:parameter=value,...", whose name is known."""
+    """Return the kernel of "name" or "name:parameter=value,...", whose name is known."""
     family: Any = named[_name_of(kernel)]
     try:
         made: Named = family(**_parse_parameters(kernel, family))
@@ -157,7 +157,7 @@ def _make_named(kernel: str, named: Mapping[str, type[Named]]) -> Named:
         if error.message.parameter == "kernel":
             raise
         raise ArgumentError(
-            f"{kernel!r} is not possible: {error}".rstrip("."), parameter="kernel"
+            f"{kernel!r} is invalid: {error}".rstrip("."), parameter="kernel"
         ) from None
     return made
 

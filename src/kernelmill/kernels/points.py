@@ -37,7 +37,7 @@ def check_pair(X: Any, Y: Any) -> tuple[Any, Any]:
     if first.shape[1] != second.shape[1]:
         raise ValueError(
             f"X and Y must have the same number of columns, got {first.shape[1]} and "
-            f"{second.shape[1]}; give points of one space."
+            f"{second.shape[1]}; pass points of the same dimension."
         )
     return first, second
 
@@ -65,7 +65,7 @@ _IF_COMPLEX = "put the real and the imaginary parts into separate columns"
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a scipy sparse matrix or array."""
+    """Return whether X is a scipy sparse matrix or array."""
     return hasattr(X, "tocsr") and bool(scipy.sparse.issparse(X))
 
 
@@ -181,7 +181,7 @@ def inner_products(X: Any, Y: Any = None) -> NDArray[np.float64]:
 
 
 def norms(X: Any) -> NDArray[np.float64]:
-    """The Euclidean norms of checked points, without overflow or underflow of squares."""
+    """Return the Euclidean norms of checked points, without overflow or underflow of squares."""
     result = np.empty(X.shape[0])
     for rows, block in dense_blocks(X):
         largest = np.abs(block).max(axis=1, initial=0.0)
@@ -209,7 +209,7 @@ def cosines_and_norms(
 
 
 def _divide_rows(X: Any, lengths: NDArray[np.float64]) -> Any:
-    """The rows divided by their lengths; rows of length 0 are unchanged."""
+    """Return the rows divided by their lengths; rows of length 0 are unchanged."""
     positive = np.where(lengths > 0, lengths, 1.0)
     if not is_sparse(X):
         return X / positive[:, np.newaxis]

@@ -50,7 +50,7 @@ class Polynomial(DotProductKernel):
         object.__setattr__(self, "coef0", check_not_negative("coef0", self.coef0))
 
     def value(self, t: ArrayLike) -> NDArray[np.float64]:
-        """The kernel of points whose inner products are t, elementwise."""
+        """Return the kernel of points whose inner products are t, elementwise."""
         with np.errstate(over="ignore"):
             base = self.gamma * np.asarray(t, np.float64) + self.coef0
             return np.asarray(base**self.degree)

@@ -43,7 +43,7 @@ class RationalQuadratic(RadialKernel):
         object.__setattr__(self, "alpha", check_positive("alpha", self.alpha))
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at this distance in length scales, the same for every `dim`."""
+        """Return the kernel at this distance in length scales, the same for every `dim`."""
         r = np.minimum(np.asarray(distance, np.float64), _FARTHEST)
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(-self.alpha * np.log1p(np.square(r) / 2 / self.alpha)))
@@ -70,7 +70,7 @@ class Cauchy(RadialKernel):
     gaussian_mixture: ClassVar[bool] = True
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
-        """The kernel at this distance in length scales, the same for every `dim`."""
+        """Return the kernel at this distance in length scales, the same for every `dim`."""
         r = np.minimum(np.asarray(distance, np.float64), _FARTHEST)
         return np.asarray(1 / (1 + np.square(r)))
 

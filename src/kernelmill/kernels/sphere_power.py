@@ -62,8 +62,8 @@ class SpherePower(RotationInvariantKernel):
     def __init__(self, coefficients: ArrayLike) -> None:
         if callable(coefficients):
             raise TypeError(
-                "coefficients must be an array, the sum being finite, got a function; give its "
-                "first values."
+                "coefficients must be an array, since the sum is finite, got a function; pass "
+                "its first values."
             )
         checked = check_coefficients(coefficients)
         if checked.size > _MOST_COEFFICIENTS:
@@ -76,7 +76,7 @@ class SpherePower(RotationInvariantKernel):
     def value(
         self, cosine: ArrayLike, product_of_norms: ArrayLike, dim: int
     ) -> NDArray[np.float64]:
-        """The kernel as a function of the angle and of the norms, in `dim` dimensions."""
+        """Return the kernel as a function of the angle and of the norms, in `dim` dimensions."""
         cosine, product = np.broadcast_arrays(
             np.asarray(cosine, np.float64), np.asarray(product_of_norms, np.float64)
         )
@@ -106,7 +106,7 @@ class SpherePower(RotationInvariantKernel):
 
 
 def mean_power_coefficients(power: int, dim: int) -> NDArray[np.float64]:
-    """The coefficients of cos**0, ..., cos**power in the mean power of unit vectors."""
+    """Return the coefficients of cos**0, ..., cos**power in the mean power of unit vectors."""
     p, d = check_integer("power", power, 0), check_integer("dim", dim, 1)
     denominator = math.prod(range(d, d + 2 * p, 2))
     out = np.zeros(p + 1)

@@ -71,7 +71,7 @@ class Zonal(RotationInvariantKernel):
         object.__setattr__(self, "maclaurin", maclaurin)
 
     def value(self, cosine: ArrayLike) -> NDArray[np.float64]:
-        """The kernel of unit vectors whose angles have these cosines, elementwise."""
+        """Return the kernel of unit vectors whose angles have these cosines, elementwise."""
         cosine = np.asarray(cosine, np.float64)
         result = as_real(
             np.asarray(self.profile(cosine.copy())), "The result of profile", "return reals"

@@ -1,4 +1,4 @@
-"""The base of the learners: a fitted map, linear weights on its features, prediction in blocks."""
+"""The base class of the estimators: a fitted map, linear weights on its features, blocks."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
                 current.finish()
 
     def _limit_blas(self, X: Any = None) -> AbstractContextManager[Any]:
-        """Return a context with the threads of BLAS that a fit uses, for rows that are given."""
+        """Return a context with the BLAS threads that a fit uses, for rows that are given."""
         n_rows = X.shape[0] if hasattr(X, "shape") and len(X.shape) else None
         return limit_blas_threads(self.n_threads, n_rows)
 
@@ -152,8 +152,8 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         self.learned_scales_ = tuned.learned
         kept = "for each column" if tuned.errors[1] < tuned.errors[0] else "for all columns"
         progress.end_pass(
-            f"one length scale {kept}: squared error {tuned.errors.min():.4g} of rows that no "
-            f"length scale was learned from, otherwise {tuned.errors.max():.4g}"
+            f"one length scale {kept}: squared error {tuned.errors.min():.4g} on rows not used "
+            f"for the search, otherwise {tuned.errors.max():.4g}"
         )
         return tuned
 
@@ -197,17 +197,17 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         return self._linear_model().scores(self._check_rows(X, reset=False), dtype)
 
     def predict_row(self, row: Any) -> Any:
-        """Return the prediction for one row, without the checks that pay only for many rows.
+        """Return the prediction for one row, without the overhead of a matrix.
 
         Parameters
         ----------
         row : array_like of shape (n_features,)
-            Finite numbers. Names of columns are not compared.
+            Finite numbers. Column names are not checked.
 
         Returns
         -------
         label, float or ndarray of shape (n_outputs,)
-            That of `predict`.
+            The prediction that `predict` returns for this row.
 
         Examples
         --------
@@ -231,15 +231,15 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     def save(self, path: str | os.PathLike[str], *, weights: str = "float32") -> None:
         """Write the fitted model to a file, for `load_learner`.
 
-        The file is a safetensors file with the parameters, the seed and the fitted attributes. It
-        has no code and no coefficients of the map. It is written atomically.
+        The safetensors file contains the parameters, the seed and the fitted attributes, but no
+        code and no coefficients of the map. It is written atomically.
 
         Parameters
         ----------
         path : str or path
         weights : {"float32", "float16", "float64"}, default="float32"
-            The precision of the weights in the file. With "float64" predictions are the same,
-            bit for bit.
+            The precision of the weights in the file. With "float64", the predictions of the loaded
+            model are bit-identical.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Blocks of rows: one source of them for all learners, and digests that identify them."""
+"""Blocks of rows: their source for all estimators, and digests that identify them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _Total = TypeVar("_Total")
 
 
 class Block(NamedTuple):
-    """Some rows. Solvers take any iterable of such blocks, with checked rows.
+    """A block of rows. Solvers take any iterable of blocks whose rows have been checked.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class FoldState:
     n_done : int
         The number of groups whose values are in `totals`.
     totals : list
-        Of parts of the tree, in order.
+        The totals of parts of the tree, in order.
     """
 
     n_groups: int = 0
@@ -136,16 +136,16 @@ class SpreadBlocks(Protocol):
 class BlockSource:
     """Blocks (X, y) or (X, y, sample_weight) of an iterable, in one pass or in several.
 
-    The first block can be looked at without losing it, and no other block is held. Iterating gives
-    `Block` objects, unchecked or, after `check_with`, checked.
+    The first block can be read without being lost; no other block is kept. Iterating yields `Block`
+    objects, which are checked after a call of `check_with`.
 
     Parameters
     ----------
     blocks : iterable
-        An iterator, such as a generator, gives one pass. A list, or an object whose ``__iter__``
-        starts again, gives as many as needed, and has to give the same blocks in each. Blocks
-        without rows are skipped.
-        `SpreadBlocks`, such as `kernelmill.scale.Pieces`, are not iterated over, only folded.
+        An iterator, such as a generator, allows one pass. A list, or an object whose ``__iter__``
+        starts from the beginning, allows any number of passes and must yield the same blocks in
+        each. Blocks without rows are skipped. `SpreadBlocks`, such as `kernelmill.scale.Pieces`,
+        are not iterated over, only folded.
 
     Attributes
     ----------
@@ -196,13 +196,13 @@ class BlockSource:
         if self._first is None:
             raise ArgumentError(
                 "must have at least one block of rows, got none",
-                "create the generator again if it was used before",
+                "create the generator again if it is exhausted",
                 parameter="blocks",
             )
 
     @classmethod
     def from_arrays(cls, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """All rows as one block."""
+        """Return a source with all rows as one block."""
         source = cls([(X, y, sample_weight)])
         source.is_whole = True
         return source
@@ -222,11 +222,11 @@ class BlockSource:
         return n_rows
 
     def require_passes(self, reason: str, *remedies: Remedy | str) -> None:
-        """Raise if there is one pass only; `reason` begins with what needs several passes."""
+        """Raise if only one pass is possible; `reason` states what needs several passes."""
         if not self.repeatable:
             raise ArgumentError(
                 f"must be iterable more than once for {reason}, got an iterator",
-                "give a list or an object whose __iter__ starts again",
+                "pass a list or an object whose __iter__ starts from the beginning",
                 *remedies,
                 parameter="blocks",
             )
@@ -238,7 +238,7 @@ class BlockSource:
         *,
         digest: str | None = None,
     ) -> None:
-        """From now on, iterate over checked blocks.
+        """Check the blocks in all further iterations.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ def _unpack(block: Any, number: int) -> Block:
 
 
 def _is_empty(block: Block) -> bool:
-    """Whether a block has no rows; it is then skipped, unless all blocks are empty."""
+    """Return whether a block has no rows; it is then skipped, unless all blocks are empty."""
     return hasattr(block.X, "__len__") and count_rows(block.X) == 0
 
 
@@ -448,7 +448,7 @@ def concatenate_rows(parts: list[Any]) -> Any:
 
 
 def digest_block(X: Any, y: Any, sample_weight: Any) -> str:
-    """Return a short text that differs for other rows: of up to 1000 rows and the whole vectors.
+    """Return a digest of a block: of up to 1000 of its rows, and of all targets and weights.
 
     Frames and lists have digests too.
     """
@@ -518,7 +518,7 @@ class PassDigest:
         if self.n_rows < n_rows or self.at(n_rows) != digest:
             raise CheckpointError(
                 run.path,
-                "blocks must be the same in each pass and after a restart, got others within the "
-                f"first {n_rows} rows",
-                "give the same blocks",
+                "blocks must be the same in each pass and after a restart, but some of the "
+                f"first {n_rows} rows differ",
+                "pass the same blocks",
             )

@@ -48,8 +48,8 @@ def _gives_probabilities(classifier: KernelClassifier) -> bool:
     if classifier.loss == "log_loss":
         return True
     raise AttributeError(
-        f"predict_proba needs loss='log_loss', got loss={classifier.loss!r}; or wrap the "
-        "classifier in sklearn.calibration.CalibratedClassifierCV."
+        f"predict_proba needs loss='log_loss', got loss={classifier.loss!r}; set "
+        "loss='log_loss', or wrap the classifier in sklearn.calibration.CalibratedClassifierCV."
     )
 
 
@@ -62,68 +62,71 @@ def _takes_parts(classifier: KernelClassifier) -> bool:
 
 
 class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # untyped
-    r"""Kernel classifier at linear cost: linear on random features that are computed on the fly.
+    r"""Kernel classifier at linear cost: a linear classifier on random features.
 
     Minimizes the mean loss of the rows plus :math:`\frac{\alpha}{2} |W|^2` over weights W and
-    intercepts b of the scores :math:`z(x)^T W + b`. The features of all rows never exist at once:
-    only those of a batch and, at the beginning, of a sample of at most 2000 rows.
+    intercepts b of the scores :math:`z(x)^T W + b`. Features are computed on the fly and never
+    stored for all rows: at most those of one batch and, at the beginning, of a sample of at most
+    2000 rows.
 
     Parameters
     ----------
     feature_map : str or transformer, default="fastfood"
-        A map of kernelmill such as ``Fastfood(n_components=8192)``, any other transformer or
-        pipeline of scikit-learn, or a name: "fastfood", "random_fourier", "nystroem",
-        "additive_fourier", "principal_fourier", "taylor_sketch", "gaussian_templates",
-        "tensor_sketch", "dot_product_fastfood", "random_maclaurin" or "count_sketch" with 2048
-        components.
+        A map of kernelmill such as ``Fastfood(n_components=8192)``, any scikit-learn transformer or
+        pipeline, or the name of a map with 2048 components: "fastfood", "random_fourier",
+        "nystroem", "additive_fourier", "principal_fourier", "taylor_sketch", "gaussian_templates",
+        "tensor_sketch", "dot_product_fastfood", "random_maclaurin" or "count_sketch".
     loss : {"log_loss", "hinge", "squared_hinge", "squared"}, default="log_loss"
-        "log_loss" is logistic regression, with softmax for several classes; only it has
-        probabilities. The others separate each class from the rest: "hinge" as SVC does,
-        "squared_hinge" as LinearSVC does, "squared" by least squares.
+        "log_loss" is logistic regression (multinomial for more than two classes); it is the only
+        loss that provides probabilities. The other losses are one-vs-rest: "hinge" as in SVC,
+        "squared_hinge" as in LinearSVC, "squared" for least squares.
     alpha : float, default=None
-        Weight of the penalty. SVC and LogisticRegression have ``C = 1 / (alpha * n_samples)``. The
-        default is the alpha that stands for C = 10; for "log_loss" and more than 1000 rows, for
-        C = n_samples / 100, at most 1000. If the number of rows is not known, in `partial_fit` and
-        for generators, it is 1e-6.
+        The strength of the L2 penalty. In SVC and LogisticRegression, this is ``C = 1 / (alpha *
+        n_samples)``. The default corresponds to C = 10 or, for "log_loss" and more than 1000 rows,
+        to C = n_samples / 100, at most 1000. If the number of rows is not known, as in
+        `partial_fit` and for generators, the default is 1e-6.
     solver : {"auto", "sgd", "lbfgs", "exact", "plain_sgd"}, default="auto"
         "sgd" is mini-batch gradient descent, preconditioned by the leading eigenvectors of the
         features and averaged, with step sizes estimated from the data. "lbfgs" converges to the
         minimum, in many more passes. "exact", for the squared loss, solves the normal equations.
-        "plain_sgd" has the fixed steps, batches and epochs of McKernel (Curtó et al., 2017), for
-        comparison; its intercept is learned like any other weight, from zero. "auto" is "exact"
-        for the squared loss and up to 8192 features, otherwise "sgd".
+        "plain_sgd" uses the fixed step size, batch size and number of epochs of McKernel (Curtó et
+        al., 2017), for comparison; its intercept is learned like any other weight, from zero.
+        "auto" selects "exact" for the squared loss and up to 8192 features, otherwise "sgd".
     epochs : int, default=None
         The number of passes over the data; for "lbfgs" the maximum number of iterations. The
-        default is the number in which 100,000 rows are seen, from 4 to 500; for "lbfgs" 1000.
+        default is the number that processes 100,000 rows, from 4 to 500; for "lbfgs" it is 1000.
     batch_size : int, default=None
-        The default is 256, less for few rows; for "plain_sgd" 10.
+        The number of rows in a step. The default is 256, or less for few rows; for "plain_sgd" it
+        is 10.
     learning_rate : float, default=None
-        The step size of "plain_sgd", for features scaled to cosines and sines. The default is that
-        of McKernel, 0.001. The other solvers have none.
+        The step size of "plain_sgd", for features scaled to cosines and sines. The default is
+        0.001, as in McKernel. Other solvers do not use it.
     validation_fraction : float, default=None
-        The share of rows to hold out: training stops when their accuracy has not improved for
-        `patience` epochs, and the best weights are kept. With None all rows are trained on.
+        The fraction of rows to hold out for early stopping: training stops when the accuracy on
+        these rows has not improved for `patience` epochs, and the best weights are kept. With None,
+        all rows are used for training.
     patience : int, default=3
     class_weight : dict or "balanced", default=None
-        Factors of the weights of rows by class, as in scikit-learn.
+        Factors that multiply the row weights of each class, as in scikit-learn.
     tune : {False, "columns"}, default=False
-        "columns" learns a length scale for each column (automatic relevance determination) from at
-        most 2500 rows, by the evidence of least squares of the signs of the classes, for maps of
-        kernelmill. One for all columns is kept unless the others lower the error on other rows.
+        "columns" learns a length scale for each column (automatic relevance determination) for maps
+        of kernelmill. It maximizes the evidence of a least-squares regression on the class signs,
+        with at most 2500 rows. The learned length scales are used only if they lower the error on
+        other rows; otherwise all columns share one length scale.
     column_groups : array_like of int of shape (n_features,), default=None
-        With ``tune="columns"``: columns with the same number share a length scale, such as the
-        one-hot columns of a category.
+        For ``tune="columns"``: columns with the same number share a length scale, such as the
+        one-hot columns of a categorical column.
     tol : float, default=1e-6
-        "lbfgs" stops where the gradient is smaller.
+        "lbfgs" stops when the norm of the gradient is below `tol`.
     checkpoint : str or path, default=None
-        A file in which "sgd" and "lbfgs" save their state. If the process dies, the same call of
-        `fit` resumes from there, for "sgd" with the same result, for "lbfgs" within `tol`; at the
-        end the file is deleted. `partial_fit`, and the exact solver if "auto" chooses it, do not
-        use it.
+        A file in which "sgd" and "lbfgs" save their state. If the process is interrupted, the same
+        call of `fit` resumes from this state. The result is the same for "sgd", and the same within
+        `tol` for "lbfgs". The file is deleted at the end. `partial_fit`, and the exact solver if
+        "auto" selects it, do not use the file.
     checkpoint_seconds : float, default=60.0
-        The least time between two states that are saved.
+        The minimum time between checkpoints.
     random_state : int, RandomState, Generator or Stream, default=None
-        Seeds the order of the rows, and the map if its own `random_state` is None.
+        The seed of the order of the rows, and of the map if its own `random_state` is None.
     n_threads : int, default=None
         The number of threads of the map, if its own `n_threads` is None.
     verbose : int, default=0
@@ -138,8 +141,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
     feature_map_ : transformer
         The fitted map.
     loss_curve_ : list of float
-        The mean loss in each epoch, of each row before the step on it; for "lbfgs" the objective
-        after each iteration.
+        The mean loss in each epoch, where the loss of a row is evaluated before the step that uses
+        it; for "lbfgs", the objective after each iteration.
     validation_curve_ : list of float
         The accuracy on held-out rows after each epoch, if there are any.
     n_iter_ : int
@@ -157,10 +160,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
 
     Notes
     -----
-    Rows are visited in random order, rows of larger weight more often (by systematic sampling);
-    "lbfgs" and "exact" multiply by the weights. Weights are relative: doubling all of them
-    changes nothing. Results are repeatable for an integer `random_state`, and those of "sgd" do not
-    depend on the number of threads. Dense float32 data take about half the time of float64 data.
+    Rows are visited in random order, and rows with larger weights more often (by systematic
+    sampling); "lbfgs" and "exact" multiply losses by the weights. Weights are relative: doubling
+    all of them changes nothing. Results are reproducible for an integer `random_state`, and results
+    of "sgd" do not depend on the number of threads. Dense float32 data take about half the time of
+    float64 data.
 
     Examples
     --------
@@ -233,13 +237,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             Labels: numbers or strings.
         sample_weight : array_like of shape (n_samples,), default=None
         run : Run, default=None
-            Checkpoint and progress of the training run, instead of those that the parameters
-            `checkpoint`, `checkpoint_seconds` and `verbose` describe. The caller finishes it.
+            The checkpoint and progress of the training run. It replaces the parameters
+            `checkpoint`, `checkpoint_seconds` and `verbose`. The caller finishes the run.
 
         Returns
         -------
         self
-            If an error is raised, it stays as it was before the call.
+            The fitted classifier. If an error is raised, the classifier is unchanged.
         """
         with self._start_run(run) as current, self._limit_blas(X):
             self._check_parameters()
@@ -253,24 +257,25 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         return self
 
     def fit_blocks(self, blocks: Any, *, classes: Any = None, run: Run | None = None) -> Self:
-        """Fit to blocks of rows, of which only one has to be in memory.
+        """Fit to blocks of rows, with one block in memory at a time.
 
         Parameters
         ----------
         blocks : iterable of (X, y) or (X, y, sample_weight)
-            A list, or an object whose ``__iter__`` starts again, is passed over once per epoch. A
-            generator is passed over once, with "sgd" or "exact". The map is fitted on the first
-            block, and rows are shuffled only within blocks: they should not be sorted by class.
+            A list, or an object whose ``__iter__`` starts from the beginning, is iterated over once
+            per epoch. A generator is iterated over once, with "sgd" or "exact". The map is fitted
+            on the first block, and rows are shuffled only within blocks, so they should not be
+            sorted by class.
         classes : array_like, default=None
-            All labels. Without them an additional pass collects them, which a generator does not
-            allow.
+            All labels. If None, they are collected in an additional pass, which is not possible
+            with a generator.
         run : Run, default=None
             As in `fit`.
 
         Returns
         -------
         self
-            If an error is raised, it stays as it was before the call.
+            The fitted classifier. If an error is raised, the classifier is unchanged.
 
         Examples
         --------
@@ -294,7 +299,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             if classes is None or isinstance(self.class_weight, str):
                 source.require_passes(
                     "collecting the classes and their weights",
-                    Remedy("give all labels, and class_weight as a dict if any", classes=...),
+                    Remedy(
+                        "pass all labels as classes, and class_weight as a dict if it is used",
+                        classes=...,
+                    ),
                 )
                 classes, totals, n_rows = collect_classes(source, classes, type(self).__name__)
             self.classes_ = check_classes(classes)
@@ -305,34 +313,34 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
 
     @available_if(_takes_parts)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows, in one pass over them.
+        """Update the weights in one pass over the given rows.
 
         Parameters
         ----------
         X : array_like or CSR matrix of shape (n_samples, n_features)
         y : array_like of shape (n_samples,)
         classes : array_like, default=None
-            All labels; needed in the first call, which also fits the map.
+            All labels. Required in the first call, which also fits the map.
         sample_weight : array_like of shape (n_samples,), default=None
 
         Returns
         -------
         self
-            If an error is raised, it stays as it was before the call.
+            The fitted classifier. If an error is raised, the classifier is unchanged.
         """
         with self._unchanged_on_failure():
             self._check_parameters()
             if self.validation_fraction:
                 raise ArgumentError(
-                    "must be None for partial_fit, which holds out no rows, got "
+                    "must be None for partial_fit, which does not hold out rows, got "
                     f"{self.validation_fraction!r}",
                     parameter="validation_fraction",
                 )
             if not hasattr(self, "classes_"):
                 if classes is None:
                     raise ArgumentError(
-                        "must be given in the first call of partial_fit: all labels that will "
-                        "occur",
+                        "must be passed in the first call of partial_fit, with all labels that "
+                        "will occur",
                         parameter="classes",
                     )
                 X = self._fit_map(X, y)
@@ -363,7 +371,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Return the score of each class; with two classes, that of the second one.
+        """Return the score of each class or, for two classes, the score of the second class.
 
         Parameters
         ----------
@@ -465,9 +473,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         """Raise if a fitted classifier has no state that more rows could be added to."""
         if hasattr(self, "_is_loaded"):
             raise ArgumentError(
-                "partial_fit cannot continue with a classifier from a file, which holds no state "
-                "of the training run",
-                "fit again with all rows, or keep the classifier in memory",
+                "partial_fit cannot continue with a classifier from a file, which does not "
+                "contain the state of the training run",
+                "fit again on all rows, or keep the classifier in memory",
             )
         if hasattr(self, "coef_") and self._state is None:
             raise ArgumentError(

@@ -1,4 +1,4 @@
-"""The evidence of ridge regression as a Gaussian process, from the normal equations alone.
+"""The evidence of ridge regression as a Gaussian process, computed from the normal equations.
 
 The process has the covariance s² zᵀz' and, with an intercept, a constant mean with a flat prior;
 row i has noise of variance σ² / wᵢ. Its mean is the ridge fit with penalty α = σ²/s² (Rasmussen &
@@ -64,8 +64,8 @@ class Evidence:
         """Return the log evidence of each output at these variances of the noise."""
         if self.alpha == 0.0:
             raise ArgumentError(
-                "must be positive for the evidence, got 0, which stands for weights of infinite "
-                "variance",
+                "must be positive to compute the evidence, got 0, which means a prior of "
+                "infinite variance",
                 "fit with a positive alpha",
                 parameter="alpha",
             )

@@ -1,4 +1,4 @@
-r"""What a classifier minimizes: the mean loss of its scores, plus a penalty of its weights.
+r"""The objectives of classifiers: the mean loss of the scores plus an L2 penalty on the weights.
 
 Two classes have one score f with targets t = ±1. More classes have a score each: "log_loss" is
 then softmax, and the other losses separate one class from the rest.
@@ -164,7 +164,7 @@ class Hinge(Loss):
     smooth = False
 
     def curvature(self, n_classes: int) -> float:
-        return 1.0  # it has none; this one gives steps in which a margin of 1 can be crossed
+        return 1.0  # the hinge has no curvature; this value allows steps that cross a margin of 1
 
     def first_scores(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         # The minimum of p max(0, 1 - f) + (1 - p) max(0, 1 + f).
@@ -262,7 +262,7 @@ def log_probabilities_of_scores(scores: NDArray[Any]) -> NDArray[Any]:
 
 
 class ClassifierFit(NamedTuple):
-    """What a solver of classifiers returns.
+    """The result of a solver for classifiers.
 
     Attributes
     ----------

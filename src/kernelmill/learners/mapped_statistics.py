@@ -103,7 +103,7 @@ class MappedStatistics(RidgeStatistics):
             raise ArgumentError(
                 f"must be statistics of targets with {self.targets_ndim} dimension(s), got "
                 f"{other.targets_ndim}",
-                "give y in the same shape everywhere",
+                "pass y in the same shape everywhere",
                 parameter="other",
             )
         same = type(self.feature_map) is type(other.feature_map)
@@ -111,9 +111,9 @@ class MappedStatistics(RidgeStatistics):
             same = _agree(self._probe, other._probe)
         if not same:
             raise ArgumentError(
-                "must be statistics of the same map, got those of a map with other features",
-                "give the regressors the same feature_map with an integer random_state and a "
-                "number as length_scale or gamma, which is then not estimated from the data",
+                "must be statistics of the same map, got statistics of a map with other features",
+                "use the same feature_map in all regressors, with an integer random_state and a "
+                "number as length_scale or gamma, so that nothing is estimated from the data",
                 parameter="other",
             )
 

@@ -1,4 +1,4 @@
-"""The posterior of the Gaussian process behind a ridge regression: deviations and evidence."""
+"""The posterior of the Gaussian process of a ridge regression: standard deviations and evidence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Posterior:
-    """What a fitted regressor keeps of its rows for deviations, evidence and further rows.
+    """The statistics and factors that a fitted regressor needs for std, evidence and more rows.
 
     Attributes
     ----------
@@ -42,7 +42,8 @@ class Posterior:
         """Return the fit, or raise if standard deviations are not available."""
         if self.fit is None and self.is_loaded:
             raise ArgumentError(
-                "needs the factor of the exact solver, got a regressor from a file without it",
+                "needs the factor computed by the exact solver, got a regressor from a file "
+                "that does not contain it",
                 "save the fitted regressor with uncertainty=True",
                 parameter="return_std",
             )
@@ -54,9 +55,9 @@ class Posterior:
             )
         if np.isnan(self.noise).any():
             raise ArgumentError(
-                "needs two rows to estimate the noise in addition to an intercept, got one",
-                Remedy("give the noise", noise=...),
-                Remedy("leave the intercept out", fit_intercept=False),
+                "needs at least two rows to estimate the noise and an intercept, got one",
+                Remedy("set the noise", noise=...),
+                Remedy("fit without an intercept", fit_intercept=False),
                 parameter="return_std",
             )
         return self.fit
@@ -86,10 +87,10 @@ class Posterior:
             return float(self.fit.evidence.log_likelihood(self.noise).sum())
         if self.is_loaded:
             raise ArgumentError(
-                "log_marginal_likelihood needs the statistics of the rows, got a regressor from a "
-                "file, which has none",
+                "log_marginal_likelihood needs the statistics of the rows, got a regressor from "
+                "a file, which does not contain them",
                 "fit again",
-                "save with uncertainty=True and leave alpha and noise out",
+                "save with uncertainty=True and do not pass alpha or noise",
             )
         if self.fit is None or self.statistics is None:
             raise ArgumentError(
@@ -107,15 +108,15 @@ class Posterior:
         """Return the statistics, or raise if rows cannot be added."""
         if self.is_loaded:
             raise ArgumentError(
-                "partial_fit cannot continue with a regressor from a file, which holds no "
-                "statistics of earlier rows",
-                "fit again with all rows, or keep the regressor in memory",
+                "partial_fit cannot continue with a regressor from a file, which does not "
+                "contain the statistics of earlier rows",
+                "fit again on all rows, or keep the regressor in memory",
             )
         if self.statistics is None:
             raise ArgumentError(
                 "partial_fit needs the statistics of earlier rows, got a regressor fitted by "
                 "conjugate gradients",
                 Remedy("fit again", solver="exact"),
-                "fit all rows at once",
+                "fit on all rows at once",
             )
         return self.statistics

@@ -1,6 +1,6 @@
-"""Predictions of fitted learners: what estimators compute, and learners from files without them.
+"""Predictions of fitted estimators, and predictors from files, which need no scikit-learn.
 
-Nothing here imports scikit-learn, which takes longer than the predictions for some thousand rows.
+Nothing here imports scikit-learn, which takes longer than the predictions for a few thousand rows.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def feature_blocks(
 
 @dataclass
 class ClassPredictor:
-    """A classifier from a file, for prediction alone.
+    """A classifier from a file, for prediction only.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class ClassPredictor:
 
 @dataclass
 class ValuePredictor:
-    """A regressor from a file, for prediction alone.
+    """A regressor from a file, for prediction only.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ def _check_matrix(X: Any, n_columns: int) -> Any:
         raise ArgumentError(f"must have {n_columns} columns, got shape {X.shape}", parameter="X")
     if X.shape[0] == 0:
         raise ArgumentError("must have at least one row, got none", parameter="X")
-    if is_sparse:  # the arrays of other formats would be read as if they were those of rows
+    if is_sparse:  # arrays of other sparse formats would be misread as CSR
         X = canonical_rows(X.tocsr())
         X.data = _real_numbers(X.data, "X")
     if not np.isfinite(X.data if is_sparse else X).all():
@@ -345,7 +345,7 @@ def predictor_from_record(
 
 
 def _weights(values: Mapping[str, Any]) -> NDArray[Any]:
-    """The weights in the dtype that they had in the model."""
+    """Return the weights in the dtype that they had in the model."""
     coef, scale, dtype = values["coef"], values["coef_scale"], values["coef_dtype"]
     if coef.dtype != values["weights"] or coef.size == 0:
         raise ModelFileError(

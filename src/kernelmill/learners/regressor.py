@@ -1,4 +1,4 @@
-"""Kernel ridge regression, which is also a Gaussian process, on features that are never stored."""
+"""Kernel ridge regression and Gaussian processes on features that are never stored."""
 
 from __future__ import annotations
 
@@ -70,63 +70,67 @@ class KernelRegressor(
 ):
     """Kernel ridge regression at linear cost, with the uncertainties of a Gaussian process.
 
-    Minimizes Σ wᵢ |yᵢ - zᵢᵀW - b|² + α|W|² over W and b, for features zᵢ of a map whose inner
-    products estimate a kernel. That is kernel ridge regression with the map's kernel, and the mean
-    of a Gaussian process with it: covariance s² zᵀz', noise of variance σ²/wᵢ, α = σ²/s², and a
-    flat prior of the constant b (Rasmussen & Williams, 2006, sections 2.3 and 2.7). Features are
-    computed a block at a time and never stored: memory does not depend on the number of rows.
+    Minimizes Σ wᵢ |yᵢ - zᵢᵀW - b|² + α|W|² over W and b, where zᵢ are the features of a map whose
+    inner products estimate a kernel. This is kernel ridge regression with the map's kernel, and
+    also the mean of a Gaussian process with covariance s² zᵀz', noise variance σ²/wᵢ, α = σ²/s²,
+    and a flat prior on the constant b (Rasmussen & Williams, 2006, sections 2.3 and 2.7). Features
+    are computed one block at a time and never stored, so memory does not depend on the number of
+    rows.
 
     Parameters
     ----------
     feature_map : str or transformer, default="fastfood"
-        A map of kernelmill, any scikit-learn transformer, or the name of a map, which stands for
-        that map with 2048 components.
+        A map of kernelmill, any scikit-learn transformer, or the name of a map with 2048
+        components, as in `KernelClassifier`.
     alpha : float or sequence of float, optional
-        The penalty. Of several, the best one by `scoring` is used. The variances of noise and
-        process are estimated by their evidence, with this ratio. The default, if `noise` is not
-        given either, is 1, as in scikit-learn's `KernelRidge`.
+        The strength of the L2 penalty. If several are given, the best one by `scoring` is used. The
+        variances of noise and process have this ratio and are estimated by maximizing the evidence.
+        The default, if `noise` is not given either, is 1, as in scikit-learn's `KernelRidge`.
     noise : float, optional
-        Instead of `alpha`: the variance of the noise of a Gaussian process whose covariance is the
-        kernel of the map. The weights are those of alpha=noise, and the uncertainties are absolute,
-        like those of scikit-learn's ``GaussianProcessRegressor(kernel, alpha=noise)``.
+        The noise variance of a Gaussian process whose covariance is the kernel of the map; an
+        alternative to `alpha`. The weights are those of alpha=noise, and the standard deviations
+        are absolute, as in scikit-learn's ``GaussianProcessRegressor(kernel, alpha=noise)``.
     fit_intercept : bool, default=True
-        Whether there is a constant b. Without it, results are exactly those of `KernelRidge` and
+        Whether to fit the constant b. Without it, the results equal those of `KernelRidge` and
         `GaussianProcessRegressor` with the kernel zᵀz'.
     solver : {"auto", "exact", "cg"}, default="auto"
-        "exact" passes over the rows once and factors a D x D matrix, for D features. "cg",
-        conjugate gradients, passes over them in each iteration and needs no such matrix; it gives
-        no uncertainties. "auto" is "exact" for up to 8192 features, whose matrices take 1 GiB.
+        "exact" makes one pass over the rows and factors a D x D matrix, for D features. "cg"
+        (conjugate gradients) makes one pass per iteration and needs no such matrix, but provides no
+        standard deviations. "auto" selects "exact" for up to 8192 features, whose matrices take 1
+        GiB.
     scoring : {"gcv", "loo"}, default="gcv"
-        How several `alpha` are compared: generalized cross-validation, or the mean squared error of
-        leaving out each row, which takes a second pass over the rows.
+        How several values of `alpha` are compared: by generalized cross-validation, or by
+        leave-one-out squared errors, which takes a second pass over the rows.
     tune : bool or "columns", default=False
-        True chooses the length scale of the map by the evidence of at most 2048 rows with at most
-        1024 features, and also alpha unless `alpha` or `noise` is given. The map, or the last step
-        of a pipeline, must have a parameter `length_scale` or `gamma`. "columns" learns a length
-        scale for each column by evidence (automatic relevance determination), for maps of
-        kernelmill, and falls back to one for all columns unless that has a lower error on other
-        rows. Weights of rows are not used for that.
+        True chooses the length scale of the map by maximizing the evidence of at most 2048 rows
+        with at most 1024 features, and also alpha unless `alpha` or `noise` is given. The map, or
+        the last step of a pipeline, must have a parameter `length_scale` or `gamma`. "columns"
+        learns a length scale for each column (automatic relevance determination) for maps of
+        kernelmill. The learned length scales are used only if they lower the error on other rows;
+        otherwise all columns share one length scale. Row weights are not used for this.
     column_groups : array_like of int of shape (n_features,), optional
-        With ``tune="columns"``: columns with the same number share a length scale, such as the
-        one-hot columns of a category.
+        For ``tune="columns"``: columns with the same number share a length scale, such as the
+        one-hot columns of a categorical column.
     tune_budget : int, default=20
         The number of length scales to try.
     max_iter : int, default=500
         The maximum number of iterations of "cg".
     tol : float, default=1e-6
-        "cg" stops when the norm of the residual of the normal equations, relative to that of their
-        right-hand side, is smaller.
+        "cg" stops when the norm of the residual of the normal equations, relative to the norm of
+        the right-hand side, is below `tol`.
     checkpoint : str or path, default=None
-        A file in which `fit` and `fit_blocks` save their state. If the process dies, the same call
-        resumes from there with the same result, bit for bit with the same number of threads; at
-        the end the file is deleted. The blocks have to be the same again: a list, not an iterator.
-        The state of the exact solver takes 8 D² bytes. Tuning, if any, is repeated.
+        A file in which `fit` and `fit_blocks` save their state. If the process is interrupted, the
+        same call resumes from this state; with the same number of threads, the result is
+        bit-identical. The file is deleted at the end. The same blocks must be passed again, as a
+        list, not as an iterator. The state of the exact solver takes 8 D² bytes. Tuning is
+        repeated.
     checkpoint_seconds : float, default=60.0
-        The least time between two states that are saved.
+        The minimum time between checkpoints.
     random_state : int, RandomState, Generator or None, default=None
-        Seeds the map if its own `random_state` is None, and the sampling of rows.
+        The seed of the sampling of rows, and of the map if its own `random_state` is None.
     n_threads : int, optional
-        For the map and the linear algebra of fitting; the default is the number of CPUs.
+        The number of threads of the map and of the linear algebra in fitting; the default is the
+        number of CPUs.
     verbose : int, default=0
         1 prints the progress of tuning and "cg" to stderr.
 
@@ -139,10 +143,11 @@ class KernelRegressor(
     alpha_ : float
         The penalty in use.
     noise_ : float or ndarray of shape (n_outputs,)
-        The variance of the noise of a row of weight one: given, or estimated. NaN if there is one
-        row only and an intercept.
+        The noise variance of a row of weight one, given or estimated. NaN if there is only one row
+        and an intercept.
     alphas_, scores_ : ndarray
-        With several `alpha`: their values and scores, which are estimates of the squared error.
+        If several values of `alpha` are given: the values and their scores, which estimate the
+        squared error.
     tuning_ : dict of ndarray
         With ``tune=True``: the length scales tried, the best alpha for each and its log evidence.
         With ``tune="columns"``: the "error" with one length scale, and with one for each column.
@@ -157,8 +162,8 @@ class KernelRegressor(
 
     Notes
     -----
-    `sample_weight` gives the precision of rows: the noise of row i has variance σ²/wᵢ. For W and b
-    that is the same as repeating rows; for noise and evidence it is not.
+    `sample_weight` is the precision of each row: the noise of row i has variance σ²/wᵢ. For W and
+    b, this is equivalent to repeating rows; for the noise and the evidence, it is not.
 
     Examples
     --------
@@ -233,16 +238,16 @@ class KernelRegressor(
         X : array_like or CSR matrix of shape (n_samples, n_features)
         y : array_like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array_like of shape (n_samples,), optional
-            Not negative. A row of weight zero counts as absent, except that a length scale that
-            the map estimates from the data depends on all rows.
+            Non-negative weights. Rows of weight zero are ignored, except when the map estimates its
+            length scale from the data.
         run : Run, optional
-            Checkpoint and progress of the training run, instead of those that the parameters
-            `checkpoint`, `checkpoint_seconds` and `verbose` describe. The caller finishes it.
+            The checkpoint and progress of the training run. It replaces the parameters
+            `checkpoint`, `checkpoint_seconds` and `verbose`. The caller finishes the run.
 
         Returns
         -------
         self
-            If anything is raised, an interrupt included, it stays as it was before the call.
+            The fitted regressor. If an error or an interrupt is raised, the regressor is unchanged.
         """
         with self._start_run(run) as current, self._limit_blas(X):
             self._check_parameters()
@@ -250,21 +255,22 @@ class KernelRegressor(
         return self
 
     def fit_blocks(self, blocks: Iterable[Any], *, run: Run | None = None) -> Self:
-        """Fit to rows that come in blocks; the map is fitted, and tuned, on the first of them.
+        """Fit to blocks of rows. The map is fitted and tuned on the first block.
 
         Parameters
         ----------
         blocks : iterable of (X, y) or (X, y, sample_weight)
-            Of any sizes; at most one is held at a time. The exact solver takes each once; "cg"
-            needs something that can be passed over repeatedly, such as a list.
+            Blocks of any sizes, with one block in memory at a time. The exact solver iterates over
+            the blocks once; "cg" needs an iterable that can be iterated over repeatedly, such as a
+            list.
         run : Run, optional
             As in `fit`.
 
         Returns
         -------
         self
-            As by `fit` of all rows with the same map, up to rounding. If anything is raised, it
-            stays as it was before the call.
+            The same regressor as after `fit` on all rows with the same map, up to rounding. If an
+            error is raised, the regressor is unchanged.
         """
         self._solver().check_one_pass(self.alpha)
         with self._start_run(run) as current, limit_blas_threads(self.n_threads):
@@ -274,10 +280,11 @@ class KernelRegressor(
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add rows and solve again; the first call fits, and tunes, the map.
+        """Add rows and solve again. The first call fits and tunes the map.
 
-        What the map estimated from the first rows, such as its length scale, stays. A tuned alpha
-        stays too; of several `alpha`, the best one is chosen again.
+        Parameters that the map estimated from the first rows, such as its length scale, are kept,
+        and so is a tuned alpha. If several values of `alpha` are given, the best one is chosen
+        again.
 
         Parameters
         ----------
@@ -288,8 +295,8 @@ class KernelRegressor(
         Returns
         -------
         self
-            As by `fit` of all rows so far with the same map, up to rounding. If anything is
-            raised, it stays as it was before the call.
+            The same regressor as after `fit` on all rows so far with the same map, up to rounding.
+            If an error is raised, the regressor is unchanged.
         """
         self._solver().check_one_pass(self.alpha)
         with self._unchanged_on_failure(), limit_blas_threads(self.n_threads):
@@ -306,21 +313,21 @@ class KernelRegressor(
         return self
 
     def predict(self, X: Any, return_std: bool = False, include_noise: bool = False) -> Any:
-        """Return the mean of the process, which is the ridge fit, and optionally its deviation.
+        """Return the predictive mean and, optionally, the standard deviation.
 
         Parameters
         ----------
         X : array_like or CSR matrix of shape (n_samples, n_features)
         return_std : bool, default=False
         include_noise : bool, default=False
-            Whether the standard deviation is that of a new target of weight one, noise included;
-            by default it is that of the function without noise.
+            Whether the standard deviation includes the noise of a new target of weight one. By
+            default it is the standard deviation of the noise-free function.
 
         Returns
         -------
         mean : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
         std : ndarray of the same shape
-            Only with `return_std`. The uncertainty of the intercept is part of it.
+            Only returned if `return_std` is True. It includes the uncertainty of the intercept.
         """
         check_is_fitted(self)
         if not return_std:
@@ -338,30 +345,32 @@ class KernelRegressor(
     def log_marginal_likelihood(
         self, *, alpha: float | None = None, noise: float | None = None
     ) -> float:
-        """Return the log evidence of the fitted rows, summed over outputs.
+        """Return the log marginal likelihood (evidence) of the fitted rows, summed over outputs.
 
         With an intercept, p(y) is the integral of p(y | b) over its flat prior db, with the factor
         (2π)^(-(n-1)/2): equation 2.45 of Rasmussen & Williams (2006). It is computed from the
-        statistics alone, in O(D³) for other alpha or noise than the fitted ones.
+        statistics only; values of alpha or noise other than the fitted ones take O(D³).
 
         Parameters
         ----------
         alpha : float, optional
-            Another ratio of the variances of noise and process; the noise is estimated for it.
+            The ratio of the variances of noise and process, if it differs from the fitted one; the
+            noise is then estimated.
         noise : float, optional
-            Another variance of the noise; that of the process is one.
+            The noise variance, if it differs from the fitted one; the variance of the process is
+            then one.
         """
         check_is_fitted(self)
         return self._posterior().log_marginal_likelihood(alpha, noise)
 
     def statistics(self, X: Any, y: Any, sample_weight: Any = None) -> MappedStatistics:
-        """Return the statistics of some rows, for `fit_statistics`; the regressor does not change.
+        """Return the statistics of rows for `fit_statistics`, without changing the regressor.
 
-        Several machines each collect the statistics of their own rows; merged, they determine one
-        model. All of them need the same map: with an integer `random_state`, its own or that of
-        the regressor, and a number as its length scale. Merging statistics of two maps is an
-        error. To tune the length scale, fit some rows with ``tune=True`` first and use the fitted
-        ``model.feature_map_``.
+        Several machines can collect the statistics of their own rows; the merged statistics
+        determine one model. All machines need the same map, with an integer `random_state` (of the
+        map or of the regressor) and a number as its length scale. Merging statistics of different
+        maps is an error. To tune the length scale, first fit to a sample of the rows with
+        ``tune=True``, then use the fitted ``model.feature_map_``.
 
         Parameters
         ----------
@@ -372,18 +381,18 @@ class KernelRegressor(
         Returns
         -------
         MappedStatistics
-            They can be pickled and take 8 D² bytes. They do not depend on `alpha`, `noise` and
-            `fit_intercept`.
+            The statistics, which can be pickled and take 8 D² bytes. They do not depend on `alpha`,
+            `noise` and `fit_intercept`.
         """
         return self.statistics_of_blocks([(X, y, sample_weight)])
 
     def statistics_of_blocks(self, blocks: Iterable[Any]) -> MappedStatistics:
-        """Return the statistics of rows that come in blocks, as by `statistics` of all of them.
+        """Return the statistics of blocks of rows, as `statistics` does for all rows.
 
         Parameters
         ----------
         blocks : iterable of (X, y) or (X, y, sample_weight)
-            Of any sizes; at most one is held at a time, and each is taken once.
+            Blocks of any sizes, with one block in memory at a time. They are iterated over once.
 
         Returns
         -------
@@ -395,9 +404,9 @@ class KernelRegressor(
             self._solver().check_statistics(self.alpha, "statistics")
             if self.tune:
                 raise ArgumentError(
-                    "must be False for statistics, got True: machines would tune their maps "
-                    "separately",
-                    "tune on some rows with fit, and use the fitted map, feature_map_",
+                    "must be False to compute statistics, got True: each machine would tune its "
+                    "own map",
+                    "tune on a sample of the rows with fit, and use the fitted feature_map_",
                     parameter="tune",
                 )
             source = BlockSource(blocks)
@@ -415,23 +424,23 @@ class KernelRegressor(
         return statistics
 
     def fit_statistics(self, statistics: MappedStatistics) -> Self:
-        """Fit to the rows whose statistics were collected, by this or by other regressors.
+        """Fit to the rows whose statistics this or other regressors have collected.
 
         Parameters
         ----------
         statistics : MappedStatistics
-            From `statistics` or `statistics_of_blocks`, merged. A copy is kept, to which
-            `partial_fit` can add rows. The map is that of the statistics, not `feature_map`.
+            The merged results of `statistics` or `statistics_of_blocks`. A copy is kept, to which
+            `partial_fit` can add rows. The map of the statistics is used, not `feature_map`.
 
         Returns
         -------
         self
-            As by `fit` of all rows with the same map, up to rounding. If anything is raised, it
-            stays as it was before the call.
+            The same regressor as after `fit` on all rows with the same map, up to rounding. If an
+            error is raised, the regressor is unchanged.
         """
         if not isinstance(statistics, MappedStatistics):
             raise ArgumentTypeError(
-                "must be what KernelRegressor.statistics returns, which includes the map, got "
+                "must be returned by KernelRegressor.statistics, which includes the map, got "
                 f"{type(statistics).__name__}",
                 parameter="statistics",
             )
@@ -466,9 +475,9 @@ class KernelRegressor(
         weights : {"float32", "float16", "float64"}, default="float32"
             The precision of the weights in the file.
         uncertainty : bool or "auto", default="auto"
-            Whether the file has what ``predict(X, return_std=True)`` needs, which takes 2 D² bytes
-            (4 D² with float64 weights). "auto" is True up to 4096 features, if available. The
-            statistics of the rows are never in the file.
+            Whether to store the matrix that ``predict(X, return_std=True)`` needs, which takes 2 D²
+            bytes (4 D² with float64 weights). "auto" stores it for up to 4096 features, if it is
+            available. The statistics of the rows are never stored.
         """
         record, tensors = learner_record(self, weights, uncertainty)
         write_model_file(path, kind="learner", record=record, tensors=tensors)
@@ -542,7 +551,7 @@ class KernelRegressor(
                     f"The penalty {least:g} is below the rounding error of landmark features in "
                     "float32, so predictions may be poor",
                     Remedy("use a larger penalty", alpha=LEAST_SINGLE_ALPHA),
-                    "give rows in float64",
+                    "pass X as float64",
                 )
             )
 

@@ -85,7 +85,7 @@ def check_penalties(alpha: Any, noise: Any) -> float | _Array:
     if not (np.isfinite(alphas) & (alphas > 0)).all():
         raise ArgumentError(
             f"must be finite and positive numbers, got {alpha!r}",
-            "leave the others out",
+            "remove the other numbers",
             parameter="alpha",
         )
     return alphas
@@ -156,7 +156,8 @@ class NormalEquations:
     cross : ndarray of shape (D, T)
     target_moments : ndarray of shape (T,)
     means : tuple of ndarray, or None
-        Of features and targets, around which the moments are; None without an intercept.
+        The means of features and targets, by which the moments are centered; None without an
+        intercept.
     n_rows, weight, log_weight
         As those of `RidgeStatistics`.
     """
@@ -190,7 +191,7 @@ class NormalEquations:
 
     @property
     def rounding(self) -> float:
-        """What rounding may do to the eigenvalues of M, that of centering included."""
+        """A bound on the rounding errors of the eigenvalues of M, including centering."""
         eps = float(np.finfo(np.float64).eps)
         size = float(self._diagonal.sum())
         if self.means is not None:
@@ -288,8 +289,8 @@ class NormalEquations:
 
     def _undetermined_error(self) -> ArgumentError:
         return ArgumentError(
-            "must be positive, got 0, for features that are linearly dependent on these "
-            f"{self.n_rows} rows: the weights are not determined",
+            "must be positive, got 0, but the features are linearly dependent on these "
+            f"{self.n_rows} rows, so the weights are not determined",
             Remedy("use a small, positive penalty", alpha=1e-6),
             parameter="alpha",
         )
@@ -315,7 +316,7 @@ def gcv_scores(equations: NormalEquations, alphas: _Array) -> _Array:
             explained, trace = _explained_by_factor(equations, alpha)
         else:
             explained, trace = _explained_by_spectrum(equations, alpha)
-        # Rounding may leave a perfect fit a negative rest.
+        # Rounding may make the residual of a perfect fit negative.
         residuals = np.maximum(equations.target_moments - explained, 0.0)
         free = 1.0 - (equations.n_free + trace) / n_rows
         scores[i] = np.inf
@@ -389,5 +390,5 @@ def _sum_of_squares(residuals: _Array, leverages: _Array, weights: _Array | None
     counts = np.ones(len(residuals)) if weights is None else weights
     left = 1.0 - counts * leverages
     if (left <= _LEAST_LEFT).any():
-        return np.inf  # a row that alone determines its fit cannot be predicted
+        return np.inf  # a row that determines its own fit cannot be predicted
     return float(counts @ np.square(residuals / left[:, None]).mean(axis=1))

@@ -218,7 +218,7 @@ class Run:
     ...     run = Run(pathlib.Path(folder, "state.npz"), checkpoint_seconds=0)
     ...     model = KernelRegressor(random_state=0).fit(X, X[:, 0], run=run)
     ...     kept = run.path.exists()
-    ...     run.finish()  # when the model is where it is needed
+    ...     run.finish()  # once the model has been saved
     >>> kept, run.path.exists()
     (True, False)
     """
@@ -245,7 +245,7 @@ class Run:
             return
         if not isinstance(checkpoint_seconds, Real) or not float(checkpoint_seconds) >= 0:
             raise ArgumentError(
-                f"must be a number that is not negative, got {checkpoint_seconds!r}",
+                f"must be a non-negative number, got {checkpoint_seconds!r}",
                 Remedy("write as often as possible", checkpoint_seconds=0),
                 parameter="checkpoint_seconds",
             )
@@ -302,7 +302,7 @@ class Run:
         self._kept[name] = np.frombuffer(data, np.uint8)
 
     def read_kept(self, name: str) -> bytes | None:
-        """The bytes that an earlier run kept under this name, if there are any."""
+        """Return the bytes that an earlier run kept under this name, if there are any."""
         if self.path is None or not self.path.exists():
             return None
         identity, arrays = _read(self.path)
@@ -335,8 +335,8 @@ class Run:
         bound = _MAP_TOLERANCE * float(np.abs(probe).max())
         if not (np.abs(before - probe) <= bound).all():
             raise self.saved.error(
-                "feature_map computes other features than when it was written",
-                "give feature_map an integer random_state",
+                "feature_map computes different features than when the checkpoint was written",
+                "set random_state of feature_map to an integer",
             )
 
     @contextmanager
@@ -355,7 +355,9 @@ class Run:
         def defer(_: int, __: FrameType | None) -> None:
             self._is_interrupted = True
             signal.signal(signal.SIGINT, before)
-            self.progress.note("Interrupted: saving a checkpoint (again: stop at once).")
+            self.progress.note(
+                "Interrupted: saving a checkpoint (press Ctrl-C again to stop at once)."
+            )
 
         signal.signal(signal.SIGINT, defer)
         try:
@@ -366,7 +368,7 @@ class Run:
             raise KeyboardInterrupt
 
     def is_due(self, most_seconds: float = math.inf) -> bool:
-        """Whether it is time to save a state; after `most_seconds` at the latest."""
+        """Return whether it is time to save a state; after `most_seconds` at the latest."""
         if self.path is None:
             return False
         seconds = min(self._seconds, most_seconds)
@@ -436,7 +438,7 @@ def _read(path: Path) -> _Content:
             written, found = str(header["format"]), header["identity"]
             identity = None if found is None else dict(found)
             arrays = {name: file[name] for name in file.files if name != "header"}
-    except Exception as error:  # damaged files raise nearly anything
+    except Exception as error:  # damaged files raise many kinds of errors
         raise CheckpointError(path, "it is damaged or not a checkpoint") from error
     if written not in _READABLE:
         raise CheckpointError(path, f"its format is {written!r}, not {_FORMAT!r}")
@@ -449,8 +451,8 @@ def check_identity(path: Path, found: Mapping[str, str], identity: Mapping[str, 
         if found.get(name) != value:
             raise CheckpointError(
                 path,
-                f"it belongs to another training run, in which {name} was {found.get(name)} "
-                f"instead of {value}",
+                f"it belongs to another training run, where {name} was {found.get(name)}, not "
+                f"{value}",
             )
 
 

@@ -1,4 +1,4 @@
-"""What learners predict: labels of classes as numbers 0, 1, ..., targets, weights of rows."""
+"""Labels as class numbers 0, 1, ..., targets of regression, and row weights."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def check_labels(y: Any, X: Any, name: str) -> NDArray[Any]:
         raise ArgumentError(f"{name} requires y to be passed, but the target y is None")
     if isinstance(y, np.ma.MaskedArray):
         raise ArgumentTypeError(
-            "is a masked array, whose mask would be lost", "leave those rows out", parameter="y"
+            "is a masked array, whose mask would be lost",
+            "leave out the masked rows",
+            parameter="y",
         )
     y = _check_y(y, multi_output=False, estimator=name)
     check_classification_targets(y)
@@ -61,7 +63,7 @@ def check_classes(classes: Any) -> NDArray[Any]:
     except TypeError as error:
         raise ArgumentTypeError(
             f"labels must be all numbers or all strings, so that they can be sorted: {error}",
-            "replace missing labels",
+            "replace or drop missing labels",
         ) from error
     if len(found) < 2:
         raise ArgumentError(f"there must be at least two classes, got one class: {found.tolist()}")
@@ -76,7 +78,7 @@ def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     if np.any(unknown):
         raise ArgumentError(
             f"has the label {y[unknown][0]!r}, which is not among the classes {classes.tolist()}",
-            "give all labels in `classes` before the first rows",
+            "pass all labels as `classes` in the first call",
             parameter="y",
         )
     return codes
@@ -85,7 +87,7 @@ def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
 def compute_class_factors(
     class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64] | None
 ) -> NDArray[np.float64] | None:
-    """Return the factors of the weights of rows by class, or None.
+    """Return the factors of the row weights by class, or None.
 
     `totals` holds the sum of the weights of each class, or None if it is not known.
     """
@@ -99,8 +101,8 @@ def compute_class_factors(
             )
         if totals is None:
             raise ArgumentError(
-                "is 'balanced', for which all rows of each class have to be counted first",
-                "give the weights as a dict of labels and numbers",
+                "is 'balanced', which needs the number of rows of each class in advance",
+                "pass the weights as a dict from labels to numbers",
                 parameter="class_weight",
             )
         present = totals > 0
@@ -123,7 +125,7 @@ def compute_class_factors(
         raise ArgumentError(
             f"has a weight for {unknown[0]!r}, which is not one of the classes {classes.tolist()}",
             "correct the label",
-            "give a weight to every class",
+            "also set the weights of all other classes",
             parameter="class_weight",
         )
     for label, weight in given.items():
@@ -220,7 +222,9 @@ def check_targets(y: Any, n_rows: int, name: str) -> NDArray[np.float64]:
         raise ArgumentError(f"{name} requires y to be passed, but the target y is None")
     if isinstance(y, np.ma.MaskedArray):
         raise ArgumentTypeError(
-            "is a masked array, whose mask would be lost", "leave those rows out", parameter="y"
+            "is a masked array, whose mask would be lost",
+            "leave out the masked rows",
+            parameter="y",
         )
     if (dtype := getattr(y, "dtype", None)) is not None and not hasattr(dtype, "kind"):
         dtype = np.asarray(y[:0]).dtype  # those of polars have no kind
@@ -270,7 +274,7 @@ class TargetShape:
             raise ArgumentError(
                 f"must have shape (n_samples, *{first}) as in the first rows, got (n_samples, "
                 f"*{Y.shape[1:]})",
-                "call fit to change the outputs",
+                "call fit to start again with other outputs",
                 parameter="y",
             )
 
@@ -280,7 +284,7 @@ class TargetShape:
 
 
 def check_optional_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Return the weights of rows, or None for weights of one; one number stands for all."""
+    """Return the row weights, or None for weights of one; one number stands for all."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight)

@@ -7,7 +7,7 @@ RandomFourier
 Fastfood
     Radial kernels in loglinear time, without a matrix.
 Nystroem
-    Shift-invariant kernels by their values at some rows, exact at these.
+    Shift-invariant kernels by their values at landmarks, where they are exact.
 AdditiveFourier
     Shift-invariant kernels, and step functions of single columns.
 PrincipalFourier
@@ -23,9 +23,10 @@ RandomMaclaurin
 CountSketch
     The linear kernel, in time proportional to the nonzero entries.
 DotProductFastfood
-    Kernels of the inner product or of the angle by spherical harmonics, with Fastfood's directions.
+    Dot-product kernels and kernels of angles by spherical harmonics, with the directions of
+    Fastfood.
 PermutationEncoder
-    Not a map itself: vectors of permutations, for kernels of the inner product.
+    Encodes permutations as vectors for dot-product kernels; it is not a map itself.
 """
 
 from typing import TYPE_CHECKING

@@ -40,28 +40,28 @@ class AdditiveFourierMap(FeatureMap):
 
     of a shift-invariant kernel k and, for each column j, the kernel of decision stumps (Lin & Li,
     2008), where :math:`F_j(t)` is the share of the steps of column j that are below t. A linear
-    model on the features is a kernel machine plus any function of each column alone. That is what
-    tables need whose columns have thresholds: a smooth kernel with a length scale that suits the
-    whole column blurs them.
+    model on the features is a kernel machine plus an arbitrary step function of each single column.
+    This suits tables whose columns have thresholds, which a smooth kernel with one length scale per
+    column blurs.
 
     Parameters
     ----------
     kernel : str or Kernel, default="gaussian"
-        Any shift-invariant kernel. Radial ones have the features of :class:`Fastfood`, others those
-        of :class:`RandomFourier`.
+        Any shift-invariant kernel. Radial kernels use the features of :class:`Fastfood`, other
+        kernels those of :class:`RandomFourier`.
     n_components : int, default=100
-        The number of output columns. The last ones are steps, at most half of them unless they
-        are given, and the others random features.
+        The number of output columns: random features, followed by steps. At most half of the
+        columns are steps, unless `steps` is an array.
     length_scale : float, array_like of shape (n_features,) or {"scale", "median"}, default=None
         As in :class:`Fastfood`. Steps do not depend on it.
     gamma : float or "scale", default=None
-        scikit-learn's parameter instead of `length_scale`.
+        An alternative to `length_scale`, as in scikit-learn.
     weight : float, default=1.0
         The weight w of the steps of a column.
     steps : int or array_like of shape (n_steps, 2), default=256
-        The largest number of steps of a column, which are then placed between the values of the
-        rows that the map is fitted on: half of them at quantiles, half of them so that there are
-        as many different values between any two. An array gives them: a column's number, and the
+        The maximum number of steps of a column. They are placed between the values of the rows that
+        the map is fitted on: half of them at quantiles of the rows, the other half at quantiles of
+        the distinct values. An array contains one row for each step: the index of a column, and the
         value above which the step is positive.
     random_state : int, RandomState, Generator or Stream, default=None
         The seed of the random features.
@@ -152,7 +152,7 @@ class AdditiveFourierMap(FeatureMap):
                 self.steps_ = np.array(self.steps, np.float64)
             except (TypeError, ValueError) as error:
                 raise ArgumentError(
-                    "must be an integer, or hold a column's number and a value in each row",
+                    "must be an integer, or an array whose rows contain a column index and a value",
                     parameter="steps",
                 ) from error
 
@@ -209,19 +209,20 @@ class _Stumps:
         columns = steps[:, 0].astype(np.int64) if is_table else np.empty(0, np.int64)
         if not is_table or not np.array_equal(columns, steps[:, 0]):
             raise ArgumentError(
-                "must hold a column's number and a value in each row, got an array of shape "
-                f"{steps.shape}",
+                "must be an array whose rows contain a column index and a value, got an array "
+                f"of shape {steps.shape}",
                 parameter="steps",
             )
         if len(columns) and not (columns.min() >= 0 and columns.max() < dim):
             raise ArgumentError(
-                f"must name columns from 0 to {dim - 1}, got {columns.min()} to {columns.max()}",
+                f"must have column indices from 0 to {dim - 1}, got {columns.min()} to "
+                f"{columns.max()}",
                 parameter="steps",
             )
         order = np.lexsort((steps[:, 1], columns))
         if not np.array_equal(order, np.arange(len(order))):
             raise ArgumentError(
-                "must be sorted by columns, and by values within a column",
+                "must be sorted by column, and by value within each column",
                 "sort the rows of the array",
                 parameter="steps",
             )

@@ -1,7 +1,7 @@
-"""What all feature maps have in common: parameters, how they are built and restored, features.
+"""The base class of all feature maps: parameters, fitting, restoring, features.
 
-Nothing here imports scikit-learn: a map from a model file computes features without it. The classes
-that users meet add its interface (`kernelmill.maps.transformers`).
+Nothing here imports scikit-learn: a map from a model file computes features without it. The public
+classes add the scikit-learn interface (`kernelmill.maps.transformers`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class FeatureMap(ABC):
     @classmethod
     @cache
     def _parameter_names(cls) -> tuple[str, ...]:
-        """The names of the parameters, sorted."""
+        """Return the names of the parameters, sorted."""
         names = signature(cls.__init__).parameters
         return tuple(sorted(name for name in names if name != "self"))
 
@@ -110,11 +110,11 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def _features(self, X: Any) -> NDArray[Any]:
-        """The features of checked rows."""
+        """Return the features of checked rows."""
 
     @abstractmethod
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        """The kernel between checked rows; Y is None where it is X."""
+        """Return the kernel between checked rows; Y is None where it is X."""
 
 
 def canonical_rows(X: Any) -> Any:

@@ -1,6 +1,6 @@
-"""What a map in a model file costs before it is built: memory, and work for each row.
+"""The cost of a map in a model file, before it is built: memory, and operations per row.
 
-A map is stored as its seed, so that a file of a few hundred bytes can ask for any amount of both.
+A map is stored as its seed, so a file of a few hundred bytes can request any amount of both.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def check_cost(record: Any, max_memory: int) -> None:
         raise ModelFileError(
             f"its map would take about {plain.size(cost.n_bytes)} of memory, and the budget is "
             f"{plain.size(max_memory)}",
-            Remedy("allow more if you trust the file", max_memory=cost.n_bytes),
+            Remedy("increase the limit if you trust the file", max_memory=cost.n_bytes),
         )
     if cost.operations > _MOST_OPERATIONS and max_memory <= MOST_MEMORY:
         raise ModelFileError(
             f"its map would take about {cost.operations:.1e} operations for each row, more than "
             f"{_MOST_OPERATIONS:.0e}",
-            Remedy("allow more if you trust the file", max_memory=2 * MOST_MEMORY),
+            Remedy("increase the limit if you trust the file", max_memory=2 * MOST_MEMORY),
         )
 
 
@@ -79,7 +79,7 @@ def _integer(value: Any) -> int:
 
 
 def _degrees(value: Any) -> Iterator[Any]:
-    """All values of fields called degree in a record, and the lengths of lists of degrees."""
+    """Return all values of fields called degree in a record, and the lengths of degree lists."""
     if isinstance(value, dict):
         for name, each in value.items():
             if name in ("degree", "max_degree"):

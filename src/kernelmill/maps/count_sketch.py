@@ -51,7 +51,7 @@ class CountSketchMap(FeatureMap):
 
     See Also
     --------
-    TensorSketch : The same for polynomials of the input.
+    TensorSketch : Count sketches of polynomials of the input.
 
     Notes
     -----

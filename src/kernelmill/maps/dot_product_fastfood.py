@@ -187,8 +187,8 @@ class DotProductFastfoodMap(FeatureMap):
         self.kernel_ = _resolve(self.kernel)
         if not _SHORTEST < self.radius_ < 1 / _SHORTEST:
             raise ArgumentError(
-                f"the norm of typical rows must be between {_SHORTEST:g} and {1 / _SHORTEST:g}, "
-                f"got {self.radius_:g}",
+                f"the typical norm of the rows must be between {_SHORTEST:g} and "
+                f"{1 / _SHORTEST:g}, got {self.radius_:g}",
                 "scale the data",
                 Remedy("set another radius", radius=...),
             )
@@ -265,7 +265,7 @@ class DotProductFastfoodMap(FeatureMap):
         return legendre_terms(weights, powers.astype(np.float64), degrees, dim), remainder
 
     def _series(self, kernel: DotProductKernel) -> tuple[NDArray[np.float64], float]:
-        """The Maclaurin coefficients of the kernel of rows divided by the radius."""
+        """Return the Maclaurin coefficients of the kernel of rows divided by the radius."""
         square = self.radius_**2
         if kernel.degree is not None:
             count = kernel.degree + 1
@@ -330,7 +330,7 @@ def _resolve(kernel: Any) -> DotProductKernel | Zonal | SpherePower:
 
 
 def _cut_zonal(kernel: Zonal, cut: int, dim: int, X: Any, Y: Any) -> NDArray[np.float64]:
-    """A kernel of angles without its higher degrees."""
+    """Return a kernel of angles without its higher degrees."""
     expansion = spherical_expansion(kernel, dim, max_degree=cut)
     cosines, own, others = cosines_and_norms(*check_pair(X, Y))
     product = np.multiply.outer(own, others)

@@ -79,7 +79,7 @@ class FastfoodMap(ShiftInvariantMap):
         B and :math:`\Pi`, and their normals are stratified. This is faster and has less error; each
         row of V has the same distribution. "sorf" and "fft" have independent blocks.
     factors : GivenFactors, default=None
-        Custom coefficients instead of random ones: see :meth:`from_factors`. `kernel`, `structure`
+        Custom coefficients instead of random ones; see :meth:`from_factors`. `kernel`, `structure`
         and `blocks` must then keep their defaults.
     random_state : int, RandomState, Generator or Stream, default=None
         The seed. An integer gives the same coefficients on every machine and in every release.
@@ -170,7 +170,7 @@ class FastfoodMap(ShiftInvariantMap):
             for name, default in defaults.items():
                 if getattr(self, name) != default:
                     raise ArgumentError(
-                        f"must be {default!r} if the coefficients are given, got "
+                        f"must be {default!r} if factors are passed, got "
                         f"{getattr(self, name)!r}, which would have no effect",
                         parameter=name,
                     )
@@ -190,8 +190,8 @@ class FastfoodMap(ShiftInvariantMap):
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         if self.factors is not None:
             raise ArgumentError(
-                "the coefficients are custom, so the kernel is not known",
-                "call the kernel that they were drawn for, such as "
+                "the kernel is not known, since the factors are custom",
+                "call the kernel whose factors they are, such as "
                 "kernelmill.kernels.Gaussian()(X, Y)",
             )
         return super()._exact_kernel(X, Y)

@@ -202,7 +202,7 @@ class SeedKind(Kind):
 
 
 def stored_random_state(random_state: Any, stream: Stream) -> Any:
-    """What is stored of a random state from which `stream` was drawn: None, an int or a Stream.
+    """Return the stored form of a random state that `stream` came from: None, int or Stream.
 
     Examples
     --------

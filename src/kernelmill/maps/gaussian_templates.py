@@ -120,7 +120,8 @@ class GaussianTemplatesMap(FeatureMap):
 
     See Also
     --------
-    Fastfood : The same kernel by cosines, with much less variance, but neither positive nor local.
+    Fastfood : Cosine features of the same kernel, with much less variance, but neither positive nor
+    local.
 
     Notes
     -----
@@ -291,7 +292,7 @@ class GaussianTemplatesMap(FeatureMap):
         return float(scale * (1 - q) / math.sqrt(8 * q * (1 + q)))
 
     def _resolve_precision(self) -> float:
-        """The factor a of the templates for which the kernel has the length scale."""
+        """Return the factor a of the templates for which the kernel has the length scale."""
         scale = self._scale
         if not self._is_gaussian():
             return 2 / scale**2  # the limit of wide spreads
@@ -336,8 +337,8 @@ class GaussianTemplatesMap(FeatureMap):
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         if not self._is_gaussian():
             raise ArgumentError(
-                f"the kernel has a closed form only for weighting='gaussian', got "
-                f"{self.weighting!r}",
+                "exact_kernel needs weighting='gaussian', for which the kernel has a closed "
+                f"form, got {self.weighting!r}",
                 "estimate it with many components instead",
             )
         k = Gaussian()(X, Y, length_scale=self.length_scale_)

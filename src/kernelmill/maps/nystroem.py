@@ -30,12 +30,12 @@ MOST_LANDMARKS = 1 << 15  # the triangular matrix takes 4 GiB in float32
 _MOST_ENTRIES = 1 << 28  # of the landmarks, which are dense
 _BLOCK_ENTRIES = 1 << 21  # of kernel values in float64 at a time
 _MOST_LINEAR = 1e6
-_FARTHEST = 1e30  # squared distance that no kernel tells from longer ones; float32 has it, too
+_FARTHEST = 1e30  # the largest squared distance that kernels distinguish; finite in float32
 _SPREAD = 1e8  # squared distances, beyond which differences of squares lose too much
 
 
 class NystroemMap(FeatureMap):
-    r"""Features that reproduce a kernel exactly at some rows of the data, the landmarks.
+    r"""Features that reproduce a kernel exactly at landmarks, which are rows of the data.
 
     With landmarks :math:`u_1, \dots, u_D`, drawn from the rows that the map is fitted on, and the
     Cholesky factor L of their kernel matrix,
@@ -45,7 +45,7 @@ class NystroemMap(FeatureMap):
     so that :math:`\langle z(x), z(y) \rangle` is the projection of the kernel onto the landmarks
     (Williams & Seeger, 2001). If every row is a landmark, a linear model on these features is the
     exact kernel machine. Random features need far more columns than that for rough kernels and
-    some thousand rows; for more rows, they are cheaper.
+    a few thousand rows; for more rows, they are cheaper.
 
     Unlike random features, these depend on the data: the landmarks are part of a model file. A row
     takes O(D d + D²) operations instead of O(D log d). Learners need the D² only in training:
@@ -57,21 +57,22 @@ class NystroemMap(FeatureMap):
     kernel : str or Kernel, default="gaussian"
         Any shift-invariant kernel, by name ("matern", "matern:nu=2.5", ...) or as an object.
     n_components : int, default=100
-        The number of landmarks D, at most 32768. There are as many features, or as many as rows if
-        there are fewer of these: ``fit_blocks`` and ``partial_fit`` of a learner fit the map to
-        their first block, which therefore has to be large enough.
+        The number of landmarks D, at most 32768. The number of features is the same, or the number
+        of rows if that is smaller. ``fit_blocks`` and ``partial_fit`` of the estimators fit the map
+        to their first block, so it must have enough rows.
     length_scale : float, array_like of shape (n_features,), "scale" or "median", optional
         The length scale of the kernel, or one for each column.
     gamma : float or "scale", optional
-        scikit-learn's parameter instead of `length_scale`.
+        An alternative to `length_scale`, as in scikit-learn.
     linear : float, default=0.0
         The weight of a linear kernel that is added: :math:`\langle x - m, y - m \rangle` of columns
         divided by their length scales, with the mean m of the landmarks, divided by its mean value
         at a landmark. With 1, half of the variance is that of linear functions.
     random_state : int, RandomState, Generator or None, default=None
-        Decides which rows are landmarks.
+        The seed of the choice of landmarks.
     n_threads : int, optional
-        Of many rows, in blocks; the factor of the kernel matrix is computed by the threads of BLAS.
+        The number of threads for the blocks of `transform`. The kernel matrix is factored with the
+        BLAS threads.
 
     Attributes
     ----------
@@ -139,9 +140,9 @@ class NystroemMap(FeatureMap):
         check_up_to("linear", self.linear, _MOST_LINEAR)
         if self.n_components > MOST_LANDMARKS:
             raise ArgumentError(
-                f"must be at most {MOST_LANDMARKS}, since it takes a matrix of that size, got "
-                f"{self.n_components}",
-                "use Fastfood, which needs no such matrix",
+                f"must be at most {MOST_LANDMARKS}, since it needs a square matrix of that size, "
+                f"got {self.n_components}",
+                "use Fastfood, which does not need such a matrix",
                 parameter="n_components",
             )
 
@@ -156,7 +157,7 @@ class NystroemMap(FeatureMap):
                 f"{n_landmarks} landmarks of {X.shape[1]} columns take more than "
                 f"{_MOST_ENTRIES} numbers",
                 Remedy("use fewer landmarks", n_components=...),
-                "use Fastfood, which has none",
+                "use Fastfood, which has no landmarks",
             )
         stream = Stream.from_random_state(self.random_state).substream("landmarks")
         chosen = np.sort(np.argsort(stream.uniforms(n_rows), kind="stable")[:n_landmarks])

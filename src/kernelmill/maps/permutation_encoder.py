@@ -1,4 +1,4 @@
-"""Permutations as vectors, for the maps of dot-product kernels."""
+"""Encoding of permutations as vectors, for the maps of dot-product kernels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PermutationEncoder(
     TransformerMixin,  # type: ignore[misc] # scikit-learn is untyped
     BaseEstimator,  # type: ignore[misc]
 ):
-    r"""Permutations as vectors whose inner products compare them.
+    r"""Encoder of permutations as vectors whose inner products compare them.
 
     A row of the input is an order of n items: entry j is the item at place j. Dot-product kernels
     of the encoded rows are kernels on the symmetric group (Le, Sarlós & Smola, 2013, Remark 8), and
@@ -126,7 +126,7 @@ class PermutationEncoder(
         Parameters
         ----------
         X : array_like of shape (n_samples, n)
-            Permutations, one a row.
+            Permutations, one per row.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class PermutationEncoder(
         return self._sparse_matrix(items) if self.sparse_output else self._dense_matrix(items)
 
     def inverse_transform(self, X: Any) -> NDArray[np.int64]:
-        """The permutations that encoded rows stand for.
+        """Return the permutations of encoded rows.
 
         Parameters
         ----------
@@ -174,8 +174,8 @@ class PermutationEncoder(
             wrong |= ~_are_permutations(decoded)
             if wrong.any():
                 raise ArgumentError(
-                    f"must contain encoded permutations, but row "
-                    f"{rows.start + int(np.argmax(wrong))} is not one",
+                    "must contain encoded permutations, but row "
+                    f"{rows.start + int(np.argmax(wrong))} is not an encoded permutation",
                     "pass rows that transform returned",
                     parameter="X",
                 )
@@ -184,10 +184,10 @@ class PermutationEncoder(
         return items
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the columns: "item2_at_place5" or "item2_before_item4".
+        """Return the column names: "item2_at_place5" or "item2_before_item4".
 
-        Items are named as they are numbered in the input, from `first`, and places are counted from
-        there as well, unless they have names: then it is "item2_at_name".
+        Items and places are numbered from `first`, as in the input. If places have names, features
+        are called "item2_at_name".
 
         Parameters
         ----------
@@ -234,14 +234,14 @@ class PermutationEncoder(
     def _check_pairs(self, n: int) -> None:
         if self.encoding == "pairs" and n < 2:
             raise ArgumentError(
-                f"must have at least 2 columns for pairs of items, got n_features = {n}",
+                f"must have at least 2 columns to encode pairs of items, got n_features = {n}",
                 "pass permutations of more items",
                 Remedy("use permutation matrices", encoding="matrix"),
                 parameter="X",
             )
 
     def _check_items(self, X: Any, *, reset: bool) -> NDArray[np.int64]:
-        """The permutations of X, with items counted from 0."""
+        """Return the permutations of X, with items counted from 0."""
         numbers = self._check_numbers(X, reset=reset)
         first, n = self.first, numbers.shape[1]
         good = (numbers >= first) & (numbers < first + n)
@@ -275,7 +275,7 @@ class PermutationEncoder(
         if numbers.dtype.kind not in "biuf":
             raise ArgumentTypeError(
                 f"must contain integers, got dtype {numbers.dtype}",
-                "pass the numbers of items",
+                "pass the items as integers",
                 parameter="X",
             )
         return numbers
@@ -283,8 +283,8 @@ class PermutationEncoder(
     def _row_error(self, row: int, problem: str, *remedies: Remedy) -> ArgumentError:
         last = self.first + self.n_features_in_ - 1
         return ArgumentError(
-            f"must contain permutations, in each row every integer from {self.first} to {last} "
-            f"once, but row {row} {problem}",
+            f"must contain a permutation of the integers from {self.first} to {last} in each "
+            f"row, but row {row} {problem}",
             *remedies,
             parameter="X",
         )
@@ -294,7 +294,7 @@ class PermutationEncoder(
         return n * (n - 1) // 2 if self.encoding == "pairs" else n * n
 
     def _entry(self) -> float:
-        """The absolute value of the entries that are not zero."""
+        """Return the absolute value of the entries that are not zero."""
         if not self.normalize:
             return 1.0
         count = self._n_columns() if self.encoding == "pairs" else self.n_items_
@@ -328,7 +328,7 @@ class PermutationEncoder(
         return out
 
     def _decode_sparse(self, Z: Any) -> NDArray[np.int64] | None:
-        """The items of a CSR matrix as `transform` makes them; None for other matrices."""
+        """Return the items of a CSR matrix as `transform` makes them; None for other matrices."""
         n = self.n_items_
         if isinstance(Z, np.ndarray) or self.encoding != "matrix" or Z.nnz != Z.shape[0] * n:
             return None
@@ -343,7 +343,7 @@ class PermutationEncoder(
         return items if as_made and _are_permutations(items).all() else None
 
     def _decode(self, block: NDArray[Any]) -> NDArray[np.int64]:
-        """The items of encoded rows; arbitrary if they are not encoded permutations."""
+        """Return the items of encoded rows; arbitrary if they are not encoded permutations."""
         n = self.n_items_
         if self.encoding == "matrix":
             return np.asarray(np.argmax(block.reshape(-1, n, n), axis=2), np.int64)

@@ -44,10 +44,10 @@ class PrincipalFourierMap(ShiftInvariantMap):
     r"""Random features of the leading principal components of the columns.
 
     The kernel is :math:`k(P x, P y)` of a radial kernel k, where the rows of P are the directions
-    in which the rows of the data vary most. That suits data with many columns that depend on each
-    other, such as the pixels of images: the directions that are left out hold mostly noise, which
-    changes all distances, and a kernel of fewer dimensions needs fewer features. The features are
-    those of a pipeline of PCA and :class:`Fastfood`, in one map that learners evaluate in blocks.
+    in which the rows of the data vary most. This suits data with many dependent columns, such as
+    the pixels of images: the other directions contain mostly noise, which affects all distances,
+    and a kernel in fewer dimensions needs fewer features. The features are those of a pipeline of
+    PCA and :class:`Fastfood`, in a single map that estimators evaluate in blocks.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ class PrincipalFourierMap(ShiftInvariantMap):
     n_components : int, default=100
         The number of output columns, exactly.
     directions : int or array_like of shape (n_directions, n_features), default=64
-        The number of principal components. They are those of the rows that the map is fitted on,
-        or of 8192 of these (2048 for more than 2048 columns). An array gives P itself, which can be
-        any linear map. Powers of two are fastest.
+        The number of principal components, computed from at most 8192 of the rows that the map is
+        fitted on (2048 rows for more than 2048 columns). Powers of two are fastest. An array is
+        used as P itself; it can be any linear map.
     length_scale : float or {"scale", "median"}, default=None
         As in :class:`Fastfood`, for distances between the components.
     gamma : float or "scale", default=None
-        scikit-learn's parameter instead of `length_scale`.
+        An alternative to `length_scale`, as in scikit-learn.
     features : {"cos_sin", "complex", "cos_phase", "projection"}, default="cos_sin"
         As in :class:`Fastfood`.
     random_state : int, RandomState, Generator or Stream, default=None
@@ -75,11 +75,11 @@ class PrincipalFourierMap(ShiftInvariantMap):
     kernel_ : Kernel
     length_scale_ : float
     directions_ : ndarray of shape (n_directions, n_features_in_)
-        P. Unless it was given, its rows are orthonormal; there are fewer than `directions` if there
-        are fewer columns or rows.
+        The matrix P. Unless it was passed as an array, its rows are orthonormal. There are fewer
+        rows than `directions` if X has fewer columns or rows.
     n_frequencies_ : int
     projection_ : HadamardProjection
-        Of the components.
+        The projection of the components.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If X had column names at `fit`.
@@ -90,9 +90,9 @@ class PrincipalFourierMap(ShiftInvariantMap):
 
     Notes
     -----
-    Means are not subtracted: kernels depend on differences alone. Directions are part of a model
-    file. They are computed by LAPACK, so that they may differ by rounding between machines. With
-    the same directions, features are bit-identical.
+    Means are not subtracted, since kernels depend only on differences. The directions are stored in
+    model files. They are computed by LAPACK, so they may differ between machines by rounding
+    errors. With the same directions, features are bit-identical.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class PrincipalFourierMap(ShiftInvariantMap):
         if np.ndim(self.length_scale) > 0:
             raise ArgumentError(
                 f"must be one number, 'scale' or 'median', got {np.size(self.length_scale)} values",
-                Remedy("divide the directions by length scales instead", directions=...),
+                Remedy("divide the directions by their length scales instead", directions=...),
                 parameter="length_scale",
             )
 
@@ -246,7 +246,7 @@ class PrincipalFourierMap(ShiftInvariantMap):
 def _check_directions(directions: Any, dim: int) -> NDArray[np.float64]:
     try:
         if np.iscomplexobj(directions):
-            raise TypeError("complex numbers are not directions of real columns")
+            raise TypeError("directions of real columns must be real")
         array = np.array(directions, np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise ArgumentError(
@@ -257,15 +257,15 @@ def _check_directions(directions: Any, dim: int) -> NDArray[np.float64]:
     is_matrix = array.ndim == 2 and array.shape[1] == dim
     if not (is_matrix and 1 <= len(array) <= _MOST_DIRECTIONS):
         raise ArgumentError(
-            f"must be of shape (n_directions, {dim}), a column for each of X, with 1 to "
-            f"{_MOST_DIRECTIONS} rows, got shape {array.shape}",
+            f"must have shape (n_directions, {dim}), with one column for each column of X and 1 "
+            f"to {_MOST_DIRECTIONS} rows, got shape {array.shape}",
             parameter="directions",
         )
     return array
 
 
 def _some_rows(X: Any, most: int) -> Any:
-    """All rows, or `most` of them that depend on the number of rows only, not on a seed."""
+    """Return all rows, or `most` of them; the choice depends only on the number of rows."""
     if X.shape[0] <= most:
         return X
     stream = Stream.from_seed(0).substream("rows for principal components")

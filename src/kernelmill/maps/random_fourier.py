@@ -81,7 +81,7 @@ class RandomFourierMap(ShiftInvariantMap):
 
     See Also
     --------
-    Fastfood : The same features in O(log d) instead of O(d) operations each.
+    Fastfood : The same kernels in O(log d) instead of O(d) operations per feature.
 
     Examples
     --------

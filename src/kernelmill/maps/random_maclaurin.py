@@ -189,7 +189,7 @@ class RandomMaclaurinMap(FeatureMap):
         square = self.radius_ * self.radius_
         if not (square > 0 and np.isfinite(square)):
             raise ArgumentError(
-                f"must have a square that float64 can hold, got {self.radius_:.3g}",
+                f"must have a square that is finite in float64, got {self.radius_:.3g}",
                 "scale the data",
                 Remedy("set another radius", radius=...),
                 parameter="radius",

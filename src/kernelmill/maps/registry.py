@@ -55,7 +55,7 @@ _CONSTRUCTIONS = {  # by the name of the map, and by its parameter of constructi
 
 
 def describe_construction(feature_map: Any) -> str:
-    """How a map computes its features, in a few words; "" for objects that are not our maps.
+    """Return a short description of a map; "" for objects that are not maps of kernelmill.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def describe_construction(feature_map: Any) -> str:
 
 
 def map_name(feature_map: Any) -> str | None:
-    """The name of a map's class; None for subclasses and other objects.
+    """Return the name of a map's class; None for subclasses and other objects.
 
     Examples
     --------
@@ -95,14 +95,14 @@ def map_name(feature_map: Any) -> str | None:
     'fastfood'
     """
     if not type(feature_map).__module__.startswith("kernelmill.maps."):
-        return None  # the code of subclasses is not ours
+        return None  # subclasses may have other code
     return next(
         (name for name, family in FAMILIES.items() if isinstance(feature_map, family)), None
     )
 
 
 def map_parameters(name: str) -> tuple[str, ...]:
-    """The names of the parameters of a map.
+    """Return the names of the parameters of a map.
 
     Examples
     --------

@@ -32,7 +32,7 @@ _RADIUS_BITS = 10
 
 
 def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> LengthScale:
-    """The length scale for X, or one for each column, from two parameters.
+    """Return the length scale for X, or one for each column, from two parameters.
 
     At most one of them is set. If neither is set, it is that of ``length_scale="scale"``.
     """
@@ -75,7 +75,7 @@ def _resolve(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
 def _gamma_error(
     gamma: Any, *remedies: Remedy, of: type[KernelmillError] = ArgumentError
 ) -> Exception:
-    auto = ["write gamma=1 / X.shape[1]"] if isinstance(gamma, str) and gamma == "auto" else []
+    auto = ["pass gamma=1 / X.shape[1]"] if isinstance(gamma, str) and gamma == "auto" else []
     return of(
         f"must be a positive, finite number or 'scale', got {gamma!r}",
         *auto,
@@ -140,7 +140,7 @@ def variance_of_entries(X: Any) -> float:
 
 
 def _median_distance(kernel: Kernel, X: Any) -> float:
-    """The median distance between different rows of a fixed sample of the rows."""
+    """Return the median distance between different rows of a fixed sample of the rows."""
     n_rows = X.shape[0]
     if n_rows > _MEDIAN_ROWS:
         stream = Stream.from_seed(0).substream("rows for the median distance")
@@ -195,7 +195,7 @@ def resolve_radius(radius: Any, X: Any) -> float:
 
 
 def column_means(X: Any) -> NDArray[np.float64]:
-    """The mean of each column in float64, bit-identical for a dense and a CSR matrix.
+    """Return the mean of each column in float64, bit-identical for a dense and a CSR matrix.
 
     Elements are added row after row in both cases, and zeros change nothing.
     """
@@ -214,7 +214,7 @@ def column_means(X: Any) -> NDArray[np.float64]:
 
 
 def typical_length_scale(fitted_map: Any) -> float | None:
-    """The length scale of a fitted map as one number; None if it has none.
+    """Return the length scale of a fitted map as one number; None if it has none.
 
     Of several, it is the geometric mean of those that are finite.
 
@@ -237,7 +237,7 @@ def check_length_scales(fitted_map: Any) -> None:
     """Raise an error unless ``length_scale`` and ``length_scale_`` are both arrays, or neither."""
     if np.ndim(fitted_map.length_scale) != np.ndim(fitted_map.length_scale_):
         raise ArgumentError(
-            "must have an element for each column if length_scale has, and only then",
+            "must have one element for each column if and only if length_scale has",
             parameter="length_scale_",
         )
 

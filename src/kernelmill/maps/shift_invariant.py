@@ -92,11 +92,11 @@ class ShiftInvariantMap(FeatureMap):
 
     @abstractmethod
     def _substream(self) -> Stream:
-        """The part of the stream that belongs to this kind of map."""
+        """Return the part of the stream that belongs to this kind of map."""
 
     @abstractmethod
     def _make_projection(self, dim: int) -> Projection:
-        """The projection for data of `dim` columns, from the fitted attributes."""
+        """Return the projection for data of `dim` columns, from the fitted attributes."""
 
     def _features(self, X: Any) -> NDArray[Any]:
         out, view = self._layout.empty(X.shape[0], X.dtype)
@@ -126,8 +126,8 @@ class ShiftInvariantMap(FeatureMap):
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         if self.features == "projection":
             raise ArgumentError(
-                "features='projection' are plain projections, which have no kernel",
-                Remedy("use cosines and sines", features="cos_sin"),
+                "features='projection' computes plain projections, which have no kernel",
+                Remedy("use cosine and sine features", features="cos_sin"),
             )
         return self.kernel_(X, Y, length_scale=self.length_scale_)
 

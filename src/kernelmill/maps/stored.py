@@ -1,7 +1,7 @@
 """Fitted maps in model files: their parameters, their seed and their fitted attributes.
 
 Random coefficients are functions of the seed and are not stored, so a map takes a few hundred bytes
-whatever its number of features. What is stored of each map is declared in its class.
+whatever its number of features. Each class declares the stored fields of its map.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _unfitted_fields(family: type[FeatureMap]) -> Fields:
 
 
 def fitted_map_fields(family: type[FeatureMap]) -> Fields:
-    """The fields of a fitted map of a class."""
+    """Return the fields of a fitted map of a class."""
     return _unfitted_fields(family) | Fields(
         key=StreamKind(),
         n_features_in=Integer(1, MOST_COMPONENTS),
@@ -135,7 +135,7 @@ def fitted_map_fields(family: type[FeatureMap]) -> Fields:
 
 
 def _family(stored: Any, place: Place) -> type[FeatureMap]:
-    """The class of a stored map: only those of the registry are built."""
+    """Return the class of a stored map: only those of the registry are built."""
     if type(stored) is not dict:
         raise Mismatch
     name = stored.get("map")
@@ -147,15 +147,15 @@ def _family(stored: Any, place: Place) -> type[FeatureMap]:
 
 
 def _storable_name(feature_map: Any) -> str:
-    """The name of a map; an error about maps that are not in the registry."""
+    """Return the name of a map; an error about maps that are not in the registry."""
     name = map_name(feature_map)
     if name is None:
         known = ", ".join(family.__name__.removesuffix("Map") for family in FAMILIES.values())
         raise ModelFileError(
-            f"must be one of kernelmill's maps to be saved ({known}), got "
-            f"{type(feature_map).__name__}, which model files cannot hold",
+            f"must be a map of kernelmill ({known}) for the model to be saved, got "
+            f"{type(feature_map).__name__}",
             "put other steps before the model",
-            "keep the model with the pickle module or skops",
+            "save the model with the pickle module or skops",
             parameter="feature_map",
         )
     return name

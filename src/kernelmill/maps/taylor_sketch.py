@@ -41,7 +41,7 @@ _BLOCK_ELEMENTS = 1 << 20
 
 
 class TaylorSketchMap(FeatureMap):
-    r"""Features of the Gaussian kernel, for data that are not far from their mean.
+    r"""Features of the Gaussian kernel by its Taylor series, for data close to their mean.
 
     With u = (x - mean) / :math:`\ell`,
 
@@ -171,8 +171,8 @@ class TaylorSketchMap(FeatureMap):
             degree = check_integer("degree", self.degree, 1)
             if self.n_components <= degree:
                 raise ArgumentError(
-                    f"must be above the degree, {degree}, since every term takes a column, got "
-                    f"{self.n_components}",
+                    f"must be greater than the degree, {degree}, since every term needs a "
+                    f"column, got {self.n_components}",
                     Remedy("use more components", n_components=...),
                     Remedy("use a lower degree", degree=...),
                     parameter="n_components",
@@ -280,7 +280,7 @@ class TaylorSketchMap(FeatureMap):
 
 
 def _root_of_factorial(n: int) -> float:
-    """The square root of n!, rounded to float64; infinite from 301 on."""
+    """Return the square root of n!, rounded to float64; infinite from 301 on."""
     if n <= 170:
         return math.sqrt(math.factorial(n))
     return float(math.isqrt(math.factorial(n))) if n <= 300 else math.inf

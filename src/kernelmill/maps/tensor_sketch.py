@@ -61,7 +61,7 @@ class TensorSketchMap(FeatureMap):
 
     See Also
     --------
-    RandomMaclaurin, DotProductFastfood : Other kernels of the inner product.
+    RandomMaclaurin, DotProductFastfood : Other dot-product kernels.
     CountSketch : The linear kernel.
 
     Notes

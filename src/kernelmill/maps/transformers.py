@@ -75,7 +75,8 @@ class MapTransformer(
         Parameters
         ----------
         X : array_like or CSR matrix of shape (n_samples, n_features)
-            Only its number of columns matters, unless a parameter is estimated from the data.
+            The data. Only the number of columns is used, unless a parameter is estimated from the
+            data.
         y : None
             Ignored.
 
@@ -106,12 +107,13 @@ class MapTransformer(
         Parameters
         ----------
         X : array_like or CSR matrix of shape (n_samples, n_features)
-            float32 gives float32 features, all else float64 ones (or complex numbers of these).
+            float32 data have float32 features, other data float64 features (or the corresponding
+            complex type).
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            A row depends on the same row of X alone, to the last bit.
+            The features. Those of a row depend only on this row of X, to the last bit.
         """
         if not self._is_plain(X):
             check_is_fitted(self)
@@ -132,12 +134,12 @@ class MapTransformer(
         )
 
     def exact_kernel(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
-        """The kernel that inner products of the features estimate, in O(n²).
+        """Return the exact kernel matrix that inner products of the features estimate, in O(n²).
 
         Parameters
         ----------
         X, Y : array_like or sparse, of shapes (n_X, n_features) and (n_Y, n_features)
-            Without Y, the rows of X again.
+            The rows to compare. By default Y is X.
 
         Returns
         -------
@@ -191,7 +193,7 @@ class Fastfood(FastfoodMap, MapTransformer):
         features: str = "cos_sin",
         n_threads: int | None = None,
     ) -> Self:
-        r"""A fitted map with given coefficients: :math:`V = S H G \Pi H B / (\ell \sqrt{p})`.
+        r"""Return a map with given coefficients: :math:`V = S H G \Pi H B / (\ell \sqrt{p})`.
 
         Parameters
         ----------

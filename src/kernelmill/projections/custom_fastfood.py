@@ -57,8 +57,8 @@ class GivenFactors:
         places = np.atleast_2d(np.asarray(permutation))
         if places.dtype.kind not in "iu" or places.shape != shape:
             raise ArgumentError(
-                f"must contain integers in the shape of G, {shape}, got {places.dtype} in the "
-                f"shape {places.shape}",
+                f"must be an array of integers with the shape of G, {shape}, got dtype "
+                f"{places.dtype} and shape {places.shape}",
                 parameter="permutation",
             )
         wrong = (np.sort(places, axis=1) != np.arange(shape[1])).any(axis=1)
@@ -86,7 +86,7 @@ def _diagonal(name: str, value: ArrayLike) -> NDArray[np.float64]:
         diagonal = np.atleast_2d(array).astype(np.float64)
     if not np.isfinite(diagonal).all():
         raise ArgumentError(
-            "must be finite, got NaN, infinity or more than float64 holds", parameter=name
+            "must be finite in float64, got NaN, infinity or a larger number", parameter=name
         )
     return diagonal
 
@@ -104,8 +104,8 @@ class GivenProjection:
     def __post_init__(self) -> None:
         if self.dim > self.given.block_size:
             raise ArgumentError(
-                f"the factors take at most {self.given.block_size} columns, got {self.dim}",
-                "pass factors of a larger power of two",
+                f"the factors support at most {self.given.block_size} columns, got {self.dim}",
+                "pass factors for a larger power of two",
             )
         if self.n_frequencies > self.given.n_frequencies:
             raise ArgumentError(
@@ -119,7 +119,7 @@ class GivenProjection:
         return {**self.__dict__, "_rounded": {}}
 
     def factors(self, dtype: Any = np.float64) -> FastfoodFactors:
-        """The coefficients in float64 or float32."""
+        """Return the coefficients in float64 or float32."""
         kind = np.dtype(dtype)
         if kind.char not in self._rounded:
             given = self.given

@@ -82,7 +82,7 @@ class DenseProjection:
             if self.dim > _MOST_SOBOL_DIMENSIONS:
                 raise ArgumentError(
                     f"sampling='qmc' takes at most {_MOST_SOBOL_DIMENSIONS} columns, the largest "
-                    f"dimension of Sobol points, got {self.dim}",
+                    f"dimension of the Sobol points, got {self.dim}",
                     Remedy("draw orthogonal frequencies", sampling="orthogonal"),
                     "use Fastfood",
                 )
@@ -148,7 +148,7 @@ class DenseProjection:
         return packed
 
     def pack_matrix(self, dtype: Any) -> NDArray[Any]:
-        """The matrix in the memory layout of the native code."""
+        """Return the matrix in the memory layout of the native code."""
         kind = np.dtype(dtype)
         if kind.char not in self._packed:
             size = _native.dense_packed_size(self.n_frequencies, self.dim, kind.itemsize)

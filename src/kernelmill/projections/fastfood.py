@@ -49,7 +49,7 @@ _FEWEST_FOR_SORF = 16
 
 
 def padded_size(dim: int) -> int:
-    """The length that inputs are padded to with zeros: a power of two, and not too small."""
+    """Return the length that inputs are padded to with zeros: a power of two, and not too small."""
     return max(_SMALLEST_BLOCK, 1 << (dim - 1).bit_length())
 
 
@@ -85,7 +85,7 @@ class FastfoodFactors:
     first_turn: int
 
     def astype(self, dtype: np.dtype[Any]) -> FastfoodFactors:
-        """The same factors rounded to another dtype, read-only."""
+        """Return the same factors rounded to another dtype, read-only."""
         arrays = [round_coefficients(a, dtype) for a in (self.signs, self.inner, self.outer)]
         if self.permutation is not None:  # native code relies on it
             self.permutation.flags.writeable = False
@@ -93,7 +93,7 @@ class FastfoodFactors:
         return replace(self, signs=signs, inner=inner, outer=outer)
 
     def rows_in_order(self) -> NDArray[np.int64]:
-        """The row ``block * p + row`` of V for each frequency, in order."""
+        """Return the row ``block * p + row`` of V for each frequency, in order."""
         n_blocks, size = self.inner.shape
         rows = np.arange(n_blocks * size)
         if self.first_turn < size:
@@ -146,7 +146,7 @@ def _draw_sorf(
 def _lengths_of_leading_part(
     factors: FastfoodFactors, dim: int, n_frequencies: int
 ) -> NDArray[np.float64]:
-    """The length of the first `dim` coordinates of the rows of H G P H B, block by block.
+    """Return the length of the first `dim` coordinates of the rows of H G P H B, block by block.
 
     Lengths of rows that are not used as frequencies are arbitrary. A few coordinates can be small
     compared with the others, so the lengths are computed by the operations that project data, with
@@ -249,7 +249,7 @@ class HadamardProjection:
         return padded_size(self.dim)
 
     def factors(self, dtype: Any = np.float64) -> FastfoodFactors:
-        """The coefficients in float64 or float32."""
+        """Return the coefficients in float64 or float32."""
         name = np.dtype(dtype).char
         if name not in self._drawn:
             self._drawn[name] = self._draw().astype(np.dtype(dtype))
@@ -285,14 +285,14 @@ class HadamardProjection:
         return factors
 
     def lengths(self) -> NDArray[np.float64]:
-        """The lengths of the frequencies in their order, as they were drawn.
+        """Return the lengths of the frequencies in their order, as they were drawn.
 
         They are those before columns are weighted by length scales of their own. Not for scale
         mixtures of Gaussians, of which only the length after padding is drawn.
         """
         if self.kernel.gaussian_mixture and self.dim < self.block_size:
             raise ArgumentError(
-                f"the lengths of frequencies of {type(self.kernel).__name__} are not known in "
+                f"the frequency lengths of {type(self.kernel).__name__} are not known for "
                 f"{self.dim} of {self.block_size} dimensions",
                 "use a Radial kernel",
             )

@@ -50,7 +50,7 @@ def real_fourier(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def cosine(x: NDArray[Any]) -> NDArray[Any]:
-    """The discrete cosine transform along the rows, as an orthogonal matrix."""
+    """Return the discrete cosine transform along the rows, as an orthogonal matrix."""
     return np.asarray(scipy.fft.dct(x, axis=1, norm="ortho"))
 
 
@@ -96,7 +96,7 @@ class FourierProjection:
         return max(_SMALLEST_BLOCK if self.kernel.gaussian_mixture else 1, self.dim)
 
     def factors(self, dtype: Any = np.float64) -> _Factors:
-        """The coefficients in float64 or float32."""
+        """Return the coefficients in float64 or float32."""
         kind = np.dtype(dtype)
         if kind.char not in self._drawn:
             drawn = self._draw()

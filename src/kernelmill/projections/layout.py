@@ -57,13 +57,13 @@ class FeatureLayout:
         return self.kind == "cos_phase" or (self.kind == "cos_sin" and self.n_columns % 2 == 1)
 
     def phases(self, stream: Stream) -> NDArray[np.float64] | None:
-        """A phase in [0, 2 pi) for each frequency, where the columns need any."""
+        """Return a phase in [0, 2 pi) for each frequency, where the columns need any."""
         if not self.has_phases:
             return None
         return 2 * np.pi * stream.substream("phases").uniforms(self.n_frequencies)
 
     def empty(self, n_rows: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """A new output for rows of this real dtype, and its view for native code."""
+        """Return a new output for rows of this real dtype, and its view for native code."""
         if self.kind != "complex":
             out = np.empty((n_rows, self.n_columns), dtype)
             return out, out

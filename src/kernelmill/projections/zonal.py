@@ -91,7 +91,7 @@ def power_terms(
 def allocate_columns(
     shares: NDArray[np.float64], constant: NDArray[np.bool_], n_columns: int, uniform: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The number of columns of each term, and the divisor of its estimate.
+    """Return the number of columns of each term, and the divisor of its estimate.
 
     Parameters
     ----------

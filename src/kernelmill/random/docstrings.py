@@ -17,7 +17,7 @@ PARAMETERS = {
     "n": ("int", "The number of elements."),
     "n_buckets": ("int", "The number of buckets, from 1 to 2**61 - 1."),
     "independence": ("int", "k: the values of any k distinct indices are independent; 2 to 1000."),
-    "index": ("int", "Each number from 0 to 2**64 - 1 gives an independent one."),
+    "index": ("int", "Each integer from 0 to 2**64 - 1 gives an independent result."),
     "start": ("int", "The position of the first element, from 0 to 2**63."),
     "dtype": ("dtype", "float64, or float32: the same values, rounded."),
     "n_threads": ("int, optional", "By default :func:`kernelmill.get_num_threads`."),

@@ -25,12 +25,12 @@ def _check_coefficients(coefficients: Any) -> tuple[int, ...]:
             f"coefficients must be a sequence of integers, got {coefficients!r}"
         ) from None
     if len(given) == 0:
-        raise ValueError("coefficients must not be empty; give k of them for k-wise independence")
+        raise ValueError("coefficients must not be empty; pass k of them for k-wise independence")
     return tuple(check_integer(f"coefficients[{i}]", c, 0, PRIME - 1) for i, c in enumerate(given))
 
 
 def _check_indices(indices: ArrayLike) -> NDArray[Any]:
-    """The indices as contiguous 64-bit integers, signed or not."""
+    """Return the indices as contiguous 64-bit integers, signed or not."""
     x = np.asarray(indices)
     if x.size == 0 and not isinstance(indices, np.ndarray):
         x = x.astype(np.int64)  # the dtype of [] is float64
@@ -91,7 +91,7 @@ class HashFunction:
         return len(self.coefficients)
 
     def __call__(self, indices: ArrayLike, *, n_threads: int | None = None) -> NDArray[np.int64]:
-        """The bucket of each index, as int64 in the shape of `indices`."""
+        """Return the bucket of each index, as int64 in the shape of `indices`."""
         x = _check_indices(indices)
         out = np.empty(x.shape, np.int64)
         place = _native.hash_buckets(
@@ -135,7 +135,7 @@ class SignHash:
     def __call__(
         self, indices: ArrayLike, *, dtype: DTypeLike = np.int64, n_threads: int | None = None
     ) -> NDArray[Any]:
-        """The sign of each index, in the shape of `indices`.
+        """Return the sign of each index, in the shape of `indices`.
 
         `dtype` is int64, int8, float64 or float32.
         """

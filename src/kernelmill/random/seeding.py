@@ -44,7 +44,7 @@ def key_of_substream(key: int, name: str | int) -> int:
 
 
 def key_from_random_state(random_state: Any) -> int:
-    """The key that scikit-learn's `random_state` stands for.
+    """Return the key that scikit-learn's `random_state` stands for.
 
     An integer is a seed; a RandomState or Generator gives 16 bytes and is advanced by that. None
     means NumPy's global RandomState, as in scikit-learn, so that ``numpy.random.seed`` governs it.

@@ -83,7 +83,7 @@ class Stream:
 
     @classmethod
     def from_seed(cls, seed: int) -> Stream:
-        """The stream of a seed, a non-negative integer of any size.
+        """Return the stream of a seed, a non-negative integer of any size.
 
         Examples
         --------
@@ -97,7 +97,7 @@ class Stream:
     def from_random_state(
         cls, random_state: int | np.random.RandomState | np.random.Generator | Stream | None
     ) -> Stream:
-        """The stream that the `random_state` of a scikit-learn estimator stands for.
+        """Return the stream that the `random_state` of a scikit-learn estimator stands for.
 
         An integer is a seed; a RandomState or Generator supplies 128 bits and advances; None means
         NumPy's global RandomState, as in scikit-learn; a Stream is returned unchanged.
@@ -117,7 +117,7 @@ class Stream:
         return cls(key_from_random_state(random_state))
 
     def substream(self, *path: str | int) -> Stream:
-        """The independent stream with this name, a path of strings and non-negative integers.
+        """Return an independent stream; its name is a path of strings and non-negative integers.
 
         ``stream.substream(a, b)`` is ``stream.substream(a).substream(b)``. Different paths have
         different streams: ("ab", "c") is not ("a", "bc"), and 1 is not "1".
@@ -393,7 +393,7 @@ class Stream:
 
     @describes_parameters(dtype="int64 or int32.")
     def permutation(self, n: int, *, index: int = 0, dtype: DTypeLike = np.int64) -> NDArray[Any]:
-        """A uniform permutation of 0, ..., n - 1; `dtype` is int64 or int32.
+        """Return a uniform permutation of 0, ..., n - 1; `dtype` is int64 or int32.
 
         Each `index` from 0 to 2**64 - 1 gives an independent one.
 
@@ -416,7 +416,7 @@ class Stream:
     def orthogonal(
         self, dim: int, *, index: int = 0, n_threads: int | None = None
     ) -> NDArray[np.float64]:
-        """A uniform (Haar-distributed) orthogonal matrix of shape (dim, dim), as float64.
+        """Return a uniform (Haar-distributed) orthogonal matrix of shape (dim, dim), as float64.
 
         Each `index` from 0 to 2**64 - 1 gives an independent one. Unlike the QR decomposition of a
         normal matrix, whose bits depend on LAPACK, it is the same on every machine. It takes
@@ -442,7 +442,7 @@ class Stream:
     def hash_function(
         self, n_buckets: int, *, independence: int = 2, index: int = 0
     ) -> HashFunction:
-        """An `independence`-wise independent hash function to 0, ..., n_buckets - 1.
+        """Return an `independence`-wise independent hash function to 0, ..., n_buckets - 1.
 
         Each `index` from 0 to 2**64 - 1 gives an independent one.
 
@@ -457,7 +457,7 @@ class Stream:
 
     @describes_parameters()
     def sign_hash(self, *, independence: int = 2, index: int = 0) -> SignHash:
-        """An `independence`-wise independent hash function to +1 and -1.
+        """Return an `independence`-wise independent hash function to +1 and -1.
 
         Each `index` from 0 to 2**64 - 1 gives an independent one, also of `hash_function`.
 

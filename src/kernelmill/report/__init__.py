@@ -11,7 +11,7 @@ roc_plot, precision_recall_plot, lift_plot
 error_by_features_plot, error_by_time_plot, memory_plot
     Comparisons of models.
 write_diagnosis
-    A page about the number of features that maps need.
+    A page about the number of features that each map needs.
 kernel_error_by_features_plot, error_over_range_plot, gram_error_plot
     Errors of feature maps.
 kernel_check_plot
@@ -21,7 +21,7 @@ learning_curve_plot, time_plot, tuning_plot
 relevance_plot, partial_dependence_plot
     The columns of its table.
 
-Plots are matplotlib figures without a window: `kernel_check_plot(...).savefig("plot.png")`.
+Plots are matplotlib figures that open no window: `kernel_check_plot(...).savefig("plot.png")`.
 """
 
 from kernelmill.report.diagnosis_page import write_diagnosis

@@ -44,7 +44,7 @@ def render_diagnosis(diagnosis: Diagnosis, *, title: str | None = None) -> str:
     errors = _error_table(diagnosis)
     sections = [
         Section(
-            "Features that the maps need",
+            "Features that each map needs",
             panels=diagnosis_panels(diagnosis),
             cards=[errors] if errors else [],
             tables=[_requirement_table(diagnosis)],
@@ -93,7 +93,7 @@ def _share(diagnosis: Diagnosis) -> str:
 
 
 def _requirement_table(diagnosis: Diagnosis) -> PageTable:
-    """The number of features of each map, and their cost."""
+    """Return the number of features of each map, and their cost."""
     rows = [
         [
             clean_text(each.label),
@@ -118,8 +118,8 @@ def _requirement_table(diagnosis: Diagnosis) -> PageTable:
         rows,
         f"Features for an error of at most {html.number(diagnosis.tolerance)} in "
         f"{_share(diagnosis)} of the pairs of rows; time and memory for "
-        f"{html.count(diagnosis.n_rows, 'row')}. ~: variance of a similar construction; >: "
-        "extrapolated from the largest number that was measured",
+        f"{html.count(diagnosis.n_rows, 'row')}. ~: from the variance of a similar construction; "
+        ">: extrapolated from the largest measured number of features",
         2,
         prose=(1,),
         marked=frozenset() if best is None else frozenset({(best, 4)}),
@@ -127,7 +127,7 @@ def _requirement_table(diagnosis: Diagnosis) -> PageTable:
 
 
 def _error_table(diagnosis: Diagnosis) -> PageTable | None:
-    """The errors of the recommended map; None if there is none."""
+    """Return the errors of the recommended map; None if there is none."""
     errors = diagnosis.errors
     if not errors or not diagnosis.gram:
         return None
@@ -136,10 +136,10 @@ def _error_table(diagnosis: Diagnosis) -> PageTable | None:
         ["mean absolute error", *_numbers(errors["absolute"])],
         ["root mean squared error", *_numbers(errors["rms"])],
         [
-            "mean relative error of the pairs where it is at most 100 %",
+            "mean relative error of the pairs whose error is at most 100 %",
             *_numbers(errors["capped_relative"]),
         ],
-        ["share of pairs where it is at most 100 %", *_numbers(errors["share_capped"])],
+        ["share of pairs whose relative error is at most 100 %", *_numbers(errors["share_capped"])],
         ["spectral error of the Gram matrix", *_numbers(gram.spectral)],
         ["its Frobenius error", *_numbers(gram.frobenius)],
         ["its spectral distance Δ at the penalty", *_numbers(gram.distance)],

@@ -94,7 +94,7 @@ def render_experiments(
 
 
 def summarize_verdicts(verdicts: Counter[str]) -> str:
-    """The verdicts in a sentence."""
+    """Return the verdicts in a sentence."""
     judged = sum(verdicts[word] for word in ("better", "same", "worse"))
     claims = sum(verdicts[word] for word in ("confirmed", "within chance", "not confirmed"))
     parts = []
@@ -172,7 +172,7 @@ def _verdict_table(outcome: Outcome) -> PageTable:
     return PageTable(
         [outcome.experiment.row, "what", "paper", "here", "ratio", "verdict", "why"],
         rows,
-        f"{outcome.experiment.place} beside the values measured here",
+        f"{outcome.experiment.place} and the values measured here",
         2,
         prose=(5, 6),
     )
@@ -198,11 +198,11 @@ def _provenance(outcomes: Sequence[Outcome]) -> Section:
             facts[name] = between.join(dict.fromkeys((shown[0], shown[-1])))
     for outcome in outcomes:
         facts |= outcome.record.machine
-    return Section("Where the results come from", facts=list(facts.items()))
+    return Section("Origin of the results", facts=list(facts.items()))
 
 
 def render_markdown(outcomes: Sequence[Outcome]) -> str:
-    """The same as Markdown: settings, tables, statements."""
+    """Return the same as Markdown: settings, tables, statements."""
     lines = ["# The papers' experiments, rerun", ""]
     verdicts = sum((each.count_verdicts() for each in outcomes), Counter[str]())
     lines += [summarize_verdicts(verdicts), "", _EXPLANATION, ""]

@@ -33,13 +33,13 @@ __all__ = [
 
 
 def file_name(source: str) -> str:
-    """The last part of a path, for a sentence; a list of files stays as it is."""
+    """Return the last part of a path, for a sentence; a list of files stays as it is."""
     source = clean_text(source)
     return source if "," in source else PurePath(source).name or source
 
 
 def majority_error(evaluation: Evaluation) -> tuple[str, float] | None:
-    """The most frequent class, and the error of always predicting it.
+    """Return the most frequent class, and the error of always predicting it.
 
     The confusion matrix counts rows. If the error is one of weighted rows, the class is not known.
     """
@@ -56,7 +56,7 @@ def majority_error(evaluation: Evaluation) -> tuple[str, float] | None:
 
 
 def mean_rmse(evaluation: Evaluation) -> float | None:
-    """The root mean squared error of always predicting the mean of these targets."""
+    """Return the root mean squared error of always predicting the mean of these targets."""
     spread = evaluation.metrics.get("target_std")
     if is_number(spread):
         return spread
@@ -67,14 +67,14 @@ def mean_rmse(evaluation: Evaluation) -> float | None:
 
 
 def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
-    """The error on these rows, and that of a constant prediction.
+    """Return the error on these rows, and that of a constant prediction.
 
     Parameters
     ----------
     evaluation : Evaluation
-        Of a classification or a regression.
+        The evaluation of a classifier or a regressor.
     rows : str
-        What the rows are, such as "held-out rows".
+        A name for the rows, such as "held-out rows".
     """
     metrics = evaluation.metrics
     some = f"{html.count(evaluation.n_rows)} {rows}"
@@ -103,18 +103,18 @@ def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
 
 
 def fit_finding(fit: FitSummary) -> str:
-    """What was fitted, and the time it took."""
+    """Return a sentence about the model and its training time."""
     times = [time for time in fit.seconds.values() if is_number(time)]
     took = f" in {html.duration(sum(times))}" if times else ""
     return (
         f"The model is a kernel machine (kernel: {kernel_name(fit)}) on "
-        f"{html.count(fit.n_components)} {clean_text(fit.map_name)} features, fitted to "
+        f"{html.count(fit.n_components)} {clean_text(fit.map_name)} features, trained on "
         f"{html.count(fit.n_rows, 'row')}{took}."
     )
 
 
 def columns_finding(fit: FitSummary) -> str:
-    """The three most relevant columns; an empty string if one length scale serves all of them."""
+    """Return a sentence about the most relevant columns; "" if all have the same length scale."""
     known = [each for each in fit.column_relevance if is_number(each.relevance)]
     if not known:
         return ""
@@ -130,15 +130,15 @@ def _capitalize(text: str) -> str:
 
 
 def kernel_name(fit: FitSummary) -> str:
-    """The kernel without empty parentheses: "Gaussian", "Matern(nu=2.5)"."""
+    """Return the kernel without empty parentheses: "Gaussian", "Matern(nu=2.5)"."""
     return clean_text(fit.kernel).removesuffix("()")
 
 
 def comparison_finding(comparison: Comparison) -> str:
-    """The errors of the best model on features, the linear model, the best trees, the exact one."""
+    """Return the errors of the best models of each family in a sentence."""
     known = [model for model in comparison.models if is_number(model.error)]
     if not known:
-        return "No model of the comparison has a known error."
+        return "No model in the comparison has a known error."
 
     form = html.percent if comparison.error_name == "error" else partial(html.number, digits=3)
 
@@ -149,12 +149,12 @@ def comparison_finding(comparison: Comparison) -> str:
     def subset(model: ComparedModel) -> str:
         if model.n_train >= comparison.n_train:
             return ""
-        return f" (fitted to {html.count(model.n_train)} of {html.count(comparison.n_train)} rows)"
+        return f" (trained on {html.count(model.n_train)} of {html.count(comparison.n_train)} rows)"
 
     features, linear, exact = best("features"), best("linear"), best("exact")
     trees = best("trees")
     clauses = [
-        f"{form(model.error)} for what fit does by default"
+        f"{form(model.error)} for fit with its default settings"
         for model in known
         if model.name == DEFAULT_FIT
     ]
@@ -180,7 +180,7 @@ _NAMES = {
     "error": "error",
     "error_low": "error, lower limit (95 %)",
     "error_high": "error, upper limit (95 %)",
-    "baseline_error": "error of the most frequent class",
+    "baseline_error": "error of always predicting the most frequent class",
     "balanced_error": "balanced error",
     "log_loss": "log loss",
     "auc": "area under the ROC curve",
@@ -202,7 +202,7 @@ class Tile:
 
 
 def metric_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """The names and values of all metrics."""
+    """Return the names and values of all metrics."""
     return [
         (
             _NAMES.get(name, clean_text(name).replace("_", " ")),
@@ -213,7 +213,7 @@ def metric_rows(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 
 def evaluation_tiles(evaluation: Evaluation) -> list[Tile]:
-    """The error, that of a constant prediction, and other metrics."""
+    """Return the error, that of a constant prediction, and other metrics."""
     metrics = evaluation.metrics
     tiles = []
     if evaluation.task == "classification":
@@ -236,12 +236,12 @@ def evaluation_tiles(evaluation: Evaluation) -> list[Tile]:
     tiles.append(Tile("RMSE", html.number(metrics.get("rmse"), 3), "root mean squared error"))
     other = mean_rmse(evaluation)
     if other is not None:
-        tiles.append(Tile("Without a model", html.number(other, 3), "predicting the mean"))
+        tiles.append(Tile("Without a model", html.number(other, 3), "always predicting the mean"))
     tiles += [
         Tile(name, html.number(metrics[key], 3), note)
         for key, name, note in (
             ("mae", "Mean absolute error", ""),
-            ("r2", "R²", "fraction of variance explained"),
+            ("r2", "R²", "fraction of explained variance"),
         )
         if is_number(metrics.get(key))
     ]
@@ -249,7 +249,7 @@ def evaluation_tiles(evaluation: Evaluation) -> list[Tile]:
 
 
 def fit_tiles(fit: FitSummary) -> list[Tile]:
-    """The size, time and memory of the fit."""
+    """Return the size, time and memory of the fit."""
     times = [time for time in fit.seconds.values() if is_number(time)]
     rows = "row" if fit.n_rows == 1 else "rows"
     held_out = f"{html.count(fit.n_held_out)} held out" if fit.n_held_out else "none held out"
@@ -263,19 +263,21 @@ def fit_tiles(fit: FitSummary) -> list[Tile]:
     ]
     if times:
         tiles.append(
-            Tile("Training time", html.duration(sum(times)), "including reading and tuning")
+            Tile("Training time", html.duration(sum(times)), "includes reading and tuning")
         )
     if fit.peak_memory is not None:
-        tiles.append(Tile("Training memory", html.size(fit.peak_memory), "peak of the process"))
+        tiles.append(
+            Tile("Training memory", html.size(fit.peak_memory), "peak memory of the process")
+        )
     return tiles
 
 
 def comparison_tiles(comparison: Comparison) -> list[Tile]:
-    """The best of each family."""
+    """Return the best of each family."""
     form = html.percent if comparison.error_name == "error" else html.number
     tiles = []
     for family, name in (
-        (DEFAULT_FIT, "Fit with its defaults"),
+        (DEFAULT_FIT, "Fit with its default settings"),
         ("features", "Features"),
         ("linear", "Linear model"),
         ("trees", "Trees"),

@@ -78,7 +78,7 @@ def render(
     """
     if fit is None and evaluation is None and comparison is None:
         raise ArgumentError(
-            "a report needs a fit, an evaluation or a comparison, got none of them",
+            "a report needs a fit, an evaluation or a comparison, got none",
             "pass at least one of them",
         )
     task = next(each.task for each in (fit, evaluation, comparison) if each is not None)
@@ -128,7 +128,7 @@ def render_sections(
     version: str = "",
     created: str = "",
 ) -> str:
-    """The text of a page with these sections below a summary."""
+    """Return the text of a page with these sections below a summary."""
     text = _template().render(
         title=clean_text(title),
         subtitle=subtitle,
@@ -168,12 +168,12 @@ def write_report(
     title : str, optional
         The heading; by default it names the target.
     model : str
-        The model's file in the lines of code that use the model.
+        The path of the model file, for the code examples.
 
     Returns
     -------
     pathlib.Path
-        The file. The same records give the same bytes.
+        The path of the file. Equal records produce identical files.
 
     Examples
     --------
@@ -278,7 +278,7 @@ def _inputs_section(fit: FitSummary) -> Section:
             ]
             for column in fit.columns
         ],
-        f"The columns, encoded as {html.count(fit.n_inputs, 'input')} of the map",
+        f"The columns, encoded as {html.count(fit.n_inputs, 'map input')}",
         3,
         prose=(2,),
     )
@@ -288,7 +288,7 @@ def _inputs_section(fit: FitSummary) -> Section:
         columns_finding(fit),
         column_panels(fit),
         tables=[table] if fit.columns else [],
-        notes=["All columns have the same length scale, so they are not ranked."]
+        notes=["All columns have the same length scale, so their relevance is not ranked."]
         if shared and fit.columns
         else [],
     )
@@ -322,7 +322,7 @@ def _settings_section(fit: FitSummary) -> Section:
 
 
 def _date(created: str) -> str:
-    """An ISO 8601 date in a readable form; other strings stay as they are."""
+    """Return an ISO 8601 date in a readable form; other strings stay as they are."""
     created = clean_text(created)
     if len(created) >= 16 and created[10] == "T":
         utc = " UTC" if created.endswith(("Z", "+00:00")) else ""

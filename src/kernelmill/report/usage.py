@@ -1,4 +1,4 @@
-"""Code to copy: commands and Python programs that use or fit a model."""
+"""Code examples: commands and Python programs that use or fit a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 def usage_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str]:
-    """The shell commands and the Python program that use the model file `model`."""
+    """Return the shell commands and the Python program that use the model file `model`."""
     model = clean_text(model)
     shell_option = python_option = ""
     if task == "regression":
@@ -44,7 +44,7 @@ def usage_lines(fit: FitSummary | None, task: str, model: str) -> tuple[str, str
 
 
 def fit_lines(comparison: Comparison | Diagnosis, model: str) -> tuple[str, str]:
-    """The shell command and the Python program that fit a model to the table of a record.
+    """Return the shell command and the Python program that fit a model to the table of a record.
 
     There is no command for a table in memory.
     """
@@ -81,12 +81,12 @@ def explain_fit(comparison: Comparison) -> str:
     form = plain.percent if comparison.error_name == "error" else plain.number
     name = f"the {clean_text(best.name)}" if best.family == "exact" else clean_text(best.name)
     text = (
-        f"The smallest error, {form(best.error)}, is that of {name}, a model of scikit-learn. The "
-        f"best one of kernelmill has {form(min(ours))}."
+        f"The smallest error, {form(best.error)}, is that of {name} from scikit-learn. The best "
+        f"model of kernelmill has {form(min(ours))}."
     )
     if best.family == "exact":
         text += (
-            " The map nystroem with as many features as there are rows has the exact kernel on "
+            " With as many features as rows, the map nystroem computes the exact kernel on "
             "these rows."
         )
     return text

@@ -101,8 +101,8 @@ def native_rows(X: Any) -> Any:
 def blocks_of_rows(X: Any, out: NDArray[Any], *, most_rows: int = 0) -> Iterator[tuple[Any, Any]]:
     """Yield rows of X that native code can read, with their part of the output.
 
-    Contiguous rows come at once, others as copies of a bounded size. `most_rows` limits a block if
-    the caller needs memory for each row.
+    Contiguous rows are yielded as one block, others as copies of bounded size. `most_rows` limits
+    the size of a block if the caller needs memory for each row.
     """
     n_rows = X.shape[0]
     readable = not isinstance(X, np.ndarray) or (
@@ -126,7 +126,7 @@ def blocks_of_rows(X: Any, out: NDArray[Any], *, most_rows: int = 0) -> Iterator
 def row_products(
     X: Any, vector: NDArray[np.float64] | None = None, *, n_threads: int | None = None
 ) -> NDArray[np.float64]:
-    """The inner product of each row with a vector, or without one its squared length.
+    """Return the inner product of each row with a vector, or without one its squared length.
 
     In float64, and to the last bit the same for dense and sparse rows on every machine.
     """

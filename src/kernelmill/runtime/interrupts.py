@@ -1,4 +1,4 @@
-"""Deferred interrupts: Ctrl-C between steps that belong together."""
+"""Deferred interrupts: no Ctrl-C between steps that belong together."""
 
 from __future__ import annotations
 

@@ -37,9 +37,9 @@ def get_isa() -> str:
 
 
 def set_isa(name: str) -> None:
-    """Use another instruction set from now on, in all threads of the process.
+    """Set the instruction set of all threads of the process.
 
-    The environment variable ``KERNELMILL_ISA`` does the same when kernelmill is imported. Random
+    The environment variable ``KERNELMILL_ISA`` sets it when kernelmill is imported. Random
     coefficients and Walsh-Hadamard transforms are bit-identical on all of them; sines, cosines and
     convolutions agree to rounding.
 
@@ -51,7 +51,7 @@ def set_isa(name: str) -> None:
     Raises
     ------
     ValueError
-        If this build does not know the name or this CPU cannot run it.
+        If the name is unknown or the CPU does not support the instruction set.
 
     Examples
     --------
@@ -75,5 +75,5 @@ def _check_name(name: str, what: str) -> str:
     if isinstance(name, str) and name.lower() in available:
         return name.lower()
     built = isinstance(name, str) and name.lower() in _native.built_isas()
-    reason = "is compiled in, but this CPU cannot run it" if built else "is unknown"
+    reason = "is not supported by this CPU" if built else "is unknown"
     raise ValueError(f"The {what} {name!r} {reason}; choose one of: {', '.join(available)}.")

@@ -1,4 +1,4 @@
-"""Progress of long-running work: the interface that the work reports to."""
+"""Progress of long-running work: the interface that receives its reports."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SilentProgress:
 
 
 class WarningProgress(SilentProgress):
-    """Shows nothing but notes, as warnings.
+    """Issues notes as warnings and shows nothing else.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class WarningProgress(SilentProgress):
 
 
 def _count_own_frames() -> int:
-    """The level of the first frame outside of kernelmill, as `warnings.warn` counts them."""
+    """Return the level of the first frame outside of kernelmill, as `warnings.warn` counts them."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
@@ -99,14 +99,14 @@ def _count_own_frames() -> int:
 
 
 class LogProgress:
-    """Writes lines: notes, each stage when it ends, and every so often how far it is.
+    """Writes lines: notes, a line when a stage ends, and the progress of stages at intervals.
 
     Parameters
     ----------
     write : callable, optional
         Receives each line, without its end; by default it is printed on stderr.
     seconds : float, default=30.0
-        The time between two lines about one stage.
+        The minimum time between two lines about a stage.
 
     Examples
     --------
@@ -195,7 +195,7 @@ class LogProgress:
 
 
 def percent_done(done: float, total: float) -> int:
-    """How much of a stage that has not ended is done: at most 99 %.
+    """Return how much of a stage that has not ended is done: at most 99 %.
 
     Examples
     --------
@@ -218,8 +218,9 @@ _Returned = TypeVar("_Returned")
 def reports_progress(work: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Returned]:
     """Decorate a function with arguments `progress` and `verbose`, whose results list notes.
 
-    It is called with the receiver that is given, or one that prints lines on stderr if `verbose`,
-    or else one that shows doubts as warnings. Its last stage ends with it.
+    The function is called with the given receiver, or with one that prints lines on stderr if
+    `verbose`, or else with one that issues doubts as warnings. The last stage ends when the
+    function returns.
 
     Examples
     --------
@@ -241,7 +242,7 @@ def reports_progress(work: Callable[_Parameters, _Returned]) -> Callable[_Parame
         elif not all(hasattr(progress, name) for name in ("start", "advance", "note")):
             raise ArgumentTypeError(
                 f"must have the methods of `Progress`, got {progress!r}",
-                Remedy("print lines on stderr", verbose=True),
+                Remedy("print progress lines on stderr", verbose=True),
                 parameter="progress",
             )
         settings["progress"] = progress

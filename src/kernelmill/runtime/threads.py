@@ -13,7 +13,7 @@ from kernelmill import _native
 from kernelmill.arguments import check_integer
 
 _MOST = 2**31 - 1  # of an int in C++
-_FEW_ROWS = 2000  # matrices with fewer rows are not worth several threads of BLAS
+_FEW_ROWS = 2000  # matrices with fewer rows are not worth several BLAS threads
 
 
 def get_num_threads() -> int:
@@ -34,8 +34,8 @@ def get_num_threads() -> int:
 def set_num_threads(count: int) -> None:
     """Set the number of threads for calls that are not given ``n_threads``.
 
-    Results never depend on it. ``threadpoolctl.threadpool_limits`` sets the same number within
-    a block.
+    Results do not depend on this number. ``threadpoolctl.threadpool_limits`` sets the same number
+    within a block.
 
     Parameters
     ----------
@@ -85,9 +85,9 @@ def limit_blas_threads(
 ) -> AbstractContextManager[Any]:
     """Return a context in which BLAS uses this number of threads; None changes nothing.
 
-    For matrices with few rows, if `n_rows` is given, it is one thread. Several threads may be in
-    such contexts. The number is one for the whole process: the smallest of theirs, and the previous
-    one when the last of them leaves.
+    If `n_rows` is given and small, the number is one. Several threads may enter such contexts at
+    the same time. The number applies to the whole process: it is the smallest of the requested
+    ones, and it is restored when the last thread leaves.
     """
     resolve_threads(n_threads)
     if n_rows is not None and n_rows < _FEW_ROWS:
@@ -98,14 +98,14 @@ def limit_blas_threads(
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS uses one thread.
 
-    BLAS threads that wait for small pieces of work, and for each other, spin. They take CPU time
-    from native code and from other programs: up to ten times that of the work if the CPUs are busy.
+    BLAS threads that wait for work or for each other spin. They take CPU time from native code and
+    other programs: up to ten times the time of the work if the CPUs are busy.
     """
     return _BlasLimit(1)
 
 
 class _BlasLimit:
-    """A limit of the threads of BLAS.
+    """A limit of the BLAS threads.
 
     Those of threadpoolctl are not for several threads. Since version 3.8 only one thread can limit
     a pool that threads share, the first that does, and others are ignored; before, the last one to

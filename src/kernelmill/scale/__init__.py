@@ -1,23 +1,23 @@
-"""Beyond one machine: maps, learners and tests on the workers of a Dask cluster.
+"""Maps, estimators and tests on the workers of a Dask cluster.
 
-Needs the packages of ``pip install kernelmill[dask]``.
+Requires ``pip install kernelmill[dask]``.
 
 Contents
 --------
 DaskKernelClassifier, DaskKernelRegressor
-    The learners on Dask arrays and data frames.
+    Estimators for Dask arrays and data frames.
 transform, fit_map
-    Feature maps on them, lazily and chunk by chunk.
+    Feature maps on Dask arrays and data frames, lazily and chunk by chunk.
 two_sample_test
-    Do two samples on a cluster have the same distribution?
+    Test whether two samples on a cluster have the same distribution.
 sample_rows
-    Rows in memory, for diagnostics.
+    A sample of rows in memory, for diagnostics.
 Piece, Pieces
-    Rows that are divided among workers, and folds over them; what learners' `fit_blocks` takes.
+    Rows that are divided among workers, and folds over them; accepted by `fit_blocks`.
 Cluster
     Where tasks run.
 ClusterError, PieceError
-    What can go wrong there.
+    Errors of a cluster, and errors on a worker.
 """
 
 from importlib.util import find_spec

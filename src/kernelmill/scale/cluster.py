@@ -1,4 +1,4 @@
-"""Where tasks run: on the workers of a Dask cluster, or in this process without one."""
+"""Execution of tasks: on the workers of a Dask cluster, or in this process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Cluster", "ClusterError", "PieceError", "check_task", "report_rows"]
 _IN_THIS_PROCESS = ("sync", "synchronous", "single-threaded", "threads", "threading")
 _PACKAGE = "kernelmill"
 
-# What Dask raises if the scheduler is gone.
+# The errors that Dask raises if the scheduler is gone.
 _LOST = (CancelledError, FutureCancelledError, ClosedClientError, CommClosedError, OSError)
 
 
@@ -101,11 +101,12 @@ class Cluster:
         if self.client is None:
             return
         with self.explain_errors():
-            # A function of the standard library: a worker without kernelmill can run it, too.
+            # A function of the standard library, so that workers without kernelmill can run it.
             found = self.client.run(importlib.metadata.version, _PACKAGE, on_error="return")
         if not found:
             raise ClusterError(
-                f"the cluster {self._address()} has no workers", "start some, or wait for them"
+                f"the cluster {self._address()} has no workers",
+                "start workers, or wait until they have started",
             )
         for worker, version in found.items():
             if version != installed_version():
@@ -187,7 +188,7 @@ def _no_scheduler(address: str, error: BaseException | None = None) -> ClusterEr
     reason = "" if error is None or not str(error) else f" ({type(error).__name__}: {error})"
     return ClusterError(
         f"the connection to the scheduler {address} is lost{reason}",
-        "start the cluster again, connect a new client, and repeat the call",
+        "restart the cluster, connect a new client and repeat the call",
     )
 
 
@@ -209,9 +210,9 @@ def installed_version() -> str:
 def other_version(worker: str, found: str) -> ClusterError:
     """Return the error for a worker with another version."""
     return ClusterError(
-        f"worker {worker} must have kernelmill {installed_version()} like this process, got "
-        f"{found}",
-        "install the same version everywhere",
+        f"worker {worker} must have the same kernelmill version as this process, "
+        f"{installed_version()}, got {found}",
+        "install the same version on all workers",
     )
 
 

@@ -76,7 +76,7 @@ def _check_dtypes(values: Any, name: str, kinds: str) -> None:
             raise ArgumentTypeError(
                 f"must be real numbers, got dtype {dtype}"
                 + (f" in column {column!r}" if has_columns else ""),
-                "convert it with astype",
+                "convert the column with astype",
                 parameter=name,
             )
 
@@ -98,7 +98,7 @@ def _split(values: Any, name: str) -> tuple[list[Any], list[int | None]]:
         return parts, [None] * len(parts)
     raise ArgumentTypeError(
         f"must be a Dask array or data frame, got {type(values).__name__}",
-        "use the estimator without Dask for data in memory",
+        "use the estimator from kernelmill for data in memory",
         "convert it with dask.array.from_array",
         parameter=name,
     )

@@ -30,7 +30,7 @@ __all__ = ["connect", "delay", "map_in_order", "worker_memory"]
 _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _SECONDS = 30
 _SETTINGS = {
-    # A fitted learner may take more; what is sent once to each worker is no mistake.
+    # A fitted learner may be larger; sending it once to each worker is intended.
     "distributed.admin.large-graph-warning-threshold": "1TiB",
 }
 
@@ -87,7 +87,7 @@ def _open_client(given: Any) -> Iterator[Any]:
             )
         elif not isinstance(given, str) and not hasattr(given, "scheduler_address"):
             raise ArgumentError(
-                "must be an address, a distributed.Client or a cluster of Dask, got "
+                "must be an address, a distributed.Client or a Dask cluster, got "
                 f"{type(given).__name__}",
                 parameter="cluster",
             )
@@ -105,7 +105,7 @@ def _open_client(given: Any) -> Iterator[Any]:
             client.wait_for_workers(1, timeout=_SECONDS)
         except (TimeoutError, OSError):
             raise ClusterError(
-                f"the cluster {given} has no workers", "start some with: dask worker ADDRESS"
+                f"the cluster {given} has no workers", "start workers with: dask worker ADDRESS"
             ) from None
         if local is not None:
             client.run(ignore_pandas)  # these workers read files, no data frames
@@ -122,7 +122,7 @@ def _close_at_end(opened: Any) -> Iterator[Any]:
 
 
 def worker_memory(cluster: Cluster) -> int:
-    """The bytes of memory that all workers may use; 0 if there is no cluster or no limit."""
+    """Return the bytes of memory that all workers may use; 0 if there is no cluster or no limit."""
     if cluster.client is None:
         return 0
     with cluster.explain_errors():
@@ -131,12 +131,12 @@ def worker_memory(cluster: Cluster) -> int:
 
 
 def delay(function: Callable[[Any], Any], given: Any) -> Any:
-    """A delayed call, as the source of a `kernelmill.scale.Piece`."""
+    """Return a delayed call, as the source of a `kernelmill.scale.Piece`."""
     return dask.delayed(function, pure=False)(given)
 
 
 class _SharedCall(NamedTuple):
-    """What all tasks share; it travels once to each worker."""
+    """The objects that all tasks share, which are sent once to each worker."""
 
     function: Callable[[Any], Any]
     version: str

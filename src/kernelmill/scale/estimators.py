@@ -1,4 +1,4 @@
-"""The learners on Dask collections: fitted where the rows are, predicting lazily."""
+"""Estimators for Dask collections: they are fitted on the workers and predict lazily."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOT_FOR_PREDICTION = ("statistics_", "_state")  # as large as D x D
 
 
 class _OnCluster:
-    """What both learners have in common beside a plain learner, the class `_plain`."""
+    """The shared part of both estimators; `_plain` is the class of the plain estimator."""
 
     _plain: type
 
@@ -51,7 +51,7 @@ class _OnCluster:
         return Cluster(self.client).client
 
     def to_local(self) -> Any:
-        """Return the plain estimator: fitted, with its model file, and without Dask."""
+        """Return the fitted estimator without Dask, which can be saved and loaded."""
         check_is_fitted(self)
         plain = self._unfitted()
         vars(plain).update({name: vars(self)[name] for name in self._fitted_names()})
@@ -140,30 +140,31 @@ def _gives_probabilities(classifier: Any) -> bool:
 class DaskKernelClassifier(_OnCluster, KernelClassifier):
     """`KernelClassifier` for Dask arrays and data frames.
 
-    The map is fitted on a sample of 8192 rows, its seed travels to the workers, and sums or
-    averaged weights come back: no features of other rows, and no rows, ever move.
+    The map is fitted on a sample of 8192 rows, and its seed is sent to the workers, which return
+    sums or averaged weights. Other rows and their features never leave the workers.
 
     Parameters
     ----------
     feature_map : str or transformer, default="fastfood"
     client : distributed.Client, default=None
-        The default is the client of the surrounding code. Without one, or if Dask is configured to
-        use another scheduler, that runs the tasks in this process.
+        By default the current client. If there is none, or if Dask is configured to use another
+        scheduler, tasks run in this process.
     **parameters
-        Those of `KernelClassifier`. `n_threads` is for each task.
+        The parameters of `KernelClassifier`. `n_threads` is the number of threads of each task.
 
     Attributes
     ----------
     client_ : distributed.Client or None
     classes_, coef_, intercept_, ...
-        As those of `KernelClassifier`.
+        As in `KernelClassifier`.
 
     Notes
     -----
-    "lbfgs" and "exact" minimize the same objective as on one machine. "sgd" descends on several
-    groups of chunks at once, which do not depend on the number of workers, and averages after each
-    epoch. Rows are shuffled within chunks: these should not be sorted by class. For "sgd" and
-    "lbfgs", which take several passes, workers keep the data in memory, or on disk if Dask spills.
+    "lbfgs" and "exact" minimize the same objective as on one machine. "sgd" runs on several groups
+    of chunks in parallel and averages the weights after each epoch; the groups do not depend on the
+    number of workers. Rows are shuffled only within chunks, which should not be sorted by class.
+    For "sgd" and "lbfgs", which take several passes, workers keep the data in memory, or on disk if
+    Dask spills.
 
     Examples
     --------
@@ -202,15 +203,15 @@ class DaskKernelClassifier(_OnCluster, KernelClassifier):
         y : dask array or series of shape (n,)
         sample_weight : dask array or series of shape (n,), default=None
         classes : array_like, default=None
-            All labels. Without them, the pass for the sample collects them; with
-            ``class_weight="balanced"`` it takes another one.
+            All labels. If None, they are collected in the pass that draws the sample or, with
+            ``class_weight="balanced"``, in an additional pass.
         run : Run, default=None
             As in `KernelClassifier.fit`.
 
         Returns
         -------
         self
-            If an error is raised, it stays as it was before the call.
+            The fitted estimator. If an error is raised, the estimator is unchanged.
         """
         exact = self.solver == "exact" or (self.solver == "auto" and self.loss == "squared")
         self._fit_pieces(X, y, sample_weight, persist=not exact, classes=classes, run=run)
@@ -260,11 +261,11 @@ class DaskKernelClassifier(_OnCluster, KernelClassifier):
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of what `predict_proba` returns."""
+        """Return the logarithms of the probabilities."""
         return self._map("predict_log_proba", X, self.classes_.tolist())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows that are classified correctly; it is computed at once.
+        """Return the accuracy, which is computed immediately.
 
         Parameters
         ----------
@@ -283,26 +284,26 @@ class DaskKernelClassifier(_OnCluster, KernelClassifier):
 class DaskKernelRegressor(_OnCluster, KernelRegressor):
     """`KernelRegressor` for Dask arrays and data frames.
 
-    The map is fitted, and tuned, on a sample of 8192 rows; its seed and length scales travel to the
-    workers. Each of them sums the statistics of its rows, which take 8 D² bytes, and they are
-    merged in a fixed tree: the same chunks give the same weights, to the last bit, on any number of
-    workers. With more than 8192 features, conjugate gradients take a pass over the rows for each
+    The map is fitted and tuned on a sample of 8192 rows, and its seed and length scales are sent to
+    the workers. Each worker sums the statistics of its rows, which take 8 D² bytes. The sums are
+    merged in a fixed tree, so the weights are bit-identical for the same chunks on any number of
+    workers. With more than 8192 features, conjugate gradients make one pass over the rows per
     iteration instead, and workers keep the data in memory, or on disk if Dask spills.
 
     Parameters
     ----------
     feature_map : str or transformer, default="fastfood"
     client : distributed.Client, default=None
-        The default is the client of the surrounding code. Without one, or if Dask is configured to
-        use another scheduler, that runs the tasks in this process.
+        By default the current client. If there is none, or if Dask is configured to use another
+        scheduler, tasks run in this process.
     **parameters
-        Those of `KernelRegressor`. `n_threads` is for each task.
+        The parameters of `KernelRegressor`. `n_threads` is the number of threads of each task.
 
     Attributes
     ----------
     client_ : distributed.Client or None
     coef_, intercept_, ...
-        As those of `KernelRegressor`.
+        As in `KernelRegressor`.
 
     Examples
     --------
@@ -335,7 +336,7 @@ class DaskKernelRegressor(_OnCluster, KernelRegressor):
         Returns
         -------
         self
-            If an error is raised, it stays as it was before the call.
+            The fitted estimator. If an error is raised, the estimator is unchanged.
         """
         n_components = getattr(self.feature_map, "n_components", None)
         is_wide = isinstance(n_components, int) and n_components > MOST_EXACT_FEATURES
@@ -344,7 +345,7 @@ class DaskKernelRegressor(_OnCluster, KernelRegressor):
         return self
 
     def predict(self, X: Any, return_std: bool = False, include_noise: bool = False) -> Any:
-        """Return the mean of the process and optionally its deviation, lazily for collections.
+        """Return the predictive mean and, optionally, the standard deviation, lazily.
 
         Parameters
         ----------
@@ -376,7 +377,7 @@ class DaskKernelRegressor(_OnCluster, KernelRegressor):
         return both[:, :n_outputs], both[:, n_outputs:]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R², averaged over outputs; it is computed at once.
+        """Return R², averaged over outputs, which is computed immediately.
 
         Parameters
         ----------

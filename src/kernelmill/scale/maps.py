@@ -21,13 +21,13 @@ def sample_rows(
 ) -> Any:
     """Return a uniform sample of the rows of Dask collections, in memory.
 
-    For everything that needs some rows only, such as the functions of `kernelmill.diagnostics`.
+    For functions that need only a sample of the rows, such as those of `kernelmill.diagnostics`.
 
     Parameters
     ----------
     X : dask array or data frame
     n_rows : int, default=8192
-        If there are fewer, all of them.
+        The number of rows in the sample; all rows if there are fewer.
     y : dask array or series, optional
         With the same rows as X.
     random_state : int, RandomState, Generator or Stream, default=0
@@ -68,12 +68,12 @@ def fit_map(
     Parameters
     ----------
     feature_map : transformer
-        A map of kernelmill or any other transformer. Only what it estimates from data, such as
-        ``length_scale="median"``, depends on the sample.
+        A map of kernelmill or any other transformer. Only parameters estimated from data, such as
+        ``length_scale="median"``, depend on the sample.
     X : dask array or data frame
     n_rows : int, default=8192
     random_state : int, RandomState, Generator or Stream, default=0
-        Seeds the sample; the map has its own.
+        The seed of the sample. The map has its own seed.
     client : distributed.Client, optional
 
     Returns
@@ -106,8 +106,9 @@ def transform(feature_map: Any, X: Any) -> Any:
     Returns
     -------
     dask array of shape (n, D)
-        Of the dtype that the map has for X. Of a data frame the chunk sizes are not known. If the
-        map has ``set_output(transform="pandas")``, a data frame gives a data frame.
+        The features, with the dtype of the map for X. The chunk sizes are not known if X is a data
+        frame. After ``set_output(transform="pandas")``, the result for a data frame is a data
+        frame.
     """
     check_is_fitted(feature_map)
     return map_rows(_Transform(feature_map), X)

@@ -60,7 +60,7 @@ CheckLabels = Callable[[Any, Any], NDArray[Any]]
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows, and where they are.
+    """A piece of the rows, and where it is.
 
     Attributes
     ----------
@@ -235,8 +235,8 @@ class Pieces:
         at = FoldState(len(groups)) if state is None else state
         if at.n_groups != len(groups):
             raise ArgumentError(
-                f"must be the same as before, in {at.n_groups} groups, got {len(groups)}",
-                "give the same data in the same chunks",
+                f"must be in the same {at.n_groups} groups as before, got {len(groups)}",
+                "pass the same data in the same chunks",
                 parameter="blocks",
             )
         most = len(groups) if save is None else 2 * self.cluster.n_threads()
@@ -322,7 +322,7 @@ def group_pieces(
 
 
 class _Work(NamedTuple):
-    """What all tasks of a fold share; it travels once to each worker."""
+    """The objects that all tasks of a fold share, which are sent once to each worker."""
 
     fold: Callable[[Any, Iterable[Any], int], Any]
     merge: Callable[[Any, Any], Any]

@@ -42,7 +42,7 @@ def _find_libraries() -> Any:
 def use_worker() -> Iterator[None]:
     """Limit each thread of a worker to its share of the cores; reuse freed memory.
 
-    A worker with t threads runs t tasks at once in one process. Limits of the threads of BLAS and
+    A worker with t threads runs t tasks at once in one process. Limits of the BLAS threads and
     native code that are lower already, such as OMP_NUM_THREADS=1, which Dask sets by default, stay.
     """
     global _limit, _n_inside  # noqa: PLW0603 # the settings are those of the whole process

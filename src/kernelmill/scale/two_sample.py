@@ -62,7 +62,7 @@ def two_sample_test(
     n_permutations : int, default=999
     random_state : int, RandomState, Generator or Stream, default=None
     n_threads : int, default=None
-        Of each task.
+        The number of threads of each task.
     client : distributed.Client, default=None
 
     Returns
@@ -113,7 +113,7 @@ def _check_columns(X: Any, Y: Any) -> None:
         raise ArgumentError(
             f"X and Y must have the same columns in the same order, got {columns[0]} and "
             f"{columns[1]}",
-            "select and order the columns of both",
+            "select the same columns in the same order in X and Y",
         )
 
 

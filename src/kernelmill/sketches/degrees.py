@@ -22,7 +22,7 @@ _GEOMETRIC_DEPTH = 64
 def degree_terms(
     kernel: DotProductKernel, law: str, scale: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""The terms :math:`a_n s^n` of a series that may be drawn, and their probabilities.
+    r"""Return the terms :math:`a_n s^n` of a series that may be drawn, and their probabilities.
 
     Parameters
     ----------
@@ -102,6 +102,6 @@ def spread_degrees(stream: Stream, shares: NDArray[np.float64], count: int) -> N
 def feature_weights(
     terms: NDArray[np.float64], shares: NDArray[np.float64], degrees: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """The root of term / (number of features * probability), for each feature."""
+    """Return the root of term / (number of features * probability), for each feature."""
     total = math.fsum(shares)
     return np.asarray(np.sqrt(terms[degrees] / shares[degrees] * (total / degrees.size)))

@@ -87,7 +87,7 @@ class MaclaurinSketch:
         return np.asarray(signs * np.reshape(scales, (-1, 1)), np.float64)
 
     def _columns_of(self, level: int) -> int:
-        """The number of features with more than `level` factors; they come first."""
+        """Return the number of features with more than `level` factors; they come first."""
         return int(np.count_nonzero(self.degrees > level))
 
     def _parts(self) -> Iterator[tuple[int, int, int]]:

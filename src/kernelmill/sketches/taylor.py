@@ -108,7 +108,7 @@ def _log_term(square: float, degree: int) -> float:
 
 
 def _squared_error(square: float, dim: int, columns: list[int]) -> float:
-    """The expected square of the error for close points: variances, and what is cut off."""
+    """Return the expected square of the error for close points: variances, and what is cut off."""
     variance = 0.0
     for degree, count in enumerate(columns[1:], start=1):
         if degree == 1:
@@ -139,7 +139,7 @@ def _shift_to_fast_lengths(lengths: list[int]) -> list[int]:
 
 
 def _fast_at_most(length: int) -> int:
-    """The largest length up to this one with its own transform: no prime factor above 13."""
+    """Return the largest length up to this one with its own transform: no prime factor above 13."""
     while length & (length - 1) and _native.ring_roots_size(length) == 0:
         length -= 1
     return length

@@ -18,7 +18,7 @@ __all__ = ["PolynomialSketch"]
 
 
 class Tables(NamedTuple):
-    """What the native core needs to know, in one dtype."""
+    """The parameters of the native kernels, in one dtype."""
 
     buckets: NDArray[np.int32]  # of the columns, for each factor
     weights: NDArray[Any]  # of the columns: signs times the scale
@@ -60,7 +60,7 @@ class PolynomialSketch:
         return {**self.__dict__, "_tables": {}}
 
     def tables(self, dtype: Any) -> Tables:
-        """What the sketches of rows of this dtype are made with."""
+        """Return the parameters of sketches for rows of this dtype."""
         kind = np.dtype(dtype)
         if kind.char not in self._tables:
             self._tables[kind.char] = self._draw(kind)

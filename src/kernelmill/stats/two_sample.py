@@ -65,8 +65,8 @@ class TwoSampleResult:
         The squared distance between the mean features of X and of Y; it is biased upwards by
         about the variance of the means.
     mmd2_unbiased : float
-        The same without that bias, and therefore possibly negative (Gretton et al., 2012,
-        lemma 6). NaN if a sample has a single row.
+        The unbiased estimate, which may be negative (Gretton et al., 2012, lemma 6). NaN if a
+        sample has a single row.
     n_x, n_y : int
         The numbers of rows.
     n_features : int
@@ -75,9 +75,10 @@ class TwoSampleResult:
         The number of rows of a sample that change their labels together: 1, as in a classical
         permutation test, for up to 1024 rows.
     length_scale : float or None
-        That of the kernel, if the map has one; the geometric mean if it has one for each column.
+        The length scale of the kernel, if the map has one; the geometric mean if there is one for
+        each column.
     null_statistics : ndarray of shape (n_permutations,)
-        The statistic under permutations.
+        The statistics of the permutations.
     mean_difference : ndarray of shape (n_features,)
         Mean features of X minus those of Y.
     feature_map : transformer
@@ -136,7 +137,7 @@ class TwoSampleResult:
         expected = getattr(self.feature_map, "n_features_in_", rows.shape[1])
         if rows.shape[1] != expected:
             raise ArgumentError(
-                f"must have the {expected} columns of the samples, got {rows.shape[1]}",
+                f"must have {expected} columns like the samples, got {rows.shape[1]}",
                 parameter="rows",
             )
         values = np.empty(count_rows(rows))
@@ -183,14 +184,15 @@ def two_sample_test(
         Whether rows of matrices are assigned to bins at random, so that their order does not
         matter. Otherwise, and in streams, a bin has consecutive rows.
     random_state : int, RandomState, Generator or Stream, default=None
-        For the map, the bins and the permutations.
+        The seed of the map, the bins and the permutations.
     n_threads : int, default=None
-        For the features; by default :func:`kernelmill.get_num_threads`.
+        The number of threads; by default :func:`kernelmill.get_num_threads`.
 
     Returns
     -------
     TwoSampleResult
-        With `p_value`, `statistic`, `mmd2`, and a `witness` of where the samples differ.
+        The result with `p_value`, `statistic` and `mmd2`, and a method `witness` that shows where
+        the samples differ.
 
     Notes
     -----
@@ -198,17 +200,17 @@ def two_sample_test(
     rows, not only in the limit, if rows are independent: under the null hypothesis bins of one size
     are exchangeable. Rows outside of complete bins count for the statistic and keep their labels.
     The rows that the map is fitted on are chosen independently of labels. For streams they are the
-    first ones, 256 of each. These become bins of one row each and exchange labels only among each
-    other, which keeps the test valid but costs power if one of the samples has hardly more rows. A
-    map with a given `length_scale` needs no such rows.
+    first ones, 256 of each. These rows become bins of one row each and exchange labels only among
+    each other. This keeps the test valid but reduces its power if one of the samples has few other
+    rows. A map with a given `length_scale` needs no such rows.
 
     Rows of a stream should come in random order. Otherwise (sorted, drifting, correlated in time),
     bins of consecutive rows differ more than random ones, and the test tends to be conservative
     rather than to detect differences that do not exist.
 
-    The time is that of the features and one addition for each. The memory is 1024 numbers per
-    feature (fewer if there are more than 8192 features), for any number of rows, and with `shuffle`
-    8 bytes per row of a matrix.
+    The time is that of computing the features plus one addition per feature. The memory is 1024
+    numbers per feature (fewer if there are more than 8192 features), for any number of rows, and
+    with `shuffle` 8 bytes per row of a matrix.
 
     References
     ----------
@@ -238,7 +240,8 @@ def two_sample_test(
     unfitted = prepare_map(feature_map, stream, n_threads)
     if X is Y and hasattr(X, "__next__"):
         raise ArgumentError(
-            "X and Y must be two streams, got one iterator twice", "give an iterator for each"
+            "X and Y must be two streams, got one iterator twice",
+            "pass a separate iterator for each sample",
         )
     order = stream.substream("order of rows")
     x = _SampleRows("X", X, order.substream(0) if shuffle else None)
@@ -294,7 +297,7 @@ def _check_columns(x: _SampleRows, y: _SampleRows) -> None:
         raise ArgumentError(
             f"X and Y must have the same columns, got {x.n_columns} columns in X and "
             f"{y.n_columns} in Y",
-            "select the columns to compare",
+            "select the same columns in X and Y",
         )
     if x.column_names is not None and y.column_names is not None:
         pairs = zip(x.column_names, y.column_names, strict=True)
@@ -303,7 +306,7 @@ def _check_columns(x: _SampleRows, y: _SampleRows) -> None:
                 raise ArgumentError(
                     f"X and Y must have the same columns in the same order, got {a!r} in X where "
                     f"Y has {b!r}",
-                    "select and order the columns of both",
+                    "select the same columns in the same order in X and Y",
                 )
 
 
@@ -375,7 +378,8 @@ def result_of_bins(
     ]
     if not np.isfinite([*squares, *totals[0], *totals[1]]).all():
         raise ArgumentError(
-            f"the features of X and Y must be finite, with finite norm, got others from {fitted}",
+            "the features of X and Y must be finite and have finite norms, but they are not "
+            f"with {fitted}",
             "divide the data by a number",
             "use another feature_map",
         )
@@ -451,7 +455,7 @@ class _SampleRows:
                 raise ArgumentTypeError(
                     "must be a matrix or an iterable of matrices, got an iterable with "
                     f"{block!r:.50} in it",
-                    "put rows together in blocks",
+                    "combine the rows into blocks",
                     parameter=self.name,
                 )
             if count_rows(block):

@@ -7,11 +7,11 @@ write_model_file, read_model_file
 ModelFile
     The content of such a file.
 ModelFileError, errors_of_file
-    What is wrong with a file, and messages that name it.
+    The error of model files, and a context that adds the file name to it.
 fields
-    How classes declare what a file holds of them.
+    The declaration of the stored fields of a class.
 atomic_file
-    The one way to write files of any kind.
+    Atomic writing of files.
 under_prefix, without_prefix
     Names of the tensors of a record inside another record.
 """

@@ -84,7 +84,7 @@ def atomic_file(path: str | os.PathLike[str], *, parameter: str = "path") -> Ite
             file.flush()
         return
     target = check_target(path, parameter=parameter)
-    # File systems limit the length of names, so a part of a long name has to do.
+    # File systems limit the length of names, so long names are truncated.
     shortened = os.fsencode(target.name)[:40].decode(errors="ignore")
     temporary = target.with_name(f".{shortened}.{secrets.token_hex(6)}.tmp")
     # The tempfile module would let only the owner read the file.
@@ -99,9 +99,11 @@ def atomic_file(path: str | os.PathLike[str], *, parameter: str = "path") -> Ite
         with contextlib.suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError) and error.filename is None and error.errno is not None:
-            error.filename = os.fspath(path)  # a full disk, of which the system names no file
+            error.filename = os.fspath(path)  # a full disk, an error without a file name
         raise
-    with contextlib.suppress(OSError):  # some file systems cannot; the file is complete anyway
+    with contextlib.suppress(
+        OSError
+    ):  # some file systems cannot; the file is complete nevertheless
         _sync_folder(target.parent)
 
 

@@ -1,4 +1,4 @@
-"""The error of model files, and what a file is that is not one."""
+"""The error of model files, and the description of other files by their first bytes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ GIVE_ANOTHER = "pass a file that `save` wrote"
 
 
 class ModelFileError(KernelmillError, ValueError):
-    """A file is not a model that can be loaded, or a model is not one that a file can hold.
+    """A file cannot be loaded as a model, or a model cannot be stored in a file.
 
-    The message names the file or the parameter, and what to do.
+    The message names the file or the parameter, and a remedy.
 
     Examples
     --------
@@ -72,7 +72,7 @@ save the model again.
 
 
 def unknown_file_error(beginning: bytes, size: int) -> ModelFileError:
-    """The error about a file that is not a model, judged by its first bytes.
+    """Return the error about a file that is not a model, judged by its first bytes.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def unknown_file_error(beginning: bytes, size: int) -> ModelFileError:
 
 
 def _describe(beginning: bytes, size: int) -> tuple[str, str | None]:
-    """What a file is, and what to do if that is not to pass another one."""
+    """Return what a file is, and a remedy other than passing another file."""
     if size == 0:
         return "it is empty", "save the model again"
     for start, name in _OTHER_FORMATS:
@@ -95,10 +95,10 @@ def _describe(beginning: bytes, size: int) -> tuple[str, str | None]:
         return "it is compressed with gzip", "decompress it first if it contains a model"
     if beginning[:1] == b"\x80" and beginning[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return (
-            "it is a pickle, which can run arbitrary code and is never opened here",
-            "load it with the pickle module if you trust it, and `save` the model",
+            "it is a pickle file, which can run arbitrary code and is never loaded by kernelmill",
+            "load it with the pickle module if you trust it, then write the model with `save`",
         )
     if beginning[8:9] == b"{":
-        return "its end is missing or its first bytes are damaged", "copy it again"
+        return "it is truncated or its first bytes are damaged", "copy it again"
     is_text = all(byte in b"\t\r\n" or 32 <= byte < 127 or byte >= 128 for byte in beginning)
-    return "it is a text file" if is_text else "it is not a model file of kernelmill", None
+    return "it is a text file" if is_text else "it is not a kernelmill model file", None

@@ -5,8 +5,8 @@ field has a kind (`kernelmill.storage.kinds`). A record that is read must have e
 fields, and each value must be of its kind, before anything is done with it.
 
 There are two ways to declare fields: a `Fields` object with one kind for each name, or a dataclass
-derived from `Stored`, whose annotations are the kinds. An array that is called ``name`` in a record
-called ``outer`` becomes the tensor ``outer/name``.
+derived from `Stored`, whose annotations are the kinds. An array ``name`` in a record ``outer``
+becomes the tensor ``outer/name``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ __all__ = [
 ADDED = {"added": True}
 """Metadata of a dataclass's field that files of earlier releases do not have."""
 
-_INSTEAD = "change it, or keep the model with the pickle module or skops"
+_INSTEAD = "change it, or save the model with the pickle module or skops"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,10 +84,10 @@ class Fields(Mapping[str, Kind]):
     ----------
     kinds : mapping of str to Kind, optional
     defaults : mapping of str to value, optional
-        What fields are taken to be that are missing in a file, because it is older than they are.
+        Values of fields that are missing in files of earlier releases.
     added : mapping of str to value, optional
-        Defaults of fields that are not written if they have them: a model that makes no use of a
-        new field is written as before.
+        Default values of newer fields. A field is not written if it has its default value, so
+        models that do not use a new field are written as before.
     **more : Kind
         Fields as keyword arguments.
 
@@ -157,7 +157,7 @@ class Fields(Mapping[str, Kind]):
         tensors : dict of ndarray, optional
             Arrays are added to it. Required if there are any.
         path : str, default=""
-            What the record is, in messages.
+            The name of the record in messages.
 
         Raises
         ------
@@ -180,8 +180,8 @@ class Fields(Mapping[str, Kind]):
         Raises
         ------
         ModelFileError
-            The record has other fields, a value is not of its kind, or no field has one of the
-            tensors.
+            The record has unknown fields, a value is not of its kind, or a tensor belongs to no
+            field.
         """
         place = Place(dict(tensors or {}), path=path)
         values = self.read_at(record, place)
@@ -239,7 +239,7 @@ def _is_same(value: Any, default: Any) -> bool:
 
 
 def _describe_stored(stored: Any, kind: Kind, place: Place) -> str:
-    """What a file has in the place of a field, for a message."""
+    """Return a description of the value of a field in a file, for a message."""
     name = kind.tensor_name(place)
     if name is None or stored is not ABSENT:
         return f"{stored!r:.80}"
@@ -288,12 +288,12 @@ class Stored:
 
     @classmethod
     def stored_fields(cls) -> Fields:
-        """The fields that the annotations declare."""
+        """Return the fields that the annotations declare."""
         family: Any = cls
         return _fields_of(family)
 
     def to_record(self, tensors: Tensors | None = None) -> dict[str, Any]:
-        """The record of this object; arrays are added to `tensors`."""
+        """Return the record of this object; arrays are added to `tensors`."""
         return self.stored_fields().write(self, tensors)
 
     @classmethod
@@ -328,7 +328,7 @@ class Nested(Kind):
 
 
 class Tagged(Kind):
-    """An object of one of several `Stored` classes, which a field of the record tells apart.
+    """An object of one of several `Stored` classes, distinguished by a field of the record.
 
     Parameters
     ----------
@@ -392,14 +392,14 @@ _KINDS: dict[Any, Kind] = {
 
 
 def _kind_of(hint: Any) -> Kind:
-    """The kind that an annotation stands for."""
+    """Return the kind that an annotation stands for."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return next(each for each in arguments[1:] if isinstance(each, Kind))
     if hint in _KINDS:
         return _KINDS[hint]
     if origin in (Union, UnionType):
-        # What is not finite becomes null, also where null is allowed.
+        # Values that are not finite become null, even where null is allowed.
         ordered = sorted(arguments, key=lambda each: each is not NoneType)
         return Either(*map(_kind_of, ordered))
     if origin is list:
@@ -412,7 +412,7 @@ def _kind_of(hint: Any) -> Kind:
 
 
 def under_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
-    """The tensors with the prefix and a slash before their names.
+    """Return the tensors with the prefix and a slash before their names.
 
     Examples
     --------
@@ -427,6 +427,6 @@ def under_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
 
 
 def without_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
-    """The tensors whose names begin with the prefix and a slash, with both removed."""
+    """Return the tensors whose names begin with the prefix and a slash, with both removed."""
     start = f"{prefix}/"
     return {n[len(start) :]: tensor for n, tensor in tensors.items() if n.startswith(start)}

@@ -14,10 +14,9 @@ __all__ = ["FileLock"]
 class FileLock:
     """A lock of the system, on a file ``.NAME.lock`` beside the file NAME.
 
-    It ends with the process, whatever ends that, so that no lock stays behind; a child of a fork
-    does not have it. Where the system
-    has no locks, as on some network file systems, or where the file cannot be made, everybody has
-    the lock: the file itself is written atomically anyway.
+    The lock is released when the process ends for any reason, and it is not inherited by forked
+    processes. Where the system has no locks, as on some network file systems, or where the file
+    cannot be made, everybody has the lock: the file itself is written atomically anyway.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The header of a safetensors file: JSON in one canonical spelling, and where the tensors are."""
+"""The header of a safetensors file: canonical JSON, and the dtypes and positions of the tensors."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _reject_constant(name: str) -> NoReturn:
-    raise ModelFileError(f"its JSON has {name}, which is not a number")
+    raise ModelFileError(f"its JSON contains {name}, which is not allowed")
 
 
 def _check_value(value: Any, what: str, depth: int) -> None:
@@ -136,7 +136,7 @@ def _check_text(text: str, what: str) -> None:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError:
-            raise ModelFileError(f"{what} must hold Unicode text, got {ascii(text)[:80]}") from None
+            raise ModelFileError(f"{what} must be valid Unicode, got {ascii(text)[:80]}") from None
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,8 @@ def _check_code(name: str, tensor: NDArray[Any]) -> str:
     code = _CODE_OF.get(tensor.dtype.newbyteorder("<"))
     if code is None or tensor.ndim > MOST_DIMENSIONS:
         raise ModelFileError(
-            f"tensor {name!r} must be of one of the dtypes bool, uint8, uint16, int32, int64, "
-            f"float16, float32 and float64 and have at most {MOST_DIMENSIONS} dimensions, got "
+            f"tensor {name!r} must have one of the dtypes bool, uint8, uint16, int32, int64, "
+            f"float16, float32 and float64 and at most {MOST_DIMENSIONS} dimensions, got "
             f"{tensor.dtype} and {tensor.ndim}"
         )
     return code
@@ -205,9 +205,9 @@ def header_of(metadata: Mapping[str, str], places: Mapping[str, TensorPlace]) ->
     text += b" " * (-len(text) % 8)
     if len(text) > MOST_HEADER_BYTES:
         raise ModelFileError(
-            f"the record of a model must take at most {MOST_HEADER_BYTES >> 20} MiB, got "
+            f"the record of a model must be at most {MOST_HEADER_BYTES >> 20} MiB, got "
             f"{len(text) >> 20} MiB",
-            "remove what is not needed, such as rare categories",
+            "remove columns or rare categories",
         )
     return len(text).to_bytes(8, "little") + text
 

@@ -1,4 +1,4 @@
-"""Kinds of stored fields: what values a field takes, and how they are stored.
+"""Kinds of stored fields: the allowed values of a field, and how they are stored.
 
 A value is stored as plain JSON, or as an array (a tensor of the file) with a name. Each kind checks
 what it reads, so that only values of the kind leave it.
@@ -59,16 +59,16 @@ class Mismatch(Exception):  # never leaves this package: it becomes a ModelFileE
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a field is in a file.
+    """The place of a field in a file.
 
     Attributes
     ----------
     tensors : dict of ndarray
         All tensors of the file, by their full names.
     prefix : str
-        Of the names of the tensors of the record that the field belongs to.
+        The prefix of the tensor names of the record that contains the field.
     name : str
-        Of the field.
+        The name of the field.
     path : str
         The field in messages, such as "map.parameters.kernel".
     sizes : dict of int
@@ -90,7 +90,7 @@ class Place:
         return f"{self.prefix}{self.name}"
 
     def at(self, name: str) -> Place:
-        """The place of a field of the record at this place."""
+        """Return the place of a field of the record at this place."""
         path = f"{self.path}.{name}" if self.path else name
         return dataclasses.replace(self, name=name, path=path)
 
@@ -108,12 +108,12 @@ class Place:
 
 
 class Kind(ABC):
-    """What values a field takes, and how they are stored."""
+    """The values that a field can take, and how they are stored."""
 
     @property
     @abstractmethod
     def description(self) -> str:
-        """What a value must be, to follow "must be"."""
+        """A description of allowed values, to follow "must be"."""
 
     @abstractmethod
     def write(self, value: Any, place: Place) -> Any:
@@ -139,7 +139,7 @@ class _Plain(Kind):
 
     @abstractmethod
     def fits(self, stored: Any) -> bool:
-        """Whether a JSON value is of this kind."""
+        """Return whether a JSON value is of this kind."""
 
     def write(self, value: Any, place: Place) -> Any:
         return self.read(_without_numpy(value), place)
@@ -274,7 +274,7 @@ class Choice(_Plain):
 
 
 class Either(Kind):
-    """A value of one of several kinds, which their JSON types tell apart."""
+    """A value of one of several kinds, distinguished by their JSON types."""
 
     def __init__(self, *kinds: Kind) -> None:
         self.kinds = kinds
@@ -398,7 +398,7 @@ class Array(Kind):
         return text + (f" above {self.above:g}" if self.above is not None else "")
 
     def tensor_name(self, place: Place) -> str:
-        """The full name of the tensor."""
+        """Return the full name of the tensor."""
         return place.tensor if self.tensor is None else f"{place.prefix}{self.tensor}"
 
     def write(self, value: Any, place: Place) -> Any:

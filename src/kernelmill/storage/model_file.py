@@ -64,7 +64,7 @@ class ModelFile:
     Attributes
     ----------
     kind : str
-        What the file holds, such as "learner".
+        The kind of the content, such as "learner".
     format_version : int
     record : dict
         Plain values: dicts, lists, strings, numbers, booleans and None.
@@ -95,7 +95,7 @@ def write_model_file(
     record : dict
         Plain values; floats have to be finite.
     tensors : mapping of str to ndarray
-        Of bool, uint8, uint16, int32, int64, float16, float32 or float64.
+        Arrays of dtype bool, uint8, uint16, int32, int64, float16, float32 or float64.
 
     Examples
     --------
@@ -142,9 +142,8 @@ def check_record(record: Mapping[str, Any], n_more: int = 0) -> str:
     size = len(text) + n_more
     if size > _MOST_RECORD:
         raise ModelFileError(
-            f"the record of a model must take at most {_MOST_RECORD >> 20} MiB, got "
-            f"{size >> 20} MiB",
-            "fit a model to fewer columns or categories",
+            f"the record of a model must be at most {_MOST_RECORD >> 20} MiB, got {size >> 20} MiB",
+            "fit the model to fewer columns or categories",
         )
     return text
 
@@ -153,9 +152,9 @@ def check_tensor_bytes(n_bytes: int) -> None:
     """Raise an error if arrays take more bytes than a model file holds."""
     if n_bytes > _MOST_BYTES:
         raise ModelFileError(
-            f"the arrays of a model must take at most {_MOST_BYTES >> 30} GiB, got more",
+            f"the arrays of a model must be at most {_MOST_BYTES >> 30} GiB in total, got more",
             Remedy("use fewer components", n_components=...),
-            Remedy("store smaller weights", weights="float16"),
+            Remedy("store the weights in lower precision", weights="float16"),
         )
 
 
@@ -201,7 +200,7 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
     Raises
     ------
     ModelFileError
-        It is not a model file, is damaged, was changed, or has a newer version.
+        The file is not a model file, is damaged or changed, or has a newer version.
 
     Examples
     --------
@@ -261,16 +260,16 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
     version = _version(metadata)
     assert isinstance(metadata, dict)
     if set(metadata) != _METADATA or not all(type(v) is str for v in metadata.values()):
-        raise _changed_file_error("its metadata does not have the fields of a model file")
+        raise _changed_file_error("its metadata does not contain the fields of a model file")
     try:
         places = places_in(header, size - 8 - length)
     except ModelFileError as error:
         raise _changed_file_error(error.message.problem) from None
     # Only the canonical spelling is accepted, so equal content means equal bytes.
     if not all(value.isascii() for value in metadata.values()):
-        raise _changed_file_error("its header is not in the form that kernelmill writes")
+        raise _changed_file_error("its header does not have the form that kernelmill writes")
     if header_of(metadata, places)[8:] != text:
-        raise _changed_file_error("its header is not in the form that kernelmill writes")
+        raise _changed_file_error("its header does not have the form that kernelmill writes")
     if size > _MOST_BYTES:
         raise ModelFileError(
             f"it is larger than {_MOST_BYTES >> 30} GiB, the largest size of a model"
@@ -288,7 +287,7 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
     except ModelFileError as error:
         raise _changed_file_error(error.message.problem) from None
     if not isinstance(values, dict) or canonical_json(values) != record:
-        raise _changed_file_error("its record is not in the form that kernelmill writes")
+        raise _changed_file_error("its record does not have the form that kernelmill writes")
     native = {
         name: each.astype(each.dtype.newbyteorder("="), copy=False)
         for name, each in tensors.items()
@@ -302,11 +301,13 @@ def _take_record(tensors: dict[str, NDArray[Any]], inline: str) -> str:
     if inline or found is None or found.dtype != np.uint8 or found.ndim != 1:
         raise _changed_file_error("its record is not a tensor of bytes")
     if found.size > _MOST_RECORD:
-        raise ModelFileError(f"its record takes more than {_MOST_RECORD >> 20} MiB")
+        raise ModelFileError(f"its record is larger than {_MOST_RECORD >> 20} MiB")
     try:
         return found.tobytes().decode("ascii")
     except UnicodeDecodeError:
-        raise _changed_file_error("its record is not in the form that kernelmill writes") from None
+        raise _changed_file_error(
+            "its record does not have the form that kernelmill writes"
+        ) from None
 
 
 def _header(text: bytes) -> dict[str, Any]:
@@ -324,7 +325,7 @@ def _header(text: bytes) -> dict[str, Any]:
 def _version(metadata: Any) -> int:
     """Return the version of the format, which is checked before everything else."""
     if not isinstance(metadata, dict) or "kernelmill" not in metadata:
-        raise ModelFileError("it is a safetensors file of another program", GIVE_ANOTHER)
+        raise ModelFileError("it is a safetensors file that another program wrote", GIVE_ANOTHER)
     version = metadata["kernelmill"]
     if type(version) is not str or not re.fullmatch(r"[1-9][0-9]{0,8}", version):
         raise _changed_file_error(f"its format version is {version!r:.80}")
@@ -347,7 +348,7 @@ def _tensors(
     for name, place in places.items():
         part = content[place.begin : place.end]
         if place.code == "BOOL" and part.max(initial=0) > 1:
-            raise _changed_file_error(f"tensor {name!r} must hold 0 and 1 only")
+            raise _changed_file_error(f"tensor {name!r} must contain only 0 and 1")
         tensors[name] = np.require(part.view(place.dtype).reshape(place.shape), requirements="A")
     return tensors
 

@@ -24,7 +24,7 @@ _READ_AHEAD = 4 << 20
 
 
 def is_url(path: Any) -> bool:
-    """Whether a path is written as a URL, such as "s3://bucket/rows.csv".
+    """Return whether a path is written as a URL, such as "s3://bucket/rows.csv".
 
     Examples
     --------
@@ -36,7 +36,7 @@ def is_url(path: Any) -> bool:
 
 
 def parse_path(path: Any) -> Path:
-    """The file of a path or URL; a `RemotePath` if it is not on this machine.
+    """Return the file of a path or URL; a `RemotePath` if it is not on this machine.
 
     Its type says `Path`, of which a `RemotePath` has what readers use.
 
@@ -81,7 +81,7 @@ class RemotePath(os.PathLike[str]):
         self._opened: tuple[Any, str] | None = None
 
     def _system(self) -> tuple[Any, str]:
-        """The file system, and the path in it."""
+        """Return the file system, and the path in it."""
         if self._opened is None:
             try:
                 import fsspec  # noqa: PLC0415 # optional
@@ -140,17 +140,17 @@ class RemotePath(os.PathLike[str]):
         return RemotePath(f"{self._protocol}://{self._key.with_name(name)}")
 
     def exists(self) -> bool:
-        """Whether there is such a file or folder."""
+        """Return whether there is such a file or folder."""
         system, place = self._system()
         return bool(system.exists(place))
 
     def is_file(self) -> bool:
-        """Whether there is such a file."""
+        """Return whether there is such a file."""
         system, place = self._system()
         return bool(system.isfile(place))
 
     def is_dir(self) -> bool:
-        """Whether there is such a folder."""
+        """Return whether there is such a folder."""
         system, place = self._system()
         return bool(system.isdir(place))
 

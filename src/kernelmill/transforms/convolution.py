@@ -68,8 +68,8 @@ def circular_convolve(
     """
     if len(arrays) < 2:
         raise TypeError(
-            f"circular_convolve takes two or more arrays, got {len(arrays)}; arrays in a list are "
-            "passed as circular_convolve(*list)."
+            f"circular_convolve takes two or more arrays, got {len(arrays)}; pass the arrays of "
+            "a list as circular_convolve(*arrays)."
         )
     advice = "convolve real and imaginary parts separately and combine the products"
     operands = [as_real(a, f"array {i}", advice) for i, a in enumerate(arrays)]
@@ -104,16 +104,16 @@ def _common_shape(operands: list[NDArray[Any]], axis: int) -> tuple[int, ...]:
         shape = np.broadcast_shapes(*(a.shape for a in operands))
     except ValueError:
         raise ValueError(
-            f"The shapes {shapes} do not match: the arrays need the same length along axis "
-            f"{axis} (pad the short ones with zeros), and other axes that broadcast."
+            f"The shapes {shapes} do not match: the arrays must have the same length along axis "
+            f"{axis} (pad the shorter ones with zeros), and the other axes must broadcast."
         ) from None
     if not shape:
         raise ValueError("The arrays must have at least one dimension, got scalars.")
     from_end = check_axis(axis, len(shape)) - (len(shape) if axis >= 0 else 0)
     if len({a.shape[from_end] if a.ndim >= -from_end else 1 for a in operands}) > 1:
         raise ValueError(
-            f"The arrays must have the same length along axis {axis}, got shapes {shapes}; they do "
-            "not broadcast along that axis. Pad the short ones with zeros, or reshape."
+            f"The arrays must have the same length along axis {axis}, got shapes {shapes}; this "
+            "axis does not broadcast. Pad the shorter arrays with zeros, or reshape."
         )
     if shape[axis] == 0:
         raise ValueError(f"The arrays are empty along axis {axis}: shapes {shapes}.")
@@ -121,7 +121,7 @@ def _common_shape(operands: list[NDArray[Any]], axis: int) -> tuple[int, ...]:
 
 
 def _simple(operands: list[NDArray[Any]]) -> bool:
-    """Whether native code takes the arrays directly: the case whose overhead matters."""
+    """Return whether native code takes the arrays directly: the case whose overhead matters."""
     first = operands[0]
     if first.ndim == 0 or any(a.shape != first.shape or a.dtype != first.dtype for a in operands):
         return False

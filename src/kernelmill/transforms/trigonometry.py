@@ -64,7 +64,7 @@ def sincos(
     try:
         if not _native.sincos(array, *out, False, threads):
             if _share_memory(*out):
-                raise ValueError("The two arrays of out share elements; give two separate arrays.")
+                raise ValueError("The two arrays of out share memory; pass two separate arrays.")
             if any(np.may_share_memory(array, result) for result in out):
                 array = array.copy()
             _native.sincos(array, *out, True, threads)
@@ -76,7 +76,7 @@ def sincos(
 
 
 def _share_memory(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """Whether two outputs share elements; the halves of one matrix do not."""
+    """Return whether two outputs share elements; the halves of one matrix do not."""
     try:
         return np.shares_memory(a, b, max_work=100_000)  # type: ignore[arg-type] # a stub too strict
     except np.exceptions.TooHardError:

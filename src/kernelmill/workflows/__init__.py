@@ -1,17 +1,17 @@
-"""From files to models, predictions and evaluations: what the command line does, in Python.
+"""From files to models, predictions and evaluations: the Python interface of the commands.
 
 Contents
 --------
 fit_table
-    A table becomes a `TableModel`.
+    Fit a `TableModel` to a table.
 TableModel
     Predicts, evaluates and transforms tables; `save` writes it to a file.
 load, load_predictor
-    The model in a file; the latter for prediction alone, without scikit-learn.
+    Load a model from a file; `load_predictor` only predicts and does not import scikit-learn.
 compare_table
-    A linear model, random features and the exact kernel side by side.
+    Compare a linear model, random features, trees and the exact kernel.
 diagnose_table
-    How many features each map needs, what they cost, and how good they are.
+    Report how many features each map needs, their cost and their errors.
 """
 
 from typing import TYPE_CHECKING

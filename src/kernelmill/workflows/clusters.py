@@ -1,4 +1,4 @@
-"""The argument `cluster` of functions of tables; Dask is imported when it is given."""
+"""The argument `cluster` of functions on tables; Dask is imported only if it is used."""
 
 from __future__ import annotations
 

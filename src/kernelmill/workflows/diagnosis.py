@@ -1,4 +1,4 @@
-"""How many features the maps need on a table, by a sample of its rows."""
+"""The number of features that maps need on a table, measured on a sample of its rows."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def diagnose_table(
     progress: Progress | None = None,
     **table_options: Any,
 ) -> Diagnosis:
-    r"""Report how many features each map needs on a table, what they cost, and how good they are.
+    r"""Report how many features each map needs on a table, their cost and their errors.
 
     The columns are encoded as for `fit_table`, and a random sample of the rows is measured. For
     polynomial kernels, rows are scaled to similar lengths, as `fit_table` does.
@@ -95,20 +95,21 @@ def diagnose_table(
     ----------
     source : path, list of paths, glob pattern, or data in memory
     target : str or int, optional
-        A column to predict, which is no input. With it, the effect on ridge regression is measured.
+        The column to predict, which is not an input. If given, the effect on ridge regression is
+        measured.
     tolerance : float, default=0.05
-        Of the error of a kernel value, in units of the mean of k(x, x).
+        The largest allowed error of a kernel value, in units of the mean of k(x, x).
     probability : float, default=0.95
-        The share of pairs of rows that are to be within the tolerance.
+        The fraction of the pairs of rows whose error must be within the tolerance.
     kernel : str or kernel, default="gaussian"
     length_scale : float, {"scale", "median"} or array_like, optional
-        Of shift-invariant kernels; "scale" by default.
+        The length scale of a shift-invariant kernel; "scale" by default.
     alpha : float, default=1.0
         The penalty of a ridge regression on all rows, for the effective dimension.
     task, missing, transform, drop, day_first
         As in `fit_table`.
     rows : int, default=2000
-        The largest number of rows in the sample.
+        The maximum number of rows in the sample.
     random_state : int, default=0
     n_threads : int, optional
     verbose : bool, default=False
@@ -180,7 +181,7 @@ def diagnose_table(
         notes = [str(note) for note in survey.notes]
         sample = _SampledRows(survey.sample[:size], numbers[:size], survey.n_rows, notes)
     if sample.X.shape[0] < 2:
-        raise TableError(f"{table.files[0]} has fewer than two rows", "give a file that has more")
+        raise TableError(f"{table.files[0]} has fewer than two rows", "use a file with more rows")
     if isinstance(resolved, DotProductKernel):
         sample = sample.scale_rows()
     maps = list_maps(resolved, sample.X.shape[1], length_scale=length_scale, n_threads=n_threads)
@@ -241,7 +242,7 @@ def diagnose_table(
 
 
 def _warn_of_dimension(gram: GramCheck, alpha: float) -> str:
-    """A sentence if the tolerance is small for kernel values but large for models."""
+    """Return a sentence if the tolerance is small for kernel values but large for models."""
     dimension = gram.effective_dimension.value or 0.0
     if dimension <= gram.n_components:
         return ""
@@ -258,7 +259,7 @@ def _fit_settings(
     kernel: Any,
     scale: float | None,
 ) -> dict[str, Setting]:
-    """Arguments of a fit with the recommended map, among them where it differs from the default."""
+    """Return the arguments of a fit with the recommended map that differ from the defaults."""
     if recommended is None:
         return {}
     best = requirements[recommended]
@@ -292,7 +293,7 @@ class _SampledRows(NamedTuple):
     notes: list[str]
 
     def scale_rows(self) -> _SampledRows:
-        """The sample as polynomial kernels need it."""
+        """Return the sample with rows scaled to similar lengths, for polynomial kernels."""
         scaling = RowScaling.of_rows(self.X)
         note = (
             "Rows are divided by √(r² + |x|²/9), r = "
@@ -325,7 +326,7 @@ def _sample_inputs(
         n_rows += block.n_rows
         progress.advance(block.n_rows)
     if n_rows == 0:
-        raise TableError(f"{table.files[0]} has no rows", "give a file that has some")
+        raise TableError(f"{table.files[0]} has no rows", "use a file with rows")
     data = inputs.data(sample.rows()[0].data)
     encoder, _, column_notes = learner.finish(data, None)
     notes = [*table.notes, *column_notes]
@@ -342,7 +343,7 @@ def _examine(
     alpha: float,
     seed: int,
 ) -> dict[str, Any]:
-    """The errors of a map with as many features as it needs, or as can be measured."""
+    """Return the errors of a map with as many features as it needs, or as can be measured."""
     assert requirement.n_components is not None
     size = min(requirement.n_components, _MOST_FEATURES)
     sized = clone(feature_map).set_params(n_components=size)
@@ -382,7 +383,7 @@ def _examine(
 
 
 def _measure_dimension(feature_map: Any, sample: _SampledRows, alpha: float, seed: int) -> Interval:
-    """The effective dimension at a penalty `alpha` for all rows, over sets of different rows."""
+    """Return the effective dimension at the penalty `alpha` for all rows, over sets of rows."""
     least = max(16, least_size(feature_map, sample.X.shape[1]))
     fitted = clone(feature_map).set_params(n_components=least, random_state=seed).fit(sample.X)
     n = min(_GRAM_ROWS, sample.X.shape[0])
@@ -396,7 +397,7 @@ def _measure_dimension(feature_map: Any, sample: _SampledRows, alpha: float, see
 def _check_gram(
     feature_map: Any, sample: _SampledRows, alpha: float, seed: int, dimension: Interval
 ) -> GramCheck:
-    """The errors of the Gram matrix of some rows, at a penalty `alpha` for all rows."""
+    """Return the errors of the Gram matrix of some rows, at a penalty `alpha` for all rows."""
     X = sample.X[:_GRAM_ROWS]
     target = None if sample.target is None else sample.target[:_GRAM_ROWS]
     if target is not None and not np.ptp(target):

@@ -55,7 +55,7 @@ class Scores(ABC):
         self._begin = time.perf_counter()
 
     def __getstate__(self) -> dict[str, Any]:
-        """The scores without the learner, which is large; they can only be merged."""
+        """Return the scores without the learner, which is large; they can only be merged."""
         return {**self.__dict__, "_learner": None}
 
     @abstractmethod
@@ -71,14 +71,14 @@ class Scores(ABC):
 
     @abstractmethod
     def finish(self, source: str, notes: list[str]) -> Evaluation:
-        """The evaluation of all rows."""
+        """Return the evaluation of all rows."""
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._begin
 
 
 def make_scores(learner: Any, classes: NDArray[Any] | None, first_row: int = 0) -> Scores:
-    """The scores of a learner; `classes` are its labels, None for regression.
+    """Return the scores of a learner; `classes` are its labels, None for regression.
 
     `first_row` is the number of rows before, in scores that are merged with others.
     """
@@ -165,7 +165,7 @@ class ClassifierScores(Scores):
         return total**2 / self._squared_weights if total else 0.0
 
     def finish(self, source: str, notes: list[str]) -> Evaluation:
-        """The evaluation of all rows."""
+        """Return the evaluation of all rows."""
         seconds = self._seconds()
         total, right = float(self._weighted.sum()), float(np.trace(self._weighted))
         error = 1 - right / total if total else math.nan
@@ -205,11 +205,11 @@ class ClassifierScores(Scores):
         )
 
     def _rank(self) -> Ranking | None:
-        """Recall against the share of the rows, for at most 200 thresholds."""
+        """Return the recall against the share of the rows, for at most 200 thresholds."""
         if self._ranks is None or not self._ranks.any(axis=1).all():
             return None
         share, recall = _count_above(self._ranks)
-        # Half of the points are among the few most probable rows, where rare classes are.
+        # Half of the thresholds are among the most probable rows, where rare classes are.
         half = _RANKING_POINTS // 2
         grid = np.r_[np.geomspace(share[0], 1.0, half), np.linspace(share[0], 1.0, half)]
         places = np.unique(np.searchsorted(share, grid).clip(0, len(share) - 1))
@@ -297,7 +297,7 @@ class RegressorScores(Scores):
         self._shown = [rows[np.argsort(rows[:, 0], kind="stable")[:_SHOWN_ROWS]]]
 
     def finish(self, source: str, notes: list[str]) -> Evaluation:
-        """The evaluation of all rows."""
+        """Return the evaluation of all rows."""
         seconds = self._seconds()
         total = self._total or 1.0
         if self._shown:
@@ -325,12 +325,12 @@ class RegressorScores(Scores):
 
 
 def class_names(classes: NDArray[Any] | None) -> list[str] | None:
-    """The labels of the classes as strings; None for regression."""
+    """Return the labels of the classes as strings; None for regression."""
     return None if classes is None else [format_label(label) for label in classes.tolist()]
 
 
 def has_std(learner: Any, row: Any) -> bool:
-    """Whether the regressor predicts standard deviations: some solvers and files have none."""
+    """Return whether the regressor predicts standard deviations; not all solvers and files do."""
     try:
         learner.predict(row, return_std=True)
     except ValueError:
@@ -339,7 +339,7 @@ def has_std(learner: Any, row: Any) -> bool:
 
 
 def wilson_interval(n_wrong: float, n_rows: float) -> tuple[float, float]:
-    """The 95 % confidence interval of an error rate (Wilson 1927)."""
+    """Return the 95 % confidence interval of an error rate (Wilson 1927)."""
     if n_rows == 0:
         return math.nan, math.nan
     z = 1.959963984540054
@@ -352,7 +352,7 @@ def wilson_interval(n_wrong: float, n_rows: float) -> tuple[float, float]:
 
 
 def _area_under_curve(ranks: _Array) -> float:
-    """The fraction of pairs of the two classes that are in order; ties count half."""
+    """Return the fraction of pairs of the two classes that are in order; ties count half."""
     first, second = ranks
     if not (first.any() and second.any()):
         return math.nan
@@ -361,7 +361,7 @@ def _area_under_curve(ranks: _Array) -> float:
 
 
 def _count_above(ranks: _Array) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The share of the rows, and of the second class, above each threshold, most probable first."""
+    """Return the shares of rows and of the second class above each threshold, highest first."""
     rows = ranks.sum(axis=0)[::-1]
     filled = rows > 0
     share = np.cumsum(rows)[filled] / rows.sum()
@@ -370,7 +370,7 @@ def _count_above(ranks: _Array) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _average_precision(ranks: _Array) -> float:
-    """The mean precision over the recall, as a sum of steps, as in scikit-learn."""
+    """Return the mean precision over the recall, as a sum of steps, as in scikit-learn."""
     if not ranks.any(axis=1).all():
         return math.nan
     share, recall = _count_above(ranks)

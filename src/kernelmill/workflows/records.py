@@ -53,7 +53,7 @@ class Result(Stored):
     """A dataclass whose fields are stored in model files and written as JSON."""
 
     def __repr__(self) -> str:
-        """The fields, with long lists abbreviated."""
+        """Return the fields, with long lists abbreviated."""
         parts = []
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
@@ -62,7 +62,7 @@ class Result(Stored):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """The single values, and a table of the metrics or models, for notebooks."""
+        """Return the single values, and a table of the metrics or models, for notebooks."""
         single, tables = [], []
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
@@ -96,7 +96,7 @@ def _show(value: Any) -> str:
 
 
 def _make_table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of escaped text."""
+    """Return a table of escaped text."""
     head = "".join(f"<th>{escape(each.replace('_', ' '))}</th>" for each in headings)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
@@ -116,50 +116,50 @@ class InputColumn(Result):
 
     name: str
     kind: str  # "numeric", "category", "ordinal", "date" or "matrix" (columns of a matrix file)
-    n_columns: int  # of the encoded rows
+    n_columns: int  # the number of columns in the encoded rows
     missing: int = 0
-    detail: str = ""  # such as "mean 38.6, deviation 13.6" or "16 categories, 2 rare pooled"
+    detail: str = ""  # such as "16 categories, 2 rare pooled"
 
 
 @dataclass(frozen=True, repr=False)
 class ColumnRelevance(Result):
-    """How much a column of the table counts in the distances of the kernel, or in predictions."""
+    """How much a column contributes to the distances of the kernel, or to predictions."""
 
     name: str
     # Its spread in units of its length scale, or the change of predictions if its values are
-    # exchanged; 1 for the largest of all columns.
+    # permuted, divided by the largest of all columns.
     relevance: float
-    low: float | None = None  # the range of several searches; None for given length scales
+    low: float | None = None  # the range over several searches; None for given length scales
     high: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class PartialDependence(Result):
-    """Mean predictions for rows in which one column is set to each of some values."""
+    """Mean predictions with one column set to each of several values."""
 
     name: str
     kind: str  # "numeric" or "category"
-    values: list[float | str]  # ascending numbers, or categories, the most frequent ones first
+    values: list[float | str]  # ascending numbers, or categories, most frequent first
     quantity: (
         str  # "prediction", "probability", or "share" of the rows that a class is predicted for
     )
-    outputs: list[str]  # the target, the second of two classes, or some classes
+    outputs: list[str]  # the target, the second of two classes, or several classes
     means: list[list[float]]  # one list for each output
     n_rows: int
 
 
 @dataclass(frozen=True, repr=False)
 class TuningPoint(Result):
-    """Settings that were tried, and their error on validation rows."""
+    """Settings that were tried in tuning, and their error on validation rows."""
 
     length_scale: float
     alpha: float
     error: float
-    criterion: str = "squared error"  # of a ridge regression; or "log loss", "error" of the model
+    criterion: str = "squared error"  # or "log loss", "error"
     kernel: str = field(default="", metadata=ADDED)
-    per_column: bool = field(default=False, metadata=ADDED)  # length_scale is then a mean
-    n_components: int = field(default=0, metadata=ADDED)  # of the map that was tried; 0: not known
-    # What else differs: "64 principal components", "steps, weight 10", "linear kernel, weight 1",
+    per_column: bool = field(default=False, metadata=ADDED)  # if so, length_scale is the mean
+    n_components: int = field(default=0, metadata=ADDED)  # 0 if not known
+    # Other settings: "64 principal components", "steps, weight 10", "linear kernel, weight 1",
     # "L-BFGS".
     variant: str = field(default="", metadata=ADDED)
     chosen: bool = field(default=False, metadata=ADDED)  # at most one for each criterion
@@ -171,8 +171,8 @@ class LearningPoint(Result):
 
     rows: int
     loss: float | None = None  # the mean loss of the rows seen since the last point
-    error: float | None = None  # on held-out rows, at most 1000
-    held_out_loss: float | None = field(default=None, metadata=ADDED)  # of the same rows
+    error: float | None = None  # measured on at most 1000 held-out rows
+    held_out_loss: float | None = field(default=None, metadata=ADDED)  # measured on the same rows
 
 
 @dataclass(frozen=True, repr=False)
@@ -187,21 +187,21 @@ class KernelCheck(Result):
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Result):
-    """Probabilities of the predicted class, in bins, and how often it was correct."""
+    """Probabilities of the predicted class in bins, and the fraction of correct predictions."""
 
     predicted: list[float]  # the mean probability in each non-empty bin
-    observed: list[float]  # the fraction of correct predictions in it
+    observed: list[float]  # the fraction of correct predictions in each bin
     counts: list[int]
 
 
 @dataclass(frozen=True, repr=False)
 class Ranking(Result):
-    """How many rows of the second of two classes are among those where it is most probable."""
+    """The number of rows of the second class among the rows where it is most probable."""
 
     positive: str  # the second class
-    base_rate: float  # its share of all rows
-    share: list[float]  # of the rows, the most probable first: at most 200, ascending to 1
-    recall: list[float]  # the share of the class that is among them
+    base_rate: float  # the share of this class among all rows
+    share: list[float]  # shares of the rows, most probable first; at most 200 numbers
+    recall: list[float]  # the share of the class among these rows
 
 
 @dataclass(frozen=True, repr=False)
@@ -217,7 +217,7 @@ class Evaluation(Result):
     """The scores of the predictions for rows whose targets are known."""
 
     task: str  # "classification" or "regression"
-    source: str  # the files, as they were given
+    source: str  # the files, as given
     n_rows: int
     # classification: error, error_low, error_high (95 %, Wilson), baseline_error (always predicting
     # the most frequent class), balanced_error, log_loss (if there are probabilities), auc and
@@ -225,14 +225,14 @@ class Evaluation(Result):
     metrics: dict[str, float | None]
     seconds: float
     classes: list[str] | None = None
-    confusion: list[list[int]] | None = None  # rows: the true class, columns: the predicted one
+    confusion: list[list[int]] | None = None  # rows: true classes, columns: predicted classes
     calibration: Calibration | None = None
     coverage: Coverage | None = None
-    actual: list[float] | None = None  # of at most 2000 rows, for a plot
+    actual: list[float] | None = None  # targets of at most 2000 rows, for plots
     predicted: list[float] | None = None
     notes: list[str] = field(default_factory=list)
-    ranking: Ranking | None = field(default=None, metadata=ADDED)  # of two classes
-    # Sums of weights, as `confusion` has numbers of rows; None if rows have no weights.
+    ranking: Ranking | None = field(default=None, metadata=ADDED)  # for two classes
+    # The confusion matrix with sums of weights instead of counts; None without weights.
     weighted_confusion: list[list[float]] | None = field(default=None, metadata=ADDED)
 
 
@@ -242,10 +242,10 @@ class CrossValidation(Result):
 
     n_folds: int
     metric: str  # "error" or "rmse"
-    errors: list[float]  # on each fold
+    errors: list[float]  # one for each fold
     mean: float
-    # The 95 % interval of the mean: of errors that of Wilson (1927), of root mean squared errors
-    # that of Student's t, both with the variance of Nadeau and Bengio (2003).
+    # The 95 % interval of the mean: by Wilson (1927) for errors, by Student's t for root mean
+    # squared errors, both with the variance of Nadeau and Bengio (2003).
     low: float
     high: float
 
@@ -257,36 +257,36 @@ class FitSummary(Result):
     task: str
     source: str
     target: str
-    n_rows: int  # trained on
+    n_rows: int  # training rows
     n_held_out: int
     columns: list[InputColumn]
-    n_inputs: int  # columns of the encoded rows
+    n_inputs: int  # the number of columns in the encoded rows
     map_name: str  # "fastfood", ...
     kernel: str  # "gaussian", ...
     n_components: int
-    length_scale: float | None  # the geometric mean if there is one for each column
+    length_scale: float | None  # the geometric mean over columns
     alpha: float
     loss: str  # "log_loss", ..., "squared"
     seed: int
     seconds: dict[str, float]  # by stage, in the order of `STAGES`
-    peak_memory: int | None  # bytes, of the whole process
+    peak_memory: int | None  # bytes, for the whole process
     classes: list[str] | None = None
     tuning: list[TuningPoint] = field(default_factory=list)
     learning_curve: list[LearningPoint] = field(default_factory=list)
     kernel_check: KernelCheck | None = None
     held_out: Evaluation | None = None
     notes: list[str] = field(default_factory=list)
-    version: str = ""  # of kernelmill
+    version: str = ""  # the version of kernelmill
     created: str = ""  # ISO 8601, UTC
     solver: str = field(default="", metadata=ADDED)  # "sgd", "exact", ...
-    construction: str = field(default="", metadata=ADDED)  # of the map: "SORF (...)", ...
-    # By relevance; empty if one length scale serves all columns, or the map has none.
+    construction: str = field(default="", metadata=ADDED)  # "SORF (...)", ...
+    # Most relevant first; empty if columns have no length scales of their own.
     column_relevance: list[ColumnRelevance] = field(default_factory=list, metadata=ADDED)
     partial_dependence: list[PartialDependence] = field(default_factory=list, metadata=ADDED)
-    weights: str = field(default="", metadata=ADDED)  # the column with the weights of rows
+    weights: str = field(default="", metadata=ADDED)  # the column of row weights
     class_weight: str = field(default="", metadata=ADDED)  # "balanced", or labels with weights
     cross_validation: CrossValidation | None = field(default=None, metadata=ADDED)
-    refitted: bool = field(default=False, metadata=ADDED)  # to all rows, after the held-out error
+    refitted: bool = field(default=False, metadata=ADDED)  # whether it was refitted to all rows
 
     @property
     def ranks_by_predictions(self) -> bool:
@@ -294,7 +294,7 @@ class FitSummary(Result):
         return self.map_name in ("additive_fourier", "principal_fourier")
 
     def __post_init__(self) -> None:
-        # Files sort the names; people expect the order of the work.
+        # Files sort the names; here they are in the order of the stages.
         in_order = {name: self.seconds[name] for name in STAGES if name in self.seconds}
         object.__setattr__(self, "seconds", {**in_order, **self.seconds})
 
@@ -314,7 +314,7 @@ class ComparedModel(Result):
     error: float  # fraction of wrong predictions, or root mean squared error
     fit_seconds: float
     predict_seconds: float
-    peak_memory: int | None  # bytes beyond the data
+    peak_memory: int | None  # bytes, in addition to the data
     detail: str = ""
 
 
@@ -333,7 +333,7 @@ class Comparison(Result):
     notes: list[str] = field(default_factory=list)
     # Keyword arguments other than the defaults, for a fit to the same table.
     settings: dict[str, Setting] = field(default_factory=dict)
-    in_memory: bool = field(default=False, metadata=ADDED)  # the table is no file
+    in_memory: bool = field(default=False, metadata=ADDED)  # whether the table was in memory
 
 
 @dataclass(frozen=True, repr=False)
@@ -346,7 +346,7 @@ class Interval(Result):
 
     @classmethod
     def of(cls, measured: Measured) -> Interval:
-        """The record of a measured mean."""
+        """Return the record of a measured mean."""
         return cls(*(float(each) if math.isfinite(each) else None for each in measured))
 
 
@@ -363,7 +363,7 @@ class ErrorRange(Result):
 
 @dataclass(frozen=True, repr=False)
 class GramCheck(Result):
-    """Errors of the Gram matrix of some rows, and what they do to ridge regression."""
+    """Errors of the Gram matrix of a sample, and their effect on ridge regression."""
 
     n_rows: int
     n_components: int
@@ -371,15 +371,17 @@ class GramCheck(Result):
     kernel_frobenius: float
     spectral: Interval  # norms of the difference
     frobenius: Interval
-    alpha: float  # for so many rows
-    effective_dimension: Interval  # over sets of other rows; no ends if all are in the matrix
+    alpha: float  # for this number of rows
+    effective_dimension: (
+        Interval  # over several sets of rows; no interval if the matrix has all rows
+    )
     distance: Interval
     fit_change: Interval | None = None  # None without a target
 
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
-    """How many features each map needs on a table, and how good the recommended one is."""
+    """The number of features that each map needs on a table, and errors of the recommended map."""
 
     source: str
     target: str  # "" if none is given
@@ -391,23 +393,25 @@ class Diagnosis(Result):
     tolerance: float
     probability: float
     requirements: list[FeatureRequirement]
-    recommended: int | None  # the index of a requirement
+    recommended: int | None  # an index of `requirements`
     recommendation: str
-    errors: dict[str, Interval]  # of the recommended map: absolute, rms, capped_relative, ...
-    n_components: int | None  # with so many features
+    errors: dict[
+        str, Interval
+    ]  # errors of the recommended map: absolute, rms, capped_relative, ...
+    n_components: int | None  # the number of features that `errors` are for
     ranges: list[ErrorRange]
     kernel_check: KernelCheck | None
-    gram: list[GramCheck]  # with fewer features, and last with so many
+    gram: list[GramCheck]  # with increasing numbers of features, up to n_components
     seed: int
     seconds: float
     notes: list[str] = field(default_factory=list)
-    # Keyword arguments for a fit of the recommended map to the same table.
+    # Keyword arguments to fit the recommended map to the same table.
     settings: dict[str, Setting] = field(default_factory=dict)
-    in_memory: bool = False  # the table is no file
+    in_memory: bool = False  # whether the table was in memory
 
 
 def describe_source(source: Any) -> str:
-    """The files of a table as they were given, or what data in memory are, as one string."""
+    """Return the files of a table as given, or a description of data in memory, as a string."""
     if is_data(source):
         return describe_data(source)
     if source == "-" or hasattr(source, "read"):

@@ -49,7 +49,7 @@ class SpreadTable:
     Parameters
     ----------
     table : Table
-        Of files that all workers see by the same paths.
+        A table of files that are available to all workers under the same paths.
     cluster : Cluster
     progress : Progress
     """
@@ -58,7 +58,7 @@ class SpreadTable:
         if table.format == "memory":
             raise ArgumentError(
                 "is for files, got data in memory",
-                "write them to files, best in Parquet",
+                "write the data to files, preferably Parquet",
                 "leave it out",
                 parameter="cluster",
             )
@@ -79,7 +79,7 @@ class SpreadTable:
 
     @contextmanager
     def _stage(self, name: str | None) -> Iterator[Progress | None]:
-        """One pass over the files, which must not change meanwhile."""
+        """A pass over the files, during which they must not change."""
         if name is not None:
             self.progress.start(name, self.n_rows)
         yield self.progress if name is not None else None
@@ -101,7 +101,7 @@ class SpreadTable:
         return found
 
     def training_rows(self, survey: Survey, *, several_passes: bool) -> Pieces:
-        """The rows that are not held out, as learners take them.
+        """Return the rows that are not held out, as learners take them.
 
         If there are several passes, encoded rows stay in the memory of the workers, unless they
         take more than two fifths of it. Those of a worker that dies are read again.
@@ -146,7 +146,7 @@ class SpreadTable:
 
 
 def _lighten(survey: Survey) -> Survey:
-    """What workers need of a survey: the encoding, not the sample."""
+    """Return the part of a survey that workers need: the encoding, not the sample."""
     nothing = np.empty(0)
     return replace(
         survey, sample=None, sample_target=nothing, sample_weight=None, unencoded=None, notes=[]

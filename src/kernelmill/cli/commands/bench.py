@@ -1,4 +1,4 @@
-"""`kernelmill bench`: measure speed here, compared with scikit-learn and the machine's limits."""
+"""`kernelmill bench`: measure speed, compared with scikit-learn and the limits of the machine."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def command(context: click.Context, quick: bool) -> None:
     """Measure the speed of kernelmill on this machine.
 
     For comparison, scikit-learn and the limits of the machine (filling and copying the output
-    array) are timed in the same run; ratios are more reliable than times. Results are checked: a
-    wrong one is an error (exit code 1). Takes less than 30 seconds.
+    array) are timed in the same run; ratios are more reliable than times. All results are checked,
+    and the exit code is 1 if one is wrong. Takes less than 30 seconds.
     """
     terminal = get_terminal(context)
     begin = time.perf_counter()

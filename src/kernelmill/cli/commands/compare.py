@@ -40,7 +40,7 @@ _COMPARISON = "Comparison"
 @click.command(
     "compare",
     cls=Command,
-    short_help="Compare random features with a linear model, trees, the exact kernel.",
+    short_help="Compare random features with a linear model, trees and the exact kernel.",
     examples=[
         ("kernelmill compare wine.csv --target quality", "error, time and memory of each"),
         (
@@ -79,14 +79,15 @@ _COMPARISON = "Comparison"
     cls=Option,
     section=_COMPARISON,
     metavar="COL",
-    help="Column with the weights of rows in tuning, training and errors; it is not an input.",
+    help="Column of row weights, used in tuning, training and errors; it is not an input.",
 )
 @click.option(
     "--kernel",
     cls=Option,
     section=_COMPARISON,
     metavar="NAME",
-    help="Shift-invariant kernel: gaussian, matern, cauchy, ... Default: chosen as by fit.",
+    help="Shift-invariant kernel: gaussian, matern, cauchy, ... Default: chosen as "
+    "kernelmill fit does.",
 )
 @click.option(
     "--rows",
@@ -104,8 +105,8 @@ _COMPARISON = "Comparison"
     section=_COMPARISON,
     type=click.IntRange(min=10),
     metavar="N",
-    help="Maximum number of training rows of the exact kernel machine. Default: as many as take "
-    "about 30 seconds, at most 10,000.",
+    help="Maximum number of training rows of the exact kernel machine. Default: the number that "
+    "takes about 30 seconds, at most 10,000.",
 )
 @threads_option(_COMPARISON)
 @seed_option(_COMPARISON)
@@ -122,11 +123,12 @@ def command(
     table: dict[str, Any],
     **settings: Any,
 ) -> None:
-    """Train kernel machines on random features, a linear model, trees and the exact machine.
+    """Compare random features with a linear model, trees and the exact kernel machine.
 
-    All are trained on the same rows of DATA. Slow models get a subset if there are many rows: the
-    exact machine because its cost grows with the square of their number, trees if there are also
-    many columns. Shows test error, rows, time and memory of each model.
+    All models are trained on the same rows of DATA. If there are many rows, slow models are
+    trained on a subset: the exact kernel machine, whose cost grows with the square of the number
+    of rows, and trees if there are also many columns. Prints the test error, the number of
+    training rows, the time and the memory of each model.
     """
     terminal = get_terminal(context)
     page = None if report is None else check_output("report", report, source)
@@ -153,7 +155,7 @@ def command(
 
 
 def _free_name(name: str) -> str:
-    """The name of a model file that does not exist: wine.kmill, or wine-2.kmill, ..."""
+    """Return the name of a model file that does not exist: wine.kmill, or wine-2.kmill, ..."""
     path, number = Path(name), 2
     while path.exists():
         path, number = Path(name).with_stem(f"{Path(name).stem}-{number}"), number + 1

@@ -38,7 +38,8 @@ HINTS = {
 def command(context: click.Context, shell: str) -> None:
     """Print a script that completes commands and options in SHELL.
 
-    The script is printed on stdout, where to put it on stderr. It works in new shells.
+    The script is printed on stdout. A line on stderr says where to put it. Completion works in
+    new shells.
     """
     terminal = get_terminal(context)
     found = get_completion_class(shell)

@@ -1,4 +1,4 @@
-"""`kernelmill diagnose`: how many features each map needs on a table, and what they cost."""
+"""`kernelmill diagnose`: the number of features that each map needs on a table, and their cost."""
 
 # ruff: noqa: PLC0415 # workflows are imported when the command runs
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
         try:
             return float(value)
         except ValueError:
-            self.fail(f"{value!r} is neither a number nor 'scale' nor 'median'", param, ctx)
+            self.fail(f"must be a number, 'scale' or 'median', got {value!r}", param, ctx)
 
 
 @click.command(
@@ -58,10 +58,10 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
     cls=Command,
     short_help="Report how many features each map needs, and what they cost.",
     examples=[
-        ("kernelmill diagnose wine.csv --tolerance 0.02", "of all columns"),
+        ("kernelmill diagnose wine.csv --tolerance 0.02", "all columns are inputs"),
         (
             "kernelmill diagnose adult.data -t 14 --missing impute --report d.html",
-            "also its effect on ridge regression, and an HTML report",
+            "also the effect on ridge regression, and an HTML report",
         ),
         (
             "kernelmill diagnose a.csv --kernel polynomial:degree=2,coef0=1",
@@ -78,7 +78,7 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
     default=0.05,
     show_default=True,
     metavar="X",
-    help="Largest error of a kernel value, in units of the mean of k(x, x).",
+    help="Largest allowed error of a kernel value, in units of the mean of k(x, x).",
 )
 @click.option(
     "--probability",
@@ -88,7 +88,7 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
     default=0.95,
     show_default=True,
     metavar="P",
-    help="Share of pairs of rows that must be within the tolerance.",
+    help="Fraction of the pairs of rows whose error must be within the tolerance.",
 )
 @click.option(
     "--target",
@@ -134,7 +134,7 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
     default=2000,
     show_default=True,
     metavar="N",
-    help="Maximum number of rows in the sample that is measured.",
+    help="Maximum number of rows in the sample.",
 )
 @task_option(_DIAGNOSIS)
 @missing_option(_DIAGNOSIS)
@@ -155,10 +155,10 @@ def command(
     table: dict[str, Any],
     **settings: Any,
 ) -> None:
-    """Measure kernel approximations on a sample of DATA, for all maps of a kernel.
+    """Measure how well each map approximates a kernel on a sample of DATA.
 
-    Shows the number of features that each map needs for the tolerance: by a bound, by the variance
-    that theory gives, and as measured; and the time and memory that they take for all rows.
+    Prints the number of features that each map needs to reach the tolerance (by a bound, by the
+    theoretical variance, and as measured), and the time and memory that they take for all rows.
     """
     terminal = get_terminal(context)
     page = None if report is None else check_output("report", report, source)
@@ -207,9 +207,9 @@ def _render_diagnosis(
     rows = plain.count(diagnosis.n_rows, "row")
     yield f"time: features of {rows}; memory: coefficients of the map"
     if any(each.is_extrapolated for each in diagnosis.requirements):
-        yield "> extrapolated from the largest number of features that was measured"
+        yield "> extrapolated from the largest measured number of features"
     if any(_is_similar(each) for each in diagnosis.requirements):
-        yield "~ variance of a similar construction"
+        yield "~ from the variance of a similar construction"
     yield ""
     yield diagnosis.recommendation
     if diagnosis.errors:
@@ -244,7 +244,8 @@ def _details(diagnosis: Diagnosis) -> dict[str, str]:
         "features": plain.count(diagnosis.n_components),
         "absolute error": _interval(errors["absolute"]) + of_unit,
         "relative error": f"{_interval(errors['capped_relative'])}, mean over the "
-        f"{plain.percent(errors['share_capped'].value)} of the pairs where it is at most 100 %",
+        f"{plain.percent(errors['share_capped'].value)} of the pairs whose "
+        "error is at most 100 %",
     }
     if diagnosis.gram:
         gram = diagnosis.gram[-1]

@@ -1,4 +1,4 @@
-"""`kernelmill doctor`: show what this installation runs on, and test whether it works."""
+"""`kernelmill doctor`: show versions and hardware, and test the installation."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["command"]
 @general_options
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Show what this installation runs on, and test whether it works.
+    """Show versions and hardware, and test the installation.
 
-    Shows versions, instruction set, threads, BLAS, memory and disk. A self-test of a few seconds
-    compares random bits with stored ones, results across instruction sets, the error of a kernel
-    approximation with its bound, and predictions before and after saving a model. The exit code is
-    1 if a test fails.
+    Prints versions, instruction set, threads, BLAS, memory and disk space. The self-test takes a
+    few seconds. It checks that random numbers equal stored ones, that all instruction sets give
+    the same results, that the error of a kernel approximation is within its bound, and that a
+    saved model makes the same predictions. The exit code is 1 if a test fails.
     """
     terminal = get_terminal(context)
     versions = checks.list_versions()

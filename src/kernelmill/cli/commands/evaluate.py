@@ -47,7 +47,7 @@ __all__ = ["command"]
     cls=Option,
     section="Evaluation",
     metavar="COL",
-    help="Column with the weights of rows. Default: the one used in training, if DATA has it.",
+    help="Column of row weights. Default: the one used in training, if DATA has it.",
 )
 @cluster_option("Evaluation")
 @max_memory_option("Evaluation")
@@ -65,7 +65,7 @@ def command(
     max_memory: int,
     table: dict[str, Any],
 ) -> None:
-    """Predict the rows of DATA with MODEL and compare with their targets.
+    """Predict the targets of DATA with MODEL and compare them with the true targets.
 
     Use rows that the model was not trained on. Classification: error with a 95% interval,
     confusion matrix with the recall of each class, calibration of the probabilities. Regression:

@@ -160,9 +160,10 @@ def _parse_class_weight(
     metavar="MAP",
     default="auto",
     show_default=True,
-    help=f"Feature map: {', '.join(MAPS)}. auto is nystroem for few rows (the model then contains "
-    "rows of the data), else additive_fourier or principal_fourier where steps or principal "
-    "components of columns lower the error, fastfood or, for the Laplacian kernel, random_fourier.",
+    help=f"Feature map: {', '.join(MAPS)}. auto chooses nystroem for small tables (the model "
+    "file then contains rows of the data). For larger tables it chooses additive_fourier "
+    "or principal_fourier if step functions or principal components lower the error, "
+    "otherwise fastfood, or random_fourier for the Laplacian kernel.",
 )
 @click.option(
     "--kernel",
@@ -170,9 +171,10 @@ def _parse_class_weight(
     section=_MODEL,
     metavar="NAME",
     help="Kernel: gaussian, exponential, matern, rational_quadratic, cauchy, ball_convolution, "
-    "laplacian (with the map auto, nystroem or random_fourier). Parameters follow a colon: "
-    "matern:nu=2.5, rational_quadratic:alpha=1, ball_convolution:t=40. Default: gaussian, matern, "
-    "matern:nu=2.5, exponential, rational_quadratic or laplacian, by the error on validation rows.",
+    "laplacian (only with the maps auto, nystroem and random_fourier). Parameters follow a "
+    "colon: matern:nu=2.5, rational_quadratic:alpha=1, ball_convolution:t=40. Default: the "
+    "one of gaussian, matern, matern:nu=2.5, exponential, rational_quadratic and laplacian "
+    "with the smallest error on validation rows.",
 )
 @click.option(
     "--map-option",
@@ -191,10 +193,10 @@ def _parse_class_weight(
     section=_MODEL,
     type=click.IntRange(min=1),
     metavar="N",
-    help="Number of features: more are slower and more accurate. Default: increased while "
-    "that lowers the error, within the budget: up to 6144 landmarks for few rows (see --map); "
-    "otherwise 4096 to 16384 random features for classification and 2048 to 8192 for regression. "
-    "A larger budget raises these limits, at most four times.",
+    help="Number of features. More features are slower and more accurate. Default: increased "
+    "while the error decreases, within --budget: up to 6144 landmarks for small tables "
+    "(see --map), otherwise 4096 to 16384 random features for classification and 2048 to "
+    "8192 for regression. A larger budget raises these limits by up to a factor of four.",
 )
 @click.option(
     "--length-scale",
@@ -236,24 +238,24 @@ def _parse_class_weight(
     section=_MODEL,
     default=None,
     callback=lambda _, __, given: "auto" if given is None else given,
-    help="Store what standard deviations need in the file of a regressor: 2 N² bytes for N "
-    "features. Default: up to 4096 features.",
+    help="Store the matrix that `predict --std` needs in the model file of a regressor: 2 N² "
+    "bytes for N features. Default: stored for up to 4096 features.",
 )
 @click.option(
     "--tune/--no-tune",
     cls=Option,
     section=_TRAINING,
     default=True,
-    help="Tune kernel, length scales, alpha and number of features on a sample of the rows. On by "
-    "default; without it, fits are faster and often much less accurate.",
+    help="Tune kernel, length scales, alpha and number of features on a sample of the rows. On "
+    "by default. Without tuning, training is faster and often much less accurate.",
 )
 @click.option(
     "--column-scales/--no-column-scales",
     cls=Option,
     section=_TRAINING,
     default=True,
-    help="Learn a length scale for each column, and use them if the error on validation rows is "
-    "lower. On by default.",
+    help="Learn a length scale for each column, and use these length scales if they lower the "
+    "error on validation rows. On by default.",
 )
 @click.option(
     "--budget",
@@ -263,8 +265,8 @@ def _parse_class_weight(
     default=60.0,
     show_default=True,
     metavar="S",
-    help="Approximate training time in seconds on two cores: limits the number of features. "
-    "The time is estimated, not measured, so that results do not depend on the machine.",
+    help="Approximate training time in seconds on two cores; it limits the number of features. "
+    "The time is estimated, not measured, so results do not depend on the machine.",
 )
 @missing_option(_TRAINING)
 @transform_option(_TRAINING)
@@ -284,7 +286,7 @@ def _parse_class_weight(
     cls=Option,
     section=_TRAINING,
     metavar="FILE",
-    help="Measure the error on the rows of this table, and hold out none of DATA.",
+    help="Measure the error on this table instead of on held-out rows of DATA.",
 )
 @click.option(
     "--folds",
@@ -292,7 +294,7 @@ def _parse_class_weight(
     section=_TRAINING,
     type=click.IntRange(min=2, max=1000),
     metavar="K",
-    help="Also measure the error by cross-validation with K folds, with an interval: fits K more "
+    help="Also estimate the error and its interval by K-fold cross-validation. This fits K more "
     "models with the same settings.",
 )
 @click.option(
@@ -300,14 +302,14 @@ def _parse_class_weight(
     cls=Option,
     section=_TRAINING,
     is_flag=True,
-    help="Train again on all rows once the held-out error is measured.",
+    help="Train again on all rows after the held-out error has been measured.",
 )
 @click.option(
     "--weights",
     cls=Option,
     section=_TRAINING,
     metavar="COL",
-    help="Column with the weights of rows in tuning, training and errors; it is not an input.",
+    help="Column of row weights, used in tuning, training and errors; it is not an input.",
 )
 @click.option(
     "--class-weight",
@@ -316,8 +318,8 @@ def _parse_class_weight(
     metavar="W",
     multiple=True,
     callback=_parse_class_weight,
-    help="balanced: all classes have the same total weight. Or LABEL=NUMBER, which may be "
-    "repeated: the weight of rows of a class.",
+    help="balanced gives all classes the same total weight. LABEL=NUMBER sets the weight of the "
+    "rows of one class; may be repeated.",
 )
 @click.option(
     "--epochs",
@@ -344,7 +346,7 @@ def _parse_class_weight(
     section=_TRAINING,
     type=click.IntRange(min=1),
     metavar="N",
-    help="Rows in a step of gradient descent. Default: up to 256 with the solver sgd, 10 with "
+    help="Number of rows in a gradient step. Default: up to 256 with the solver sgd, 10 with "
     "plain_sgd.",
 )
 @click.option(

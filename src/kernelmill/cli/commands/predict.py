@@ -53,15 +53,15 @@ _RESULT = "Predictions"
     section=_RESULT,
     metavar="FILE",
     required=True,
-    help=".csv, .tsv, .jsonl, .parquet, .feather, .arrow or .npy; overwritten if it exists. - is "
-    "stdout, as CSV.",
+    help="Output file: .csv, .tsv, .jsonl, .parquet, .feather, .arrow or .npy; overwritten if "
+    "it exists. - is stdout, as CSV.",
 )
 @click.option(
     "--probabilities",
     cls=Option,
     section=_RESULT,
     is_flag=True,
-    help="Add a column with the probability of each class (models with log_loss).",
+    help="Add a column for the probability of each class (classifiers trained with log_loss).",
 )
 @click.option(
     "--std",
@@ -82,7 +82,7 @@ _RESULT = "Predictions"
     cls=Option,
     section=_RESULT,
     is_flag=True,
-    help="Put ' before strings in CSV that spreadsheets would run as formulas (=, +, -, @).",
+    help="In CSV, put ' before strings that spreadsheets would run as formulas (=, +, -, @).",
 )
 @cluster_option(_RESULT)
 @max_memory_option(_RESULT)

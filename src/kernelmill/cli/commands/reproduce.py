@@ -1,4 +1,4 @@
-"""`kernelmill reproduce`: rerun the papers' tables and figures beside their published values."""
+"""`kernelmill reproduce`: rerun experiments of the papers and compare with published values."""
 
 # ruff: noqa: PLC0415 # experiments are imported when the command runs
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CHECKS = ("confirmed", "within chance", "not confirmed")
     cls=Command,
     short_help="Rerun the experiments of the papers.",
     examples=[
-        ("kernelmill reproduce --list", "the experiments and their names"),
+        ("kernelmill reproduce --list", "list the experiments"),
         ("kernelmill reproduce fastfood-table-3 --quick", "one table, smaller sizes"),
         ("kernelmill reproduce fastfood-table-3:wine", "one row of it, with the paper's sizes"),
         ("kernelmill reproduce fastfood", "all of one paper"),
@@ -42,7 +42,14 @@ _CHECKS = ("confirmed", "within chance", "not confirmed")
     ],
 )
 @click.argument("names", nargs=-1, metavar="NAME...")
-@click.option("--list", "listed", is_flag=True, cls=Option, section=_RUN, help="List the names.")
+@click.option(
+    "--list",
+    "listed",
+    is_flag=True,
+    cls=Option,
+    section=_RUN,
+    help="List the names of the experiments.",
+)
 @click.option(
     "--quick",
     is_flag=True,
@@ -64,7 +71,7 @@ _CHECKS = ("confirmed", "within chance", "not confirmed")
     is_flag=True,
     cls=Option,
     section=_RUN,
-    help="Run again what the folder already has results of.",
+    help="Run experiments again even if the folder has their results.",
 )
 @seed_option(_RUN)
 @general_options
@@ -80,10 +87,10 @@ def command(
 ) -> None:
     """Rerun experiments of the papers and compare the results with the published ones.
 
-    NAME is an experiment, a paper or "all"; NAME:PART is a part, such as a data set. Data are read
-    from the folder that the variable KERNELMILL_DATA names, or loaded from OpenML; what is missing
-    is named. The folder gets a page (index.html), Markdown, JSON and plots. After Ctrl-C, the same
-    command resumes.
+    NAME is an experiment, a paper or "all"; NAME:PART is a part of it, such as one data set. Data
+    sets are read from the folder in the environment variable KERNELMILL_DATA, or downloaded from
+    OpenML; missing ones are reported. The results are a page (index.html), Markdown, JSON and
+    plots in the output folder. After Ctrl-C, run the same command again to resume.
     """
     terminal = get_terminal(context)
     from kernelmill.experiments import EXPERIMENTS, Scale, run_experiment, select_experiments
@@ -194,7 +201,7 @@ def _render_outcome(outcome: Outcome) -> Iterator[RenderableType]:
 
 
 def _render_overview(outcomes: Sequence[Outcome]) -> Iterator[RenderableType]:
-    """How many values and statements of each experiment have which verdict."""
+    """Return the number of values and statements of each experiment for each verdict."""
     table = _table("experiment", "values", "statements", "time")
     for outcome in outcomes:
         counts = outcome.count_verdicts()

@@ -29,7 +29,7 @@ __all__ = ["command"]
     cls=Command,
     short_help="Write the random features of rows to a file.",
     examples=[
-        ("kernelmill transform adult.kmill new.csv --out features.npy", "for numpy.load"),
+        ("kernelmill transform adult.kmill new.csv --out features.npy", "an array for numpy.load"),
     ],
 )
 @click.argument("model")

@@ -1,4 +1,4 @@
-"""From exceptions to exit codes and to what is printed: the problem, and what to try.
+"""Conversion of exceptions to exit codes and printed messages: the problem and a remedy.
 
 Errors of kernelmill carry both as data and are rendered with the options of the running command.
 Errors of other libraries are printed as they are.
@@ -49,7 +49,7 @@ class UsageError(CommandError):
 
 
 class Interrupted(CommandError):
-    """Ctrl-C, with what was kept."""
+    """The command was interrupted by Ctrl-C; the message names the files that were kept."""
 
     exit_code = INTERRUPTED
 
@@ -116,7 +116,7 @@ def report_error(
     elif isinstance(error, ValueError | click.ClickException) and str(error):
         described = str(error).removesuffix("."), None
     else:
-        problem = f"unexpected: {type(error).__name__}: {error}".removesuffix(": ")
+        problem = f"unexpected error: {type(error).__name__}: {error}".removesuffix(": ")
         again = shlex.join(["kernelmill", *arguments, "--debug"])
         described = problem, f"{again}  (shows the traceback)"
     return ErrorReport(type(error).__name__, *described, FAILED)
@@ -150,14 +150,14 @@ def _describe_memory_error(
 
 
 def _describe_file_error(error: OSError) -> tuple[str, str | None]:
-    if error.errno is None or error.filename is None:  # another library's words, or no file
+    if error.errno is None or error.filename is None:  # a message of another library, or no file
         return str(error).removesuffix(".") or type(error).__name__, None
     name = os.fsdecode(error.filename) if not isinstance(error.filename, int) else "a file"
     reason = (error.strerror or type(error).__name__).lower()
     remedies = {
         errno.EACCES: "change its permissions (chmod), or choose another file",
         errno.ENOSPC: "free some disk space, or write to another disk",
-        errno.EISDIR: "give a file; for many files a pattern in quotes: 'FOLDER/*.csv'",
+        errno.EISDIR: "name a file, or use a pattern in quotes for several files: 'FOLDER/*.csv'",
         errno.EROFS: "write to another folder",
     }
     if error.errno == errno.ENOENT:

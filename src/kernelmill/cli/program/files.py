@@ -84,13 +84,13 @@ def check_output(parameter: str, path: str, *inputs: str | list[str], remote: bo
         raise CommandError(problem, remedy, parameter=parameter)
     if not os.access(out.parent, os.W_OK):
         raise CommandError(
-            f"must be in a folder that you may write to, got {path!r}",
+            f"must be in a writable folder, got {path!r}",
             Remedy("choose another folder", **{parameter: ...}),
             parameter=parameter,
         )
     for given in inputs:
         for pattern in [given] if isinstance(given, str) else given:
-            # Patterns may have wildcards in folders, which Path.glob does not take as a whole.
+            # Patterns may have wildcards in folder names, which Path.glob does not accept.
             for name in glob.glob(pattern) or [pattern]:  # noqa: PTH207
                 if out.exists() and Path(name).exists() and out.samefile(name):
                     raise CommandError(
@@ -134,8 +134,8 @@ def load_table_model(path: str, max_memory: int, *, with_estimator: bool = False
         model = (load if with_estimator else load_predictor)(path, max_memory=max_memory)
     if not isinstance(model, TableModel):
         raise CommandError(
-            f"{path} holds a learner that was saved in Python and does not know the columns of "
-            "tables",
+            f"{path} contains an estimator that was saved in Python, which does not know the "
+            "columns of a table",
             f'use kernelmill.load("{path}").predict(X) in Python',
             "train a model with kernelmill fit",
         )
@@ -144,7 +144,7 @@ def load_table_model(path: str, max_memory: int, *, with_estimator: bool = False
 
 @contextmanager
 def explain_wrong_file(path: str) -> Iterator[None]:
-    """Suggest `kernelmill fit` if the file that is read inside is not a model file at all."""
+    """Suggest `kernelmill fit` if the file that is read inside the block is not a model file."""
     from kernelmill.storage import ModelFileError
 
     try:
@@ -157,7 +157,7 @@ def explain_wrong_file(path: str) -> Iterator[None]:
         if start[8:] == b"{":  # the header of a model begins here: a damaged or third-party file
             raise
         raise CommandError(
-            f"{path} is not a model",
+            f"{path} is not a model file",
             f"train one on a data file: kernelmill fit {shlex.quote(path)} --target COLUMN",
         ) from None
 
@@ -201,7 +201,7 @@ class FitCheckpoint:
         for path in (self.path, self.old):
             if path.is_dir():
                 raise CommandError(
-                    f"training writes the file {path}, but a folder has that name",
+                    f"training must write the file {path}, but a folder has that name",
                     "rename the folder",
                     Remedy("choose another model file", out=...),
                 )
@@ -214,9 +214,9 @@ class FitCheckpoint:
         self.path.replace(self.old)
         self._before = None
         return (
-            f"starting from the beginning: the checkpoint of an earlier run is kept as {self.old} "
-            f"until this run is done (to resume it: Ctrl-C, "
-            f"mv {shlex.quote(str(self.old))} {shlex.quote(str(self.path))}, --resume)"
+            "starting from the beginning: the checkpoint of an earlier run is kept as "
+            f"{self.old} until this run has finished (to resume it: Ctrl-C, mv "
+            f"{shlex.quote(str(self.old))} {shlex.quote(str(self.path))}, --resume)"
         )
 
     def describe_interrupt(self) -> tuple[str, ...]:
@@ -232,7 +232,7 @@ class FitCheckpoint:
         if self.old.exists() and not self.path.exists():
             self.old.replace(self.path)
             return None
-        # A checkpoint that this run did not write may be the reason why it failed.
+        # A checkpoint that this run did not write may have caused the failure.
         if self._stamp() in (None, self._before):
             return None
         return f"checkpoint kept in {self.path}; run again with --resume"

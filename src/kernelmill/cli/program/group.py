@@ -75,7 +75,7 @@ class _Group(click.Group):
         formatter.write_paragraph()
         formatter.write_text(
             "kernelmill COMMAND --help shows the options and examples of a command. Exit codes: "
-            "0 success, 1 failure, 2 wrong usage (options and their values), 130 interrupted."
+            "0 success, 1 failure, 2 usage error (a wrong option or value), 130 interrupted."
         )
 
 

@@ -1,7 +1,7 @@
 """Click commands and options: help with examples and sections, and options that commands share.
 
-The Python name of a click parameter is that of the library's parameter (``--seed`` is
-``random_state``): messages of the library find the option by it.
+The Python name of a click parameter is the name of the library's parameter (``--seed`` is
+``random_state``), by which messages of the library find the option.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class _Size(click.ParamType):  # type: ignore[type-arg] # generic in new version
 
 
 def max_memory_option(section: str) -> Callable[..., Any]:
-    """``--max-memory``, in this section of the help."""
+    """Return the option ``--max-memory``, in this section of the help."""
     return click.option(
         "--max-memory",
         cls=Option,
@@ -160,15 +160,20 @@ def max_memory_option(section: str) -> Callable[..., Any]:
         default=_Size().spell(MOST_MEMORY),
         show_default=True,
         metavar="SIZE",
-        help="Limit of the memory of MODEL's map: a small file can ask for any amount. A value "
-        "above the default also removes the limit of the time per row.",
+        help="Memory limit for MODEL's map, since a small file can request any amount. A value "
+        "above the default also removes the limit on the time per row.",
     )
 
 
 def general_options(function: Decorated) -> Decorated:
     """Add ``--quiet``, ``--json``, ``--debug`` and ``--no-color``, before or after the command."""
     for option, attribute, value, text in (
-        ("--no-color", "color", False, "Print without color, as with the variable NO_COLOR."),
+        (
+            "--no-color",
+            "color",
+            False,
+            "Print without color, like the environment variable NO_COLOR.",
+        ),
         ("--debug", "debug", True, "Show the traceback of an error."),
         ("--json", "json", True, "Print one JSON object on stdout, for programs."),
         ("--quiet", "quiet", True, "Print errors only."),
@@ -202,7 +207,7 @@ data_argument = click.argument(
 
 
 def task_option(section: str) -> Callable[..., Any]:
-    """``--task``, in this section of the help."""
+    """Return the option ``--task``, in this section of the help."""
     return click.option(
         "--task",
         cls=Option,
@@ -215,7 +220,7 @@ def task_option(section: str) -> Callable[..., Any]:
 
 
 def missing_option(section: str) -> Callable[..., Any]:
-    """``--missing``, in this section of the help."""
+    """Return the option ``--missing``, in this section of the help."""
     return click.option(
         "--missing",
         cls=Option,
@@ -223,13 +228,13 @@ def missing_option(section: str) -> Callable[..., Any]:
         type=click.Choice(MISSING),
         default="error",
         show_default=True,
-        help="Missing values: stop with an error, or impute them and add an indicator column. With "
-        "impute, rows without a target are left out.",
+        help="How to handle missing values: stop with an error, or impute them and add an "
+        "indicator column. impute also leaves out rows without a target.",
     )
 
 
 def transform_option(section: str) -> Callable[..., Any]:
-    """``--transform``, in this section of the help."""
+    """Return the option ``--transform``, in this section of the help."""
     return click.option(
         "--transform",
         cls=Option,
@@ -237,36 +242,37 @@ def transform_option(section: str) -> Callable[..., Any]:
         type=click.Choice(TRANSFORMS),
         default="auto",
         show_default=True,
-        help="Numeric columns to transform from ranks to normal scores: skewed and heavy-tailed "
-        "ones, none, or all. With none, categories in order (10-19, 65+) are one-hot encoded, too.",
+        help="Which numeric columns to replace by the normal scores of their ranks: skewed and "
+        "heavy-tailed ones (auto), none, or all (rank). none also one-hot encodes ordered "
+        "categories (10-19, 65+).",
     )
 
 
 def drop_option(section: str) -> Callable[..., Any]:
-    """``--drop``, in this section of the help."""
+    """Return the option ``--drop``, in this section of the help."""
     return click.option(
         "--drop",
         cls=Option,
         section=section,
         metavar="COL",
         multiple=True,
-        help="A column to leave out, such as an identifier. May be repeated.",
+        help="Column to leave out, such as an identifier. May be repeated.",
     )
 
 
 def day_first_option(section: str) -> Callable[..., Any]:
-    """``--day-first`` and ``--month-first``, in this section of the help."""
+    """Return the options ``--day-first`` and ``--month-first``, in this section of the help."""
     return click.option(
         "--day-first/--month-first",
         cls=Option,
         section=section,
         default=None,
-        help="Order of day and month in dates such as 01/02/2023, if the column does not show it.",
+        help="Order of day and month in dates such as 01/02/2023, if it is ambiguous in a column.",
     )
 
 
 def seed_option(section: str) -> Callable[..., Any]:
-    """``--seed``, in this section of the help."""
+    """Return the option ``--seed``, in this section of the help."""
     return click.option(
         "--seed",
         "random_state",
@@ -281,7 +287,7 @@ def seed_option(section: str) -> Callable[..., Any]:
 
 
 def threads_option(section: str) -> Callable[..., Any]:
-    """``--threads``, in this section of the help."""
+    """Return the option ``--threads``, in this section of the help."""
     return click.option(
         "--threads",
         "n_threads",
@@ -294,14 +300,15 @@ def threads_option(section: str) -> Callable[..., Any]:
 
 
 def cluster_option(section: str) -> Callable[..., Any]:
-    """``--cluster``, in this section of the help."""
+    """Return the option ``--cluster``, in this section of the help."""
     return click.option(
         "--cluster",
         cls=Option,
         section=section,
         metavar="ADDRESS",
-        help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, or local or local:N for N "
-        "processes on this machine. All workers must be able to read the files.",
+        help="Run on a Dask cluster: the address of its scheduler (tcp://HOST:PORT), or local "
+        "or local:N for N processes on this machine. All workers must be able to read the "
+        "files.",
     )
 
 
@@ -328,7 +335,7 @@ report_option = click.option(
 def table_options(function: Decorated) -> Decorated:
     """Add the options of tables to train on, which `function` gets as one dict `table`.
 
-    The dict has those that were given; the others are detected from the file.
+    The dict contains the options that were given; other properties are detected from the file.
     """
     for option in reversed(_KIND_OPTIONS):
         function = option(function)
@@ -336,7 +343,7 @@ def table_options(function: Decorated) -> Decorated:
 
 
 def new_table_options(function: Decorated) -> Decorated:
-    """Add the options of tables for a model, which knows the kinds of the columns."""
+    """Add the options of tables for a model, which knows the column kinds."""
     for option in reversed(_FILE_OPTIONS):
         function = option(function)
     return function
@@ -375,7 +382,7 @@ _FILE_OPTIONS = [
         cls=Option,
         section=_TABLE,
         default=None,
-        help="Whether the first line has the column names. Detected by default.",
+        help="Whether the first line contains the column names. Detected by default.",
     ),
     click.option(
         "--skip-rows",
@@ -399,8 +406,8 @@ _FILE_OPTIONS = [
         section=_TABLE,
         metavar="CODES",
         callback=lambda _, __, given: tuple(given.split(",")) if given else (),
-        help="Additional codes of missing values, separated by commas: -,-999. The model stores "
-        "them.",
+        help="Additional codes for missing values, separated by commas: -,-999. The model "
+        "stores them.",
     ),
     click.option(
         "--not-missing",
@@ -428,7 +435,7 @@ _KIND_OPTIONS = [
         section=_TABLE,
         metavar="COL",
         multiple=True,
-        help="Treat a column as numbers although it seems to hold strings. May be repeated.",
+        help="Read a column as numbers even if it appears to contain strings. May be repeated.",
     ),
     click.option(
         "--dates",

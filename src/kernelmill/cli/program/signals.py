@@ -1,6 +1,6 @@
 """Signals that end the program: Ctrl-C during imports, SIGTERM and SIGHUP during work.
 
-Nothing is imported here that takes time, so that the handlers are in place early.
+Nothing slow is imported here, so that the handlers are installed early.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MODULE_PARTS = ("kernelmill", "cli", "__main__.py")
 
 
 def runs_as_program() -> bool:
-    """Whether the process is the command `kernelmill`, or ``python -m kernelmill.cli``."""
+    """Return whether the process is the command `kernelmill`, or ``python -m kernelmill.cli``."""
     first = sys.argv[0] if getattr(sys, "argv", None) else ""
     path = PurePath(first)
     is_module = first == "-m" and _NAME in sys.orig_argv  # while the package is imported
@@ -31,7 +31,7 @@ def runs_as_program() -> bool:
 
 @contextmanager
 def exit_on_interrupt() -> Iterator[None]:
-    """End the process at Ctrl-C with one line and code 130; there is nothing to clean up yet.
+    """End the process at Ctrl-C with one line and exit code 130; nothing has to be cleaned up.
 
     Raising an exception is not an option: modules that are half imported may turn it into another
     one.
@@ -41,7 +41,7 @@ def exit_on_interrupt() -> Iterator[None]:
     >>> with exit_on_interrupt():
     ...     import math
     """
-    # Shells start background jobs with SIGINT ignored; that is left as it is.
+    # Shells start background jobs with SIGINT ignored; this is not changed.
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler

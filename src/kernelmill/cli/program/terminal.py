@@ -40,8 +40,8 @@ class _Console(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        # Styles and movements of the cursor are not text, so that all controls in it come from
-        # data: names of columns, labels, paths, model files.
+        # Styles and cursor movements are not part of the text: all control characters come from
+        # data: column names, labels, paths, model files.
         for part in super().render(renderable, options):
             yield part if part.control else part._replace(text=escape_controls(part.text))
 
@@ -52,7 +52,7 @@ class _Console(Console):
 
 @dataclass
 class Terminal:
-    """What the user wants to see, and where it is printed.
+    """The output settings of the program, and the streams that it prints to.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Terminal:
 
 @contextmanager
 def stdout_errors() -> Iterator[None]:
-    """Turn an error of the system, such as a full disk, into one that names stdout."""
+    """Convert an error of the operating system, such as a full disk, to one that names stdout."""
     try:
         yield
     except BrokenPipeError:
@@ -147,9 +147,9 @@ class StdoutError(KernelmillError):
 
 
 def _strip_trailing_blanks(console: Console, shown: RenderableType) -> Segments:
-    """Remove the blanks that tables fill lines with: they disturb copying and comparing."""
+    """Remove trailing blanks from the lines of tables, which make copying and comparing harder."""
     parts: list[Segment] = []
-    # Narrower terminals wrap the lines themselves: cut cells would be of no use.
+    # Narrower terminals wrap lines themselves; truncated cells would be useless.
     options = console.options.update(width=max(console.width, NARROWEST))
     for line in console.render_lines(shown, options, pad=False):
         while line and not line[-1].text.strip():
@@ -181,11 +181,11 @@ def prepare_streams(quiet: bool) -> bool:
 
 
 def discard_stdout() -> None:
-    """Redirect stdout to the null device: its reader has gone, and the last flush would fail."""
+    """Redirect stdout to the null device: its reader has ended, and the last flush would fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, sys.stdout.fileno())
-    except (OSError, ValueError):  # stdout is not a file of the system, as in tests
+    except (OSError, ValueError):  # stdout has no file descriptor, as in tests
         pass
     finally:
         os.close(nowhere)

@@ -1,1 +1,1 @@
-"""What the commands print: tables and JSON of results, progress bars, messages."""
+"""The output of the commands: tables and JSON of results, progress bars, messages."""

@@ -1,4 +1,4 @@
-"""Messages of the library in the terms of the running command: options, not keyword arguments.
+"""Messages of the library with the options of the running command instead of keyword arguments.
 
 A parameter of the library and the click parameter that sets it have the same Python name, so the
 option is looked up among the parameters of the command; there is no table of names.

@@ -1,4 +1,4 @@
-"""Progress bars on stderr: the share that is done, rows per second, the time left."""
+"""Progress bars on stderr: the finished share, rows per second and remaining time."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class ProgressBars:
             self._console.print(f"note: {note}", soft_wrap=True)
 
     def name_options(self, record: Any) -> Any:
-        """A record whose notes have the options of the command, where they had its parameters."""
+        """Return a record whose notes name options of the command instead of parameters."""
         return replace(record, notes=[self._rendered.get(note, note) for note in record.notes])
 
     def _end_stage(self, finished: bool) -> None:

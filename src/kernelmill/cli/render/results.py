@@ -98,14 +98,14 @@ def render_headline(evaluation: Evaluation) -> str:
 
 
 def render_baseline_note(evaluation: Evaluation) -> list[str]:
-    """Return a note if the model is not better than a constant prediction.
+    """Return a note if the model is no better than a constant prediction.
 
     Examples
     --------
     >>> from kernelmill.workflows.records import Evaluation
     >>> metrics = {"error": 0.25, "baseline_error": 0.241}
     >>> render_baseline_note(Evaluation("classification", "adult.test", 3256, metrics, 0.1))
-    ['note: the model is not better than always predicting the most frequent class']
+    ['note: the model is no better than always predicting the most frequent class']
     """
     metrics = evaluation.metrics
     for error, baseline, answer in (
@@ -114,7 +114,7 @@ def render_baseline_note(evaluation: Evaluation) -> list[str]:
     ):
         ours, other = metrics.get(error), metrics.get(baseline)
         if ours is not None and other is not None and ours >= other:
-            return [f"note: the model is not better than always predicting {answer}"]
+            return [f"note: the model is no better than always predicting {answer}"]
     return []
 
 
@@ -184,10 +184,10 @@ def _confusions(
     if len(classes) <= LARGEST_MATRIX and widest <= room:
         yield Text("Confusion matrix: rows are true classes, columns are predicted classes", "bold")
         if weighted is not None:
-            yield "Numbers of rows; the recall is weighted"
+            yield "Counts are numbers of rows; recall is weighted"
         yield _confusion(classes, confusion, room, weighted or confusion)
     else:
-        unit = "" if weighted is None else ", in numbers of rows without weights"
+        unit = "" if weighted is None else ", in unweighted numbers of rows"
         yield Text(f"Most frequent errors among {len(classes)} classes{unit}", "bold")
         yield _confused_pairs(classes, confusion)
 
@@ -198,7 +198,7 @@ def _confusion(
     room: int,
     weighted: Sequence[Sequence[float]],
 ) -> Table:
-    # Names that would be cut are numbered instead: "cl…" next to "cl…" is of no use.
+    # Names that would be truncated are numbered instead: "cl…" next to "cl…" would be useless.
     numbered = max(map(len, classes)) > room
     rows = [f"{i + 1} {name}" for i, name in enumerate(classes)] if numbered else classes
     columns = [str(i + 1) for i in range(len(classes))] if numbered else classes
@@ -217,7 +217,7 @@ def _confusion(
 
 
 def _confused_pairs(classes: list[str], confusion: list[list[int]]) -> Table:
-    """The classes that are confused most often, for matrices that are too large to show."""
+    """Return the classes that are confused most often, for matrices that are too large to show."""
     pairs = [
         (count, i, j)
         for i, row in enumerate(confusion)
@@ -259,7 +259,7 @@ def _coverage(coverage: Coverage) -> Table:
 
 
 def name_held_out(evaluation: Evaluation) -> str:
-    """What the rows of the evaluation of a fit are: some of the same table, or another one."""
+    """Return a name for the rows of the evaluation: held-out rows or another table."""
     return "Held out" if evaluation.source.endswith(": held-out rows") else "Validation table"
 
 
@@ -305,9 +305,9 @@ def describe_model(summary: FitSummary) -> dict[str, str]:
     pairs["data"] = summary.source
     held_out = f", {plain.count(summary.n_held_out)} held out" if summary.n_held_out else ""
     if summary.held_out is not None and name_held_out(summary.held_out) != "Held out":
-        held_out = f", {plain.count(summary.n_held_out)} of another table for validation"
+        held_out = f", {plain.count(summary.n_held_out)} in another table for validation"
     if summary.refitted:
-        held_out = f", fitted again to all of them{held_out.replace('held out', 'held out before')}"
+        held_out = f", refitted to all of them{held_out.replace('held out', 'held out before')}"
     pairs["rows"] = f"{plain.count(summary.n_rows)} for training{held_out}"
     pairs["weights"] = summary.weights and f"column {summary.weights}"
     pairs["class weights"] = summary.class_weight
@@ -377,17 +377,17 @@ def render_relevance(summary: FitSummary) -> Iterator[RenderableType]:
     columns = summary.column_relevance
     if not columns:
         if summary.length_scale is not None:
-            yield "Relevance of columns: none, one length scale for all columns"
+            yield "Column relevance: not available, since all columns have the same length scale"
             yield ""
         return
     more = len(columns) - MOST_RELEVANT
-    title = "Relevance of columns"
+    title = "Column relevance"
     yield Text(title if more <= 0 else f"{title}: the first {MOST_RELEVANT}", "bold")
     table = make_table()
     table.add_column("name", overflow="fold", max_width=40)
     table.add_column("relevance", justify="right")
     has_ranges = any(each.low is not None for each in columns)
-    table.add_column("range of searches" if has_ranges else "", justify="right")
+    table.add_column("range over searches" if has_ranges else "", justify="right")
     for each in columns[:MOST_RELEVANT]:
         known = each.low is not None and each.high is not None
         ends = f"{plain.number(each.low, 2)} to {plain.number(each.high, 2)}" if known else ""

@@ -1,4 +1,4 @@
-"""Arrow IPC files (Feather 2), mapped into memory, and what their compressed messages expand to."""
+"""Arrow IPC files (Feather 2), mapped into memory, and the size of their decompressed messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class ArrowFile(ColumnarFile):
             )
         if start != b"ARROW1":
             raise TableError(
-                f"{path} is not an Arrow IPC file, or it is a stream, which has no random access",
+                f"{path} is not an Arrow IPC file, or it is in the stream format, which has "
+                "no random access",
                 "write it with pyarrow.ipc.new_file or pyarrow.feather.write_feather",
             )
         super().__init__(path, options, first)
@@ -57,7 +58,7 @@ class ArrowFile(ColumnarFile):
             return file.schema
 
     def _count_batches(self, source: Any, listed: int) -> int:
-        """The number of record batches of a file; at most one more than its footer lists.
+        """Return the number of record batches of a file; at most one more than its footer lists.
 
         If the footer of a damaged file lists fewer, the others would be lost silently. A batch is
         decompressed as a whole, so that its size must be bounded.
@@ -205,12 +206,12 @@ def decompressed_bytes(message: Any) -> int:
                 (size,) = struct.unpack_from("<q", body, offset)
                 total += length if size < 0 else size
     except (struct.error, TypeError, ValueError):
-        raise pa.ArrowInvalid("the metadata of a record batch are invalid") from None
+        raise pa.ArrowInvalid("the metadata of a record batch is invalid") from None
     return total
 
 
 def _find(data: memoryview, table: int, field: int) -> int | None:
-    """The position of a field of a table; None if it is absent."""
+    """Return the position of a field of a table; None if it is absent."""
     (back,) = struct.unpack_from("<i", data, table)
     fields = table - back
     (size,) = struct.unpack_from("<H", data, fields)
@@ -221,7 +222,7 @@ def _find(data: memoryview, table: int, field: int) -> int | None:
 
 
 def _follow(data: memoryview, table: int, field: int | None = None) -> int:
-    """The position that a field refers to, or the root table at the beginning."""
+    """Return the position that a field refers to, or the root table at the beginning."""
     place = table if field is None else _find(data, table, field)
     if place is None:
         raise ValueError("a field is absent")

@@ -1,4 +1,4 @@
-"""Columns of any Arrow type as the kinds of values that a block holds."""
+"""Conversion of columns of any Arrow type to the kinds of columns in a block."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_WORDS = pa.array([], pa.string())
 
 
 def detect_kind(kind: Any) -> str:
-    """The kind of a column of an Arrow type."""
+    """Return the kind of a column of an Arrow type."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return detect_kind(kind.value_type)
     if (
@@ -51,14 +51,14 @@ def detect_kind(kind: Any) -> str:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type is one of strings."""
+    """Return whether a type is one of strings."""
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
 
 
 def decoded_bytes(array: Any) -> int:
-    """The bytes of strings of which many rows share one, if each row had its own; else 0.
+    """Return the bytes of strings of which many rows share one, if each row had its own; else 0.
 
     That is so for dictionaries, runs and views.
     """
@@ -78,7 +78,7 @@ def decoded_bytes(array: Any) -> int:
 
 
 def _string_bytes(strings: Any) -> Any:
-    """The bytes of each string; 0 if the values are none."""
+    """Return the bytes of each string; 0 if the values are none."""
     if pa.types.is_string_view(strings.type):  # 16 bytes each, of which the first 4 are the length
         views = np.frombuffer(strings.buffers()[1], np.int32)
         lengths = views[4 * strings.offset :: 4][: len(strings)]
@@ -118,13 +118,13 @@ def to_numbers(array: Any) -> Any:
 
 
 def exceeds_exact(numbers: Any) -> bool:
-    """Whether a number is larger than all integers up to it that float64 represents."""
+    """Return whether a number is larger than all integers up to it that float64 represents."""
     extremes = pc.min_max(numbers)
     return any(abs(extremes[name].as_py() or 0) > LARGEST_EXACT for name in ("min", "max"))
 
 
 def find_inexact_integer(array: Any) -> int | None:
-    """An integer of the array that float64 may not represent, if any."""
+    """Return an integer of the array that float64 may not represent, if any."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary
     if array.type not in (pa.int64(), pa.uint64()):
@@ -135,7 +135,7 @@ def find_inexact_integer(array: Any) -> int | None:
 
 
 def drop_codes(array: Any, codes: Sequence[str]) -> Any:
-    """Replace the codes of missing values, among strings or numbers, by null."""
+    """Replace the codes for missing values, among strings or numbers, by null."""
     if pa.types.is_dictionary(array.type):  # each string once
         found = _are_codes(array.dictionary, codes)
         if not pc.any(found).as_py():
@@ -149,7 +149,7 @@ def drop_codes(array: Any, codes: Sequence[str]) -> Any:
 
 
 def _are_codes(values: Any, codes: Sequence[str]) -> Any:
-    """Whether each value is one of the codes."""
+    """Return whether each value is one of the codes."""
     kind = values.type
     if detect_kind(kind) == "numeric" and not pa.types.is_null(kind):
         numbers = [float(code) for code in codes if is_number(code)]
@@ -161,14 +161,14 @@ def _are_codes(values: Any, codes: Sequence[str]) -> Any:
 
 
 def plain_type(kind: Any) -> Any:
-    """The type of values, without dictionaries, runs and views."""
+    """Return the type of values, without dictionaries, runs and views."""
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
     return pa.string() if pa.types.is_string_view(kind) or pa.types.is_null(kind) else kind
 
 
 def to_plain(array: Any) -> Any:
-    """An array of the same values, of its `plain_type`."""
+    """Return an array of the same values, of its `plain_type`."""
     if pa.types.is_run_end_encoded(array.type):
         array = pc.run_end_decode(array)
     if pa.types.is_dictionary(array.type):

@@ -1,4 +1,4 @@
-"""Files with typed columns: what all formats of them have in common."""
+"""The base class of files with typed columns."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ __all__ = ["INSPECTED_ROWS", "MOST_BLOCK_BYTES", "ColumnarFile", "arrow_errors"]
 
 
 INSPECTED_ROWS = 10_000  # for strings that are dates or numbers
-MOST_BLOCK_BYTES = 1 << 29  # what the rows of a block may expand to
+MOST_BLOCK_BYTES = 1 << 29  # the largest size that the rows of a block may expand to
 
 
 @dataclass(frozen=True)
 class _StringColumn:
-    """What the first strings of a column show.
+    """The properties of the first strings of a column.
 
     Attributes
     ----------
     kind : str
-        "category", "date", or "numeric" for amounts, percentages and groups of digits.
+        "category", "date", or "numeric" for amounts, percentages and digit groups.
     style : NumberStyle or None
         How such numbers are written; of categories, how they are if they are declared numeric.
     separator : str
-        The comma or point between groups of digits, or "".
+        The comma or point between digit groups, or "".
     note : Message or None
     """
 
@@ -94,7 +94,7 @@ class ColumnarFile(TableFile):
             names = schema.names
         self._names, self._name_notes = make_unique(names)
         if not self._names:
-            raise TableError(f"{path} has no columns", "give a file with columns")
+            raise TableError(f"{path} has no columns", "use a file with columns")
         self._types = dict(zip(self._names, schema.types, strict=True))
         self._strings: dict[str, _StringColumn] = (
             self._inspect_strings() if first is None else first._strings
@@ -102,7 +102,7 @@ class ColumnarFile(TableFile):
         self.configure(first)
 
     def _inspect_strings(self) -> dict[str, _StringColumn]:
-        """What the first strings show; nothing if names do not tell the columns."""
+        """Return the properties of the first strings; nothing if column names are not unique."""
         names = [name for name, type_ in self._types.items() if is_text(type_)]
         if not names or self._name_notes:
             return {}
@@ -119,7 +119,7 @@ class ColumnarFile(TableFile):
         """Read some columns of the first rows, about 10,000; None if there are no rows."""
 
     def configure(self, first: ColumnarFile | None) -> None:
-        """Set the kinds of columns and the rows per block, from the types of the columns."""
+        """Set the column kinds and the rows per block, from the types of the columns."""
         self.notes = list(self._name_notes)
         kinds = {name: self.kind_of(type_) for name, type_ in self._types.items()}
         given = resolve_kinds(self._names, self.options, str(self.path))
@@ -162,12 +162,12 @@ class ColumnarFile(TableFile):
         self.originals = {} if self.options.originals is None else self._find_originals()
 
     def _find_originals(self) -> dict[str, Original]:
-        """Where blocks have the values of columns as they are, without dictionaries."""
+        """The columns of blocks with unconverted values, without dictionaries."""
         for name, type_ in self._types.items():
             if detect_kind(type_) == "other":
                 raise TableError(
                     f"{self.path}: column {name!r} of type {type_} cannot be copied to the result",
-                    "use a file without it",
+                    "remove the column from the file",
                     Remedy("do not keep the columns", keep_columns=False),
                 )
         assert self.columns is not None
@@ -179,7 +179,7 @@ class ColumnarFile(TableFile):
         """Read the Arrow schema of the file."""
 
     def kind_of(self, type_: Any) -> str:
-        """The kind of a column of an Arrow type."""
+        """Return the kind of a column of an Arrow type."""
         return detect_kind(type_)
 
     def check_batch(self, batch: Any) -> None:
@@ -204,9 +204,9 @@ class ColumnarFile(TableFile):
         }[column.kind]
         if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
             raise TableError(
-                f"{self.path}: column {column.name!r} holds bytes (type {type_}), which cannot be "
-                f"read as {noun}",
-                "write it as a column of strings",
+                f"{self.path}: column {column.name!r} holds bytes (type {type_}), which cannot "
+                f"be read as {noun}",
+                "write it as a string column",
             )
         raise TableError(
             f"{self.path}: column {column.name!r} of type {type_} cannot be read as {noun}",
@@ -214,7 +214,7 @@ class ColumnarFile(TableFile):
         )
 
     def type_error(self, name: str) -> TableError:
-        """The error for a column in `unreadable`."""
+        """Return the error for a column in `unreadable`."""
         return TableError(
             f"{self.path}: {self.unreadable[name]}", "convert them to numbers or to strings"
         )
@@ -264,11 +264,11 @@ class ColumnarFile(TableFile):
             raise self.expansion_error(f"column {name!r} of {len(array)} rows", size)
 
     def expansion_error(self, what: str, size: int) -> TableError:
-        """The error for a file of few bytes that would take much memory."""
+        """Return the error for a file of few bytes that would take much memory."""
         return TableError(
             f"{self.path}: {what} would take {plain.size(size)} in memory, more than the "
             f"{plain.size(MOST_BLOCK_BYTES)} that a block may take",
-            "do not use the file if you do not trust its source",
+            "do not use the file unless you trust its source",
             "write it again in smaller row groups or batches",
         )
 
@@ -285,7 +285,7 @@ class ColumnarFile(TableFile):
                 return _to_styled_numbers(array, style)
             return to_numbers(array)
         except pa.ArrowInvalid:
-            if trained is None and is_given:  # by somebody who says that it is numeric
+            if trained is None and is_given:  # the user declared the column numeric
                 style = NumberStyle(decimal="." if style is None else style.decimal, loose=True)
                 with suppress(pa.ArrowInvalid):
                     return _to_styled_numbers(array, style)
@@ -294,7 +294,7 @@ class ColumnarFile(TableFile):
     def _number_error(
         self, name: str, array: Any, first_row: int, style: NumberStyle | None
     ) -> NotANumberError:
-        """The error for the first value that is not a number of the style."""
+        """Return the error for the first value that is not a number of the style."""
         is_right = is_number if style is None else style.is_number
         why = sign = ""
         row, word = first_row, ""
@@ -304,7 +304,7 @@ class ColumnarFile(TableFile):
                 continue
             own = "".join(find_signs(pa.array([word]))) if style and style.loose else ""
             if own and sign and own != sign:
-                why = f", since others of the column have the symbol {sign}"
+                why = f", since other values of the column have the symbol {sign}"
             elif is_right(word):
                 sign = sign or own
                 continue
@@ -348,9 +348,9 @@ def _inspect_strings(name: str, column: Any, codes: Sequence[str]) -> _StringCol
         if find_leading_zeros(words):
             return _StringColumn()
         note = Message(
-            f"Column {name!r} is read as categories, since its type is that of strings, but all of "
+            f"Column {name!r} is read as categories, since its values are strings, but all of "
             f"them are numbers, such as {words.array[0].as_py()!r}",
-            Remedy("to use them as numbers, read them as such", numeric=[name]),
+            Remedy("read the column as numbers", numeric=[name]),
             column=name,
         )
         return _StringColumn(note=note)

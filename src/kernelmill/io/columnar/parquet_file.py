@@ -163,7 +163,7 @@ class ParquetFile(ColumnarFile):
             raise self.damage_error(f"{n_rows} rows in row group {group}", self._group_rows[group])
 
     def _read_names(self) -> list[str] | None:
-        """The columns to read, None for all: lists and bytes may expand to any size."""
+        """Return the columns to read, None for all: lists and bytes may expand to any size."""
         assert self.columns is not None
         if self.originals:
             return None
@@ -177,7 +177,7 @@ class ParquetFile(ColumnarFile):
             raise TableError(
                 f"{self.path}: column {others[0]!r} of type {self._types[others[0]]} is "
                 "ambiguous, since names repeat",
-                "write the file again with different names",
+                "write the file again with unique column names",
             )
         return [name for name in self._names if name in used]
 
@@ -185,7 +185,7 @@ class ParquetFile(ColumnarFile):
         return self.kind_of(self._types[name]) == "other"
 
     def _add_unread(self, batch: Any) -> Any:
-        """A batch with the columns that are not read, which are null."""
+        """Return a batch with the columns that are not read, which are null."""
         read = dict(zip(batch.schema.names, batch.columns, strict=True))
         arrays = [read.get(name, pa.nulls(batch.num_rows)) for name in self._names]
         return pa.record_batch(arrays, names=self._names)

@@ -1,8 +1,8 @@
-"""Pages of Parquet files: what they decompress to.
+"""The decompressed sizes of the pages of Parquet files.
 
 pyarrow decompresses a page as a whole, whatever size its header declares, and holds a page and a
-dictionary of every column at once. The headers are read here first. pyarrow's own view of them is
-of no use: for some damaged metadata it ends the process.
+dictionary of every column at once. Therefore the headers are read here first. pyarrow's own
+metadata reader cannot be used: some damaged metadata crash the process.
 
 Metadata and headers are structs of Thrift's compact protocol: fields with ascending numbers, each
 with a type, until a zero byte.
@@ -98,7 +98,7 @@ def scan_groups(footer: bytes, file: IO[bytes]) -> Iterator[GroupPages]:
 
 
 def _read_chunks(reader: _Reader) -> list[_Chunk]:
-    """The columns of the row group at which the reader is."""
+    """Return the columns of the row group at which the reader is."""
     chunks: list[_Chunk] = []
     for field, kind in reader.fields():
         if field != 1 or kind != _LIST:
@@ -114,7 +114,7 @@ def _read_chunks(reader: _Reader) -> list[_Chunk]:
 
 
 def _read_chunk(reader: _Reader) -> _Chunk:
-    """The metadata of a column: where its pages are, which begin with its dictionary."""
+    """Return the metadata of a column: where its pages are, which begin with its dictionary."""
     found = reader.integers()
     begin, dictionary = found.get(9, 0), found.get(11, 0)
     if 0 < dictionary < begin:
@@ -129,7 +129,7 @@ def _scan_pages(file: IO[bytes], chunk: _Chunk) -> tuple[int, int]:
     """
     place, end = chunk.begin, chunk.begin + chunk.n_bytes
     if place < 0 or chunk.n_bytes < 0:
-        raise pa.ArrowInvalid("a column of a row group has a negative place or size")
+        raise pa.ArrowInvalid("a column of a row group has a negative offset or size")
     seen = dictionary = largest = stored = 0
     while seen < chunk.n_values and place < end:
         header, length = _read_header(file, place, end)
@@ -154,7 +154,7 @@ class _PageHeader:
 
 
 def _read_header(file: IO[bytes], place: int, end: int) -> tuple[_PageHeader, int]:
-    """The header of a page, and its length."""
+    """Return the header of a page, and its length."""
     wanted = _HEADER_BYTES
     while True:
         file.seek(place)
@@ -181,7 +181,7 @@ def _parse_header(reader: _Reader) -> _PageHeader:
 
 
 class _Reader:
-    """Reads Thrift's compact protocol; what does not fit it is an `ArrowInvalid`."""
+    """Reader of Thrift's compact protocol; invalid data raises an `ArrowInvalid`."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -189,12 +189,12 @@ class _Reader:
 
     def _byte(self) -> int:
         if self.place >= len(self._data):
-            raise pa.ArrowInvalid("its metadata end too early")
+            raise pa.ArrowInvalid("its metadata is truncated")
         self.place += 1
         return self._data[self.place - 1]
 
     def _number(self) -> int:
-        """An integer of 7 bits a byte, the lowest first."""
+        """Return an integer of 7 bits a byte, the lowest first."""
         value = shift = 0
         while True:
             byte = self._byte()
@@ -203,10 +203,10 @@ class _Reader:
                 return value
             shift += 7
             if shift > 63:
-                raise pa.ArrowInvalid("its metadata have an integer of too many bytes")
+                raise pa.ArrowInvalid("its metadata has an integer of too many bytes")
 
     def integer(self) -> int:
-        """An integer with a sign."""
+        """Return an integer with a sign."""
         value = self._number()
         return (value >> 1) ^ -(value & 1)
 
@@ -216,12 +216,12 @@ class _Reader:
         while (byte := self._byte()) != 0:
             field = field + (byte >> 4) if byte >> 4 else self.integer()
             if field in seen:  # readers disagree on which one counts
-                raise pa.ArrowInvalid("its metadata have a field twice")
+                raise pa.ArrowInvalid("its metadata has a duplicate field")
             seen.add(field)
             yield field, byte & 0x0F
 
     def integers(self) -> dict[int, int]:
-        """The integers of a struct, by the numbers of their fields."""
+        """Return the integers of a struct, by the numbers of their fields."""
         found = {}
         for field, kind in self.fields():
             if kind in _INTEGERS:
@@ -231,10 +231,10 @@ class _Reader:
         return found
 
     def list_of(self, kind: int) -> int:
-        """The length of a list, whose elements must be of this type."""
+        """Return the length of a list, whose elements must be of this type."""
         length, found = self._list()
         if length and found != kind:
-            raise pa.ArrowInvalid("its metadata have a list of another type")
+            raise pa.ArrowInvalid("its metadata has a list of an unexpected type")
         return length
 
     def _list(self) -> tuple[int, int]:
@@ -245,13 +245,13 @@ class _Reader:
     def skip(self, kind: int, depth: int = 0) -> None:
         """Skip a value of a type."""
         if depth > _DEEPEST:
-            raise pa.ArrowInvalid("its metadata are nested too deeply")
+            raise pa.ArrowInvalid("its metadata is nested too deeply")
         if kind in _INTEGERS:
             self._number()
         elif kind == _BINARY:
             length = self._number()
             if length > len(self._data) - self.place:
-                raise pa.ArrowInvalid("its metadata end too early")
+                raise pa.ArrowInvalid("its metadata is truncated")
             self.place += length
         elif kind == _STRUCT:
             for _, inner in self.fields():
@@ -263,7 +263,7 @@ class _Reader:
         elif kind in _SIZES:
             self.place += _SIZES[kind]
         else:  # Parquet has no maps
-            raise pa.ArrowInvalid("its metadata have a field of an unknown type")
+            raise pa.ArrowInvalid("its metadata has a field of an unknown type")
 
     def _skip_element(self, kind: int, depth: int) -> None:
         if kind in (_TRUE, _FALSE):  # in a list they take a byte

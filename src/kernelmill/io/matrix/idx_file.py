@@ -35,15 +35,15 @@ class IdxFile(MatrixFile):
         images = _read_header(self.path, self.n_bytes)
         if len(images.shape) < 2:
             raise TableError(
-                f"{self.path} has one number per row, as files of labels have",
-                "give the file of the images",
+                f"{self.path} has one number per row: it is a label file",
+                "use the image file",
             )
         labels_path = _find_labels(self.path)
         if labels_path is None:
-            self.notes.append(f"There is no file of labels for {self.path.name} in its folder.")
+            self.notes.append(f"There is no label file for {self.path.name} in its folder.")
             return images, None
         labels = _read_header(labels_path, labels_path.stat().st_size)
-        self.notes.append(f"The labels are in {labels_path.name}.")
+        self.notes.append(f"Labels are read from {labels_path.name}.")
         return images, labels
 
 
@@ -53,7 +53,7 @@ def _read_header(path: Path, n_bytes: int) -> RawArray:
         if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _TYPES:
             raise TableError(
                 f"{path} is not an IDX file: it begins with {magic!r}",
-                Remedy("give its format", format=...),
+                Remedy("specify its format", format=...),
             )
         n_dimensions = magic[3]
         if not 1 <= n_dimensions <= _MOST_DIMENSIONS:
@@ -64,7 +64,7 @@ def _read_header(path: Path, n_bytes: int) -> RawArray:
             )
         sizes = read_fully(stream, 4 * n_dimensions)
     if len(sizes) < 4 * n_dimensions:
-        raise TableError(f"{path} is truncated: it ends in its header", GET_AGAIN)
+        raise TableError(f"{path} is truncated: its header is incomplete", GET_AGAIN)
     shape = struct.unpack(f">{n_dimensions}I", sizes)
     dtype = np.dtype(_TYPES[magic[2]])
     offset = 4 + len(sizes)
@@ -81,7 +81,7 @@ def _check_size(path: Path, shape: tuple[int, ...], needed: int, n_bytes: int) -
     limit = largest_size(path, n_bytes)
     exact = detect_compression(path) is None
     if limit is not None and (needed > limit or (exact and needed != limit)):
-        has = f"it has {n_bytes}" if exact else f"{n_bytes} compressed ones cannot hold that"
+        has = f"it has {n_bytes}" if exact else f"{n_bytes} compressed bytes cannot hold that"
         raise TableError(
             f"{path} is damaged: shape {shape} in its header needs {needed} bytes, but {has}",
             GET_AGAIN,

@@ -55,7 +55,7 @@ class MatrixFile(TableFile):
             raise TableError(
                 f"{path} has {self.n_rows} rows, but {labels.path} has labels of shape "
                 f"{labels.shape}",
-                "give one label for each row",
+                "provide one label for each row",
             )
         self._matrix = RawRows(matrix)
         self._labels = None if labels is None else RawRows(labels)
@@ -66,7 +66,7 @@ class MatrixFile(TableFile):
         for name in MEANINGLESS:
             if getattr(self.options, name) not in (None, (), 0):
                 raise TableError(
-                    f"is for tables with columns, but {self.path} holds a matrix",
+                    f"is for tables with named columns, but {self.path} holds a matrix",
                     "leave it out",
                     parameter=name,
                 )
@@ -143,7 +143,8 @@ def check_matrix(path: Path, what: str, shape: tuple[int, ...], dtype: np.dtype[
     """Raise an error for what is not an array of rows of real numbers; images are flattened."""
     if dtype.hasobject:
         raise TableError(
-            f"{path}: {what} holds Python objects, which are not read because that may run code",
+            f"{path}: {what} holds Python objects, which are not read because reading them "
+            "can run code",
             "save numbers, for example with array.astype(float)",
         )
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
@@ -201,7 +202,7 @@ class RawRows:
         self._verified = False  # by `prepare_random_access`
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for another process, which has no temporary file."""
+        """Return the state for another process, which has no temporary file."""
         return {"array": self.array, "_copy": None, "_verified": False}
 
     def blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
@@ -273,6 +274,6 @@ class RawRows:
     def _truncation_error(self) -> TableError:
         return TableError(
             f"{self.array.path} is truncated: it has fewer than the {self.array.shape[0]} rows "
-            "of its header",
+            "that its header declares",
             GET_AGAIN,
         )

@@ -57,7 +57,8 @@ def read_npy_header(
             )
         else:
             raise TableError(
-                f"{path} has version {version} of the NPY format, only 1.0 and 2.0 are supported",
+                f"{path} has version {version} of the NPY format, but only 1.0 and 2.0 are "
+                "supported",
                 "save the array again with numpy.save",
             )
     except TableError:
@@ -74,9 +75,9 @@ def check_size(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], availab
     needed = math.prod(shape) * dtype.itemsize
     if needed < available:
         raise TableError(
-            f"{path} is damaged, or has more than one array: shape {shape} of {dtype} needs "
+            f"{path} is damaged, or contains more than one array: shape {shape} of {dtype} needs "
             f"{needed} bytes after the header, but there are {available}",
-            "save one array",
+            "save one array per file",
             GET_AGAIN,
         )
     if needed > available:
@@ -135,7 +136,7 @@ class NpzFile(MatrixFile):
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             if "indptr" in members:
                 raise TableError(
-                    f"{self.path} holds a sparse matrix of SciPy",
+                    f"{self.path} contains a SciPy sparse matrix",
                     "write an svmlight file with sklearn.datasets.dump_svmlight_file",
                 )
             matrix_name = next((name for name in _MATRIX_NAMES if name in members), None)
@@ -157,7 +158,8 @@ class NpzFile(MatrixFile):
             if labels.dtype.kind not in "biufU" or labels.dtype.itemsize == 0:
                 raise TableError(
                     f"{self.path}: {label_name} must hold numbers or strings, got dtype "
-                    f"{labels.dtype} (object arrays are not read because that may run code)",
+                    f"{labels.dtype} (object arrays are not read because reading them can run "
+                    "code)",
                     f"save {label_name}.astype(str)",
                 )
             return matrix, labels
@@ -185,7 +187,7 @@ class NpzFile(MatrixFile):
             raise TableError(f"{self.path} is not a valid NPZ file: {info.filename} is too large")
 
     def _find_begin(self, info: zipfile.ZipInfo) -> int:
-        """The offset of a member that is not compressed."""
+        """Return the offset of a member that is not compressed."""
         with open_stream(self.path) as stream:
             stream.seek(info.header_offset)
             header = stream.read(_LOCAL_HEADER.size)

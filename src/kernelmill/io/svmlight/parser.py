@@ -37,7 +37,7 @@ _PROBLEMS: dict[str, tuple[str, ...]] = {
     ),
     "several_labels": (
         "a row must have one label, got {token}",
-        "write one file for each label",
+        "write a separate file for each label",
     ),
     "no_label": (
         "a line must start with a label, got {token}",
@@ -50,13 +50,13 @@ _PROBLEMS: dict[str, tuple[str, ...]] = {
     "negative_index": ("an index must be 0 or more, got {token}",),
     "order": (
         "the indices of a row must increase, got {token} after {before}",
-        "sort the pairs of each row, and keep one of those with the same index",
+        "sort the pairs of each row, and keep one pair for each index",
     ),
     "colon": ("an index must be followed by a colon and a value, as in 3:0.5, got {token}",),
     "value": (
         "a value must be a finite number, got {token}",
         "replace it",
-        "leave the pair out, which stands for 0",
+        "leave the pair out to mean 0",
     ),
     "large_value": ("a value must be in the range of {dtype}, got {token}", "scale the feature"),
     "separator": ("a space or the end of the line must follow a number, got {token}",),
@@ -180,14 +180,14 @@ def parse_rows(source: SvmlightText, dtype: Any, buffers: Buffers | None = None)
 
 
 def _shorten(array: NDArray[Any], count: int) -> NDArray[Any]:
-    """The beginning of an array; the rest is kept in memory only if it is short."""
+    """Return the beginning of an array; the rest is kept in memory only if it is short."""
     return array[:count] if 2 * count >= len(array) else array[:count].copy()
 
 
 def explain(
     source: SvmlightText, place: str, problem: str, position: int, dtype: np.dtype[Any]
 ) -> TableError:
-    """The error for a problem that the native parser reports at a position of the text."""
+    """Return the error for a problem that the native parser reports at a position of the text."""
     token = _find_token(source.text, position)
     if problem == "large_index":
         limit = f"{place}: an index must be at most {source.largest_index}"
@@ -195,13 +195,14 @@ def explain(
             return TableError(f"{limit}, got {token}")
         if source.n_features is None:
             return TableError(
-                f"{limit}, because a vector with more features takes more than 1 GiB, got {token}",
+                f"{limit}, because a vector with more features would take more than 1 GiB, "
+                f"got {token}",
                 "correct it",
                 "number the features without gaps",
             )
         return TableError(
             f"{limit} for {source.n_features} features, got {token}",
-            Remedy("allow more features", n_features=...),
+            Remedy("increase the number of features", n_features=...),
         )
     texts = _PROBLEMS[problem]
     if problem == "large_value" and dtype == np.float32:
@@ -212,7 +213,7 @@ def explain(
 
 
 def _find_token(text: bytes | bytearray | memoryview, position: int) -> str:
-    """The token at a position, from blank to blank, as a short string in quotes."""
+    """Return the token at a position, from blank to blank, as a short string in quotes."""
     front = bytes(text[max(0, position - _SHOWN) : position])
     start = max((front.rfind(blank) for blank in _BLANKS), default=-1) + 1
     whole = front[start:]
@@ -225,7 +226,7 @@ def _find_token(text: bytes | bytearray | memoryview, position: int) -> str:
 
 
 def _find_end_before(text: bytes | bytearray | memoryview, position: int) -> int:
-    """The last byte of the token before the one that starts at `position`."""
+    """Return the last byte of the token before the one that starts at `position`."""
     while position > 0 and bytes(text[position - 1 : position]) in (b" ", b"\t"):
         position -= 1
     return max(0, position - 1)

@@ -49,7 +49,7 @@ class IndexRange:
 
 @dataclass(frozen=True)
 class Numbering:
-    """What the user specifies about indices: the number of features, the first index, or nothing.
+    """The user's options for indices: the number of features, and the first index.
 
     By default indices count from 0 if the index 0 occurs, otherwise from 1 as in LIBSVM.
 
@@ -75,17 +75,17 @@ class Numbering:
             check_integer("n_features", self.n_features, 0, LARGEST_INDEX)
 
     def zero_based_in(self, seen: IndexRange) -> bool:
-        """Whether indices count from 0, if `seen` is the range of all of them."""
+        """Return whether indices count from 0, if `seen` is the range of all of them."""
         return seen.smallest == 0 if self.zero_based is None else self.zero_based
 
     def width_of(self, seen: IndexRange) -> int:
-        """The number of features, if `seen` is the range of all indices."""
+        """Return the number of features, if `seen` is the range of all indices."""
         if self.n_features is not None:
             return self.n_features
         return max(0, seen.largest + self.zero_based_in(seen))
 
     def limit(self, zero_based: bool) -> int:
-        """The largest index that is allowed."""
+        """Return the largest index that is allowed."""
         if self.n_features is not None:
             return self.n_features - zero_based
         return LARGEST_INDEX if self.widest is None else self.widest - zero_based

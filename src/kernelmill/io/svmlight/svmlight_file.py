@@ -238,8 +238,8 @@ def _check_numbering(reading: SvmlightPass, seen: IndexRange) -> None:
     """Raise an error for indices that do not agree with the numbering, known after a pass."""
     if seen.smallest == 0 and not reading.zero_based:
         raise TableError(
-            f"{reading.path} has the index 0, but its indices should count from 1",
-            Remedy("let the numbering be detected", zero_based=None),
+            f"{reading.path} has the index 0, but its indices must count from 1",
+            Remedy("detect the numbering automatically", zero_based=None),
         )
     if seen.largest > reading.numbering.limit(reading.zero_based):
         for _ in reading.pieces(Buffers(reading.dtype)):  # the error names the line

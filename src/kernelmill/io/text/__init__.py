@@ -5,7 +5,7 @@ Contents
 records
     Records and values: where they begin and end, what is missing, a number or a date.
 amounts
-    Numbers with signs and groups of digits.
+    Numbers with signs and digit groups.
 sniffing
     Delimiter and header from the first lines of a file.
 words

@@ -1,4 +1,4 @@
-"""Numbers as people write them: percentages, currencies, groups of digits.
+"""Formatted numbers: percentages, currencies, digit groups.
 
 The values of a column have one style: one sign, such as % or $, and one separator of groups of
 three digits. Negative ones may be in parentheses, have a minus after them, or that of typography
@@ -46,7 +46,7 @@ _AMOUNT = re.compile(
 
 @dataclass(frozen=True)
 class NumberStyle:
-    """The sign of all numbers of a column, and the separator of groups of digits; or neither.
+    """The sign of all numbers of a column, and the separator of digit groups; or neither.
 
     If it is `loose`, numbers may have no sign or any one of them, and any separator or none.
     """
@@ -87,20 +87,22 @@ class NumberStyle:
         return rf"^[+-]?({groups})({re.escape(self.decimal)}[0-9]+)?$"
 
     def is_number(self, value: str) -> bool:
-        """Whether a trimmed value is a number of this style."""
+        """Return whether a trimmed value is a number of this style."""
         return self.find_number(value) is not None
 
     def describe(self, value: str) -> str:
-        """What messages say after "is not a number" about a value that is none of this style."""
+        """Return the end of a message "is not a number" for a value that is not in this style."""
         points = " with a decimal comma" if self.decimal == "," else ""
         commas = NumberStyle(decimal=",", loose=True)
         if self.decimal == "." and "," in value and commas.is_number(value):
             points = " with a decimal point"
         is_strict = self.sign and not self.loose
-        return points + (f" with {self.sign}, as others of the column are" if is_strict else "")
+        return points + (
+            f" with {self.sign}, as other values of the column are" if is_strict else ""
+        )
 
     def find_number(self, value: str) -> float | None:
-        """The number that a trimmed value stands for; None if it is none of this style."""
+        """Return the number that a trimmed value stands for; None if it is none of this style."""
         try:
             found: float | None = self.to_numbers(pa.array([value]))[0].as_py()
         except pa.ArrowInvalid:
@@ -109,7 +111,7 @@ class NumberStyle:
 
 
 def is_amount(value: str) -> bool:
-    """Whether a trimmed value may be a number with a sign or with groups of digits."""
+    """Return whether a trimmed value may be a number with a sign or with digit groups."""
     bare = re.sub(_PARENTHESES, r"-\1\2\3", value.replace(_MINUS, "-"))
     return _AMOUNT.fullmatch(re.sub(_MINUS_AFTER, r"-\1\2", bare)) is not None
 
@@ -127,14 +129,14 @@ def strip_sign(words: Any) -> Any:
 
 
 def find_signs(words: Any) -> list[str]:
-    """The different signs of some words."""
+    """Return the different signs of some words."""
     found = pc.extract_regex(words, rf"(?P<sign>{_ANY_SIGN})").drop_null()
     signs: list[str] = pc.unique(pc.struct_field(found, "sign")).to_pylist() if len(found) else []
     return signs
 
 
 def find_sign(words: Any) -> tuple[str, str]:
-    """The only sign of some words and one without it, or empty strings."""
+    """Return the only sign of some words and one without it, or empty strings."""
     signs = find_signs(words)
     if len(signs) != 1:
         return "", ""
@@ -143,13 +145,13 @@ def find_sign(words: Any) -> tuple[str, str]:
 
 
 def _has_sign(words: Any, sign: str) -> Any:
-    """Whether each value has the sign; a plain zero needs none."""
+    """Return whether each value has the sign; a plain zero needs none."""
     is_zero = pc.equal(words, "0")
     return pc.or_(pc.match_substring(words, sign), is_zero)
 
 
 def are_loose_numbers(words: Any, decimal: str) -> bool:
-    """Whether a column with these different values may be declared numeric."""
+    """Return whether a column with these different values may be declared numeric."""
     if len(words) == 0 or not is_amount(words[0].as_py()):
         return False
     try:
@@ -160,7 +162,7 @@ def are_loose_numbers(words: Any, decimal: str) -> bool:
 
 
 def detect_style(words: Any, decimal: str) -> NumberStyle | None:
-    """The style of a column with these different values; None if not all are such numbers.
+    """Return the style of a column with these different values; None if not all are such numbers.
 
     Plain numbers have a style without sign and separator.
     """

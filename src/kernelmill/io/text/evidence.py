@@ -1,4 +1,4 @@
-"""What the first values of the columns of a text file show: kinds, decimal points, doubts."""
+"""Kinds of columns and decimal separators, detected from the first rows of a text file."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _LONG_NUMBER = r"[1-9](\.?[0-9]){15}|0{300}"  # more than 15 digits, or below th
 
 _NUMBERS = {".": NUMBER_PATTERN, ",": COMMA_NUMBER_PATTERN}
 
-# Numbers with groups of digits, by the mark between them: 1,691.50; and those without a decimal
+# Numbers with digit groups, by the mark between them: 1,691.50; and those without a decimal
 # point, which may also be decimal numbers: 1,691 but not 0,691. Before them, commas of others.
 _DECIMAL_COMMA = r",[0-9]{1,2}([^0-9]|$)|,[0-9]{4}|[0-9]{4},|\.[0-9]+,"
 _GROUPS = {m: rf"^[^0-9.,]*[0-9]{{1,3}}(\{m}[0-9]{{3}})+([^0-9\{m}]|$)" for m in ",."}
@@ -65,7 +65,7 @@ _ONLY_GROUPS = {m: rf"^[^0-9.,]*[1-9][0-9]{{0,2}}(\{m}[0-9]{{3}})+[^0-9.,]*$" fo
 
 @dataclass(frozen=True, slots=True)  # there may be 100,000
 class ColumnEvidence:
-    """What the first values of a column show.
+    """The properties of the first values of a column.
 
     Attributes
     ----------
@@ -87,21 +87,21 @@ class ColumnEvidence:
     all_missing: bool
     zeros: str = ""  # a value with leading zeros
     styles: dict[str, NumberStyle] = field(default_factory=dict)  # by the decimal point
-    example: str = ""  # a value with a sign or groups of digits
+    example: str = ""  # a value with a sign or digit groups
     large: str = ""  # an integer that float64 may not represent
     loose: tuple[str, ...] = ()  # decimal points with which values are numbers of different styles
     sign: str = ""  # that of numbers, if there is one
     bare: str = ""  # a number without it
     type: str = "string"  # "int64" or "float64" if all values are such numbers
-    separators: str = ""  # commas and points between groups of digits
-    grouped: str = ""  # a comma or point that may separate groups of digits in all values
+    separators: str = ""  # commas and points between digit groups
+    grouped: str = ""  # a comma or point that may separate digit groups in all values
     marked: str = ""  # a value with it
     pointed: bool = False  # whether a number has a point
 
 
 @dataclass(frozen=True)
 class TextSample:
-    """What the first rows of a text file show of its columns.
+    """The properties of the columns in the first rows of a text file.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class TextSample:
         """The decimal point: a comma if some columns have decimal commas and none has points.
 
         Columns in `ignored` are not considered. Numbers such as 1.691 do not count where those of
-        training had groups of digits with this mark. If none counts, it is that of training.
+        training had digit groups with this mark. If none counts, it is that of training.
         """
         used = [each for each in self.columns if each.name not in ignored]
         known = trained_marks or {}
@@ -139,7 +139,7 @@ class TextSample:
         return "," if "," in found and "." not in found else "."
 
     def find_styles(self, decimal: str, declared: Collection[str]) -> dict[str, NumberStyle]:
-        """The styles of columns whose numbers have signs or groups of digits.
+        """Return the styles of columns whose numbers have signs or digit groups.
 
         Styles of columns that are `declared` numeric may be loose.
         """
@@ -155,7 +155,7 @@ class TextSample:
         return {name: style for name, style in found.items() if style is not None}
 
     def find_marks(self, decimal: str) -> dict[str, tuple[str, str]]:
-        """The decimal points and separators of columns of numbers, except plain ones."""
+        """Return the decimal points and separators of columns of numbers, except plain ones."""
         found = {
             each.name: (decimal, "".join(mark for mark in each.separators if mark != decimal)[:1])
             for each in self.columns
@@ -164,7 +164,7 @@ class TextSample:
         return {name: marks for name, marks in found.items() if marks != (".", "")}
 
     def find_signs(self, styles: Collection[str]) -> dict[str, tuple[str, str]]:
-        """The sign of numbers of columns with styles, and a number without it."""
+        """Return the sign of numbers of columns with styles, and a number without it."""
         return {c.name: (c.sign, c.bare) for c in self.columns if c.sign and c.name in styles}
 
     def detect_kinds(
@@ -190,9 +190,11 @@ class TextSample:
             elif each.zeros and each.name not in given:
                 notes.append(
                     Message(
-                        f"Column {each.name!r} has leading zeros, as in {each.zeros!r}, so that "
-                        "its values are categories",
-                        Remedy("if they are numbers, read them as such", numeric=[each.name]),
+                        f"Column {each.name!r} is read as categories: its values have leading "
+                        f"zeros, as in {each.zeros!r}",
+                        Remedy(
+                            "if they are numbers, read the column as numbers", numeric=[each.name]
+                        ),
                         column=each.name,
                     )
                 )
@@ -202,11 +204,11 @@ class TextSample:
 
 
 def describe_amounts(name: str, example: str) -> Message:
-    """A note on a column of amounts, percentages or groups of digits."""
+    """Return a note on a column of amounts, percentages or digit groups."""
     return Message(
         f"Column {name!r} is read as numbers: its values have symbols (%, $), decimal commas, "
-        f"groups of digits or negative numbers in parentheses, as in {example!r}",
-        Remedy("if they are categories, read them as such", categorical=[name]),
+        f"digit groups or negative numbers in parentheses, as in {example!r}",
+        Remedy("if they are categories, read the column as categories", categorical=[name]),
         column=name,
     )
 
@@ -234,7 +236,7 @@ def inspect_columns(sample: Any, n_bytes: int, decimal: str | None) -> TextSampl
 def _inspect_column(
     name: str, words: Words, decimal: str, points: tuple[str, ...], has_rows: bool
 ) -> ColumnEvidence:
-    """What the words of a column show, for each decimal point that the file may have."""
+    """The properties of the words of a column, for each possible decimal separator."""
     kinds, doubts = dict[str, str](), dict[str, Message]()
     for point in points:
         kinds[point], doubt = _detect_kind(name, words, _NUMBERS[point])
@@ -276,12 +278,12 @@ def _inspect_column(
 
 
 def find_separators(words: Words) -> str:
-    """The commas and points between groups of digits."""
+    """Return the commas and points between digit groups."""
     return "".join(mark for mark in ",." if words.any(_GROUPS[mark]))
 
 
 def _find_grouped(words: Words) -> str:
-    """The comma or point of a column if it may separate groups of digits wherever it occurs."""
+    """The comma or point of a column if it may separate digit groups wherever it occurs."""
     commas, points = words.count(","), words.count(r"\.")
     if (commas == 0) == (points == 0):
         return ""
@@ -290,7 +292,7 @@ def _find_grouped(words: Words) -> str:
 
 
 def _find_type(words: Words) -> str:
-    """The type that represents all of the words."""
+    """Return the type that represents all of the words."""
     if len(words) == 0:
         return "string"
     if words.all(_PLAIN_INTEGER):
@@ -309,14 +311,14 @@ def _detect_kind(name: str, words: Words, numbers: str) -> tuple[str, Message | 
 
 
 def find_leading_zeros(words: Words) -> str:
-    """A value such as 007, if all are digits: such values are codes or labels."""
+    """Return a value such as 007, if all are digits: such values are codes or labels."""
     if not words.any("^0[0-9]+$") or not words.all("^[0-9]+$"):
         return ""
     return words.first("^0[0-9]+$")
 
 
 def find_large_integer(words: Words) -> str:
-    """An integer among the words that float64 may not represent; empty if there is none."""
+    """Return an integer among the words that float64 may not represent; empty if there is none."""
     pattern = "^[+-]?[0-9]{16,}$"
     if not words.any(pattern):
         return ""
@@ -325,14 +327,14 @@ def find_large_integer(words: Words) -> str:
 
 
 def _are_numbers(n_numbers: int, n_words: int) -> bool:
-    """Whether a column with this number of numbers among its different values is numeric."""
+    """Return whether a column with this number of numbers among its different values is numeric."""
     if n_numbers == n_words:
         return True
     return n_words >= _FEWEST_VALUES and n_numbers >= _SHARE_OF_NUMBERS * n_words
 
 
 def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
-    """A note on a column of categories that may be meant as numbers.
+    """Return a note on a column of categories that may be meant as numbers.
 
     It suggests to declare the column numeric if that works with one of the decimal points.
     """
@@ -344,11 +346,13 @@ def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
         is_loose = are_loose_numbers(words.array, ",") and not are_loose_numbers(words.array, ".")
         are_commas = are_commas or is_loose
     if are_commas and words.any(_DECIMAL_COMMA):
-        given = Remedy("if all numbers of the file have them, give the decimal point", decimal=",")
+        given = Remedy(
+            "if all numbers of the file have decimal commas, set the decimal separator", decimal=","
+        )
         return Doubt(
             f"Column {name!r} is read as categories: its values, such as "
             f"{words.first(_DECIMAL_COMMA)!r}, have decimal commas",
-            "write decimal points to have numbers",
+            "write decimal points to use the column as numbers",
             *([] if "," in decimals else [given]),
             column=name,
         )
@@ -362,8 +366,8 @@ def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
     if words.all("^[0-9]{1,2}-[0-9]{1,2}-[0-9]{2}$"):
         return Doubt(
             f"Column {name!r} is read as categories: its values, such as "
-            f"{words.array[0].as_py()!r}, may be dates with the year in two digits",
-            Remedy("if the year is last, read them as dates", dates=[name]),
+            f"{words.array[0].as_py()!r}, may be dates with two-digit years",
+            Remedy("if the year comes last, read the column as dates", dates=[name]),
             column=name,
         )
     some = words.array[:_WORDS_SHOWN].to_pylist()
@@ -371,11 +375,13 @@ def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
     first = next((word for word in amounts if not is_number(word)), None)
     if first is not None and len(amounts) >= max(2, _SHARE_OF_NUMBERS * len(some)):
         other = next((word for word in amounts if _shape(word) != _shape(first)), amounts[-1])
-        as_numbers = Remedy("if these do not matter, read them as numbers", numeric=[name])
+        as_numbers = Remedy(
+            "if the symbols and groups do not matter, read the column as numbers", numeric=[name]
+        )
         return Doubt(
-            f"Column {name!r} is read as categories: its values look like numbers, but do not have "
-            f"the same symbol and the same groups of digits, as in {first!r} and {other!r}",
-            "write all values in the same way to use them as numbers",
+            f"Column {name!r} is read as categories: its values look like numbers, but have "
+            f"different symbols or digit groups, as in {first!r} and {other!r}",
+            "write all values in the same format to use them as numbers",
             *([as_numbers] if any(are_loose_numbers(words.array, d) for d in decimals) else []),
             column=name,
         )
@@ -383,7 +389,7 @@ def find_doubt(name: str, words: Words, decimals: str = ".,") -> Doubt | None:
 
 
 def _find_odd_word(words: Words, numbers: str) -> str | None:
-    """A value among others that are numbers, which may have signs or groups of digits."""
+    """Return a value among others that are numbers, which may have signs or digit groups."""
     n_numbers = words.count(numbers)
     if n_numbers >= 20 and len(words) - n_numbers <= max(5, n_numbers // 20):
         return words.first(numbers, found=False)[:40]
@@ -401,7 +407,7 @@ def _shape(word: str) -> str:
 
 
 def _find_decimal(words: Words) -> str:
-    """The decimal point in a column of numbers; empty if there are none or only integers."""
+    """Return the decimal point in a column of numbers; empty if there are none or only integers."""
     if _are_numbers(words.count(NUMBER_PATTERN), len(words)):
         return "." if words.any(r"\.") else ""
     if words.any(_NO_DIGIT):
@@ -409,7 +415,7 @@ def _find_decimal(words: Words) -> str:
     if (bare := strip_sign(write_minus(words.array))) != words.array:
         return _find_decimal(Words(bare))
     if words.any(r"\.") and (style := detect_style(words.array, ".")) is not None:
-        return style.decimal  # with groups of digits: 1,257.30
+        return style.decimal  # with digit groups: 1,257.30
     if words.any(DECIMAL_COMMA_PATTERN):
         n_numbers = words.count(COMMA_NUMBER_PATTERN)
         return "," if _are_numbers(n_numbers, len(words)) else ""

@@ -68,15 +68,15 @@ class TextParser:
     path : Path
         The file, for error messages.
     dialect : Dialect
-        Of this file; its columns may be in another order than those of the table.
+        The columns of this file, which may be in a different order than those of the table.
     columns : sequence of TableColumn
-        Of the table.
+        The columns of the table.
     first_line : int
         The first line of the file's rows.
     missing_codes : sequence of str
         As in `open_table`.
     styles : mapping of str to NumberStyle, optional
-        Of columns whose numbers have signs or groups of digits.
+        The styles of columns whose numbers have symbols or digit groups.
     declared : collection of str
         Columns that the user declared numeric: integers beyond 2**53 are rounded, and styles are
         loose.
@@ -128,11 +128,11 @@ class TextParser:
         self._padded = False  # whether missing values have spaces around them
 
     def _convert_options(self, *, padded: bool, grouped: bool) -> list[Any]:
-        """The options of pyarrow's converters, for some thousand columns each.
+        """Return the options of pyarrow's converters, for a few thousand columns each.
 
         A converter has its own copy of all spellings of missing values, so that few of them and
         few columns at once save memory. With `grouped`, numbers are read as strings: pyarrow does
-        not support points between groups of digits. Each part of the columns takes a look at the
+        not support points between digit groups. Each part of the columns takes a look at the
         whole text, so that the number of parts is bounded.
         """
         markers = sorted(self._missing, key=[*MISSING_MARKERS, *self._missing].index)
@@ -176,7 +176,7 @@ class TextParser:
 
     def _check_integers(self, batch: Any, data: bytes, first_line: int) -> None:
         """Raise an error for an integer that became another number."""
-        # One search is quicker than a look at each of many columns of few rows.
+        # One search is faster than inspecting each of many columns of few rows.
         is_wide = len(data) < _FEW_BYTES * len(self._kinds)
         if is_wide and LONG_INTEGER.search(data) is None:
             return
@@ -199,7 +199,7 @@ class TextParser:
                     raise large_integer_error(f"{self.path}, line {line}", name, value)
 
     def count(self, data: bytes, first_line: int) -> int:
-        """The number of rows that `parse` gives, faster."""
+        """Return the number of rows that `parse` gives, faster."""
         squeezed = data if self.dialect.quotes else squeeze_spaces(data)
         if _EMPTY_LINES.match(squeezed):
             return 0
@@ -226,10 +226,10 @@ class TextParser:
         for line, values in split_records(text, separator, first_line, quotes=quotes):
             if values[0].startswith(_MARK):
                 raise TableError(
-                    f"{self.path}, line {line} begins with a byte order mark, as where two files "
-                    "were joined",
+                    f"{self.path}, line {line} begins with a byte order mark, which suggests "
+                    "that two files were joined",
                     "remove it",
-                    "give the files as a list",
+                    "pass the files as a list",
                 )
 
     def _parse_parts(self, data: bytes, first_line: int) -> Iterator[Any]:
@@ -261,7 +261,7 @@ class TextParser:
             yield from self._parse_parts(data[cut:], first_line + count_lines(data[:cut]))
 
     def _parse_leniently(self, data: bytes) -> Any:
-        """Parse text with lines of spaces, spaces around missing values, or groups of digits."""
+        """Parse text with lines of spaces, spaces around missing values, or digit groups."""
         try:
             return self._parse_quickly(data, self._lenient_options, padded=True)
         except pa.ArrowInvalid:
@@ -296,7 +296,7 @@ class TextParser:
         ]
 
     def _batch(self, arrays: Sequence[Any]) -> Any:
-        """A batch of arrays of the columns that are read; the others are null."""
+        """Return a batch of arrays of the columns that are read; the others are null."""
         finished = []
         arrays = [_to_array(each) for each in arrays]
         clean = are_categories(arrays)
@@ -363,9 +363,9 @@ class TextParser:
         )
 
     def _width_error(self, line: int, got: int, top: int) -> TableError:
-        """The error of a line; `top` lines before the first complete one may be a title."""
+        """Return the error of a line; `top` lines before the first complete one may be a title."""
         expected = len(self.dialect.names)
-        remedies = [Remedy("correct the line"), Remedy("give the delimiter", delimiter=...)]
+        remedies = [Remedy("correct the line"), Remedy("set the delimiter", delimiter=...)]
         if self.dialect.header:
             # A title may have been mistaken for the header.
             top = line - 1 if top and got > expected else 0
@@ -379,7 +379,7 @@ class TextParser:
     def _number_error(
         self, line: int, position: int, value: str, sign: str = ""
     ) -> NotANumberError:
-        """The error for a value; others of the column may have the sign."""
+        """Return the error for a value; others of the column may have the sign."""
         name = self.dialect.names[position]
         shown = value if len(value) <= 60 else value[:57] + "..."
         column = f"column {name!r} (index {position})"
@@ -390,12 +390,12 @@ class TextParser:
         why, remedy = style.describe(value), "correct it"
         own = detect_style(pa.array([value]), style.decimal)
         if style.loose and own is not None and own.sign != sign:
-            why = f", since others of the column have the symbol {sign}"
+            why = f", since other values of the column have the symbol {sign}"
             remedy = "write all values of the column in one unit"
         elif not style.sign and own is not None and (own.sign or own.separator):
-            # The value is as good as any: it is the column whose values disagree.
-            why = ": other values of the column lack its symbol or its groups of digits"
-            remedy = "write all values of the column in the same way"
+            # The value itself is valid: the values of the column are inconsistent.
+            why = ": other values of the column do not have its symbol or its digit groups"
+            remedy = "write all values of the column in the same format"
         return NotANumberError(
             f"{self.path}, line {line}, {column}: {shown!r} is not a number{why}",
             remedy,
@@ -434,5 +434,5 @@ def decode(data: bytes, path: Path, first_line: int) -> str:
         raise TableError(
             f"{path}, line {line}, byte {error.start - begin + 1} of the line: "
             f"0x{data[error.start]:02x} is not UTF-8",
-            Remedy("give its encoding", encoding="latin-1"),
+            Remedy("set its encoding", encoding="latin-1"),
         ) from None

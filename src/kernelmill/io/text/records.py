@@ -34,7 +34,7 @@ MISSING_MARKERS = (
     *("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "<NA>", "#N/A", "#NA"),
     *("#N/A N/A", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
-"""Those of `pandas.read_csv`, and the question mark."""
+"""Markers of missing values: those of `pandas.read_csv`, and the question mark."""
 
 # For Python's re and for RE2, which pyarrow uses. All patterns match in linear time: no two parts
 # that follow each other can take the same characters.
@@ -74,7 +74,7 @@ _DATE = re.compile(DATE_PATTERN)
 
 
 def is_number(value: str, decimal: str = ".") -> bool:
-    """Whether a trimmed value is a number that `float` accepts (1_000 is not)."""
+    """Return whether a trimmed value is a number that `float` accepts (1_000 is not)."""
     return _NUMBER[decimal].match(value) is not None
 
 
@@ -92,7 +92,7 @@ def parse_number(value: str, decimal: str = ".") -> float:
 
 
 def is_date(value: str) -> bool:
-    """Whether a trimmed value is a date, a time or both."""
+    """Return whether a trimmed value is a date, a time or both."""
     return _DATE.match(value) is not None
 
 
@@ -136,13 +136,13 @@ def split_records(text: str, delimiter: str, first_line: int, *, quotes: bool) -
 
 
 def count_lines(data: bytes) -> int:
-    r"""The number of line ends: \n, \r\n or \r."""
+    r"""Return the number of line ends: \n, \r\n or \r."""
     returns = data.count(b"\r")
     return data.count(b"\n") + (returns - data.count(b"\r\n") if returns else 0)
 
 
 def last_record_end(data: bytes, delimiter: bytes, *, quotes: bool) -> int:
-    """The offset after the last complete record, or 0; `data` begins with a record."""
+    """Return the offset after the last complete record, or 0; `data` begins with a record."""
     if not quotes or b'"' not in data:
         return _last_line_end(data, len(data))
     array = np.frombuffer(data, dtype=np.uint8)
@@ -164,7 +164,7 @@ def last_record_end(data: bytes, delimiter: bytes, *, quotes: bool) -> int:
 
 
 def _last_line_end(data: bytes, stop: int, start: int = 0) -> int:
-    """The offset after the last newline in `data[start:stop]`, 0 if there is none."""
+    """Return the offset after the last newline in `data[start:stop]`, 0 if there is none."""
     end = data.rfind(b"\n", start, stop) + 1
     if end == 0:  # lines may end in \r alone; the last byte could be half of \r\n
         end = data.rfind(b"\r", start, min(stop, len(data) - 1)) + 1
@@ -172,7 +172,7 @@ def _last_line_end(data: bytes, stop: int, start: int = 0) -> int:
 
 
 def find_open_quote(data: bytes, delimiter: bytes) -> int | None:
-    """The offset of a quote that is not closed, if any; `data` begins with a record."""
+    """Return the offset of a quote that is not closed, if any; `data` begins with a record."""
     return _scan_values(data, delimiter)[1]
 
 

@@ -1,4 +1,4 @@
-"""What the first lines of a text file show: delimiter, header and names of columns."""
+"""Delimiter, header and column names, detected from the first lines of a text file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _LINE_ENDS = re.compile(rb" ?(\r\n|\n|\r) ?")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the values of a text file are separated and what its columns are called."""
+    """The delimiter of a text file and the names of its columns."""
 
     delimiter: str  # one character, or WHITESPACE
     header: bool
@@ -79,7 +79,7 @@ def squeeze_spaces(data: bytes) -> bytes:
 
 
 def first_records(text: str, delimiter: str, first_line: int) -> list[Record]:
-    """The first records of a text, without lines that have only spaces."""
+    """Return the first records of a text, without lines that have only spaces."""
     quotes = delimiter != WHITESPACE
     if not quotes:
         text, delimiter = squeeze_spaces(text.encode()).decode(), " "
@@ -121,7 +121,7 @@ def detect_dialect(
         if not header:
             notes.append("No header was detected: columns are numbered from 0.")
         elif len(found) == 1:
-            notes.append("The only line is read as the names of the columns.")
+            notes.append("The only line is read as the column names.")
     if not header:
         return Dialect(delimiter, False, tuple(str(i) for i in range(width)), point, notes)
     names, changed = make_unique(found[0])
@@ -172,7 +172,7 @@ def _detect_delimiter(text: str, first_line: int, decimal: str | None) -> str:
 
 
 def _typed_share(column: Sequence[str], decimals: str) -> float:
-    """The share of numbers or of dates among the values that are not missing.
+    """Return the share of numbers or of dates among the values that are not missing.
 
     The numbers of a column all have the same one of the given decimal points.
     """

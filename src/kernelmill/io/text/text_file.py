@@ -50,11 +50,11 @@ from kernelmill.io.text.sniffing import Dialect, detect_dialect, first_records
 __all__ = ["TextFile"]
 
 _DIALECT_BYTES = 64 << 10  # inspected for the delimiter and the header
-_KINDS_BYTES = 4 << 20  # inspected for the kinds of columns
+_KINDS_BYTES = 4 << 20  # inspected for the column kinds
 _LONGEST_RECORD = 256 << 20
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_CHECK_FORMAT = "check that this is a text file with lines"
+_CHECK_FORMAT = "check that this is a text file"
 
 
 class TextFile(TableFile):
@@ -92,7 +92,7 @@ class TextFile(TableFile):
         self.configure(first)
 
     def configure(self, first: TextFile | None) -> None:
-        """Decide the kinds of columns and the bytes of text per block, from the sniffed sample."""
+        """Decide the column kinds and the bytes of text per block, from the sniffed sample."""
         self._places: list[tuple[int, int, int]] = []  # offset, bytes and first line of blocks
         self._doubtful: ColumnEvidence | None = None
         if first is None:
@@ -182,23 +182,23 @@ class TextFile(TableFile):
     def _find_first_line(self, start: bytes) -> int:
         """The offset of the first line to read: after the byte order mark and skipped lines."""
         if not start:
-            raise TableError(f"{self.path} is empty", "give a file with rows")
+            raise TableError(f"{self.path} is empty", "use a file with rows")
         if start.startswith(_UTF16):
             raise TableError(
                 f"{self.path} is encoded as UTF-16",
-                Remedy("give its encoding", encoding="utf-16"),
+                Remedy("set its encoding", encoding="utf-16"),
             )
         if b"\0" in start[:_DIALECT_BYTES]:
             raise TableError(
                 f"{self.path} is not a text file: it contains zero bytes",
-                Remedy("give its format", format=...),
+                Remedy("set its format", format=...),
             )
         offset = len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0
         for _ in range(self.options.skip_rows):
             offset = _next_line(start, offset)
         if not start[offset : offset + _DIALECT_BYTES].strip() and not start[offset:].strip():
             if self.options.skip_rows == 0:
-                raise TableError(f"{self.path} has only empty lines", "give a file with rows")
+                raise TableError(f"{self.path} contains only empty lines", "use a file with rows")
             raise TableError(
                 f"{self.path} has no lines after the {self.options.skip_rows} skipped ones",
                 Remedy("skip fewer lines", skip_rows=...),
@@ -212,7 +212,7 @@ class TextFile(TableFile):
         return detect_dialect(text, self._first_line, options.delimiter, header, options.decimal)
 
     def _decode_first_lines(self, head: bytes, complete: bool) -> str:
-        """Some complete lines; the last one may end inside a quoted value."""
+        """A range of complete lines; the last one may end inside a quoted value."""
         size = _DIALECT_BYTES
         while size < len(head):
             cut = last_record_end(head[:size], b",", quotes=False)
@@ -230,7 +230,7 @@ class TextFile(TableFile):
         return decode(head, self.path, self._first_line)
 
     def _adopt_dialect(self, head: bytes, complete: bool, first: TextFile) -> Dialect:
-        """The dialect of a file after the first, which must have the same columns."""
+        """Return the dialect of a file after the first, which must have the same columns."""
         text = self._decode_first_lines(head, complete)
         found = first_records(text, first._dialect.delimiter, self._first_line)
         names = first._dialect.names
@@ -247,7 +247,7 @@ class TextFile(TableFile):
         return replace(first._dialect, names=own)
 
     def _measure_header(self, head: bytes, complete: bool) -> tuple[int, int]:
-        """The bytes and the lines of the header, including empty lines before it."""
+        """Return the bytes and the lines of the header, including empty lines before it."""
         separator = self._dialect.separator if self._dialect.quotes else "\0"
         text = head.decode(errors="replace")
         found = split_records(text, separator, self._first_line, quotes=self._dialect.quotes)
@@ -284,7 +284,7 @@ class TextFile(TableFile):
         return replace(found, is_whole=complete)
 
     def _decide_columns(self) -> tuple[tuple[TableColumn, ...], int]:
-        """The columns, and the bytes of text that fill a block."""
+        """Return the columns, and the bytes of text that fill a block."""
         dialect, sample = self._dialect, self._sample
         assert sample is not None
         self.notes = list(dialect.notes)
@@ -302,14 +302,14 @@ class TextFile(TableFile):
         if (spare := self._find_spare_column(sample)) is not None and spare not in given:
             columns = tuple(column for column in columns if column.name != spare)
             self.notes = [note for note in self.notes if repr(spare) not in str(note)]
-            self.notes.append("Lines end in a delimiter: the empty last column is left out.")
+            self.notes.append("Lines end with a delimiter: the empty last column is left out.")
         row = sum(8 if column.kind == "numeric" else 4 for column in columns)
         ratio = sample.n_bytes / max(1, row * sample.n_rows)  # bytes of text per byte of a block
         piece = int(self.options.block_bytes * min(1.0, max(ratio, 1 / 8)))
         return columns, max(1, piece)
 
     def _find_doubtful(self, sample: TextSample, given: Mapping[str, str]) -> ColumnEvidence | None:
-        """A column whose decimal points separated groups of digits in training."""
+        """Return a column whose decimal points separated digit groups in training."""
         known = {} if self.options.decimal else self.options.trained_marks or {}
         for column in sample.columns:
             separator = known.get(column.name, ("", ""))[1]
@@ -322,14 +322,17 @@ class TextFile(TableFile):
         decimal = self._dialect.decimal
         noun, other = ("commas", ".") if decimal == "," else ("points", ",")
         return TableError(
-            f"{self.path}: column {column.name!r} had {noun} between groups of digits in training, "
-            f"but numbers of this file have decimal {noun}: {column.marked!r} may be either",
-            Remedy("if it is a decimal number, give the decimal point", decimal=decimal),
-            Remedy("if not, write all numbers as in training and give it", decimal=other),
+            f"{self.path}: column {column.name!r} had {noun} between digit groups in training, "
+            f"but numbers of this file have decimal {noun}: {column.marked!r} is ambiguous",
+            Remedy("if it is a decimal number, set the decimal separator", decimal=decimal),
+            Remedy(
+                "if not, write all numbers as in training and set the decimal separator",
+                decimal=other,
+            ),
         )
 
     def _find_spare_column(self, sample: TextSample) -> str | None:
-        """The last column if it has neither a name nor values: lines end in a delimiter."""
+        """Return the last column if it has neither a name nor values: lines end in a delimiter."""
         last = sample.columns[-1] if sample.columns else None
         if not self._dialect.header or len(sample.columns) < 2 or last is None:
             return None
@@ -464,7 +467,7 @@ class TextFile(TableFile):
 
 
 def _next_line(data: bytes, offset: int) -> int:
-    """The offset after the line that begins at `offset`."""
+    """Return the offset after the line that begins at `offset`."""
     newline, carriage = data.find(b"\n", offset), data.find(b"\r", offset)
     if carriage >= 0 and (newline < 0 or carriage < newline - 1):
         return carriage + 1

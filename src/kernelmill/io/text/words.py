@@ -1,7 +1,7 @@
 """The different strings of a column, and how many of them match a pattern.
 
-A table may have 100,000 columns of few rows. A pattern is then compiled and matched once for the
-strings of all of them, which takes a hundredth of the time of as many calls.
+A table may have 100,000 columns with few rows. A pattern is compiled and matched once for the
+strings of all columns, which takes a hundredth of the time of one call per column.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Words", "share_patterns"]
 
 
 class Words:
-    """Different strings, none of them null.
+    """Distinct strings, none of them null.
 
     Examples
     --------
@@ -36,31 +36,31 @@ class Words:
         return len(self.array)
 
     def count(self, pattern: str) -> int:
-        """The number of strings in which a regular expression (RE2) is found."""
+        """Return the number of strings in which a regular expression (RE2) is found."""
         if self._shared is not None:
             return int(self._shared.count(pattern)[self._place])
         return pc.sum(self.match(pattern)).as_py() or 0
 
     def any(self, pattern: str) -> bool:
-        """Whether the pattern is found in a string."""
+        """Return whether the pattern is found in a string."""
         return self.count(pattern) > 0
 
     def all(self, pattern: str) -> bool:
-        """Whether the pattern is found in all strings."""
+        """Return whether the pattern is found in all strings."""
         return self.count(pattern) == len(self.array)
 
     def match(self, pattern: str) -> Any:
-        """Whether the pattern is found in each string: an Arrow array."""
+        """Return whether the pattern is found in each string: an Arrow array."""
         return pc.match_substring_regex(self.array, pattern)
 
     def first(self, pattern: str, *, found: bool = True) -> str:
-        """The first string in which the pattern is found, or is not."""
+        """Return the first string in which the pattern is found, or is not."""
         matches = self.match(pattern)
         return str(self.array.filter(matches if found else pc.invert(matches))[0].as_py())
 
 
 def share_patterns(arrays: Sequence[Any]) -> list[Words]:
-    """The words of many columns, whose patterns are counted together."""
+    """Return the words of many columns, whose patterns are counted together."""
     shared = _Shared(arrays)
     return [Words(array, shared, place) for place, array in enumerate(arrays)]
 
@@ -74,7 +74,7 @@ class _Shared:
         self._counts: dict[str, Any] = {}
 
     def count(self, pattern: str) -> Any:
-        """How many strings of each column match."""
+        """Return how many strings of each column match."""
         if pattern not in self._counts:
             found = pc.match_substring_regex(self._strings, pattern)
             before = np.searchsorted(pc.indices_nonzero(found).to_numpy(), self._ends)

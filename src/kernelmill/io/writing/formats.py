@@ -286,8 +286,8 @@ class NpyFormat(TableFormat):
             if _find_dtype(kind) is None:
                 found = "strings" if str(kind) == "string" else f"values of type {kind}"
                 raise TableError(
-                    f"{path} can hold numbers only, but column {name!r} has {found}",
-                    "write a .csv or .parquet file",
+                    f"{path} can contain only numbers, but column {name!r} has {found}",
+                    "write a .csv or .parquet file instead",
                 )
 
     def __init__(
@@ -322,7 +322,7 @@ class NpyFormat(TableFormat):
 
 
 def _find_dtype(kind: Any) -> np.dtype[Any] | None:
-    """The dtype of numbers; None for anything else."""
+    """Return the dtype of numbers; None for anything else."""
     if isinstance(kind, np.dtype):
         return kind
     found = None if isinstance(kind, str) else np.dtype(kind.to_pandas_dtype())

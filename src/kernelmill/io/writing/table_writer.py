@@ -24,7 +24,7 @@ __all__ = ["TableWriter", "is_text_file", "open_writer"]
 
 
 def is_text_file(path: Any) -> bool:
-    """Whether `open_writer` writes delimited text to this path."""
+    """Return whether `open_writer` writes delimited text to this path."""
     return path is not None and (
         str(path) == STDOUT or Path(str(path)).suffix.lower() in (".csv", ".tsv")
     )
@@ -49,7 +49,7 @@ def open_writer(
         With the extension .csv, .tsv, .jsonl, .parquet, .feather, .arrow or .npy (numbers only: the
         columns side by side, in a common dtype). "-" is the standard output, as CSV.
     columns : dict of str to dtype
-        The names of the columns, in order, and what they hold: a NumPy dtype, "string", or a type
+        The column names, in order, and what they hold: a NumPy dtype, "string", or a type
         of pyarrow.
     inputs : iterable of path
         Files that are being read, which must not be replaced.
@@ -186,7 +186,9 @@ class TableWriter:
         arrays = {name: self._convert(name, values[name]) for name in self._columns}
         lengths = {len(array) for array in arrays.values()}
         if len(lengths) != 1:
-            raise TableError(f"must have one length, got {sorted(lengths)}", parameter="values")
+            raise TableError(
+                f"must have the same length, got {sorted(lengths)}", parameter="values"
+            )
         writer, n_rows = self._check_open(), lengths.pop()
         if n_rows:
             with self._system_errors():
@@ -220,7 +222,7 @@ class TableWriter:
 
     def _check_open(self) -> TableFormat:
         if self._format is None:
-            raise TableError(f"{self.path} is not open", "write inside a with statement")
+            raise TableError(f"{self.path} is not open", "use the writer in a with statement")
         return self._format
 
     @contextmanager

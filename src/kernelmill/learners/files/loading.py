@@ -20,7 +20,7 @@ from kernelmill.storage import ModelFileError, errors_of_file, read_model_file
 
 __all__ = ["learner_from_record", "load_learner"]
 
-_DO_NOT_USE = "do not use the file: it was not written by `save` of kernelmill"
+_DO_NOT_USE = "do not use the file: it was not written by `save`"
 
 
 def load_learner(

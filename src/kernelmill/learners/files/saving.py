@@ -64,9 +64,8 @@ def learner_record(
     name = type(model).__name__
     if name not in LEARNERS or not type(model).__module__.startswith(_HOME):
         raise ModelFileError(
-            f"a model must be a {' or a '.join(LEARNERS)} to be saved, got {name}, which "
-            "model files cannot hold",
-            "keep it with the pickle module or skops",
+            f"only a {' or a '.join(LEARNERS)} can be saved to a model file, got {name}",
+            "save it with the pickle module or skops",
         )
     check_is_fitted(model)
     model._check_parameters()  # they may have been set after `fit`
@@ -120,7 +119,7 @@ def _regression_values(model: Any, weights: str, uncertainty: Any) -> dict[str, 
 
 
 def _fit_to_store(model: Any, uncertainty: Any) -> Any:
-    """The fit whose factor goes to the file, or None."""
+    """Return the fit whose factor goes to the file, or None."""
     if not (isinstance(uncertainty, (bool, np.bool_)) or uncertainty == "auto"):
         raise ArgumentError(
             f"must be True, False or 'auto', got {uncertainty!r}", parameter="uncertainty"

@@ -59,8 +59,8 @@ class LabelsKind(Kind):
             return {"dtype": "object", "labels": labels}
         if kind not in _LABELS or (kind == "f" and value.dtype.itemsize > 8):
             raise ModelFileError(
-                "labels must be integers, floats, booleans or strings to be saved, got dtype "
-                f"{value.dtype} with {labels[0]!r:.80}",
+                "labels must be integers, floats, booleans or strings for the model to be "
+                f"saved, got dtype {value.dtype} with {labels[0]!r:.80}",
                 "fit with labels of one of these types",
             )
         return {"dtype": value.dtype.str, "labels": labels}
@@ -226,7 +226,7 @@ def share_directions(tensors: Tensors) -> None:
 
 
 def restore_shared(record: Any, tensors: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-    """The tensors with those that `share_directions` has removed."""
+    """Return the tensors with those that `share_directions` has removed."""
     feature_map = record.get("feature_map")
     parameters = feature_map.get("parameters") if type(feature_map) is dict else None
     is_shared = (

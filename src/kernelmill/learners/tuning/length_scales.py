@@ -63,12 +63,12 @@ _FIRST_ROWS, _FIRST_FREQUENCIES = 1000, 128  # of the searches that only say whe
 _FIRST_EVALUATIONS = 15  # of each start, before the best one is continued
 _JUDGED_ROWS = 8000
 _JUDGED_COMPONENTS = 1024
-_LEAST_RIDGE = 1e-8  # smaller ones are lost in rounding
+_LEAST_RIDGE = 1e-8  # smaller numbers are lost in rounding
 
 
 @dataclass(frozen=True)
 class LearnedScales:
-    """The result of a search.
+    """The result of a search for length scales.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class EvidenceProblem:
     Y : ndarray of shape (n, T)
         Targets; their means are subtracted.
     frequencies : ndarray of shape (h, d)
-        Of the kernel at length scale 1.
+        Frequencies of the kernel at length scale 1.
     sample_weight : ndarray of shape (n,), optional
         The noise of row i has variance σ²/wᵢ: features and targets of the row are multiplied by
         √wᵢ, once the weighted means are subtracted.
@@ -214,9 +214,8 @@ def learn_length_scales(
     """Maximize the evidence over a length scale for each column, or for each group of columns.
 
     The search starts from the best length scale for all columns and from two other points, and
-    continues from the best of the three. A normal
-    prior of the logarithms around that length scale keeps columns together that the rows do not
-    tell apart.
+    continues from the best of the three. A normal prior on the logarithms, centered at that length
+    scale, keeps the length scales of columns similar unless the data distinguish them.
 
     Parameters
     ----------
@@ -230,7 +229,8 @@ def learn_length_scales(
     stream : Stream
         Frequencies and rows are drawn from it.
     max_evaluations : int, default=40
-        Of the evidence of all rows; some more, of fewer rows and frequencies, say where to begin.
+        The maximum number of evaluations of the evidence with all rows. Evaluations with fewer rows
+        and frequencies choose the starting point and are not counted.
     start : LearnedScales, optional
         Start from these length scales, such as those of another kernel, times a common factor.
     n_rows, n_frequencies : int
@@ -264,7 +264,7 @@ def learn_length_scales(
     def search(
         searched: EvidenceProblem, begin: _Array, log_alpha: float, evaluations: int
     ) -> _Found:
-        # Tighter for many columns and few rows, which could explain anything.
+        # Tighter for many columns and few rows, which would overfit.
         crowding = 1 + (int(group_of_column.max()) + 1) / len(searched.Y)
         prior = 0.5 * crowding / (_SPREAD**2 * searched.Y.size)
         return _minimize(searched, group_of_column, begin, log_alpha, evaluations, center, prior)
@@ -290,7 +290,7 @@ def learn_length_scales(
             ]
             best = min(found, key=lambda each: each.value)
             best = search(problem, best.log_weights, best.log_alpha, max_evaluations)
-    # Pixels of images: scales of so many columns also learn what only these rows have in common.
+    # Pixels of images: length scales of so many columns would overfit the sample.
     kept = min(1.0, math.sqrt(_MOST_FREE / len(best.log_weights)))
     log_weights = center + kept * (best.log_weights - center)
     return LearnedScales(
@@ -315,7 +315,8 @@ def _make_problem(
     targets = np.asarray(Y, np.float64).reshape(n, -1)
     if dim > MOST_COLUMNS:
         raise ArgumentError(
-            f"must have at most {MOST_COLUMNS} columns for a length scale each, got {dim}",
+            f"must have at most {MOST_COLUMNS} columns to learn one length scale per column, "
+            f"got {dim}",
             "use one length scale for all of them",
             parameter="X",
         )
@@ -329,8 +330,8 @@ def _make_problem(
     numbers = np.arange(dim) if groups is None else np.asarray(groups)
     if numbers.shape != (dim,) or numbers.dtype.kind not in "iu":
         raise ArgumentError(
-            f"must have an integer for each of the {dim} columns, got shape {numbers.shape} and "
-            f"dtype {numbers.dtype}",
+            f"must contain one integer for each of the {dim} columns, got shape {numbers.shape} "
+            f"and dtype {numbers.dtype}",
             parameter="groups",
         )
     group_of_column = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
@@ -436,7 +437,7 @@ def _means_of_groups(values: _Array, group_of_column: NDArray[np.int64]) -> _Arr
 
 @dataclass(frozen=True)
 class TunedColumns:
-    """A map with the better of two: a length scale for each column, or one for all.
+    """A map with a length scale for each column or one for all columns, whichever has less error.
 
     Attributes
     ----------
@@ -464,7 +465,7 @@ def tune_columns(
     stream: Stream,
     sample_weight: _Array | None = None,
 ) -> TunedColumns:
-    """Learn a length scale for each column, and keep it if that lowers the error of other rows.
+    """Learn a length scale for each column, and use them if they lower the error on other rows.
 
     Parameters
     ----------
@@ -475,7 +476,7 @@ def tune_columns(
     groups, stream
         As in `learn_length_scales`.
     sample_weight : ndarray of shape (n,), optional
-        Of any mean. Rows of weight zero are left out.
+        Weights with any mean. Rows of weight zero are left out.
     """
     if (
         not isinstance(feature_map, MapTransformer)
@@ -546,7 +547,7 @@ def leave_one_out_errors(
 def walk_ridges(
     measures: Sequence[Callable[[float], float]], *, start: float, least: float
 ) -> dict[float, float]:
-    """The mean of some errors as functions of the ridge, for some ridges.
+    """Return the mean of some errors as functions of the ridge, for some ridges.
 
     These are `start` times powers of √10, on both sides of the best one, and at least about
     `least`.

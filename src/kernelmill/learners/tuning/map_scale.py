@@ -232,7 +232,7 @@ def _find_scale(unfitted: Any, fitted: Any) -> _TunedParameter:
                 if isinstance(start, (int, float, np.number)) and start > 0:
                     return _TunedParameter(prefix, name, float(start))
     raise ArgumentError(
-        f"must have a parameter length_scale or gamma with tune=True, got {unfitted!r}",
+        f"must have a parameter length_scale or gamma if tune=True, got {unfitted!r}",
         "use a map with one, such as Fastfood or RandomFourier",
         Remedy("use a grid search instead", tune=False),
         parameter="feature_map",

@@ -1,4 +1,4 @@
-"""Plots of the columns of a table: how relevant they are, and how predictions depend on them."""
+"""Plots of the columns of a table: relevance and partial dependence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SKEWED = 100  # the ratio of the largest to the smallest value of a logarithmic
 
 
 def sort_relevance(columns: Sequence[ColumnRelevance]) -> list[ColumnRelevance]:
-    """The columns whose relevance is a number, the most relevant first."""
+    """Return the columns whose relevance is a number, the most relevant first."""
     known = [column for column in columns if is_number(column.relevance)]
     return sorted(known, key=lambda column: -column.relevance)
 
@@ -96,7 +96,7 @@ def partial_dependence_plot(dependences: Sequence[PartialDependence]) -> Figure:
     Parameters
     ----------
     dependences : sequence of PartialDependence
-        Of one model. At most eight categories of a column are drawn.
+        The results for one model. At most eight categories of a column are drawn.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def _draw_categories(axes: Axes, each: PartialDependence, limits: tuple[float, f
 
 
 def column_panels(fit: FitSummary) -> list[Panel]:
-    """The plots that the record has numbers for."""
+    """Return the plots that the record has numbers for."""
     panels = [_relevance(fit), _partial_dependence(fit)]
     return [panel for panel in panels if panel]
 
@@ -223,33 +223,34 @@ def _relevance(fit: FitSummary) -> Panel | None:
         return None
     shown, rest = columns[:MAX_COLUMNS], columns[MAX_COLUMNS:]
     others = (
-        f" The other {html.count(len(rest), 'column')} reach at most "
+        f" The relevance of the other {html.count(len(rest), 'column')} is at most "
         f"{html.number(rest[0].relevance, 2)}."
         if rest
         else ""
     )
     has_intervals = any(is_number(each.low) for each in shown)
     lines = (
-        " Lines are the range of four searches for the length scales, on different rows with "
-        "different frequencies: columns whose lines overlap are not clearly ranked."
+        " Lines show the range over four searches for the length scales, with different rows "
+        "and different frequencies: if the lines of two columns overlap, their order is "
+        "uncertain."
         if has_intervals
         else ""
     )
     meaning = (
-        "How much predictions change if the values of a column are permuted among the rows"
+        "How much predictions change if the values of a column are permuted"
         if fit.ranks_by_predictions and not has_intervals
-        else "The spread of a column in units of its length scale, which measures how much the "
-        "column counts when the kernel compares rows"
+        else "The spread of a column in units of its length scale: how much the column "
+        "contributes to the distances of the kernel"
     )
     top = [
         f"{html.quote_column(each.name)} ({html.number(each.relevance, 2)})" for each in shown[:5]
     ]
     return Panel(
         "columns-relevance",
-        "Relevance of columns",
+        "Column relevance",
         relevance_plot(columns),
-        f"Bar chart of the relevance of {html.count(len(shown), 'column')}, led by "
-        f"{join_words(top)}.",
+        f"Bar chart of the relevance of {html.count(len(shown), 'column')}; the most relevant "
+        f"are {join_words(top)}.",
         f"{meaning}; the largest is 1.{lines}{others}",
         PageTable(
             ["column", "relevance", "low", "high"],
@@ -262,7 +263,7 @@ def _relevance(fit: FitSummary) -> Panel | None:
                 ]
                 for each in columns
             ],
-            "All columns, the most relevant first",
+            "All columns, most relevant first",
         ),
     )
 
@@ -281,17 +282,17 @@ def _partial_dependence(fit: FitSummary) -> Panel | None:
             f"{html.quote_column(each.name)} from {form(min(means))} to {form(max(means))}"
         )
     cut = [each for each in drawn if each.kind == "category" and len(each.values) > MAX_CATEGORIES]
-    frequent = f" The {MAX_CATEGORIES} most frequent categories are drawn." if cut else ""
+    frequent = f" Only the {MAX_CATEGORIES} most frequent categories are drawn." if cut else ""
     return Panel(
         "columns-dependence",
         "Partial dependence",
         partial_dependence_plot(drawn),
         f"Small plots of the mean {what} against {html.count(len(drawn), 'column')}: "
         f"{join_words(spans)}.",
-        f"The mean {what} over {html.count(first.n_rows, 'training row')} in which one column is "
-        "set to each of its values (points at quantiles, for numbers) and the others stay as they "
-        f"are. All plots have one scale; a flat line means that the column alone has no effect."
-        f"{frequent}",
+        f"Partial dependence: the mean {what} over {html.count(first.n_rows, 'training row')} if "
+        "one column is set to each of its values (to quantiles, for numbers) and the other "
+        "columns are unchanged. All plots have the same scale; a flat line means that the "
+        f"column alone has no effect.{frequent}",
         PageTable(
             ["column", "value", *(clean_text(name) for name in first.outputs)],
             [
@@ -310,7 +311,7 @@ def _partial_dependence(fit: FitSummary) -> Panel | None:
 
 
 def _describe_quantity(each: PartialDependence, n_classes: int) -> str:
-    """A phrase such as "probability of ‘yes’"."""
+    """Return a phrase such as "probability of ‘yes’"."""
     if each.quantity == "prediction":
         return "prediction"
     name = "probability" if each.quantity == "probability" else "share of predictions"

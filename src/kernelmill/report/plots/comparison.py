@@ -39,7 +39,7 @@ _DASHES = {"linear": (1.5, 2), "trees": (4, 1.5, 1, 1.5)}
 
 
 def full_name(model: ComparedModel, length: int = 1000) -> str:
-    """The name of a model, shortened to a length, with its number of features."""
+    """Return the name of a model, shortened to a length, with its number of features."""
     name = shorten(model.name, length)
     if model.n_components is None or model.family not in _ON_FEATURES:
         return name
@@ -47,7 +47,7 @@ def full_name(model: ComparedModel, length: int = 1000) -> str:
 
 
 def feature_models(comparison: Comparison) -> dict[str, list[ComparedModel]]:
-    """The models on features with a finite error, by name, ordered by number of features."""
+    """Return the models on features with a finite error, by name, ordered by number of features."""
     families: dict[str, list[ComparedModel]] = {}
     for model in comparison.models:
         if model.family in _ON_FEATURES and model.n_components and is_number(model.error):
@@ -58,7 +58,7 @@ def feature_models(comparison: Comparison) -> dict[str, list[ComparedModel]]:
 
 
 def select_timed_models(comparison: Comparison) -> dict[str, list[ComparedModel]]:
-    """The models with a finite error and time, by name, ordered by number of features."""
+    """Return the models with a finite error and time, by name, ordered by number of features."""
     families: dict[str, list[ComparedModel]] = {}
     for model in comparison.models:
         if is_number(model.error) and is_number(model.fit_seconds) and model.fit_seconds > 0:
@@ -78,7 +78,7 @@ def _error_axis(figure: Figure, comparison: Comparison) -> None:
 
 
 def _colours(comparison: Comparison) -> dict[str, str]:
-    """A colour for each name, the same in every plot of the comparison."""
+    """Return a colour for each name, the same in every plot of the comparison."""
     plain = {"linear": light("muted"), "exact": light("ink")}
     names = dict.fromkeys(m.name for m in comparison.models if m.family not in plain)
     return {name: series_colour(k) for k, name in enumerate(names)} | {
@@ -178,7 +178,7 @@ def memory_plot(comparison: Comparison) -> Figure:
     >>> models = [ComparedModel("linear", "linear", None, 900, 0.09, 0.1, 0.01, 2**20)]
     >>> comparison = Comparison("classification", "a.csv", "y", 900, 100, "error", models)
     >>> memory_plot(comparison).axes[0].get_xlabel()
-    'MB beyond the data'
+    'MB in addition to the data'
     """
     models = [(model, model.peak_memory) for model in comparison.models]
     bars = [(model, memory / 1e6) for model, memory in models if memory is not None]
@@ -199,7 +199,9 @@ def memory_plot(comparison: Comparison) -> Figure:
             fontsize=9.5,
         )
     axes.set_yticks(range(len(bars)), [full_name(model, 14) for model, _ in bars])
-    axes.set(xlim=(0, 1.25 * top), ylim=(len(bars) - 0.5, -0.5), xlabel="MB beyond the data")
+    axes.set(
+        xlim=(0, 1.25 * top), ylim=(len(bars) - 0.5, -0.5), xlabel="MB in addition to the data"
+    )
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=5)
@@ -208,7 +210,7 @@ def memory_plot(comparison: Comparison) -> Figure:
 
 
 def comparison_panels(comparison: Comparison) -> list[Panel]:
-    """The plots that the record has numbers for."""
+    """Return the plots that the record has numbers for."""
     panels = [
         _by_features(comparison),
         _by_time(comparison),
@@ -247,7 +249,7 @@ def comparison_table(comparison: Comparison) -> PageTable:
 
 
 def _smallest(comparison: Comparison) -> frozenset[tuple[int, int]]:
-    """The cells (row, column) of the table with the smallest error, times and memory."""
+    """Return the cells (row, column) of the table with the smallest error, times and memory."""
     columns: dict[int, Sequence[float | None]] = {
         3: [model.error for model in comparison.models],
         4: [model.fit_seconds for model in comparison.models],
@@ -279,8 +281,8 @@ def _by_features(comparison: Comparison) -> Panel | None:
         "Error against features",
         error_by_features_plot(comparison),
         f"Line plot of the error against the number of features: {'; '.join(ends)}.",
-        "More features approximate the kernel better. Where a line is level, more of them do not "
-        "reduce the error."
+        "More features approximate the kernel better. Where a line is level, more features do "
+        "not reduce the error."
         + (" Horizontal lines are models without random features." if others else ""),
         PageTable(
             ["model", "features", comparison.error_name],
@@ -302,21 +304,21 @@ def _by_time(comparison: Comparison) -> Panel | None:
     good = min(models, key=lambda model: model.error)
     ends = (
         f"the fastest is {full_name(fast)} in {html.duration(fast.fit_seconds)} with "
-        f"{form(fast.error)}, "
-        f"the best {full_name(good)} in {html.duration(good.fit_seconds)} with {form(good.error)}"
+        f"{form(fast.error)}, the best is {full_name(good)} in {html.duration(good.fit_seconds)} "
+        f"with {form(good.error)}"
     )
     note = "".join(
-        f" {html.quote(m.name)} was fitted to {html.count(m.n_train)} of "
+        f" {html.quote(m.name)} was trained on {html.count(m.n_train)} of "
         f"{html.count(comparison.n_train)} rows."
         for m in models
         if m.n_train < comparison.n_train
     )
     return Panel(
         "comparison-time",
-        "Error against time",
+        "Error against training time",
         error_by_time_plot(comparison),
-        f"Line plot of the error against the time of the fit: {clean_text(ends)}.",
-        f"Lower left is better: a small error in a short time.{note}",
+        f"Line plot of the error against the training time: {clean_text(ends)}.",
+        f"Models at the lower left are best: small error, short training time.{note}",
         PageTable(
             ["model", "fit", comparison.error_name],
             [
@@ -337,9 +339,9 @@ def _memory(comparison: Comparison) -> Panel | None:
         "comparison-memory",
         "Peak memory",
         memory_plot(comparison),
-        "Bars of the peak memory beyond the data: "
+        "Bar chart of the peak memory in addition to the data: "
         + ", ".join(" ".join(row) for row in rows)
         + ".",
-        "The peak memory of each fit, beyond the rows themselves.",
+        "The peak memory of each training run, in addition to the data.",
         PageTable(["model", "peak memory"], rows, "Peak memory"),
     )

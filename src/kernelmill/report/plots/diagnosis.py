@@ -127,7 +127,7 @@ def gram_error_plot(diagnosis: Diagnosis) -> Figure:
 
 
 def _gram_lines(diagnosis: Diagnosis) -> dict[str, list[tuple[int, Interval]]]:
-    """Relative errors of the Gram matrix and of ridge regression, by the number of features."""
+    """Return relative errors of the Gram matrix and ridge regression, by number of features."""
     lines: dict[str, list[tuple[int, Interval]]] = {}
     for each in diagnosis.gram:
         errors = {
@@ -149,7 +149,7 @@ def _divide(interval: Interval, number: float) -> Interval:
 def _maps_with_errors(
     diagnosis: Diagnosis,
 ) -> list[tuple[FeatureRequirement, list[tuple[int, Interval]]]]:
-    """The maps with positive, finite errors, and these."""
+    """Return the maps with positive, finite errors, and these."""
     found = []
     for each in diagnosis.requirements:
         measured = zip(each.sizes, each.errors, each.lows, each.highs, strict=False)
@@ -170,7 +170,7 @@ def _ends(interval: Interval) -> tuple[float, float]:
 
 
 def diagnosis_panels(diagnosis: Diagnosis) -> list[Panel]:
-    """The plots that the record has numbers for."""
+    """Return the plots that the record has numbers for."""
     panels = [
         _by_features(diagnosis),
         kernel_check_panel("diagnosis-kernel", diagnosis.kernel_check),
@@ -195,9 +195,9 @@ def _by_features(diagnosis: Diagnosis) -> Panel | None:
         "Line plot of the error of a kernel value against the number of features: "
         + clean_text("; ".join(ends))
         + ".",
-        f"The error that {html.percent(diagnosis.probability)} of the pairs do not exceed, in "
-        "units of the mean of k(x, x), with 95 % intervals. The dashed line is the tolerance. Four "
-        "times as many features halve the error, unless a map becomes exact.",
+        f"The {html.percent(diagnosis.probability)} quantile of the errors of kernel values, in "
+        "units of the mean of k(x, x), with 95 % intervals. The dashed line is the tolerance. "
+        "Four times as many features halve the error, unless the map becomes exact.",
         PageTable(
             ["map", "features", "error", "95 % interval"],
             [
@@ -231,9 +231,9 @@ def _gram(diagnosis: Diagnosis) -> Panel | None:
         f"Norms of the error of the Gram matrix of {html.count(gram.n_rows, 'row')}, relative to "
         f"those of the matrix, for {label}, with 95 % intervals."
         + (
-            f" Ridge regression: the change of its fitted values at penalty "
-            f"{html.number(gram.alpha, 3)}, where {html.number(gram.effective_dimension.value, 3)} "
-            "parameters are in effect."
+            " Ridge regression: the relative change of the fitted values at penalty "
+            f"{html.number(gram.alpha, 3)}, where "
+            f"{html.number(gram.effective_dimension.value, 3)} parameters are in effect."
             if "ridge regression" in lines
             else ""
         ),
@@ -258,8 +258,8 @@ def _over_range(diagnosis: Diagnosis) -> Panel | None:
         "diagnosis-range",
         "Error over the range of kernel values",
         error_over_range_plot(diagnosis),
-        f"Bars of the mean absolute error in {len(shown)} sections of the range of kernel values, "
-        f"from {html.number(min(values), 2)} to {html.number(max(values), 2)}.",
+        f"Bar chart of the mean absolute error in {len(shown)} sections of the range of kernel "
+        f"values, from {html.number(min(values), 2)} to {html.number(max(values), 2)}.",
         "Mean absolute error of the pairs whose exact kernel value is in a section, with 95 % "
         "intervals. Similar rows have values near the right end.",
         PageTable(

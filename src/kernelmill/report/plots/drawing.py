@@ -1,4 +1,4 @@
-"""How plots are drawn: colours, size, type, ticks of logarithmic axes, labels of lines.
+"""The style of plots: colours, sizes, fonts, ticks of logarithmic axes, labels of lines.
 
 Plots are drawn in the light colours. Each colour has one purpose, so that the SVG text of a plot
 can refer to the CSS variable of that purpose, whose value depends on the reader's colour scheme.
@@ -65,12 +65,12 @@ SERIES = ("blue", "orange", "green", "purple", "olive", "rose")
 
 
 def light(purpose: str) -> str:
-    """The colour for this purpose, in the light scheme."""
+    """Return the colour for this purpose, in the light scheme."""
     return COLOURS[purpose][0]
 
 
 def css_variables(*, dark: bool) -> str:
-    """The CSS declarations of all colours, for one of the two schemes."""
+    """Return the CSS declarations of all colours, for one of the two schemes."""
     return " ".join(f"--{name}: {pair[dark]};" for name, pair in COLOURS.items())
 
 
@@ -105,7 +105,7 @@ _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # the font of the page, and text that can be selected
     "svg.hashsalt": "kernelmill",  # the same record gives the same bytes
     "text.color": light("ink"),
-    "text.parse_math": False,  # names of columns and classes may hold dollar signs
+    "text.parse_math": False,  # column names and classes may hold dollar signs
     "xtick.color": light("muted"),
     "xtick.labelsize": 10,
     "xtick.major.size": 3,
@@ -132,7 +132,7 @@ class Plot(Figure):
 
 
 def new_figure(height: float = 250, width: float = WIDTH) -> Figure:
-    """An empty figure of this size, in points."""
+    """Return an empty figure of this size, in points."""
     figure = Plot(figsize=(width / 72, height / 72), dpi=72, layout="constrained")
     engine: Any = figure.get_layout_engine()
     engine.set(w_pad=0.03, h_pad=0.03)
@@ -140,7 +140,7 @@ def new_figure(height: float = 250, width: float = WIDTH) -> Figure:
 
 
 def series_colour(index: int) -> str:
-    """The colour of the line with this index."""
+    """Return the colour of the line with this index."""
     return light(SERIES[index % len(SERIES)])
 
 
@@ -150,7 +150,7 @@ def format_axis(axis: Any, form: Callable[[float], str]) -> None:
 
 
 def tick_percent(share: float) -> str:
-    """A fraction on an axis whose label has the percent sign."""
+    """Return a fraction on an axis whose label has the percent sign."""
     text = html.percent(share, sign=False)
     return text[:-2] if text.endswith(".0") else text
 
@@ -168,7 +168,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def thin_ticks(values: Sequence[float], share: float = 0.13) -> list[float]:
-    """The ascending `values` without those whose labels would overlap on a logarithmic axis.
+    """Return the ascending `values` without those whose labels would overlap on a logarithmic axis.
 
     Neighbours are at least the fraction `share` of the axis apart; the last one is always kept.
     """
@@ -244,7 +244,7 @@ def legend_below(figure: Figure, axes: Axes) -> None:
 
 
 def finite_pairs(x: Sequence[float], y: Sequence[float]) -> list[tuple[float, float]]:
-    """The pairs in which both are finite numbers."""
+    """Return the pairs in which both are finite numbers."""
     return [(a, b) for a, b in zip(x, y, strict=False) if is_number(a) and is_number(b)]
 
 

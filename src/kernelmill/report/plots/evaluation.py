@@ -44,7 +44,7 @@ MAX_OPACITY = 0.5  # text over a cell keeps its contrast
 
 
 def is_confusion_matrix(classes: list[str] | None, confusion: list[list[int]] | None) -> bool:
-    """Whether there is a square matrix of these classes that counts any rows."""
+    """Return whether there is a square matrix of these classes that counts any rows."""
     return bool(
         classes
         and confusion
@@ -55,7 +55,7 @@ def is_confusion_matrix(classes: list[str] | None, confusion: list[list[int]] | 
 
 
 def most_confused(confusion: list[list[int]], n_classes: int = MAX_CLASSES) -> list[int]:
-    """The `n_classes` classes with the most errors, in their order."""
+    """Return the `n_classes` classes with the most errors, in their order."""
     wrong = [
         sum(row) + sum(other[k] for other in confusion) - 2 * row[k]
         for k, row in enumerate(confusion)
@@ -276,7 +276,7 @@ def evaluation_panels(key: str, evaluation: Evaluation) -> list[Panel]:
 
 
 def class_table(evaluation: Evaluation) -> PageTable | None:
-    """The number of rows, the recall and the precision of each class."""
+    """Return the number of rows, the recall and the precision of each class."""
     classes, confusion = evaluation.classes, evaluation.confusion
     if not classes or not confusion or not is_confusion_matrix(classes, confusion):
         return None
@@ -336,9 +336,9 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
         )
     drawn = ""
     if n > MAX_CLASSES:
-        drawn = f" The {len(most_confused(confusion))} classes with the most errors are shown."
+        drawn = f" Only the {len(most_confused(confusion))} classes with the most errors are shown."
     if evaluation.weighted_confusion is not None:
-        drawn += " These are numbers of rows, without their weights."
+        drawn += " Counts are unweighted numbers of rows."
     return Panel(
         f"{key}-confusion",
         "Confusion matrix",
@@ -353,10 +353,10 @@ def _confusion(key: str, evaluation: Evaluation) -> Panel | None:
 
 
 def judge_calibration(bins: list[tuple[float, float, int]]) -> str:
-    """What the bins (probability, share of correct predictions, rows) show, bin by bin.
+    """Return a sentence about bins (probability, share of correct predictions, number of rows).
 
-    A bin is off if it differs by two percentage points and by more than chance: 2.6 standard
-    errors, which a calibrated bin exceeds with probability 1 %.
+    A bin is miscalibrated if it differs by two percentage points and by more than chance: 2.6
+    standard errors, which a calibrated bin exceeds with probability 1 %.
     """
     off: dict[str, list[float]] = {"overconfident": [], "underconfident": []}
     for sure, correct, rows in bins:
@@ -369,7 +369,7 @@ def judge_calibration(bins: list[tuple[float, float, int]]) -> str:
             ends = html.percent_range(min(places), max(places)) if len(places) > 1 else ""
             clauses.append(f"{word} at probabilities of {ends or html.percent(places[0])}")
     if not clauses:
-        return "no bin is off by more than chance"
+        return "no bin differs by more than chance"
     return f"the model is {' and '.join(clauses)}"
 
 
@@ -383,10 +383,10 @@ def _calibration(key: str, evaluation: Evaluation) -> Panel | None:
         f"{key}-calibration",
         "Calibration",
         calibration_plot(evaluation.calibration),
-        f"Line plot of the fraction of correct predictions against their probability, in "
+        "Line plot of the fraction of correct predictions against the predicted probability, in "
         f"{html.count(len(bins), 'bin')}; the mean distance from the diagonal is "
         f"{html.percent(gap)}.",
-        "On the dashed line, the predicted probability is the observed frequency; below it, the "
+        "On the dashed line, predicted probabilities equal observed frequencies; below it, the "
         f"model is overconfident. The mean difference is {html.percent(gap)}: "
         f"{judge_calibration(bins)}.",
         PageTable(
@@ -433,7 +433,7 @@ def _scatters(key: str, evaluation: Evaluation) -> list[Panel]:
             "Predicted against actual",
             predicted_plot(evaluation),
             f"Scatter plot of predicted against actual targets of {some}.",
-            f"Each point is one of {some}. On the dashed line, the prediction equals the target.",
+            f"Each point is one of {some}. On the dashed line, predictions equal targets.",
             table,
         ),
         Panel(
@@ -441,8 +441,8 @@ def _scatters(key: str, evaluation: Evaluation) -> list[Panel]:
             "Residuals",
             residuals_plot(evaluation),
             f"Scatter plot of residuals against predictions of {some}.",
-            "The residuals of a good model form a level band around the dashed line. A bend is a "
-            "pattern that the model missed; a funnel means that the noise varies.",
+            "The residuals of a good model form a level band around the dashed line. A bend "
+            "shows a pattern that the model misses; a funnel shows that the noise varies.",
             table,
         ),
     ]
@@ -457,14 +457,16 @@ def _coverage(key: str, evaluation: Evaluation) -> Panel | None:
     result = f"{html.percent(observed)} of the targets lie in the {html.percent(nominal)} intervals"
     return Panel(
         f"{key}-coverage",
-        "Coverage of intervals",
+        "Coverage of prediction intervals",
         coverage_plot(coverage),
-        f"Line plot of the observed against the nominal coverage of intervals; {result}.",
-        f"Below the dashed line, intervals are too narrow; above it, too wide. Here, {result}.",
+        "Line plot of the observed against the nominal coverage of prediction intervals; "
+        f"{result}.",
+        "Below the dashed line, the intervals are too narrow; above it, they are too wide. "
+        f"Here, {result}.",
         PageTable(
             ["nominal coverage", "observed coverage"],
             [[html.percent(nominal), html.percent(observed)] for nominal, observed in pairs],
-            "Intervals of mean ± a multiple of the standard deviation",
+            "Intervals: predicted mean ± a multiple of the standard deviation",
             0,
         ),
     )

@@ -33,7 +33,7 @@ _LINE_HEIGHT = 17  # points for each value of a plot of ratios
 
 
 def outcome_panels(outcome: Outcome) -> list[Panel]:
-    """The plots of an experiment, with their numbers."""
+    """Return the plots of an experiment, with their numbers."""
     results = outcome.results
     panels = [_points_panel(outcome, index) for index in range(len(results.points))]
     if results.cells and all(not isinstance(cell.row, str) for cell in results.cells):
@@ -48,7 +48,7 @@ def outcome_panels(outcome: Outcome) -> list[Panel]:
 
 
 def show_value(cell: Cell, unit: str = "") -> str:
-    """A mean with the half-width of its interval: "0.721 ± 0.012"."""
+    """Return a mean with the half-width of its interval: "0.721 ± 0.012"."""
     interval = cell.interval
     text = html.number(interval.mean, 3)
     if interval.known and interval.high > interval.mean:
@@ -154,7 +154,7 @@ def _log_y(axes: Axes) -> None:
 
 @drawing_style()
 def _ratios(outcome: Outcome, lines: Sequence[Line]) -> Panel:
-    """Measured values divided by published ones, with their intervals."""
+    """Return measured values divided by published ones, with their intervals."""
     figure = new_figure(height=70 + _LINE_HEIGHT * len(lines))
     axes = figure.subplots()
     rows = []
@@ -189,7 +189,7 @@ def _ratios(outcome: Outcome, lines: Sequence[Line]) -> Panel:
 
 
 def _axis_label(line: Line) -> str:
-    """The name of a value on an axis."""
+    """Return the name of a value on an axis."""
     return f"{line.row} · {line.column}"
 
 
@@ -211,7 +211,7 @@ def _values_table(outcome: Outcome, columns: Sequence[Column]) -> PageTable:
 
 
 def values_tables(outcome: Outcome) -> list[PageTable]:
-    """The tables of all panels."""
+    """Return the tables of all panels."""
     panels = dict.fromkeys(column.panel for column in outcome.experiment.columns)
     tables = [
         _values_table(outcome, [each for each in outcome.experiment.columns if each.panel == panel])

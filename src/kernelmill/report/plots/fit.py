@@ -35,12 +35,12 @@ MAX_LINES = 6
 
 
 def error_label(task: str) -> str:
-    """The label of an axis with the error of a task."""
+    """Return the label of an axis with the error of a task."""
     return "error, %" if task == "classification" else "RMSE"
 
 
 def finite_tuning(points: list[TuningPoint]) -> list[TuningPoint]:
-    """The settings that can be drawn: finite errors, positive length scales and penalties.
+    """Return the settings that can be drawn: finite errors, positive length scales and penalties.
 
     Each is there once, as it was last measured.
     """
@@ -60,7 +60,7 @@ def finite_tuning(points: list[TuningPoint]) -> list[TuningPoint]:
 def choose_ringed_point(
     points: list[TuningPoint], chosen: tuple[float | None, float] | None
 ) -> tuple[TuningPoint, bool]:
-    """The chosen setting and True; if it is not known, the smallest error and False.
+    """Return the chosen setting and True; if it is not known, the smallest error and False.
 
     That is the smallest of the settings with the most features: errors depend on their number.
     """
@@ -82,12 +82,12 @@ def choose_ringed_point(
 
 
 def _map_of(point: TuningPoint) -> tuple[str, bool, str]:
-    """The kernel, and what else of the map differs."""
+    """Return the kernel, and what else of the map differs."""
     return (point.kernel, point.per_column, point.variant)
 
 
 def _line_of(point: TuningPoint) -> tuple[str, bool, str, float, int]:
-    """What the settings of one line have in common: all but the penalty."""
+    """Return the settings that the points of a line share: all except the penalty."""
     return (*_map_of(point), point.length_scale, point.n_components)
 
 
@@ -239,7 +239,7 @@ def learning_curve_plot(points: list[LearningPoint], task: str = "classification
 
 
 def select_timed_stages(fit: FitSummary) -> list[tuple[str, float]]:
-    """The stages with a positive duration."""
+    """Return the stages with a positive duration."""
     return [(stage, time) for stage, time in fit.seconds.items() if is_number(time) and time > 0]
 
 
@@ -287,7 +287,7 @@ def time_plot(fit: FitSummary) -> Figure:
 
 
 def fit_panels(fit: FitSummary) -> list[Panel]:
-    """The plots that the record has numbers for."""
+    """Return the plots that the record has numbers for."""
     panels = [
         _learning_curve(fit),
         *_tuning(fit),
@@ -298,7 +298,7 @@ def fit_panels(fit: FitSummary) -> list[Panel]:
 
 
 def judge_learning(points: list[LearningPoint]) -> str:
-    """What the losses of held-out rows say about the number of epochs; empty without them.
+    """Return advice on the number of epochs from the losses of held-out rows; "" without them.
 
     They are those of the same rows, so that a change of two percent is more than chance.
     """
@@ -309,15 +309,18 @@ def judge_learning(points: list[LearningPoint]) -> str:
     last, before = losses[-1][1], losses[-1 - len(losses) // 4][1]
     if last > 1.02 * best:
         return (
-            f" The held-out loss was smallest after {html.count(rows, 'row')} and has risen since: "
-            "fewer epochs or a larger penalty would help."
+            f" The held-out loss was smallest after {html.count(rows, 'row')} and has increased "
+            "since: use fewer epochs or a larger penalty."
         )
     if last < 0.98 * before:
         return (
-            f" The held-out loss fell by {html.percent(1 - last / before)} in the last quarter: "
-            "more epochs would help."
+            f" The held-out loss fell by {html.percent(1 - last / before)} in the last quarter "
+            "of training: more epochs would help."
         )
-    return " The held-out loss hardly changed in the last quarter: more epochs would not help."
+    return (
+        " The held-out loss hardly changed in the last quarter of training: more epochs "
+        "would not help."
+    )
 
 
 def _learning_curve(fit: FitSummary) -> Panel | None:
@@ -328,7 +331,10 @@ def _learning_curve(fit: FitSummary) -> Panel | None:
     last = points[-1]
     ends = [f"loss {html.number(last.loss, 3)}"] if is_number(last.loss) else []
     ends += [f"held-out error {form(last.error)}"] if is_number(last.error) else []
-    reading = f"Rows are counted again in every epoch.{judge_learning(points)}"
+    reading = (
+        "Loss and error against the number of rows processed; rows count once per "
+        f"epoch.{judge_learning(points)}"
+    )
     step = -(-len(points) // 60)
     # Backwards, so that the last point is in the table for any step.
     kept = points[::-1][::step][::-1]
@@ -351,7 +357,7 @@ def _learning_curve(fit: FitSummary) -> Panel | None:
 
 
 def _tuning(fit: FitSummary) -> list[Panel]:
-    """A plot for each criterion, in the order in which they were used."""
+    """Return a plot for each criterion, in the order in which they were used."""
     points = finite_tuning(fit.tuning)
     criteria = dict.fromkeys(point.criterion for point in points)
     return [
@@ -367,10 +373,10 @@ def _tuning(fit: FitSummary) -> list[Panel]:
 
 
 _STAGES = (
-    " This is the first of two stages: ridge regression finds a region, in which the loss of the "
-    "model then decides.",
-    " This is the second of two stages: in the region found by ridge regression, the loss of the "
-    "model decides.",
+    " This is the first of two stages: ridge regression finds a region; the second stage "
+    "searches it with the model's own loss.",
+    " This is the second of two stages: it searches the region found by ridge regression with "
+    "the model's own loss.",
 )
 
 
@@ -402,8 +408,8 @@ def _tuning_by(
     of_two = _STAGES[stage - 1] if n_stages == 2 else ""
     beyond = "smaller" if ringed.alpha == min(penalties) else "larger"
     wider = (
-        f" This is at the edge of the search: a {beyond} penalty, given as --alpha or as alpha in "
-        "Python, may be better."
+        f" This is at the edge of the searched range: a {beyond} penalty (--alpha, or alpha in "
+        "Python) may be better."
     )
     which = "chosen setting" if is_chosen else "smallest"
     comparable = ""
@@ -444,7 +450,7 @@ def _tuning_by(
                 ]
                 for p in sorted(points, key=lambda p: p.error)
             ],
-            "All settings, smallest first",
+            "All settings, smallest error first",
             0,
         ),
     )
@@ -457,16 +463,19 @@ def _explain_penalty(
     name: str,
     form: Callable[[float], str],
 ) -> str:
-    """Why the penalty of the model is not that of the smallest error on its line, if so."""
+    """Return why the penalty of the model is not that of the smallest error on its line."""
     if not math.isclose(alpha, ringed.alpha, rel_tol=1e-6):
         return f" The model has the penalty {html.number(alpha, 2)}."
     least = min(line, key=lambda point: point.error)
     if least.error >= ringed.error:
         return ""
-    smallest = f" The smallest of its line is {form(least.error)}"
+    smallest = f" The smallest value of its line is {form(least.error)}"
     if ringed.criterion == "squared error":
-        return f"{smallest}; the penalty was chosen on all rows."
-    return f"{smallest}: a weaker penalty is chosen only if it lowers the {name} by half a percent."
+        return f"{smallest}; the penalty was chosen with all rows."
+    return (
+        f"{smallest}: a weaker penalty is chosen only if it lowers the {name} by at least "
+        "half a percent."
+    )
 
 
 def _time(fit: FitSummary) -> Panel | None:

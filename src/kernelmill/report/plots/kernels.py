@@ -44,7 +44,7 @@ def kernel_check_plot(check: KernelCheck) -> Figure:
 
 
 def kernel_check_panel(key: str, check: KernelCheck | None) -> Panel | None:
-    """The panel of `kernel_check_plot`; None without pairs."""
+    """Return the panel of `kernel_check_plot`; None without pairs."""
     pairs = finite_pairs(check.exact, check.estimated) if check else []
     if not check or not pairs:
         return None
@@ -71,8 +71,8 @@ def kernel_check_panel(key: str, check: KernelCheck | None) -> Panel | None:
         f"Scatter plot of {html.count(len(pairs), 'pair')} of rows: kernel values estimated by "
         f"{features} features against exact values; root mean squared error "
         f"{html.number(check.rms_error, 2)}.",
-        f"Each point is a pair of rows. On the dashed line, the {features} features estimate the "
-        f"kernel exactly. Root mean squared error: {html.number(check.rms_error, 2)}.",
+        f"Each point is a pair of rows. On the dashed line, the estimate from {features} "
+        f"features is exact. Root mean squared error: {html.number(check.rms_error, 2)}.",
         PageTable(
             ["exact values", "pairs", "mean exact", "mean estimate", "RMS error"],
             rows,

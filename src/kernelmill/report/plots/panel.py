@@ -53,7 +53,7 @@ class Panel:
 def group_pairs(
     pairs: Sequence[tuple[float, float]], n_groups: int = 10
 ) -> list[list[tuple[float, float]]]:
-    """The sorted pairs in at most `n_groups` groups of about the same size."""
+    """Return the sorted pairs in at most `n_groups` groups of about the same size."""
     ordered = sorted(pairs)
     n_groups = min(n_groups, len(ordered))
     ends = [len(ordered) * k // n_groups for k in range(n_groups + 1)]
@@ -65,7 +65,7 @@ _VARIABLES = {pair[0]: f"var(--{name})" for name, pair in COLOURS.items()}
 
 @drawing_style()
 def inline_svg(figure: Figure, key: str, label: str) -> Markup:
-    """The `<svg>` element of a figure, scaled to its container, in the colours of the page.
+    """Return the `<svg>` element of a figure, scaled to its container, in the colours of the page.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ def lift_plot(ranking: Ranking) -> Figure:
 
 
 def ranking_panels(key: str, evaluation: Evaluation) -> list[Panel]:
-    """The three plots, if the evaluation has a ranking."""
+    """Return the three plots, if the evaluation has a ranking."""
     ranking = evaluation.ranking
     points = compute_points(ranking) if ranking else []
     if not ranking or not points:
@@ -145,9 +145,9 @@ def ranking_panels(key: str, evaluation: Evaluation) -> list[Panel]:
             roc_plot(ranking),
             f"Line plot of the recall of {name} against the false positive rate; the area is "
             f"{html.number(area, 3)}.",
-            f"The recall of {name} against the share of the other rows that are predicted as it, "
-            "for every threshold of its probability. The dashed line is chance; the area under "
-            f"the curve is {html.number(area, 3)}.",
+            f"The recall of {name} (true positive rate) against the false positive rate, for "
+            f"every threshold on the probability of {name}. The dashed line is chance; the area "
+            f"under the curve is {html.number(area, 3)}.",
             table,
         ),
         Panel(
@@ -156,8 +156,8 @@ def ranking_panels(key: str, evaluation: Evaluation) -> list[Panel]:
             precision_recall_plot(ranking),
             f"Line plot of the precision of {name} against its recall; the average precision is "
             f"{html.number(average, 3)}.",
-            f"A lower threshold has a higher recall of {name} and usually a lower precision. The "
-            f"dashed line is the share of {name} among all rows, "
+            f"Lowering the threshold increases the recall of {name} and usually decreases the "
+            f"precision. The dashed line is the fraction of {name} among all rows, "
             f"{html.percent(ranking.base_rate)}.",
             table,
         ),
@@ -167,8 +167,9 @@ def ranking_panels(key: str, evaluation: Evaluation) -> list[Panel]:
             lift_plot(ranking),
             f"Line plot of the lift; it is {html.number(tenth[1] / tenth[0], 3)} at "
             f"{html.percent(tenth[0])} of the rows.",
-            f"Among the {html.percent(tenth[0])} of the rows for which {name} is most probable, it "
-            f"is {html.number(tenth[1] / tenth[0], 3)} times as frequent as among all.",
+            f"Among the {html.percent(tenth[0])} of the rows with the highest probability of "
+            f"{name}, the class is {html.number(tenth[1] / tenth[0], 3)} times as frequent as "
+            "among all rows.",
             table,
         ),
     ]

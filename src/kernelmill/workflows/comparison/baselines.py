@@ -1,4 +1,4 @@
-"""What kernel machines on random features are compared with: trees, Nyström, the exact kernel."""
+"""Models to compare random features with: trees, Nyström features, the exact kernel."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 SECONDS = 30.0
-"""How long the exact machine may take, about; it gets so many rows."""
+"""The approximate time of the exact machine in seconds, which limits its number of rows."""
 
 _FIRST_ROWS = 2000
 _MOST_DENSE_BYTES = 512 << 20
@@ -90,7 +90,7 @@ def _as_dense(X: Any) -> NDArray[np.float32]:
 
 
 def _codes(indicators: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The number of the column that is set in each row; one more if none is."""
+    """Return the number of the column that is set in each row; one more if none is."""
     codes = np.where(indicators.any(axis=1), indicators.argmax(axis=1), indicators.shape[1])
     column: NDArray[np.float32] = codes.astype(np.float32)[:, np.newaxis]
     return column
@@ -123,7 +123,7 @@ def make_trees(
     n_outputs = n_classes if n_classes is not None and n_classes > 2 else 1
     n_tried = n_columns if n_classes is None else math.isqrt(n_columns)
     split = "; native categories" if has_categories else ""
-    codes = "; codes of categories" if has_categories else ""
+    codes = "; categories as codes" if has_categories else ""
     return [
         Trees(
             "boosted trees",
@@ -217,5 +217,5 @@ def fit_in_time(
             more = n_rows
         if more <= rows:
             return model
-        # From few rows to very many, times are hard to foresee.
+        # Times for many rows are hard to predict from times for few rows.
         rows = min(more, 8 * rows)

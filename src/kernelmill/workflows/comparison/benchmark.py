@@ -81,7 +81,7 @@ class FitBenchmark:
             )
 
     def with_scaled_rows(self) -> FitBenchmark:
-        """The same rows, scaled to similar lengths."""
+        """Return the same rows, scaled to similar lengths."""
         scaling = RowScaling.of_rows(self.training.X)
         return replace(
             self,
@@ -90,7 +90,7 @@ class FitBenchmark:
         )
 
     def make_map(self, choice: MapChoice, tuned: TunedSettings, n_components: int) -> Any:
-        """An unfitted map with the tuned length scale."""
+        """Return an unfitted map with the tuned length scale."""
         return choice.make(tuned.length_scale, n_components, self.seed, self.n_threads)
 
     @property
@@ -106,14 +106,14 @@ class FitBenchmark:
     def fit_features(
         self, choice: MapChoice, tuned: TunedSettings, n_components: int, detail: str = ""
     ) -> ComparedModel:
-        """A kernel machine on the features of a map."""
+        """Return a kernel machine on the features of a map."""
         learner = self.make_learner(self.make_map(choice, tuned, n_components), tuned)
         return self.measure(
             choice.name, "features", learner, n_components=n_components, detail=detail
         )
 
     def fit_default(self, tuned: TunedSettings, seconds: float) -> ComparedModel:
-        """What `fit_table` chooses for the whole table, here for the training rows.
+        """Fit what `fit_table` would choose for the whole table, to the training rows.
 
         `seconds` is the time of the tuning. The penalty of a classifier is per row.
         """
@@ -127,12 +127,12 @@ class FitBenchmark:
         elif len(tuned.alphas) > 1:
             learner.set_params(alpha=np.array(tuned.alphas))
         family = "nystroem" if choice.name == "nystroem" else "features"
-        detail = f"{choice.name}, {choice.kernel_name}; time with tuning"
+        detail = f"{choice.name}, {choice.kernel_name}; time includes tuning"
         found = self.measure(DEFAULT_FIT, family, learner, n_components=size, detail=detail)
         return replace(found, fit_seconds=found.fit_seconds + seconds)
 
     def make_learner(self, feature_map: Any, tuned: TunedSettings) -> Any:
-        """An unfitted kernelmill learner on the features of a transformer."""
+        """Return an unfitted kernelmill learner on the features of a transformer."""
         return (KernelRegressor if self.n_classes is None else KernelClassifier)(
             feature_map, alpha=tuned.alpha, random_state=self.seed, n_threads=self.n_threads
         )
@@ -213,7 +213,7 @@ class PeakMemory:
         self._start = _read_status("VmRSS")
 
     def bytes_more(self) -> int | None:
-        """The bytes beyond the start; None if the system does not report them."""
+        """Return the bytes beyond the start; None if the system does not report them."""
         peak = _read_status("VmHWM")
         return None if peak is None or self._start is None else max(0, peak - self._start)
 

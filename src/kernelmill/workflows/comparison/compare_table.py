@@ -77,16 +77,16 @@ def compare_table(
     r"""Compare kernel machines on random features with a linear model, trees and the exact kernel.
 
     All models are trained on the same random sample of the rows and tested on other rows, a quarter
-    of the table or 10,000 rows. "fit (defaults)" has the map and the number of features that
+    of the table or 10,000 rows. "fit (defaults)" uses the map and the number of features that
     `fit_table` chooses for the whole table, and its time includes tuning. The length scale and the
-    penalty are tuned once, on the sample, for all machines of the kernel (random features, Nyström
-    features, the exact machine); the linear model, the polynomial kernel and principal components
-    have penalties of their own. Principal components are compared where `fit_table` tries them:
-    with more than 20,000 rows of at least 96 dense columns. Boosted trees and the random forest are
-    those of scikit-learn with its defaults; they get the encoded columns, with one column of codes
-    instead of indicators for each category column. Trees get fewer rows if all of them would take
-    longer than a minute or so, and the exact machine gets as many as it can take in 30 seconds; the
-    records hold the numbers.
+    penalty are tuned once, on the sample, for all models with this kernel (random features, Nyström
+    features, the exact kernel machine); the penalties of the linear model, the polynomial kernel
+    and principal components are tuned separately. Principal components are included if `fit_table`
+    would try them: for more than 20,000 rows with at least 96 dense columns. Boosted trees and the
+    random forest are those of scikit-learn with default parameters. Their inputs are the encoded
+    columns, with one column of codes per category column instead of indicators. Trees are trained
+    on fewer rows if all rows would take longer than about a minute, and the exact machine is
+    trained on as many rows as take about 30 seconds; the results contain these numbers.
 
     Parameters
     ----------
@@ -98,17 +98,17 @@ def compare_table(
     drop : sequence of str or int
     day_first : bool, optional
     weights : str or int, optional
-        The column with the weights of rows, in tuning, training and errors of all models. It is
-        not an input.
+        The column of row weights, used in tuning, training and errors of all models. It is not an
+        input.
     kernel : str or Kernel, optional
         A shift-invariant kernel; Gaussian by default.
     n_components : sequence of int, default=(256, 1024, 4096)
-        The numbers of features of `Fastfood`; the other maps have the middle one.
+        The numbers of features of `Fastfood`. The other maps use the middle one.
     rows : int, default=50_000
-        The largest number of rows to train on.
+        The maximum number of training rows.
     exact_rows : int, optional
-        The largest number of rows for the exact machine, whose cost grows with their square or
-        cube. By default as many as it can take in about 30 seconds, at most 10,000.
+        The maximum number of training rows of the exact machine, whose cost grows with their square
+        or cube. By default the number that takes about 30 seconds, at most 10,000.
     random_state : int, default=0
     n_threads : int, optional
     verbose : bool, default=False
@@ -211,7 +211,7 @@ def compare_table(
 
 
 def _with_weight(rows: EncodedRows, which: str) -> EncodedRows:
-    """The rows whose weight is not zero; some scikit-learn models reject the others."""
+    """Return the rows whose weight is not zero; some scikit-learn models reject zero weights."""
     if rows.weight is None:
         return rows
     if not rows.weight.any():
@@ -222,7 +222,7 @@ def _with_weight(rows: EncodedRows, which: str) -> EncodedRows:
 def collect_settings(
     task: str, missing: str, transform: str, kernel: Any, drop: Any, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """The settings that differ from the defaults and that a fit to the same table needs."""
+    """Return the settings that differ from the defaults and that a fit to the same table needs."""
     given: dict[str, Any] = {"drop": check_columns("drop", drop), **options}
     if task != "auto":
         given["task"] = task
@@ -242,7 +242,7 @@ def collect_settings(
 def _best_settings(
     models: list[ComparedModel], kernel: Any, given: dict[str, Any]
 ) -> dict[str, Any]:
-    """The given settings, with map, kernel and size of the best kernel machine.
+    """Return the given settings, with map, kernel and size of the best kernel machine.
 
     Those of the default fit are none, and it is the best unless another one has less error. Maps
     of polynomial kernels take no other kernel.
@@ -270,7 +270,7 @@ def _list_fits(
     encoder: Encoder,
     directions: bool,
 ) -> list[Callable[[], ComparedModel]]:
-    """The models of the comparison, each as a function that fits and measures it."""
+    """Return the models of the comparison, each as a function that fits and measures it."""
     middle = sizes[len(sizes) // 2]
     names = ["random_fourier", STEPS]
     others = [MapChoice(name, choice.kernel) for name in names if name != choice.name]
@@ -287,7 +287,7 @@ def _list_fits(
 
 
 def _fit_linear(benchmark: FitBenchmark) -> ComparedModel:
-    """The linear model; its penalty is chosen on validation rows, as for the kernel machines."""
+    """Return the linear model; its penalty is chosen on validation rows, as for all models."""
     if benchmark.n_classes is None:
         model = RidgeCV(10.0 ** np.arange(-2, 5))
         return benchmark.measure("linear", "linear", model, detail="RidgeCV")
@@ -306,14 +306,14 @@ def _fit_linear(benchmark: FitBenchmark) -> ComparedModel:
 
 
 def _fit_directions(benchmark: FitBenchmark, choice: MapChoice, n_components: int) -> ComparedModel:
-    """The same kernel of principal components, with a length scale and a penalty of its own."""
+    """Return a fit of the kernel on principal components, with its own length scale and penalty."""
     choice = MapChoice(DIRECTIONS, choice.kernel)
     tuned = benchmark.tune(choice, n_components, progress=SilentProgress(), n_rows=_ROWS_TO_CHOOSE)
     return benchmark.fit_features(choice, tuned, n_components, "64 principal components")
 
 
 def _fit_polynomial(benchmark: FitBenchmark, n_components: int) -> ComparedModel:
-    """The polynomial kernel, with a penalty of its own; rows are scaled as in a fit."""
+    """Return a fit of the polynomial kernel with its own penalty; rows are scaled."""
     choice = MapChoice("tensor_sketch", options={"degree": 2, "coef0": 1.0})
     benchmark = benchmark.with_scaled_rows()
     tuned = benchmark.tune(
@@ -328,7 +328,7 @@ def _fit_polynomial(benchmark: FitBenchmark, n_components: int) -> ComparedModel
 def _fit_nystroem(
     benchmark: FitBenchmark, tuned: TunedSettings, choice: MapChoice, n_components: int
 ) -> ComparedModel:
-    """Nyström features of the same kernel, in blocks, and the same linear model on them."""
+    """Return a fit of the same kernel with Nyström features, computed in blocks."""
     fitted = choice.make(tuned.length_scale, 16, 0, 1).fit(benchmark.training.X[:2])
     n_components = min(n_components, benchmark.n_rows)  # one for each row it is based on
     features = make_nystroem(fitted, n_components, benchmark.seed)

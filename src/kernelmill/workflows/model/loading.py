@@ -32,14 +32,14 @@ def load(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
     ----------
     path : str or path
     max_memory : int, default=8 GiB
-        The bytes that the map of the model may take: a file of a few hundred bytes can ask for any
-        amount. Models that need more than 10**10 operations for each row are also rejected, unless
-        more than the default is allowed.
+        The memory limit of the model's map in bytes: a file of a few hundred bytes can request any
+        amount. Models that need more than 10**10 operations per row are also rejected, unless the
+        limit is above the default.
 
     Returns
     -------
     KernelClassifier, KernelRegressor or TableModel
-        What was saved.
+        The saved model.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def load(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
 
 
 def load_predictor(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
-    """Load a model for prediction alone, without importing scikit-learn, which takes long.
+    """Load a model for prediction only, without importing scikit-learn.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ def load_predictor(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
     Returns
     -------
     ClassPredictor, ValuePredictor or TableModel
-        What `load` returns, with the same predictions, bit for bit, except that learners have
-        `predict`, `predict_proba` and `decision_function` alone.
+        A model whose predictions are bit-identical to those of `load`. Predictors that are not a
+        `TableModel` have only the methods `predict`, `predict_proba` and `decision_function`.
 
     See Also
     --------
-    load : Its example also loads a predictor.
+    load : Load the complete model; its example also loads a predictor.
     """
     return _load(path, predictor_from_record, max_memory)
 
@@ -102,7 +102,7 @@ def _table_model(
     tensors: Mapping[str, NDArray[Any]],
     make_learner: Callable[[Any, Any], Any],
 ) -> TableModel:
-    """The model of a file's record; an inconsistent record raises ModelFileError."""
+    """Return the model of a file's record; an inconsistent record raises ModelFileError."""
     try:
         learner = make_learner(record["learner"], without_prefix("learner", tensors))
         others = {name: each for name, each in tensors.items() if not name.startswith("learner/")}
@@ -115,7 +115,7 @@ def _table_model(
     except ModelFileError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise ModelFileError(f"its parts do not fit together: {error}") from error
+        raise ModelFileError(f"its parts are inconsistent: {error}") from error
     return model
 
 

@@ -1,4 +1,4 @@
-"""What a model predicts for the blocks of a table, and how good that is; here or on workers."""
+"""Predictions for the blocks of a table, and their scores; in this process or on workers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class UnseenCategories:
         self.update(later._counts)
 
     def notes(self, n_rows: int) -> list[str]:
-        """A note for each column, with the most frequent of its new categories."""
+        """Return a note for each column, with the most frequent of its new categories."""
         notes = []
         for name, counts in self._counts.items():
             shown = ", ".join(f"{each!r} ({n})" for each, n in counts.most_common(3))
@@ -84,19 +84,19 @@ def check_request(model: Any, probabilities: bool, std: bool) -> None:
         )
     if std and not has_std(model.learner, np.zeros((1, model.encoder.n_inputs), np.float32)):
         raise ArgumentError(
-            "needs a regressor with uncertainties; this model was saved without them or fitted "
-            "by conjugate gradients",
+            "needs a regressor with stored uncertainty; this model was saved without it or "
+            "fitted by conjugate gradients",
             Remedy(
                 f"fit the model again with at most {MOST_UNCERTAIN_FEATURES} features",
                 n_components=MOST_UNCERTAIN_FEATURES,
             ),
-            Remedy("fit it again and save them", uncertainty=True),
+            Remedy("fit the model again and store it", uncertainty=True),
             parameter="std",
         )
 
 
 def prediction_columns(model: Any, probabilities: bool, std: bool) -> dict[str, Any]:
-    """The names and the types of the columns that a model predicts."""
+    """Return the names and the types of the columns that a model predicts."""
     if model.reader.task == "regression":
         return {"prediction": np.float64, **({"std": np.float64} if std else {})}
     assert model.reader.classes is not None
@@ -155,18 +155,18 @@ class Prediction:
         return columns
 
     def slim(self) -> Prediction:
-        """The same, as small as possible, to be sent to workers."""
+        """Return a copy that is as small as possible, to be sent to workers."""
         learner = slim(self.model.learner, std=self.std)
         return replace(self, model=replace(self.model, learner=learner, summary=None))
 
     def __call__(self, piece: Any) -> tuple[list[dict[str, Any]], UnseenCategories]:
-        """The columns of all blocks of a piece, and categories that are new in it."""
+        """Return the columns of all blocks of a piece, and categories that are new in it."""
         unseen = UnseenCategories()
         return list(self.blocks(piece, unseen)), unseen
 
 
 def slim(learner: Any, *, std: bool) -> Any:
-    """A fitted learner that can predict, and no more; without `std`, no standard deviations."""
+    """Return a fitted estimator reduced to prediction; without `std`, no standard deviations."""
     small = copy.copy(learner)
     for name in ("statistics_",) if std else ("statistics_", "_fit"):
         small.__dict__.pop(name, None)
@@ -190,12 +190,12 @@ class _Collected:
         self.n_rows += len(rows)
 
     def columns(self) -> dict[str, Any]:
-        """All rows of each column, as an array of NumPy or pyarrow."""
+        """Return all rows of each column, as an array of NumPy or pyarrow."""
         names = self._blocks[0] if self._blocks else ()
         return {name: join_arrays([each[name] for each in self._blocks]) for name in names}
 
     def matrix(self, width: int) -> NDArray[Any]:
-        """All rows of the matrix."""
+        """Return all rows of the matrix."""
         return np.concatenate([np.empty((0, width), np.float32), *self._matrices])
 
 
@@ -222,7 +222,7 @@ class TableScores:
     names : dict or None
         The names of the inputs in the file.
     weights : str, int or None
-        The column with the weights of rows.
+        The column of row weights.
     first_row : int, default=0
         The number of rows before.
     """
@@ -242,11 +242,11 @@ class TableScores:
         self.unseen = UnseenCategories()
 
     def __getstate__(self) -> dict[str, Any]:
-        """The scores without the model; they can only be merged."""
+        """Return the scores without the model; they can only be merged."""
         return {**self.__dict__, "_model": None}
 
     def read(self, source: Any, progress: Progress | None = None) -> None:
-        """Add the rows of a table, or of something else that has its method `blocks`."""
+        """Add the rows of a table, or of another object with the method `blocks`."""
         progress = SilentProgress() if progress is None else progress
         model = self._model
         blocks = model._blocks(source, self._names, with_target=True, unseen=self.unseen)

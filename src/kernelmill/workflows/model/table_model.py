@@ -73,9 +73,10 @@ class TableModel:
     Attributes
     ----------
     learner : KernelClassifier or KernelRegressor
-        Fitted to the encoded rows. The classes of a classifier are the labels of the table.
+        The estimator, fitted to the encoded rows. The classes of a classifier are the labels of the
+        table.
     encoder : Encoder
-        Encodes the columns of a table as rows of numbers.
+        Encodes the columns of a table as numeric rows.
     inputs : Inputs
         The columns that the model needs.
     reader : TargetReader
@@ -114,7 +115,7 @@ class TableModel:
     checkpoint: Any = None
 
     def __repr__(self) -> str:
-        """What the model predicts, its error, and how many notes there are."""
+        """Return the target, the error and the number of notes in one line."""
         fit = self.summary
         text = f"<TableModel of {fit.target!r}: {fit.task}, {fit.n_components} features"
         metrics = {} if fit.held_out is None else fit.held_out.metrics
@@ -126,23 +127,23 @@ class TableModel:
 
     @property
     def notes(self) -> list[str]:
-        """What was detected in the table, decided, or looks doubtful."""
+        """What was detected in the table, what was decided, and what is doubtful."""
         return self.summary.notes
 
     @property
     def column_relevance_(self) -> list[ColumnRelevance]:
-        """How much each column of the table counts, the most relevant first.
+        """The relevance of each column of the table, most relevant first.
 
-        The relevance is between 0 and 1: the spread of the column in units of its length scale,
-        or, of models with steps of columns, how much predictions change if the values of the
-        column are permuted. If all columns have the same length scale, as without tuning, there is
-        no such attribute.
+        The relevance is a number from 0 to 1: the spread of the column in units of its length scale
+        or, for models with steps or principal components of columns, how much predictions change if
+        the values of the column are permuted. The attribute does not exist if all columns have the
+        same length scale, as they do without tuning.
         """
         if not self.summary.column_relevance:
             raise AttributeError(
-                "column_relevance_ is not available: the model has one length scale for all "
-                "columns, or none (tuning chooses that where length scales of columns do not lower "
-                "the error); give a length_scale for each column, or fit with tune=True"
+                "column_relevance_ is not available: the model has no length scales of single "
+                "columns (tuning keeps them only if they lower the error); pass a length_scale "
+                "for each column, or fit with tune=True"
             )
         return self.summary.column_relevance
 
@@ -153,10 +154,10 @@ class TableModel:
         ----------
         path : str or path
         weights : {"float32", "float16", "float64"}, default="float32"
-            The precision of the learner's weights. float16 halves the file.
+            The precision of the stored weights. float16 halves the size of the file.
         uncertainty : bool or "auto", default="auto"
-            Whether to store what the standard deviations of a regressor need, 2 D² bytes. "auto"
-            stores it for up to 4096 features.
+            Whether to store the matrix that a regressor needs for standard deviations, which takes
+            2 D² bytes. "auto" stores it for up to 4096 features.
         """
         from kernelmill.learners.files.saving import learner_record  # noqa: PLC0415 # scikit-learn
 
@@ -195,21 +196,21 @@ class TableModel:
         return np.concatenate(parts)
 
     def predict_row(self, row: Any, *, probabilities: bool = False, std: bool = False) -> Any:
-        """Return the prediction for one row, without the cost of a table.
+        """Return the prediction for one row, without the overhead of a table.
 
         Parameters
         ----------
         row : mapping or pandas Series
-            From the names of the columns to their values; other names are ignored.
+            A mapping from column names to values. Names of other columns are ignored.
         probabilities : bool, default=False
-            Return the probability of each class, too.
+            Whether to return the probability of each class as well.
         std : bool, default=False
-            Return the standard deviation of a new target, noise included, too.
+            Whether to return the standard deviation of a new target, including noise, as well.
 
         Returns
         -------
         prediction : label or float
-            That of `predict` for a table with this row, of the same type.
+            The prediction that `predict` returns for a table with this row, with the same type.
         probabilities : dict of label to float
             Only with `probabilities`.
         std : float
@@ -255,18 +256,18 @@ class TableModel:
         return label, self.learner.predict(X, return_std=True, include_noise=True)[1].item()
 
     def _check_row(self, row: Any) -> None:
-        """Raise an error for a row that is no mapping, or lacks columns."""
+        """Raise an error if a row is not a mapping or lacks columns."""
         columns = self.inputs.columns
         if columns is None:
             raise ArgumentTypeError(
-                "cannot be predicted by names: the model was fitted to a matrix without them",
-                "predict an array of one row by model.predict",
+                "cannot be a mapping: the model was fitted to a matrix without column names",
+                "use model.predict with an array of one row",
                 parameter="row",
             )
         if not isinstance(row, Mapping):
             raise ArgumentTypeError(
-                f"must be a mapping from names of columns to values, got {type(row).__name__}",
-                f"give values by names, such as {{{columns[0][0]!r}: ...}}",
+                f"must be a mapping from column names to values, got {type(row).__name__}",
+                f"pass a dictionary such as {{{columns[0][0]!r}: ...}}",
                 parameter="row",
             )
         lacking = [name for name in self._used if name not in row]
@@ -274,7 +275,7 @@ class TableModel:
             raise ArgumentError(
                 f"lacks columns that the model needs: {', '.join(map(repr, lacking[:5]))}"
                 + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""),
-                "give a value for each; None if it is missing",
+                "pass a value for each column, None if it is missing",
                 parameter="row",
             )
 
@@ -302,7 +303,7 @@ class TableModel:
         progress: Progress | None = None,
         **table_options: Any,
     ) -> Any:
-        """Predict the rows of a table, as a frame or to a file.
+        """Predict the rows of a table, and return a frame or write a file.
 
         Parameters
         ----------
@@ -313,17 +314,17 @@ class TableModel:
         probabilities : bool, default=False
             Add a column for each class.
         std : bool, default=False
-            Add a column with the standard deviation of a new target, noise included.
+            Add a column with the standard deviation of a new target, including noise.
         keep_columns : bool, default=False
-            Write the columns of the table before the prediction, with their types and values. From
-            one text file to another, values stay as they are written, without surrounding spaces,
-            except numbers with decimal commas, which become points. From a text file of less than 4
-            MiB to other formats, integers are integers; of larger ones they are floats, and columns
-            that the model does not use are strings, as are those with values such as 0042, +49170
-            or 1E5 in any file. If the table has a column of the same name, the predictions are
-            called "prediction (model)".
+            Write the columns of the table before the predictions, with their types and values. From
+            one text file to another, values are copied literally, without surrounding spaces; only
+            decimal commas are replaced by points. From a text file to other formats, integers
+            remain integers if the file is smaller than 4 MiB. In larger files, integers become
+            floats, and columns that the model does not use become strings. Columns with values such
+            as 0042, +49170 or 1E5 always become strings. If the table already has a column
+            "prediction", the predictions are called "prediction (model)".
         cluster : str, distributed.Client or Dask cluster, optional
-            As in `fit_table`: workers read and predict, this process writes.
+            As in `fit_table`. Workers read and predict; this process writes.
         escape_formulas : bool, default=False
             In CSV and TSV, put an apostrophe before strings that spreadsheets would run as
             formulas: those that begin with =, +, -, @, a tab or a carriage return.
@@ -334,9 +335,9 @@ class TableModel:
         Returns
         -------
         DataFrame, pyarrow.Table, dict, ndarray or int
-            With `out`, the number of rows. Otherwise the predictions as a frame of the kind of
-            `source`: pandas (with its index) for pandas, polars for polars, a dictionary of arrays
-            for a dictionary, a structured array for NumPy arrays, and a `pyarrow.Table` for
+            The number of rows if `out` is given. Otherwise the predictions, in a frame of the same
+            kind as `source`: pandas (with its index) for pandas, polars for polars, a dictionary of
+            arrays for a dictionary, a structured array for NumPy arrays, and a `pyarrow.Table` for
             everything else, files too.
         """
         progress = WarningProgress() if progress is None else progress
@@ -386,14 +387,14 @@ class TableModel:
         progress: Progress | None = None,
         **table_options: Any,
     ) -> Evaluation:
-        """Evaluate the predictions for a table that has the target.
+        """Evaluate the predictions for a table that contains the target.
 
         Parameters
         ----------
         source : path, list of paths, glob pattern, or data in memory
         weights : str, int or bool, default=True
-            The column with the weights of rows. True stands for the one that the model was fitted
-            with, if the table has it, and False for none.
+            The column of row weights. True means the column that the model was fitted with, if the
+            table has it, and False means no weights.
         cluster : str, distributed.Client or Dask cluster, optional
             As in `fit_table`.
         progress : Progress, optional
@@ -409,7 +410,7 @@ class TableModel:
         if not has_target:
             raise TableError(
                 f"{table.files[0]} has no target {self.inputs.target!r} to compare with",
-                "give a table that has it",
+                "use a table with a target column",
                 "predict instead",
             )
         column, weight_notes = self._find_weights(table, weights)
@@ -431,7 +432,7 @@ class TableModel:
             found.append(note_missing_targets(missing, table, used[0]))
         if self._has_seen(source, scores.n_rows):
             found.append(
-                "The model was trained on rows of this table: expect larger errors on new rows."
+                "The model was trained on rows of this table; expect larger errors on new rows."
             )
         for note in found:
             progress.note(note)
@@ -442,7 +443,7 @@ class TableModel:
         return scores.finish(describe_source(source), [str(note) for note in found])
 
     def _has_seen(self, source: Any, n_rows: int) -> bool:
-        """Whether files of the same names with as many rows were fitted."""
+        """Return whether files of the same names with as many rows were fitted."""
         fit = getattr(self, "summary", None)  # none while it is being fitted
         if fit is None or is_data(source) or describe_source(source) != fit.source:
             return False
@@ -456,7 +457,7 @@ class TableModel:
         progress: Progress | None = None,
         **table_options: Any,
     ) -> Any:
-        """Compute the features of the rows of a table, as an array or to a file.
+        """Compute the features of the rows of a table, and return an array or write a file.
 
         Parameters
         ----------
@@ -471,8 +472,8 @@ class TableModel:
         Returns
         -------
         ndarray of float32 of shape (n_rows, n_components), DataFrame or int
-            With `out`, the number of rows. Otherwise the features: a data frame with their names
-            for pandas and polars, else an array.
+            The number of rows if `out` is given. Otherwise the features: a data frame with feature
+            names for pandas and polars, else an array.
         """
         progress = WarningProgress() if progress is None else progress
         table, names = self._open(source, table_options)
@@ -496,7 +497,7 @@ class TableModel:
     def _find_weights(
         self, table: Table, given: str | int | bool
     ) -> tuple[str | int | None, list[str]]:
-        """The column with the weights, and a note on those of the model."""
+        """Return the column with the weights, and a note on those of the model."""
         if not isinstance(given, bool):
             return find_weights(table, given, self.inputs.target), []
         name = self.summary.weights if given else ""
@@ -506,8 +507,8 @@ class TableModel:
             found = find_weights(table, name, self.inputs.target)
         except TableError:
             return None, [
-                f"All rows have the same weight: the table has no column {name!r}, which had the "
-                "weights in training."
+                f"All rows have the same weight, since the table has no column {name!r}, which "
+                "contained the weights in training."
             ]
         return found, [f"Rows are weighted by column {name!r}, as in training."]
 
@@ -531,7 +532,7 @@ class TableModel:
     def _open(
         self, source: Any, options: Mapping[str, Any], *, keeps_target: bool = False
     ) -> tuple[Table, dict[str, str] | None]:
-        """A table to predict, of which only the inputs are read, and the names of the inputs."""
+        """Return a table to predict, limited to the inputs, and the names of the inputs."""
         table, names, has_target = self._open_like_training(source, options)
         used = [self.inputs.find_target(table)] if has_target and keeps_target else []
         return self.inputs.ignore_others(table, *used, names=names), names
@@ -565,7 +566,7 @@ class TableModel:
 
 
 def _explain_numbers(blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
-    """The blocks, with a remedy for a model's users if a value is not a number."""
+    """Yield the blocks; errors about values that are not numbers get a remedy for predictions."""
     try:
         yield from blocks
     except NotANumberError as error:

@@ -1,4 +1,4 @@
-"""Checks before a model is trained: arguments, options of its task, what a file can hold."""
+"""Checks before a model is trained: arguments, options of the task, limits of model files."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _check_validation(source: Any, validation: Any) -> None:
     if is_same or (are_names and validation == source):
         raise ArgumentError(
             f"must not be the training table, got {describe_source(source)} for both",
-            Remedy("hold out some of its rows", holdout=...),
+            Remedy("hold out a fraction of its rows instead", holdout=...),
             parameter="validation",
         )
 

@@ -52,12 +52,12 @@ class EncodedRows(NamedTuple):
             yield self.select(slice(begin, begin + _SLICE))
 
     def select(self, rows: Any) -> EncodedRows:
-        """Some of the rows, by a slice or a mask."""
+        """Return a selection of the rows, by a slice or a mask."""
         weight = None if self.weight is None else self.weight[rows]
         return EncodedRows(self.X[rows], self.target[rows], weight)
 
     def block(self) -> tuple[Any, ...]:
-        """The rows as learners take them."""
+        """Return the rows as learners take them."""
         return (self.X, self.target) if self.weight is None else tuple(self)
 
 
@@ -85,7 +85,7 @@ class EncodedBlock(NamedTuple):
     first_row: int
 
     def split(self, held_out: HeldOut) -> tuple[EncodedRows, NDArray[np.bool_]]:
-        """The rows with a target, and whether each is held out."""
+        """Return the rows with a target, and whether each is held out."""
         out = held_out.rows(self.first_row, self.rows.target)
         if self.present.all():
             return self.rows, out
@@ -163,7 +163,7 @@ def encode_table(
 
 
 def small_block_bytes(table: Table) -> int:
-    """The bytes of blocks of about 2000 rows, of which sixteen are mixed at a time."""
+    """Return the bytes of blocks of about 2000 rows, of which sixteen are mixed at a time."""
     width = table.n_features if table.columns is None else len(table.columns)
     return int(np.clip(_SMALL_BLOCK_ROWS * 8 * max(1, width or 1), 1 << 16, 8 << 20))
 
@@ -179,7 +179,7 @@ class TrainingRows:
     table : Table
     survey : Survey
     seed : int
-        Of the order.
+        The seed of the order.
     """
 
     def __init__(self, table: Table, survey: Survey, seed: int) -> None:

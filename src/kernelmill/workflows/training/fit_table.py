@@ -113,8 +113,8 @@ def fit_table(
     The first pass fits the encoding of the columns: numbers are standardized (columns that hold
     only 0 and 1 stay unchanged, skewed and heavy-tailed ones are transformed), categories are
     one-hot encoded (rare ones are pooled), images are divided by 255 and sparse columns by their
-    largest absolute value. The length scale and the penalty are tuned on a sample of at most
-    80,000 rows. Some rows are held out of training: the summary reports the error on them. For
+    largest absolute value. The length scale and the penalty are tuned on a sample of at most 80,000
+    rows. Some rows are held out from training, and the summary reports the error on them. For
     polynomial kernels, rows are scaled to similar lengths.
 
     Parameters
@@ -123,89 +123,91 @@ def fit_table(
         As for `kernelmill.io.open_table`: files, or a data frame of pandas or polars, an Arrow
         table, a dictionary of arrays, a NumPy array, or a pair (X, y).
     target : str or int
-        The column to predict: its name, or its zero-based index. Not for files that hold labels
-        (svmlight, idx, NPZ).
+        The column to predict: its name, or its zero-based index. Not allowed for files that contain
+        labels (svmlight, idx, NPZ).
     task : {"auto", "classification", "regression"}, default="auto"
         "auto" is classification for strings and for at most 30 distinct integers.
     feature_map : str or FeatureMap, default="auto"
-        A name as for `KernelClassifier`, or one of kernelmill's maps. "auto" is "nystroem" for up
-        to 20,000 rows, and in regression for as many as the budget allows (about 78,000 by
-        default), if settings are tuned: the model then contains rows of the table. For more rows,
-        it is "fastfood", or "random_fourier" for kernels that are not radial, "additive_fourier" or
-        "principal_fourier" if steps of columns or their principal components lower the error of
-        validation rows. Names stand for good defaults: "fastfood" is SORF, and polynomial kernels
-        are (⟨x, y⟩ + 1)², of rows that are scaled to similar lengths unless `map_options` has a
-        gamma.
+        A name as for `KernelClassifier`, or a map of kernelmill. With tuning, "auto" chooses
+        "nystroem" for up to 20,000 rows, and in regression for as many rows as the budget allows
+        (about 78,000 by default); the model then contains rows of the table. For more rows, it
+        chooses "additive_fourier" or "principal_fourier" if step functions or principal components
+        of columns lower the error on validation rows, otherwise "fastfood", or "random_fourier" for
+        kernels that are not radial. A name stands for a map with good defaults: "fastfood" is SORF,
+        and polynomial kernels are (⟨x, y⟩ + 1)² on rows that are scaled to similar lengths unless
+        `map_options` has a gamma.
     kernel : str or Kernel, optional
-        For maps with a choice of kernels: "gaussian", "matern", "rational_quadratic", ..., also
-        with parameters: "matern:nu=2.5". The Laplacian kernel needs the map "auto",
-        "random_fourier" or "nystroem". By default the best of "gaussian", "matern", "exponential"
-        and "laplacian" (with random features for at most 128 encoded columns), by the error on
-        validation rows.
+        The kernel, if the map supports several: "gaussian", "matern", "rational_quadratic", ...,
+        also with parameters: "matern:nu=2.5". The Laplacian kernel needs the map "auto",
+        "random_fourier" or "nystroem". By default the one of "gaussian", "matern", "matern:nu=2.5",
+        "exponential", "rational_quadratic" and "laplacian" (with random features only for at most
+        128 encoded columns) with the smallest error on validation rows.
     n_components : int, optional
-        The number of features. By default it is increased while that lowers the error on
-        validation rows, within the budget: 4096 to 16384 for classification, 2048 to 8192 for
+        The number of features. By default it is increased while the error on validation rows
+        decreases, within the budget: 4096 to 16384 for classification and 2048 to 8192 for
         regression; 2048 to 6144 landmarks, or all rows if there are fewer. A budget above the
-        default raises the upper limits, at most four times.
+        default raises the upper limits by up to a factor of four.
     length_scale : float or array_like of shape (n_inputs,), optional
-        The length scale of the kernel, for encoded rows, or one for each encoded column. By
-        default a length scale for each column is learned by evidence.
+        The length scale of the kernel for encoded rows, or one for each encoded column. By default,
+        a length scale for each column is learned by maximizing the evidence.
     alpha : float, optional
         The penalty, as in `KernelClassifier` and `KernelRegressor`. Tuned by default.
     loss : {"log_loss", "hinge", "squared_hinge", "squared"}, optional
         The loss of a classifier. The default "log_loss" provides probabilities.
     tune : bool, default=True
-        Whether to choose kernel, length scales, penalty and number of features on a sample.
-        Otherwise they are the defaults of the map and the learner.
+        Whether to choose kernel, length scales, penalty and number of features on a sample. If
+        False, the defaults of the map and the estimator are used.
     column_scales : bool, default=True
         Whether to learn a length scale for each column; the one-hot columns of a category share
-        one. They are used if they lower the error on validation rows.
+        one. The learned length scales are used if they lower the error on validation rows.
     budget : float, default=60.0
-        About how many seconds training may take on two cores, which limits the number of features.
+        The approximate training time in seconds on two cores, which limits the number of features.
         The time is estimated from the numbers of rows and features, not measured, so that the same
         call gives the same model on every machine.
     missing : {"error", "impute"}, default="error"
-        What to do with missing values. "impute" replaces numbers by the mean and marks them in an
-        additional column, treats a missing category as one more category, and leaves out rows
-        without a target.
+        How to handle missing values. "error" raises an error. "impute" replaces missing numbers
+        with the mean and adds an indicator column, treats a missing category as a category of its
+        own, and leaves out rows without a target.
     transform : {"auto", "none", "rank"}, default="auto"
-        Which numeric columns are transformed by a monotone function, from ranks to quantiles of
-        the normal distribution: those that are skewed or heavy-tailed, none, or all with at least
-        three distinct values. With "none", categories in order, such as "10-19", "20-64" and
-        "65+", are one-hot encoded; otherwise they become one number.
+        Which numeric columns are replaced by the normal scores of their ranks: skewed and
+        heavy-tailed ones ("auto"), none, or all with at least three distinct values ("rank"). With
+        "none", ordered categories such as "10-19", "20-64" and "65+" are one-hot encoded; otherwise
+        they are encoded as one number.
     drop : sequence of str or int
         Columns to leave out.
     day_first : bool, optional
-        Whether the day or the month is first in dates such as 01/02/2023, if no date of the column
-        shows it; without it such columns are rejected. Dates become year, month, weekday, time of
-        day and elapsed time.
+        Whether the day or the month comes first in dates such as 01/02/2023. It is required for
+        columns whose dates are ambiguous. Dates are encoded as year, month, weekday, time of day
+        and elapsed time.
     holdout : float, optional
-        The fraction of rows to hold out. By default a tenth, at most 10,000 rows, and none if
+        The fraction of the rows to hold out. By default 0.1, but at most 10,000 rows, and none if
         there are fewer than 100 rows.
     validation : path, list of paths, glob pattern, or data in memory, optional
-        A table of other rows, on which the error is measured instead; then no rows of `source` are
-        held out, unless `holdout` is given.
+        A table on which the error is measured instead. No rows of `source` are then held out,
+        unless `holdout` is given.
     folds : int, optional
-        Also measure the error by cross-validation: that many models are fitted, with the settings
-        of this one, each to all rows outside of one fold.
+        Also estimate the error by cross-validation with this number of folds. For each fold, a
+        model with the same settings is fitted to the rows outside the fold.
     refit : bool, default=False
-        Whether to fit the model again to all rows once the error is measured. The reported error
-        is that of the model without them. The second fit has no checkpoint.
+        Whether to fit the model again to all rows after the error has been measured. The reported
+        error is that of the first model. The second fit has no checkpoint.
     weights : str or int, optional
-        The column with the weights of rows, which is not an input. They count in tuning, in
-        training and in the errors that are measured. Only their ratios matter.
+        The column of row weights, which is not an input. Weights are used in tuning, training and
+        errors. Only their ratios matter.
     class_weight : "balanced" or dict, optional
-        Factors of the weights by class in tuning and training, as in `KernelClassifier`;
-        "balanced" gives all classes the same total weight.
+        Factors that multiply the row weights of each class in tuning and training, as in
+        `KernelClassifier`; "balanced" gives all classes the same total weight.
     epochs : int, optional
-        Passes over the rows for a classifier. By default enough to see 100,000 rows, at least 4.
+        The number of passes over the rows for a classifier. By default enough to process 100,000
+        rows, and at least 4.
     solver : str, default="auto"
-        As in `KernelClassifier`: "sgd", "lbfgs", "exact" (for the loss "squared") or "plain_sgd".
-        With "auto", tuned classifiers on random features of more than 2,000 rows in memory are
-        trained by "lbfgs" if that fits in the budget. As in `KernelRegressor`: "exact" or "cg".
-        "exact" of a classifier writes checkpoints only on a cluster.
+        For classification, as in `KernelClassifier`: "sgd", "lbfgs", "exact" (for the loss
+        "squared") or "plain_sgd". With "auto", tuned classifiers on random features are trained by
+        "lbfgs" if more than 2,000 rows are in memory and the budget allows it. For regression, as
+        in `KernelRegressor`: "exact" or "cg". The solver "exact" of a classifier writes checkpoints
+        only on a cluster.
     batch_size : int, optional
-        Rows in a step of "sgd" and "plain_sgd".
+        The number of rows in a step of "sgd" and "plain_sgd".
     learning_rate : float, optional
         The step size of "plain_sgd".
     map_options : dict, optional
@@ -214,22 +216,23 @@ def fit_table(
         Encoded rows are kept in memory if they take at most this many bytes; otherwise the table
         is read again in each pass.
     random_state : int, default=0
-        The seed of everything random.
+        The seed of all random choices.
     n_threads : int, optional
     checkpoint : path, optional
-        A file that keeps the state of tuning and training. If the process dies, the same call
+        A file for the state of tuning and training. If the process is interrupted, the same call
         resumes from it. `TableModel.save` deletes it.
     checkpoint_seconds : float, default=60.0
-        The time between two writes of the checkpoint.
+        The time between checkpoints.
     cluster : str, distributed.Client or Dask cluster, optional
-        Workers that read pieces of the files, which they must see by the same paths, and do all but
-        the tuning: the address of a scheduler such as "tcp://10.0.0.1:8786", or "local" or
-        "local:N" for N new processes on this machine, each with one thread.
+        Run everything except tuning on the workers of a cluster: the address of a scheduler such as
+        "tcp://10.0.0.1:8786", or "local" or "local:N" for N new processes on this machine, each
+        with one thread. Workers read pieces of the files, which must be available to them under the
+        same paths.
     verbose : bool, default=False
-        Whether to print notes, stages and, every five seconds, how far they are, on stderr.
-        Otherwise only doubts about the data are shown, as warnings; the summary has all notes.
+        Whether to print notes and stages, with their progress every five seconds, on stderr. If
+        False, only doubts about the data are reported, as warnings. The summary contains all notes.
     progress : Progress, optional
-        Receives reports of the progress instead.
+        An object that receives progress reports instead.
     **table_options
         As for `kernelmill.io.open_table`: `delimiter`, `header`, `categorical`, ...
 
@@ -379,21 +382,21 @@ def fit_table(
 
 
 def _note_on_std(learner: Any, progress: Progress) -> list[Message]:
-    """A note if a regressor, or its file, will have no standard deviations; no stage follows."""
+    """Add a note if a regressor or its file has no standard deviations, after all stages."""
     if not isinstance(learner, KernelRegressor):
         return []
     n_components = learner.coef_.shape[-1]
     if not hasattr(learner, "statistics_"):
         note = Message(
-            "There are no standard deviations: the solver is conjugate gradients",
+            "Standard deviations are not available with the conjugate gradient solver",
             Remedy("use the exact solver", solver="exact"),
         )
     elif n_components > MOST_UNCERTAIN_FEATURES:
         size = plain.size(2 * n_components**2)
         note = Message(
-            "The model file will have no standard deviations, which take "
-            f"{size} for {plain.count(n_components, 'feature')}",
-            Remedy("save them", uncertainty=True),
+            f"The model file will not support standard deviations, which would take {size} for "
+            f"{plain.count(n_components, 'feature')}",
+            Remedy("store them anyway", uncertainty=True),
         )
     else:
         return []
@@ -424,7 +427,7 @@ class _Clock:
 
 
 def _peak_memory() -> int:
-    """The largest resident memory of this process so far, in bytes."""
+    """Return the largest resident memory of this process so far, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -443,7 +446,7 @@ class _GivenSettings:
 def _tune(
     given: _GivenSettings, settings: Settings, survey: Survey, run: Run, *, in_memory: bool
 ) -> tuple[TunedSettings, list[NDArray[np.float64]]]:
-    """The settings to train with, and length scales of other rows; steps are in the checkpoint."""
+    """Return the settings to train with, and length scales learned from other rows."""
     steps = TuningMemory(run)
     if given.tune:
         rows = survey.n_rows, survey.sample, survey.sample_target, survey.sample_weight, in_memory
@@ -479,7 +482,7 @@ def _choose_settings(
         if alpha is None:
             alpha = 1.0 if survey.n_classes is None else default_alpha(survey.n_rows, settings.loss)
         if length_scale is None and has_length_scale:
-            # From the sample: the first rows may be unlike the others.
+            # Rows of the sample, since the first rows may differ from the rest.
             fitted = settings.make_map(None, 16).fit(survey.sample)
             length_scale = float(fitted.length_scale_)
         n_components = settings.n_components or default_components(survey.reader.task)
@@ -514,7 +517,7 @@ def _choose_settings(
 
 
 def _tuning_weights(survey: Survey, class_weight: Any) -> NDArray[np.float64] | None:
-    """The weights of the rows of the sample, times those of their classes."""
+    """Return the weights of the rows of the sample, times those of their classes."""
     classes, codes = survey.reader.classes, survey.sample_target
     if class_weight is None or classes is None:
         return survey.sample_weight

@@ -1,4 +1,4 @@
-"""Training on the encoded rows of a table, and errors on rows that are held out: settings, plan."""
+"""Training on the encoded rows of a table, and errors on held-out rows: settings and plan."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ class Settings:
             if not descends and not (name == "epochs" and self.solver == "lbfgs"):
                 solver = "exact" if self.solver == "auto" else self.solver
                 raise ArgumentError(
-                    f"is for gradient descent, got {value!r} for the solver {solver!r}",
+                    f"is for gradient descent solvers, got {value!r} for the solver {solver!r}",
                     Remedy("leave it out", **{name: None}),
-                    Remedy("use descent", solver="sgd"),
+                    Remedy("use gradient descent", solver="sgd"),
                     parameter=name,
                 )
         # Before rows are tuned and trained on: the learner knows its other rules.
@@ -92,12 +92,12 @@ class Settings:
 
     @property
     def tunable_solver(self) -> str:
-        """The solver, or "sgd" where a number of epochs or the size of batches is given."""
+        """The solver, or "sgd" if a number of epochs or a batch size is given."""
         descends = self.epochs is not None or self.batch_size is not None
         return "sgd" if self.solver == "auto" and descends else self.solver
 
     def with_tuned(self, tuned: TunedSettings) -> Settings:
-        """These settings with what tuning has chosen."""
+        """Return these settings with the choices of tuning."""
         return replace(
             self,
             choice=tuned.choice,
@@ -106,7 +106,7 @@ class Settings:
         )
 
     def needs_several_passes(self, task: str) -> bool:
-        """Whether the solver passes over the rows more than once."""
+        """Return whether the solver passes over the rows more than once."""
         if task == "regression":
             is_many = (self.n_components or 0) > MOST_EXACT_FEATURES
             return self.solver == "cg" or (self.solver == "auto" and is_many)
@@ -115,7 +115,7 @@ class Settings:
     def make_learner(
         self, task: str, feature_map: Any, alpha: Any, epochs: int | None = None
     ) -> Any:
-        """An unfitted learner; `epochs` replaces a number of passes that is not given."""
+        """Return an unfitted learner; `epochs` is used if the settings have no number of passes."""
         common: dict[str, Any] = {
             "alpha": alpha,
             "random_state": self.seed,
@@ -134,7 +134,7 @@ class Settings:
         )
 
     def make_map(self, length_scale: Any, n_components: int | None = None) -> Any:
-        """An unfitted map; `n_components` replaces the number of features of the settings."""
+        """Return an unfitted map; `n_components` replaces the number in the settings."""
         size = n_components or self.n_components
         assert size is not None
         return self.choice.make(length_scale, size, self.seed, self.n_threads)
@@ -168,7 +168,7 @@ class TrainingPlan:
         """
         if self.encoded is not None and len(self.encoded.training.target) == 0:
             raise TableError(
-                "all rows are held out, and none is left to train on",
+                "all rows are held out, so no row is left for training",
                 Remedy("hold out fewer rows", holdout=...),
             )
         feature_map = self.settings.make_map(self.tuned.length_scale)
@@ -240,7 +240,7 @@ class TrainingPlan:
         return scores.finish(f"{source}: held-out rows", notes) if scores.n_rows else None
 
     def _score(self, learner: Any) -> Any:
-        """The scores of a learner on the held-out rows."""
+        """Return the scores of a learner on the held-out rows."""
         if self.pieces is not None:
             return self.pieces.evaluate(learner, self.survey)
         scores = make_scores(learner, self.survey.reader.classes)
@@ -310,7 +310,7 @@ class TrainingPlan:
         return CrossValidation(n_folds, metric, errors, mean, low, high)
 
     def fit_all_rows(self) -> Any:
-        """Fit a learner with the same settings to all rows, also those that were held out."""
+        """Fit a learner with the same settings to all rows, including held-out ones."""
         survey = replace(self.survey, held_out=replace(self.survey.held_out, share=0.0))
         encoded = None
         if self.encoded is not None:
@@ -322,7 +322,7 @@ class TrainingPlan:
 def _assign_folds(
     target: NDArray[Any], n_classes: int | None, n_folds: int, stream: Stream
 ) -> NDArray[np.int64]:
-    """The fold of each row, about the same number of each class in each; -1 is in no fold.
+    """Return the fold of each row, about the same number of each class in each; -1 is in no fold.
 
     The only row of a class is in no fold: a model could not know the class otherwise.
     """
@@ -357,7 +357,7 @@ def number_class_weights(given: Any, classes: NDArray[Any]) -> Any:
 
 
 def learning_curve(learner: Any, n_rows: int, run: Run) -> list[LearningPoint]:
-    """The mean loss since the last point, and loss and error of held-out rows; or each epoch's."""
+    """Return the learning curve: training loss, and loss and error of held-out rows."""
     if run.watch is not None and run.watch.points:
         return [
             LearningPoint(point.rows, point.loss, point.watched_error, point.watched_loss)

@@ -1,9 +1,9 @@
-"""Which columns of a table a model depends on, and how.
+"""The relevance of the columns of a table, and partial dependence.
 
-A kernel of length scales ℓⱼ sees the column j of the encoded rows in units of ℓⱼ: a column whose
-spread is small in these units hardly changes a distance. The relevance of a column of the table is
-this spread. Of a map with steps or principal components of columns, it is how much predictions
-change if the values of the column are permuted. Partial dependence (Friedman, 2001) shows how
+A kernel with length scales ℓⱼ measures column j of the encoded rows in units of ℓⱼ: a column whose
+spread is small in these units hardly changes distances. The relevance of a table column is this
+spread. For maps with steps or principal components of columns, the relevance is the change of
+predictions if the values of the column are permuted. Partial dependence (Friedman, 2001) shows how
 predictions change.
 """
 
@@ -58,7 +58,7 @@ _KERNEL_VALUES = 400_000  # or rows times landmarks
 
 
 def measure_relevance(length_scale: ArrayLike, X: Any, groups: ArrayLike | None = None) -> _Array:
-    r"""Return how much columns count in the distances of a kernel, relative to the largest.
+    r"""Return how much columns contribute to the distances of a kernel, relative to the largest.
 
     The relevance of a group of columns is :math:`(\sum_j \sigma_j^2 / \ell_j^2)^{1/2}` for standard
     deviations :math:`\sigma_j` and length scales :math:`\ell_j`, divided by the largest. For the
@@ -67,7 +67,8 @@ def measure_relevance(length_scale: ArrayLike, X: Any, groups: ArrayLike | None 
     Parameters
     ----------
     length_scale : array_like of shape (n_columns,)
-        Such as `length_scale_` of a fitted map. A column with an infinite one has no relevance.
+        Such as `length_scale_` of a fitted map. A column with an infinite length scale has
+        relevance 0.
     X : ndarray or CSR matrix of shape (n_rows, n_columns)
         Rows like those that the map was fitted to.
     groups : array_like of int of shape (n_columns,), optional
@@ -142,7 +143,7 @@ def learn_scales_again(
     groups = survey.encoder.groups()
     typical = float(np.exp(np.log(tuned.length_scale).mean()))
     begin = LearnedScales(tuned.length_scale, typical, _best_ridge(tuned), np.nan)
-    progress.start("Relevance of columns", _SEARCHES, "searches")
+    progress.start("Column relevance", _SEARCHES, "searches")
 
     def learn(number: int) -> _Array:
         stream = Stream.from_seed(seed).substream("relevance", number)
@@ -170,7 +171,7 @@ def learn_scales_again(
 
 
 def _best_ridge(tuned: TunedSettings) -> float:
-    """The penalty of ridge regression with the smallest error; a classifier has another one."""
+    """Return the ridge penalty with the smallest error; the penalty of a classifier differs."""
     points = [p for p in tuned.points if p.per_column and p.criterion == "squared error"]
     return min(points, key=lambda point: point.error).alpha if points else 0.1
 
@@ -219,7 +220,7 @@ def rank_columns(learner: Any, survey: Survey, other_scales: list[_Array]) -> li
 
 
 def _measure_exchanges(learner: Any, survey: Survey, sources: NDArray[np.intp]) -> _Array | None:
-    """How much scores change if columns get the values of other rows, relative to the largest.
+    """Return the change of scores if a column is permuted, relative to the largest change.
 
     None for maps without steps or directions, and for more columns than short time allows.
     """
@@ -244,7 +245,7 @@ def _measure_exchanges(learner: Any, survey: Survey, sources: NDArray[np.intp]) 
 
 
 def _list_sources(survey: Survey) -> tuple[list[str], NDArray[np.intp]]:
-    """The names of the columns of the table, and the number of the one of each encoded column."""
+    """Return the names of the table columns, and the table column of each encoded column."""
     encoder = survey.encoder
     if isinstance(encoder, ColumnEncoder):
         names = [each.name for each in encoder.columns]
@@ -254,7 +255,7 @@ def _list_sources(survey: Survey) -> tuple[list[str], NDArray[np.intp]]:
 
 
 def _name_matrix_columns(inputs: Inputs, n_inputs: int) -> list[str]:
-    """The numbers of columns in the file, which may also hold the target and dropped columns."""
+    """Return the positions of columns in the file, which may also contain other columns."""
     if inputs.zero_based is not None:
         first = 0 if inputs.zero_based else 1
         return [str(place) for place in range(first, first + n_inputs)]
@@ -282,9 +283,9 @@ def measure_partial_dependence(
     Returns
     -------
     list of PartialDependence
-        Of at most six columns.
+        The results for at most six columns.
     """
-    if survey.encoder.rows is not None:  # then the value of one column changes the others
+    if survey.encoder.rows is not None:  # the value of one column then changes all scaled columns
         return []
     is_costly = getattr(learner.feature_map_, "_is_costly", False)
     most = (_KERNEL_VALUES if is_costly else _FEATURES) // learner.coef_.shape[-1]
@@ -319,7 +320,7 @@ def measure_partial_dependence(
 
 
 class _Outputs:
-    """What is averaged: the prediction, or the probabilities of some classes."""
+    """The averaged outputs: the prediction, or the probabilities of several classes."""
 
     def __init__(self, learner: Any, survey: Survey) -> None:
         self._learner = learner
@@ -338,7 +339,7 @@ class _Outputs:
         self.names = [names[place] for place in self._shown]
 
     def means(self, X: NDArray[Any]) -> _Array:
-        """The mean of each output over these rows."""
+        """Return the mean of each output over these rows."""
         if self.quantity == "prediction":
             return np.atleast_1d(np.mean(self._learner.predict(X), dtype=np.float64))
         if self._has_probabilities:
@@ -349,7 +350,7 @@ class _Outputs:
 
 
 def _choose_values(survey: Survey, place: int) -> tuple[str, list[float | str], NDArray[np.intp]]:
-    """The kind of a column, some of its values, and for each a row of the sample that has it."""
+    """Return the kind of a column, some of its values, and a sample row with each value."""
     data, columns = survey.unencoded, survey.inputs.columns
     if columns is not None and columns[place][1] == "category":
         strings = category_values(data.column(columns[place][0])).to_pylist()
@@ -385,7 +386,7 @@ def _frequent_strings(strings: list[str | None]) -> tuple[list[float | str], NDA
 
 
 def _quantiles(numbers: _Array) -> tuple[list[float | str], NDArray[np.intp]]:
-    """All of a few distinct values, else quantiles from 2.5 % to 97.5 %, and a common value."""
+    """Return all values if they are few, else quantiles (2.5 % to 97.5 %) and a common value."""
     present = np.flatnonzero(~np.isnan(numbers))
     _, first, counts = np.unique(numbers[present], return_index=True, return_counts=True)
     distinct = present[first]

@@ -1,4 +1,4 @@
-"""The first pass over a table: how to encode it, what its target is, and a sample of its rows."""
+"""The first pass over a table: its encoding, its target, and a sample of its rows."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def explain_target(blocks: Iterable[Any], target: str | int) -> Iterator[Any]:
         others = [r for r in error.message.remedies if r.settings != {"categorical": [target]}]
         if len(others) == len(error.message.remedies):
             raise
-        classes = Remedy("if the target has classes, predict them", task="classification")
+        classes = Remedy("if the target is a class label, set the task", task="classification")
         raise TableError(error.message.problem, classes, *others) from None
 
 
@@ -128,10 +128,10 @@ class HeldOut:
     stream: Stream
     share: float
     kept: tuple[int, ...] = ()
-    low: float = 0.0  # those below it are not held out, either
+    low: float = 0.0  # smaller numbers are not held out either
 
     def rows(self, first_row: int, target: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each row is held out; the first is the row `first_row`, with these targets."""
+        """Return whether each row is held out; the position of the first row is `first_row`."""
         if self.share <= 0:
             return np.zeros(len(target), bool)
         draws = self.draws(first_row, len(target))
@@ -139,7 +139,7 @@ class HeldOut:
         return out & ~np.isin(target, self.kept) if self.kept else out
 
     def draws(self, first_row: int, n_rows: int) -> NDArray[np.float64]:
-        """The random numbers of rows."""
+        """Return the random numbers of rows."""
         return self.stream.uniforms(n_rows, start=first_row)
 
 
@@ -157,7 +157,7 @@ class Survey:
     sample_target: NDArray[Any]
     notes: list[Message | str]
     unencoded: Any = None  # the first rows of the sample, as they were read
-    weights: str | int | None = None  # the column with the weights of rows
+    weights: str | int | None = None  # the column of row weights
     mean_weight: float = 1.0  # of all rows
     sample_weight: NDArray[np.float64] | None = None  # divided by that
 
@@ -169,20 +169,20 @@ class Survey:
 
 @dataclass(frozen=True)
 class SurveyPlan:
-    """What a pass needs to know before it begins.
+    """The settings of the first pass.
 
     Attributes
     ----------
     inputs : Inputs
     learner, target
-        Of the inputs and the target, before the first row.
+        The learners of the inputs and of the target, before the first row.
     missing : {"error", "impute"}
     stream : Stream
     sample_size : int
     sample_limit : float
         As `limit` of `RowSample`.
     weights : str, int or None
-        The column with the weights of rows.
+        The column of row weights.
     """
 
     inputs: Inputs
@@ -205,7 +205,7 @@ class SurveyPlan:
         return self.stream.substream("sample")
 
     def limit_sample(self, n_rows: int) -> SurveyPlan:
-        """The same plan for a table of `n_rows`: passes then keep no rows beyond the sample."""
+        """Return the plan for a table of `n_rows`, whose passes keep only rows of the sample."""
         limit = find_limit(self.sample_size, self.sample_stream, n_rows)
         return replace(self, sample_limit=limit)
 
@@ -215,7 +215,7 @@ class _NoTargetError(TableError):
 
 
 class SurveyPass:
-    """What a pass over consecutive rows has found so far.
+    """The results of a pass over consecutive rows so far.
 
     Passes over the pieces of a table, merged in the order of their rows, find what one pass over
     the table does: means and deviations to rounding, everything else exactly.
@@ -237,9 +237,9 @@ class SurveyPass:
         self.target.update(block, self._held_out.draws(block.first_row, block.n_rows))
         if self._missing == "error" and self.target.missing:
             raise _NoTargetError(
-                f"{self.target.first_missing} has no value of the target {self._inputs.target!r}",
+                f"{self.target.first_missing} has no value for the target {self._inputs.target!r}",
                 "fill it in",
-                Remedy("leave such rows out", missing="impute"),
+                Remedy("leave out rows without a target", missing="impute"),
             )
         if self._weights is not None:
             self.total_weight += float(read_weights(block, self._weights).sum())
@@ -290,7 +290,7 @@ def survey_table(
     requires_holdout : bool
         Raise an error if there are too few rows to hold some out.
     weights : str or int, optional
-        The column with the weights of rows, as the table names it.
+        The column of row weights, as the table names it.
     day_first : bool, optional
         As in `fit_table`.
     fold : callable, optional
@@ -326,8 +326,8 @@ def survey_table(
     if requires_holdout and share == 0:
         raise TableError(
             f"{', '.join(map(str, table.files))} has {n_rows} rows with a target, but at least "
-            f"{_FEWEST_ROWS} are needed to hold some out",
-            "give a larger table",
+            f"{_FEWEST_ROWS} rows are needed to hold out rows",
+            "use a larger table",
         )
     kept, kept_notes = _keep_rare_classes(target, reader, share)
     held_out = replace(held_out, share=share, kept=kept)
@@ -339,7 +339,7 @@ def survey_table(
     )
     chosen = np.flatnonzero(present & ~out)
     if len(chosen) < 2:
-        chosen = np.flatnonzero(present)  # of a handful of rows
+        chosen = np.flatnonzero(present)  # for very small tables
     known = None
     if reader.classes is None:
         known = np.full(len(numbers), np.nan)
@@ -352,7 +352,10 @@ def survey_table(
     if target.missing:
         notes.append(note_missing_targets(target.missing, table, inputs.target, in_training=True))
     if holdout is None and n_rows < _FEWEST_ROWS:
-        notes.append(f"No rows are held out to measure the error: fewer than {_FEWEST_ROWS} rows.")
+        notes.append(
+            "No rows are held out to measure the error: the table has fewer than "
+            f"{_FEWEST_ROWS} rows."
+        )
     for note in notes:
         progress.note(note)
     return Survey(
@@ -375,7 +378,7 @@ def survey_table(
 def make_input_learner(
     table: Table, inputs: Inputs, missing: str, transform: str, day_first: bool | None
 ) -> MatrixLearner | ColumnLearner:
-    """The learner of the encoding of a table's inputs; parameters as in `fit_table`."""
+    """Return the learner of the encoding of a table's inputs; parameters as in `fit_table`."""
     if inputs.columns is None:
         return MatrixLearner(missing, transform)
     return ColumnLearner(inputs.columns, missing, transform, table.ordered, day_first)
@@ -399,7 +402,7 @@ def scale_survey_rows(survey: Survey, progress: Progress) -> Survey:
 
 
 def _note_rare_classes(target: TargetLearner, reader: TargetReader, n_rows: int) -> list[Doubt]:
-    """A note about classes that have hardly any rows to learn from; they may be typing errors."""
+    """Return a note about classes with too few rows to learn from, which may be typos."""
     labels = [] if reader.classes is None else reader.classes.tolist()
     counts = {label: target.counts[label] for label in labels}
     rare = {each: n for each, n in counts.items() if n < _FEW_OF_CLASS and 100 * n < n_rows}
@@ -407,10 +410,10 @@ def _note_rare_classes(target: TargetLearner, reader: TargetReader, n_rows: int)
         return []
     return [
         Doubt(
-            f"Classes with hardly any rows to learn from: {_list_classes(rare)} of "
+            f"Some classes have too few rows to learn from: {_list_classes(rare)} of "
             f"{plain.count(n_rows, 'row')}",
-            "correct the labels if they are typing errors",
-            "otherwise add rows of these classes",
+            "correct the labels if they are typos",
+            "add rows of these classes",
         )
     ]
 
@@ -425,7 +428,7 @@ def _list_classes(counts: Mapping[Any, int]) -> str:
 def _keep_rare_classes(
     target: TargetLearner, reader: TargetReader, share: float
 ) -> tuple[tuple[int, ...], list[str]]:
-    """The classes of which all rows would be held out, and a note about them."""
+    """Return the classes of which all rows would be held out, and a note about them."""
     if reader.classes is None or share <= 0:
         return (), []
     kept = tuple(
@@ -437,7 +440,7 @@ def _keep_rare_classes(
         return (), []
     labels = [reader.classes[place].item() for place in kept]
     shown = _list_classes({label: target.counts[label] for label in labels})
-    return kept, [f"No rows are held out of classes that are too rare for it: {shown}."]
+    return kept, [f"No rows of these classes are held out, since they are too rare: {shown}."]
 
 
 def _make_pass(
@@ -446,7 +449,7 @@ def _make_pass(
     progress: Progress,
     fold: Callable[[SurveyPlan], SurveyPass] | None,
 ) -> SurveyPass:
-    """Pass over the table; an error of a missing target names the words that are read as such."""
+    """Pass over the table; an error about a missing target names words read as missing."""
     target = plan.inputs.target
     try:
         if fold is not None:

@@ -38,17 +38,17 @@ _FEWEST_MINIMIZED_ROWS = 2000
 
 
 def budget_factor(budget: float) -> float:
-    """How much larger models may be than with the default budget: up to four times."""
+    """Return how much larger models may be than with the default budget: up to four times."""
     return float(np.clip(budget / USUAL_BUDGET, 1.0, 4.0))
 
 
 def default_components(task: str) -> int:
-    """The least number of random features that a model has if none is given."""
+    """Return the least number of random features that a model has if none is given."""
     return {"classification": 4096, "regression": 2048}[task]
 
 
 def estimate_seconds(name: str, n_components: int, n_rows: int, n_classes: int | None) -> float:
-    """The time of training on two cores of a usual machine."""
+    """Return the time of training on two cores of a usual machine."""
     D, n = n_components, n_rows
     whitening = count_seconds_of_landmarks(D, n) if name == "nystroem" else 0.0
     if n_classes is None:
@@ -62,7 +62,7 @@ def estimate_seconds(name: str, n_components: int, n_rows: int, n_classes: int |
 
 
 def takes_lbfgs(name: str, n_components: int, n_rows: int, n_classes: int, budget: float) -> bool:
-    """Whether a classifier can be trained to the minimum of its loss in half of the budget.
+    """Return whether a classifier can be trained to the minimum of its loss in half of the budget.
 
     That is so if all features fit in the coordinates of L-BFGS. On landmarks, the minimum is no
     better than where descent ends (docs/decisions/033).
@@ -76,5 +76,5 @@ def takes_lbfgs(name: str, n_components: int, n_rows: int, n_classes: int, budge
 
 
 def count_seconds_of_landmarks(n_components: int, n_rows: int) -> float:
-    """The time of the features of landmarks."""
+    """Return the time of the features of landmarks."""
     return 1.2e-11 * n_rows * n_components**2 + 3e-11 * n_components**3

@@ -1,9 +1,9 @@
 """Search for a kernel, length scales and a number of features, by ridge regression on a sample.
 
-Length scales of columns are learned by evidence (`kernelmill.learners.tuning.length_scales`), for
-each kernel that is considered. Ridge regression then compares the kernels by leave-one-out errors
-of rows that no length scale was learned from; for classification, on the signs of the classes. This
-takes a fraction of the time of another loss.
+For each kernel that is considered, length scales of columns are learned by maximizing the evidence
+(`kernelmill.learners.tuning.length_scales`). Ridge regression then compares the kernels by
+leave-one-out errors on rows that were not used to learn length scales; classes are regressed as
+signs. This takes a fraction of the time of other losses.
 """
 
 from __future__ import annotations
@@ -70,16 +70,18 @@ __all__ = [
 _Array = NDArray[np.float64]
 
 LINEAR_WEIGHTS = (1.0, 10.0, 100.0)
-"""Of a linear kernel beside one of variance 1."""
-NOTE_OF_LINE = "The kernel is linear: that has the smallest error on validation rows."
+"""Weights of a linear kernel that are tried, relative to a kernel of variance 1."""
+NOTE_OF_LINE = (
+    "The kernel is linear, since a linear kernel has the smallest error on validation rows."
+)
 STEP_WEIGHTS = (1.0, 10.0)
-"""Of step functions of single columns, beside random features of a kernel of variance 1."""
+"""Weights of step functions that are tried, relative to a kernel of variance 1."""
 MOST_FOLDED_ROWS = 1000
-"""Up to which each quarter of the rows validates in turn."""
+"""The number of rows up to which each quarter validates in turn."""
 MOST_STEPS = 6
-"""Of the bandwidth in one direction."""
+"""The maximum number of steps of the bandwidth in one direction."""
 FIRST_SEARCH, NEXT_SEARCH = 8, 4
-"""What searches take, in units of the shortest step; the time left is estimated from them."""
+"""The durations of searches in units of the shortest step, to estimate the remaining time."""
 
 _TUNING_COMPONENTS = 1024
 _MOST_LEARNING_ROWS = 2500
@@ -89,23 +91,23 @@ _FACTORS = 2.0 ** np.array([0.5, -0.5])  # of the bandwidth
 _EVALUATIONS, _WARM_EVALUATIONS, _BRIEF_EVALUATIONS = 40, 20, 5  # of the evidence
 _SCALING_COMPONENTS = 1536
 _USUAL_RIDGES = 5
-_ROUNDING = 1e-6  # errors that differ by less, relatively, are the same
+_ROUNDING = 1e-6  # smaller relative differences of errors are ignored
 _MOST_STEPPED_COLUMNS = 256
 _NUMBERS_OF_DIRECTIONS = (64, 128)
 _LEAST_REDUCTION = 1.5  # of the number of columns to that of principal components
-_WORTH_DIRECTIONS = 0.01  # principal components must lower the squared error by at least that
-_WORTH_STEPS = 0.001  # steps of columns must lower the squared error by at least that
-_WORTH_FEATURES = 0.002  # twice as many features must lower the squared error by at least that
-# Landmarks are exact but for 1e-6 (`Nystroem`): a smaller ridge would fit that.
+_WORTH_DIRECTIONS = 0.01  # the relative gain required of principal components
+_WORTH_STEPS = 0.001  # the relative gain required of step functions
+_WORTH_FEATURES = 0.002  # the relative gain required of twice as many features
+# Landmarks are exact up to 1e-6 (`Nystroem`): a smaller ridge would fit these errors.
 LEAST_RIDGE = {"nystroem": 1e-4}
-# What another doubling gains, of the gain before it: errors of random features fall as 1/D, those
-# of landmarks more slowly where the kernel is rough.
+# The gain of another doubling, relative to the previous gain: errors of random features decrease as
+# 1/D, those of landmarks more slowly if the kernel is rough.
 _LEFT_TO_GAIN = {"nystroem": 0.7}
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows in random order. The first ones are learned from; those from `n_train` on validate."""
+    """Rows in random order: the first `n_train` are for training, the others for validation."""
 
     X: Any
     Y: _Array  # signs of classes, or values
@@ -117,7 +119,7 @@ class Sample:
     def of(
         cls, X: Any, target: NDArray[Any], n_classes: int | None, weight: _Array | None = None
     ) -> Sample:
-        """A sample of which the last quarter validates."""
+        """Return a sample whose last quarter is for validation."""
         n_train = max(1, (3 * len(target)) // 4)
         if n_classes is None:
             return cls(X, np.asarray(target, np.float64)[:, None], None, n_train, weight)
@@ -125,7 +127,7 @@ class Sample:
         return cls(X, signs[:, 1:] if n_classes == 2 else signs, target, n_train, weight)
 
     def quarters(self) -> list[slice]:
-        """Rows that validate in turn: each quarter of few rows, and the last one of many."""
+        """Return the validation rows of each fold: each quarter of few rows, or the last."""
         total = len(self.Y)
         if total > MOST_FOLDED_ROWS:
             return [slice(self.n_train, total)]
@@ -133,7 +135,7 @@ class Sample:
         return [slice(begin, end) for begin, end in pairwise([*begins, total])]
 
     def weights_of(self, rows: Any) -> _Array | None:
-        """The weights of some rows, with mean 1."""
+        """Return the weights of some rows, with mean 1."""
         if self.weight is None:
             return None
         found = self.weight[rows]
@@ -145,8 +147,8 @@ class Sample:
 class Candidate:
     """A kernel and length scales, with their error and the ridge that has it.
 
-    If each quarter of the rows validates in turn, `folds` are the length scales that were learned
-    without it; those of the candidate were learned without the last one.
+    If each quarter of the rows is used for validation in turn, `folds` are the length scales
+    learned without it; those of the candidate were learned without the last quarter.
     """
 
     choice: MapChoice
@@ -157,7 +159,7 @@ class Candidate:
     folds: tuple[Any, ...] = ()
 
     def scale(self, factor: float) -> Candidate:
-        """The candidate with all length scales times a factor."""
+        """Return the candidate with all length scales times a factor."""
         folds = tuple(scale * factor for scale in self.folds)
         return replace(self, length_scale=self.length_scale * factor, folds=folds)
 
@@ -168,18 +170,18 @@ class Candidate:
 
 
 def takes_line(choice: MapChoice) -> bool:
-    """Whether a linear kernel may be added: to landmarks, unless the user has set options."""
+    """Return whether a linear kernel may be added: only to landmarks without user options."""
     return choice.name == "nystroem" and set(choice.options) <= {"linear"}
 
 
 def takes_steps(choice: MapChoice, X: Any) -> bool:
-    """Whether steps of columns may be added: to random features that the user did not choose."""
+    """Return whether steps may be added: only to random features not chosen by the user."""
     is_auto = choice.feature_map == AUTO and not choice.options
     return is_auto and isinstance(X, np.ndarray) and X.shape[1] <= _MOST_STEPPED_COLUMNS
 
 
 def takes_directions(choice: MapChoice, X: Any) -> bool:
-    """Whether principal components may replace columns: of random features, and many columns."""
+    """Return whether principal components may be tried: random features and many columns only."""
     is_auto = choice.feature_map == AUTO and not choice.options
     is_radial = is_auto and resolve(choice.kernel_name).radial
     fewest = _LEAST_REDUCTION * _NUMBERS_OF_DIRECTIONS[0]
@@ -208,14 +210,14 @@ class KernelSearch:
         self._progress = progress
         self.shared_scale: float | None = None  # of the best kernel, once it is known
         self._n_learning = min(_MOST_LEARNING_ROWS, sample.n_train)
-        # A few hundred rows do not tell more features apart.
+        # A few hundred rows cannot distinguish more features.
         few = 1 << math.ceil(math.log2(max(len(sample.Y) / 2, 128)))
         self._n_components = min(_TUNING_COMPONENTS, few)
 
     def best_candidate(
         self, groups: NDArray[Any] | None, *, learns: bool, steps: bool, notes: list[str]
     ) -> Candidate:
-        """The best kernel, with one length scale or with one for each group of columns."""
+        """Return the best kernel, with one length scale or with one for each group of columns."""
         dim = self._sample.X.shape[1]
         learns = learns and 1 < dim <= MOST_COLUMNS
         choices = self._choice.candidates(dim)
@@ -244,22 +246,22 @@ class KernelSearch:
         return chosen
 
     def _better_scales(self, best: Candidate, shared: Candidate, notes: list[str]) -> Candidate:
-        """Length scales of columns if they lower the error, otherwise the shared one."""
+        """Return length scales of columns if they lower the error, otherwise the shared one."""
         if best.error < (1 - _ROUNDING) * shared.error:
             gain = 100 * (1 - best.error / shared.error)
             notes.append(
-                "Learned a length scale for each column: the squared error of validation rows "
-                f"is {plain.number(gain, 2)} % lower than with one for all columns."
+                "Learned a length scale for each column: the squared error on validation rows "
+                f"is {plain.number(gain, 2)} % lower than with one length scale for all columns."
             )
             return best
         notes.append(
-            "One length scale for all columns: learned ones did not lower the error of "
-            "validation rows."
+            "All columns have the same length scale: learning one for each column did not lower "
+            "the error on validation rows."
         )
         return shared
 
     def _with_line(self, best: Candidate, notes: list[str]) -> Candidate:
-        """The kernel plus a linear one, with ten times the weight as long as the error falls.
+        """Return the kernel plus a linear kernel; its weight grows while the error decreases.
 
         A table that is linear but for noise is then learned as well as by a linear model.
         """
@@ -272,11 +274,11 @@ class KernelSearch:
                 break
             best = changed
         if best.choice.options:
-            notes.append("Added a linear kernel, which lowers the error of validation rows.")
+            notes.append("Added a linear kernel, which lowers the error on validation rows.")
         return best
 
     def _with_steps(self, best: Candidate) -> tuple[Candidate, str]:
-        """The kernel plus step functions of single columns, and a note, if worth it.
+        """Return the kernel plus step functions of single columns if the error is lower.
 
         A smooth kernel blurs the thresholds that columns of people's tables often have.
         """
@@ -292,12 +294,12 @@ class KernelSearch:
         if gain < _WORTH_STEPS:
             return best, ""
         return found, (
-            "Added step functions of single columns: the squared error of validation rows is "
+            "Added step functions of single columns: the squared error on validation rows is "
             f"{plain.number(100 * gain, 2)} % lower."
         )
 
     def _with_directions(self, best: Candidate) -> tuple[Candidate, str]:
-        """The kernel of the principal components of the columns, and a note, if worth it.
+        """Return the kernel of the principal components of the columns, and a note, if worth it.
 
         Fewer directions, or shorter ones for components of less variance, have less error with the
         few features of a search, and more with those of a model (docs/decisions/034).
@@ -318,12 +320,12 @@ class KernelSearch:
             return best, ""
         return found, (
             f"The kernel compares {len(found.choice.options['directions'])} principal components "
-            f"of the columns: the squared error of validation rows is "
+            f"of the columns: the squared error on validation rows is "
             f"{plain.number(100 * gain, 2)} % lower."
         )
 
     def with_folds(self, best: Candidate, groups: NDArray[Any] | None) -> Candidate:
-        """The candidate with length scales for each quarter that validates, learned without it.
+        """Return the candidate with length scales learned without each validation quarter.
 
         The searches begin as the first one does, not from its result, which has seen all rows but
         the last quarter.
@@ -343,7 +345,7 @@ class KernelSearch:
         return replace(best, folds=(*scales, best.length_scale))
 
     def or_line(self, best: Candidate, notes: list[str]) -> Candidate:
-        """A linear kernel with one length scale, if that has a smaller error."""
+        """Return a linear kernel with one length scale, if that has a smaller error."""
         if not takes_line(best.choice) or self.shared_scale is None:
             return best
         linear = Candidate(
@@ -394,7 +396,7 @@ class KernelSearch:
         return self._in_threads(learn, choices)
 
     def _in_threads(self, work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
-        """Results in the order of the items; BLAS has one thread in each."""
+        """Return results in the order of the items; BLAS uses one thread in each."""
         workers = min(len(items), self._n_threads or get_num_threads())
         with one_blas_thread():
             if workers <= 1:
@@ -403,7 +405,7 @@ class KernelSearch:
                 return list(pool.map(work, items))
 
     def measure(self, candidate: Candidate, n_components: int | None = None) -> Candidate:
-        """The candidate with its smallest error and the ridge that has it, recorded."""
+        """Return the candidate with its smallest error and the ridge that has it, recorded."""
         measured = self._measure(candidate, n_components)
         self._points.extend(measured.tried)
         return measured
@@ -411,7 +413,7 @@ class KernelSearch:
     def _measure_all(
         self, candidates: list[Candidate], n_components: int | None = None
     ) -> list[Candidate]:
-        """The same for several candidates, in threads."""
+        """Return the same for several candidates, in threads."""
         work = partial(self._measure, n_components=n_components)
         measured: list[Candidate] = self._in_threads(work, candidates)
         for each in measured:
@@ -445,7 +447,7 @@ class KernelSearch:
         return replace(candidate, error=errors[best], ridge=best, tried=tried)
 
     def _errors(self, candidate: Candidate, size: int) -> dict[float, float]:
-        """Leave-one-out errors of rows that no length scale was learned from, by ridge."""
+        """Return leave-one-out errors, by ridge, of rows not used to learn length scales."""
         least = LEAST_RIDGE.get(candidate.choice.name, 1e-8)
         scales = candidate.folds if len(candidate.folds) > 1 else (candidate.length_scale,)
         measures = []
@@ -457,7 +459,7 @@ class KernelSearch:
         return walk_ridges(measures, start=max(candidate.ridge, least), least=least)
 
     def _rows_to_judge(self, n_folds: int) -> tuple[list[NDArray[np.intp]], list[int]]:
-        """Rows to train on, for each fold, and how many of them, the last ones, are judged."""
+        """Return the training rows of each fold, and the number of rows at the end to measure."""
         total, n_learning = len(self._sample.Y), self._n_learning
         every = np.arange(total)
         if n_folds > 1:
@@ -474,7 +476,7 @@ class KernelSearch:
         return min(_SCALING_COMPONENTS, max(self._n_components, len(self._sample.Y)))
 
     def best_bandwidth(self, best: Candidate) -> Candidate:
-        """Scale all length scales by one factor: more rows and features need shorter ones."""
+        """Scale all length scales by one factor, since more rows and features need shorter ones."""
         size = self._bandwidth_components
         best = self.measure(best, size)
         for factor in _FACTORS:
@@ -488,11 +490,11 @@ class KernelSearch:
         return best
 
     def n_components_of(self, best: Candidate) -> int:
-        """The number of features that the error of a candidate was measured with."""
+        """Return the number of features that the error of a candidate was measured with."""
         return max((point.n_components or 0 for point in best.tried), default=self._n_components)
 
     def seconds_at_size(self, best: Candidate, n_components: int) -> float:
-        """About how long `best_at_size` takes; 0 if the search had that many features."""
+        """Return the estimated time of `best_at_size`; 0 if the search had that many features."""
         n_rows = min(len(self._sample.Y), MOST_COMPARING_ROWS)
         D = self._useful_components(best, n_components)
         if self.n_components_of(best) == D:
@@ -501,20 +503,20 @@ class KernelSearch:
         return 4e-11 * (2 * n_rows * D**2 + ridges)
 
     def best_at_size(self, best: Candidate, n_components: int) -> Candidate:
-        """The best ridge for all features of the model; fewer serve for the search before."""
+        """Return the best ridge for all features of the model; the search uses fewer features."""
         if self.seconds_at_size(best, n_components) == 0:
             return best
         return self.measure(best, self._useful_components(best, n_components))
 
     def _useful_components(self, best: Candidate, n_components: int) -> int:
-        """The number of features; of landmarks, at most the number of rows."""
+        """Return the number of features; of landmarks, at most the number of rows."""
         n_rows = min(len(self._sample.Y), MOST_COMPARING_ROWS)
         return min(n_components, n_rows) if best.choice.name == "nystroem" else n_components
 
     def enough_components(
         self, best: Candidate, n_classes: int | None, n_rows: int, budget: float
     ) -> int:
-        """The number of features beyond which more do not pay, or do not fit in the budget."""
+        """Return the number of features at which the error or the budget stops the increase."""
         task = "regression" if n_classes is None else "classification"
         name = best.choice.name
         most = min(
@@ -553,7 +555,7 @@ def _without_steps(candidate: Candidate) -> Candidate:
 
 
 def average_scales(scales: tuple[Any, ...]) -> Any:
-    """The geometric mean of length scales learned from several parts of the rows.
+    """Return the geometric mean of length scales learned from several parts of the rows.
 
     Where the parts disagree about a column, the rows do not determine its length scale; the mean
     is less extreme than any of them.
@@ -566,7 +568,7 @@ def average_scales(scales: tuple[Any, ...]) -> Any:
 
 
 def typical_scale(length_scale: Any) -> float:
-    """The geometric mean of the finite length scales; 0 if there is none."""
+    """Return the geometric mean of the finite length scales; 0 if there is none."""
     if length_scale is None:
         return 0.0
     scales = np.asarray(length_scale, np.float64)

@@ -72,7 +72,7 @@ class MapChoice:
         if not isinstance(self.feature_map, str) or self.feature_map not in (AUTO, *MAPS):
             known = ", ".join((AUTO, *MAPS))
             raise ArgumentError(
-                f"must be one of {known}, or one of kernelmill's maps, got {self.feature_map!r}",
+                f"must be one of {known}or a map of kernelmill, got {self.feature_map!r}",
                 parameter="feature_map",
             )
         known_options = map_parameters(self.name)
@@ -88,7 +88,7 @@ class MapChoice:
             raise ArgumentError(
                 "must be radial (a function of the Euclidean distance) for the map "
                 f"{self.feature_map}, got {type(self._shift_invariant_kernel()).__name__}",
-                Remedy("use the map for all shift-invariant kernels", feature_map="random_fourier"),
+                Remedy("use a map for all shift-invariant kernels", feature_map="random_fourier"),
                 parameter="kernel",
             )
 
@@ -102,7 +102,7 @@ class MapChoice:
         return resolve(given if self.kernel is None else self.kernel)
 
     def _default_options(self) -> dict[str, Any]:
-        """Options of a named map that the user has not set.
+        """Return default options of a named map that the user has not set.
 
         "sorf" has less error than the default structure at the same speed (docs/which-map.md), but
         with few columns it is restricted to scale mixtures of Gaussians.
@@ -148,7 +148,7 @@ class MapChoice:
 
     @property
     def variant(self) -> str:
-        """What tuning may have changed in the map besides its kernel; "" if nothing."""
+        """Return the changes of the map by tuning other than its kernel; "" if there are none."""
         if "linear" in self.options:
             weight = self.options["linear"]
             return "linear kernel" if weight >= LINE else f"linear kernel, weight {weight:g}"
@@ -159,7 +159,7 @@ class MapChoice:
         return ""
 
     def candidates(self, dim: int) -> list[MapChoice]:
-        """The choices to compare for data of `dim` columns: one if the kernel is fixed."""
+        """Return the choices to compare for data of `dim` columns: one if the kernel is fixed."""
         if self.feature_map == AUTO and self.kernel is None:
             names = [
                 name for name in _KERNELS if name != "laplacian" or dim <= _MOST_LAPLACIAN_COLUMNS
@@ -173,7 +173,7 @@ class MapChoice:
         return [replace(self, kernel=name) for name in names]
 
     def with_steps_of(self, X: Any, n_components: int, length_scale: Any) -> MapChoice:
-        """The choice with the steps of these rows, if it has any that are not given.
+        """Return the choice with the steps of these rows, if it has any that are not given.
 
         A learner that reads blocks would place them by the first one.
         """
@@ -190,7 +190,7 @@ class MapChoice:
         return self.feature_map in _POLYNOMIALS and "gamma" not in self.options
 
     def n_components(self, given: int | None) -> int | None:
-        """The number of features: as given, or that of the map; None if it is to be chosen."""
+        """Return the number of features, given or that of the map; None if it is to be chosen."""
         if given is not None:
             return check_integer("n_components", given, 1, _MOST_COMPONENTS)
         if isinstance(self.feature_map, MapTransformer):
@@ -198,7 +198,7 @@ class MapChoice:
         return None
 
     def make(self, length_scale: Any, n_components: int, seed: int, n_threads: int | None) -> Any:
-        """An unfitted map."""
+        """Return an unfitted map."""
         if isinstance(self.feature_map, MapTransformer):
             made = clone(self.feature_map).set_params(n_components=n_components)
             if made.random_state is None:

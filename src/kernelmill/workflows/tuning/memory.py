@@ -1,4 +1,4 @@
-"""What tuning has measured so far, in the checkpoint of a training run.
+"""The results of tuning steps, stored in the checkpoint of a training run.
 
 Tuning is deterministic: a run that resumes repeats its decisions from the results of its steps, and
 computes only the steps that are not in the checkpoint yet.
@@ -71,10 +71,10 @@ class TuningMemory:
         self._keep()
         if results:
             steps = plain.count(len(results), "step")
-            self._run.progress.note(f"Resumed the tuning: {steps} in the checkpoint.")
+            self._run.progress.note(f"Resumed tuning: {steps} in the checkpoint.")
 
     def recall(self, step: Any, compute: Callable[[], Any]) -> Any:
-        """The result of a step, which JSON can write: from memory, or computed.
+        """Return the result of a step, which JSON can write: from memory, or computed.
 
         `step` are the arguments that determine it, of any types that `digest` knows.
         """
@@ -89,7 +89,7 @@ class TuningMemory:
         return self._results[key]
 
     def recall_scales(self, step: Any, compute: Callable[[], LearnedScales]) -> LearnedScales:
-        """The result of a search for length scales."""
+        """Return the result of a search for length scales."""
 
         def search() -> dict[str, Any]:
             found = asdict(compute())
@@ -119,7 +119,7 @@ class TuningMemory:
 
 
 def digest(value: Any) -> str:
-    """A short string that differs for different values: plain ones, arrays, dataclasses, others.
+    """Return a digest, a short string, of plain values, arrays, dataclasses and other objects.
 
     Examples
     --------

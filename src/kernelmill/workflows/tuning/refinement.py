@@ -31,7 +31,7 @@ __all__ = ["Refined", "Refinement"]
 _Array = NDArray[np.float64]
 
 ONE_LOSS = 2
-"""What one loss takes, in units of the shortest step of a tuning."""
+"""The duration of one evaluation of the loss, in units of the shortest tuning step."""
 
 _REFINING_COMPONENTS = 2048
 _REFINING_ROWS = 8000  # for Nyström features, whose cost is O(D²) for each
@@ -45,7 +45,7 @@ _WORTH_IT = 0.995  # a weaker penalty must lower the loss by at least half a per
 
 
 class _Fold:
-    """Rows to train on, and others to validate with."""
+    """Training rows and validation rows."""
 
     def __init__(self, sample: Sample, out: slice, most_rows: int) -> None:
         assert sample.codes is not None
@@ -64,7 +64,7 @@ class _Fold:
         return len(np.unique(self.codes)) > 1 and len(self.validation_codes) > 0
 
     def map_rows(self, feature_map: Any) -> tuple[Any, Any, Any]:
-        """A map, and the rows to train on and to validate with.
+        """Return a map, and the rows to train on and to validate with.
 
         Nyström features are computed once for all penalties, since they take long.
         """
@@ -91,9 +91,9 @@ class Refinement:
     """Search around a bandwidth with the loss and the solver of the model.
 
     Ridge regression on few rows finds length scales that suit few rows: more rows, and other
-    penalties, need shorter ones. Of few rows each quarter validates in turn: the last one alone
-    would leave the choice to chance. `scales` are the length scales to begin with, for each
-    quarter those that were learned without it; a factor of all of them is searched.
+    penalties, need shorter ones. If there are few rows, each quarter is used for validation in
+    turn, since the last one alone would leave the choice to chance. `scales` are the initial length
+    scales, for each quarter those learned without it; the search varies a common factor.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Refinement:
         self._tried: dict[tuple[float, float], TuningPoint] = {}
 
     def best(self, fixed_C: float | None, *, search_length_scale: bool) -> Refined:
-        """The factor and C = 1 / (alpha n) with the smallest loss on the validation rows."""
+        """Return the factor and C = 1 / (alpha n) with the smallest loss on the validation rows."""
         if not self._folds:
             return Refined(1.0, fixed_C or DEFAULT_C)
         C = fixed_C or self._better_C(1.0, DEFAULT_C, steps=(10.0, 0.1))
@@ -148,7 +148,7 @@ class Refinement:
         return Refined(factor, C, self._loss_at(factor, C), self._tried[factor, C])
 
     def best_line(self, to_beat: float) -> Refined:
-        """The best C of a kernel that is linear for the most part, if it is near the other loss.
+        """Return the best C of a kernel that is mostly linear, if its loss is close to the other.
 
         Squared errors, by which kernels are compared, do not show that a line separates classes.
         """
@@ -162,11 +162,11 @@ class Refinement:
         return Refined(1.0, C, self._loss_at(1.0, C), self._tried[1.0, C])
 
     def n_components_of(self, _found: Refined) -> int:
-        """The number of features that the loss was measured with."""
+        """Return the number of features that the loss was measured with."""
         return self._n_components
 
     def seconds_at_size(self, _found: Refined, n_components: int) -> float:
-        """About how long `best_at_size` takes; 0 if the search had that many features."""
+        """Return the estimated time of `best_at_size`; 0 if the search had that many features."""
         n_rows = max((len(fold.codes) for fold in self._folds), default=0)
         is_nystroem = self._choice.name == "nystroem"
         n_components = min(n_components, n_rows) if is_nystroem else n_components
@@ -177,9 +177,9 @@ class Refinement:
         return len(self._folds) * (landmarks + losses)
 
     def best_at_size(self, found: Refined, n_components: int) -> Refined:
-        """The best C for all features of the model: more of them may need another penalty.
+        """Return the best C for all features of the model: more of them may need another penalty.
 
-        Fewer serve for the search before.
+        The search uses fewer features.
         """
         if self.seconds_at_size(found, n_components) == 0:
             return found
@@ -190,9 +190,9 @@ class Refinement:
         return found._replace(C=C, point=self._tried.get((found.factor, C), found.point))
 
     def best_at_minimum(self, found: Refined) -> Refined:
-        """The best C at the minimum of the objective, for what another refinement has found.
+        """Return the best C at the minimum of the objective, for the result of another refinement.
 
-        Descent that ends early is a penalty of its own, so that it finds weaker ones.
+        Stopping gradient descent early acts as a penalty, so it would choose weaker ones.
         """
         if not self._folds:
             return found
@@ -200,7 +200,7 @@ class Refinement:
         return found._replace(C=C, point=self._tried.get((found.factor, C), found.point))
 
     def _better_C(self, factor: float, C: float, steps: tuple[float, ...]) -> float:
-        """The best value that is reached from C by these factors, one after the other."""
+        """Return the best value that is reached from C by these factors, one after the other."""
         for step in steps:
             enough = _WORTH_IT if step > 1 else 1.0
             while 1e-6 < C < 1e6:

@@ -1,8 +1,8 @@
 """Tuning on a sample of the rows: kernel, map, length scales, penalty and number of features.
 
 A search by ridge regression (`kernel_search`) finds the kernel and its length scales. Up to 20,000
-rows, and in regression as long as the budget allows some thousands of landmarks, the features are
-those of `Nystroem`; with all rows as landmarks, which few rows are worth, that is the exact kernel
+rows, and in regression as long as the budget allows a few thousand landmarks, the features are
+those of `Nystroem`; with all rows as landmarks, as for small tables, this is the exact kernel
 machine. For a classifier, penalty and bandwidth are then refined with its own loss (`refinement`).
 docs/decisions/014, 018, 021, 023, 030 and 033 have the measurements.
 """
@@ -83,7 +83,7 @@ class TunedSettings:
     solver: str = ""
 
     def solver_parameters(self) -> dict[str, Any]:
-        """Parameters of a classifier: those of the solver that the penalty was chosen for."""
+        """The solver parameters of a classifier that the penalty was chosen for."""
         if self.solver != "lbfgs":
             return {}
         return {"solver": "lbfgs", "epochs": LBFGS_PASSES, "tol": LBFGS_TOLERANCE}
@@ -237,7 +237,7 @@ def _refine_classifier(
     budget: float,
     notes: list[str],
 ) -> TunedSettings:
-    """The settings with the penalty and the length scales that suit the loss of a classifier.
+    """Return the settings with penalty and length scales refined for the loss of a classifier.
 
     A given `alpha` is kept. A linear kernel with `shared_scale` is considered, too.
     """
@@ -272,7 +272,7 @@ def _mark_chosen(points: list[TuningPoint], chosen: TuningPoint | None) -> None:
 
 
 def _limit_landmarks(settings: TunedSettings, n_rows: int) -> TunedSettings:
-    """The settings, whose points have at most one landmark for each row of their fits."""
+    """Return the settings with at most one landmark per training row in each tuning point."""
     if settings.choice.name != "nystroem":
         return settings
     points = [replace(p, n_components=min(p.n_components, n_rows)) for p in settings.points]
@@ -286,14 +286,14 @@ def _best_at_size(
     budget: float,
     notes: list[str],
 ) -> Any:
-    """What was found, with the best penalty for all features of the model; or a note."""
+    """Return the result with the best penalty for all features of the model, or add a note."""
     n_tuned = search.n_components_of(found)
     seconds = search.seconds_at_size(found, n_components)
     if n_components <= n_tuned or seconds <= budget * _CHECK_AT_SIZE:
         return search.best_at_size(found, n_components)
     notes.append(
         f"The penalty was tuned with {plain.count(n_tuned)} of {plain.count(n_components)} "
-        "features: more take longer than a quarter of the budget."
+        "features, since more would take longer than a quarter of the budget."
     )
     return found
 
@@ -304,7 +304,7 @@ _USUAL_BANDWIDTHS, _USUAL_LOSSES = 4, 10
 def _expect_steps(
     n_kernels: int, *, learns: bool, n_folds: int, chooses_size: bool, refines: bool
 ) -> int:
-    """About how many units of work a tuning takes; searches may end earlier or later."""
+    """Return the approximate number of steps of a tuning; searches may end earlier or later."""
     steps = 0
     if n_kernels:
         steps += FIRST_SEARCH + (n_kernels - 1) * NEXT_SEARCH + n_kernels + learns
@@ -320,7 +320,7 @@ def _map_of_auto(
 ) -> MapChoice:
     """Return what "auto" stands for: landmarks for few rows, otherwise random features.
 
-    For more rows, landmarks pay in regression if the budget allows some thousands of them.
+    For more rows, landmarks pay in regression if the budget allows a few thousand of them.
     """
     is_auto = choice.feature_map == AUTO and not choice.options
     fits = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_LANDMARK_COLUMNS
