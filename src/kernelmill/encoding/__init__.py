@@ -11,6 +11,8 @@ levels
     The order of categories that represent numbers, such as "10-19" and "65+".
 monotone
     `MonotoneTransform` of skewed and heavy-tailed numbers: ranks to normal scores.
+units
+    Columns in one unit, such as pixels, which are divided by one number.
 encoder
     `Encoder`, and `ColumnEncoder` for tables with columns, fitted by a `ColumnLearner`.
 matrix

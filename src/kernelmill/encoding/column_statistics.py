@@ -125,7 +125,7 @@ class NumericMoments:
         if self.only_zero_one:
             # As for categories: scaled, rare ones would be far from all other rows.
             return NumericEncoding(self.name, 0.0, 1.0, marks)
-        deviation = math.sqrt(self._squares / self.count) * self._unit
+        deviation = self.deviation
         mean = self.mean * self._unit
         if not (math.isfinite(deviation) and math.isfinite(mean)) or deviation == 0:
             raise TableError(
@@ -149,6 +149,11 @@ class NumericMoments:
                 self._middle = np.quantile(sample[present], [0.025, 0.5, 0.975])
         both = chosen is not None and not chosen.is_linear and transform == "auto"
         return NumericEncoding(self.name, mean, deviation, marks, chosen, both)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation; 0 without values."""
+        return math.sqrt(self._squares / self.count) * self._unit if self.count else 0.0
 
     def note(self, encoding: Any) -> Message | None:
         """A note for the user if the column looks like a row number, or has an extreme value."""

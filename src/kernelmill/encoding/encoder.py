@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Annotated, Any, Self
 
@@ -29,6 +29,7 @@ from kernelmill.encoding.columns import (
 )
 from kernelmill.encoding.dates import DateEncoding, DateFormats, check_zones, date_values
 from kernelmill.encoding.monotone import most_knots
+from kernelmill.encoding.units import common_scale, may_share_unit
 from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
@@ -378,6 +379,33 @@ class ColumnLearner:
         if encoder.n_inputs == 0:
             raise TableError("all input columns are constant", "add columns that vary")
         return encoder, summary, self._notes(encodings)
+
+    def finish_in_one_unit(self) -> tuple[ColumnEncoder, list[EncodedColumn]] | None:
+        """Return an encoder that divides all columns by one number, and a summary of each column.
+
+        None unless all columns are numbers that may have one unit, without missing values.
+        """
+        moments = [each for each in self._learners if isinstance(each, NumericMoments)]
+        varying = [each for each in moments if each.least < each.most]
+        if (
+            self.transform != "auto"
+            or len(moments) < len(self._learners)
+            or any(each.missing for each in moments)
+            or all(each.only_zero_one for each in varying)  # these are not scaled anyway
+            or not may_share_unit([each.least for each in varying], [each.most for each in varying])
+        ):
+            return None
+        scale = common_scale([each.deviation for each in varying])
+        encodings, summary = [], []
+        for each in moments:
+            encoding = each.encoding(marks=False)
+            detail = each.detail(encoding)
+            if encoding.scale:
+                encoding = replace(encoding, scale=scale)
+                detail = f"mean {plain.number(encoding.mean)}, divided by {plain.number(scale)}"
+            encodings.append(encoding)
+            summary.append(EncodedColumn(each.name, "numeric", encoding.n_columns, 0, detail))
+        return ColumnEncoder(encodings, self.missing), summary
 
     def _notes(self, encodings: list[ColumnEncoding]) -> list[Message | str]:
         notes: list[Message | str] = [

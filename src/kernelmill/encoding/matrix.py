@@ -20,6 +20,7 @@ from kernelmill.encoding.encoder import (
     scale_rows,
 )
 from kernelmill.encoding.monotone import MonotoneTransform, choose_transform, most_knots
+from kernelmill.encoding.units import common_scale, may_share_unit
 from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
@@ -260,6 +261,23 @@ class MatrixLearner:
         name = f"{encoder.n_inputs} columns"
         summary = EncodedColumn(name, "matrix", encoder.n_inputs, self.n_missing, detail)
         return encoder, [summary], []
+
+    def finish_in_one_unit(self) -> tuple[MatrixEncoder, list[EncodedColumn]] | None:
+        """Return an encoder that divides all columns by one number, and one summary of them.
+
+        None unless the columns are dense numbers that may have one unit, without missing values.
+        """
+        if self._kind != "dense" or self.n_missing or self.transform != "auto":
+            return None
+        assert self._count is not None
+        varying = self._least < self._most
+        if not may_share_unit(self._least[varying], self._most[varying]):
+            return None
+        scale = common_scale(np.sqrt(self._squares / np.maximum(self._count, 1))[varying])
+        encoder = MatrixEncoder(self._mean, np.full(len(self._mean), scale), self.missing)
+        detail = f"centered, divided by {plain.number(scale)}"
+        name = f"{encoder.n_inputs} columns"
+        return encoder, [EncodedColumn(name, "matrix", encoder.n_inputs, 0, detail)]
 
     def _choose_transforms(
         self, sample: Any, target: NDArray[np.float64] | None

@@ -174,6 +174,7 @@ def diagnose_table(
             progress=progress,
             sample_rows=size,
             day_first=day_first,
+            tune=length_scale is None,
         )
         numbers = survey.sample_target
         if survey.n_classes is not None:  # the most frequent class against the others

@@ -298,6 +298,7 @@ def fit_table(
                 holdout=0.0 if validation is not None and holdout is None else holdout,
                 stream=Stream.from_seed(seed).substream("table"),
                 progress=progress,
+                tune=tune and length_scale is None,
             )
             if choice.scales_rows:
                 survey = scale_survey_rows(survey, progress)

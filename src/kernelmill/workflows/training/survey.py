@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.encoding.encoder import ColumnLearner, Encoder, RowScaling
+from kernelmill.encoding.encoder import ColumnLearner, EncodedColumn, Encoder, RowScaling
 from kernelmill.encoding.inputs import (
     Inputs,
     choose_inputs,
@@ -31,9 +31,18 @@ from kernelmill.io import Table, TableBlock, TableError, open_table
 from kernelmill.io.errors import NotANumberError
 from kernelmill.io.row_sample import RowSample, find_limit, take_rows
 from kernelmill.io.table import check_columns
+from kernelmill.kernels import Gaussian
+from kernelmill.learners.tuning.length_scales import (
+    MOST_COLUMNS,
+    learn_length_scales,
+    leave_one_out_errors,
+)
+from kernelmill.maps import Nystroem
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
+from kernelmill.runtime.threads import one_blas_thread
 from kernelmill.workflows.records import InputColumn
+from kernelmill.workflows.tuning.kernel_search import Sample
 
 __all__ = [
     "HeldOut",
@@ -55,6 +64,8 @@ _UNENCODED_ROWS = 2000
 _MOST_HELD_OUT = 10_000
 _FEWEST_ROWS = 100
 _FEW_OF_CLASS = 5
+_ROWS_OF_UNIT, _LANDMARKS_OF_UNIT = 1500, 512
+_WORTH_UNIT = 0.05  # one unit for all columns must lower the squared error by at least that
 
 
 def open_source(
@@ -271,6 +282,7 @@ def survey_table(
     weights: str | int | None = None,
     day_first: bool | None = None,
     fold: Callable[[SurveyPlan], SurveyPass] | None = None,
+    tune: bool = True,
 ) -> Survey:
     """Pass over the table once, and report the notes about it.
 
@@ -293,6 +305,9 @@ def survey_table(
         The column of row weights, as the table names it.
     day_first : bool, optional
         As in `fit_table`.
+    tune : bool, default=True
+        Whether columns that may have one unit, such as pixels, are divided by one number if that
+        lowers the error on the sample.
     fold : callable, optional
         Makes the pass in another way, such as on a cluster: the result is that of passes over
         pieces of the table, merged in order.
@@ -358,10 +373,10 @@ def survey_table(
         )
     for note in notes:
         progress.note(note)
-    return Survey(
+    survey = Survey(
         inputs,
         encoder,
-        [InputColumn(c.name, c.kind, c.n_columns, c.missing, c.detail) for c in columns],
+        _list_columns(columns),
         reader,
         n_rows,
         held_out,
@@ -373,6 +388,76 @@ def survey_table(
         mean_weight,
         None if weights is None else read_weights(sampled, weights)[chosen] / mean_weight,
     )
+    in_one_unit = learner.finish_in_one_unit() if tune and len(chosen) >= _FEWEST_ROWS else None
+    if in_one_unit is None or encoder.n_inputs > MOST_COLUMNS:
+        return survey
+    return _choose_unit(survey, *in_one_unit, take_rows(data, chosen), stream, progress)
+
+
+def _list_columns(columns: Iterable[EncodedColumn]) -> list[InputColumn]:
+    return [InputColumn(c.name, c.kind, c.n_columns, c.missing, c.detail) for c in columns]
+
+
+def _choose_unit(
+    survey: Survey,
+    encoder: Encoder,
+    columns: list[EncodedColumn],
+    data: Any,
+    stream: Stream,
+    progress: Progress,
+) -> Survey:
+    """Return the survey with an encoder that divides all columns by one number, if worth it.
+
+    `data` are the rows of the sample as they were read.
+    """
+    sample = Sample.of(survey.sample, survey.sample_target, survey.n_classes, survey.sample_weight)
+    rows = encoder.encode(data)
+    gain = _measure_gain(sample, rows, stream.substream("unit"))
+    if gain < _WORTH_UNIT:
+        return survey
+    note = (
+        "All columns are divided by one number, as those of one unit: the squared error is "
+        f"{plain.number(100 * gain, 2)} % lower than with standardized columns."
+    )
+    progress.note(note)
+    return replace(
+        survey,
+        encoder=encoder,
+        columns=_list_columns(columns),
+        sample=rows,
+        notes=[*survey.notes, note],
+    )
+
+
+def _measure_gain(sample: Sample, rows: Any, stream: Stream) -> float:
+    """Return by which share other encodings of the rows of a sample lower the squared error.
+
+    That is the leave-one-out error of ridge regression with a Gaussian kernel, whose length scale
+    is chosen for each of the encodings.
+    """
+    n = min(len(sample.Y), _ROWS_OF_UNIT)
+    Y, weights = sample.Y[:n], sample.weights_of(slice(n))
+    errors = []
+    for X in (sample.X[:n], rows[:n]):
+        learned = learn_length_scales(
+            Gaussian(),
+            X,
+            Y,
+            groups=np.zeros(X.shape[1], np.int64),
+            stream=stream,
+            n_frequencies=int(np.clip(n // 8, 32, 256)),
+            max_evaluations=1,
+            sample_weight=weights,
+        )
+        landmarks = Nystroem(
+            n_components=min(n, _LANDMARKS_OF_UNIT),
+            length_scale=learned.isotropic,
+            random_state=0,
+        )
+        with one_blas_thread():
+            found = leave_one_out_errors(landmarks.fit(X), X, Y, 0, sample_weight=weights)
+        errors.append(min(found.values()))
+    return 1 - errors[1] / errors[0] if errors[0] > 0 else 0.0
 
 
 def make_input_learner(
