@@ -132,7 +132,9 @@ class TestErrors:
             DotProductFastfood(ExponentialDotProduct(1.0)).fit(X * 100)
 
     def test_more_terms_than_columns(self):
-        with pytest.raises(ValueError, match=r"n_components must be greater than the degree, 9, .* got 5"):
+        with pytest.raises(
+            ValueError, match=r"n_components must be greater than the degree, 9, .* got 5"
+        ):
             TaylorSketch(5, degree=9).fit(X)
 
     def test_permutations(self):
