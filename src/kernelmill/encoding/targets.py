@@ -300,7 +300,7 @@ class TargetLearner:
         if len(self.counts) < 2:
             raise TableError(
                 f"the target {self.target!r} must have at least two different values, got only "
-                f"{next(iter(self.counts))!r}",
+                f"{_quote_label(next(iter(self.counts)))}",
                 Remedy("choose another target", target=...),
                 "add rows with other values",
             )
@@ -311,9 +311,7 @@ class TargetLearner:
         """Raise an error for classes of which most have one row; scikit-learn warns of them."""
         if len(self.counts) <= _MOST_INTEGERS or 2 * len(self.counts) <= self.n_rows:
             return
-        some = ", ".join(
-            repr(label) if strings else format_label(label) for label in list(self.counts)[:3]
-        )
+        some = ", ".join(map(_quote_label, list(self.counts)[:3]))
         as_numbers = Remedy(
             "if they are numbers, read the column as numbers", numeric=[self.target]
         )
@@ -348,6 +346,10 @@ def format_label(label: Any) -> str:
     if isinstance(label, float) and label.is_integer():
         return str(int(label))
     return str(label)
+
+
+def _quote_label(label: Any) -> str:
+    return repr(label) if isinstance(label, str) else format_label(label)
 
 
 def _parse_or_nan(text: str) -> float:

@@ -241,9 +241,9 @@ def transcode(path: Path, encoding: str) -> TemporaryCopy:
             at_end = not piece
             try:
                 text = decoder.decode(piece, final=at_end)
-            except UnicodeDecodeError as error:
+            except UnicodeError as error:  # UTF-16 without a byte order mark has no reason
                 raise TableError(
-                    f"{path} is not encoded as {encoding}: {error.reason}",
+                    f"{path} is not encoded as {encoding}: {getattr(error, 'reason', error)}",
                     Remedy("specify another encoding", encoding=...),
                 ) from None
             with copy_errors(path):

@@ -65,7 +65,7 @@ def resolve(kernel: str | Kernel) -> Kernel:
         if _name_of(kernel) in _NAMED:
             return _make_named(kernel, _NAMED)
         raise ArgumentError(
-            f"must be one of {names} or a Kernel, got {kernel!r}",
+            f"must be one of {names} (or, in Python, a Kernel object), got {kernel!r}",
             *_suggest_name(kernel, _NAMED),
             parameter="kernel",
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kernelmill.cli.program.files import make_folder
 from kernelmill.cli.program.options import Command, general_options
 from kernelmill.cli.program.terminal import Terminal, get_terminal
 from kernelmill.cli.render.progress import ProgressBars
@@ -53,7 +54,7 @@ def command(context: click.Context, out: str) -> None:
     begin = time.perf_counter()
     # Products of a thousand rows are too small for two BLAS threads, which would only wait.
     with one_blas_thread():
-        record = _run_steps(terminal, Path(out))
+        record = _run_steps(terminal, make_folder(out))
     seconds = time.perf_counter() - begin
     page = Path(record["report"]).resolve().as_uri()
     terminal.give(
@@ -68,7 +69,6 @@ def _run_steps(terminal: Terminal, folder: Path) -> dict[str, Any]:
     from kernelmill.report import write_report
     from kernelmill.workflows import compare_table, fit_table
 
-    folder.mkdir(parents=True, exist_ok=True)
     train, test = folder / "digits-train.csv", folder / "digits-test.csv"
     path, page = folder / "digits.kmill", folder / "report.html"
     n_train = write_digits(train, test)

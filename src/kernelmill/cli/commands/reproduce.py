@@ -11,11 +11,11 @@ import click
 from rich.console import RenderableType
 from rich.table import Table
 
-from kernelmill.cli.program.errors import CommandError, Interrupted, UsageError
+from kernelmill.cli.program.errors import Interrupted, UsageError
+from kernelmill.cli.program.files import make_folder
 from kernelmill.cli.program.options import Command, Option, general_options, seed_option
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.progress import ProgressBars
-from kernelmill.errors import Remedy
 from kernelmill.formatting import plain, shorten
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def command(
         raise UsageError("NAME is missing", "kernelmill reproduce --list", "use the name all")
     experiments = select_experiments(names, EXPERIMENTS)
     scale = Scale.QUICK if quick else Scale.FULL
-    folder = _make_folder(out or f"kernelmill-results{'-quick' if quick else ''}")
+    folder = make_folder(out or f"kernelmill-results{'-quick' if quick else ''}")
     try:
         with ProgressBars(terminal) as progress:
             for experiment in experiments:
@@ -133,19 +133,6 @@ def command(
         "",
         f"Page: {page}",
     )
-
-
-def _make_folder(name: str) -> Path:
-    folder = Path(name)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise CommandError(
-            f"must be a folder, got the file {name!r}",
-            Remedy("choose another name", out=...),
-            parameter="out",
-        ) from None
-    return folder
 
 
 def _write_page(folder: Path) -> tuple[Path, list[Outcome]]:

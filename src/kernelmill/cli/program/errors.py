@@ -136,6 +136,7 @@ def _describe_usage(error: click.UsageError) -> tuple[str, str]:
             remedy = "--out FILE, or --out - for standard output"
         return f"{name} is missing", remedy
     problem = error.format_message().removesuffix(".")
+    problem = problem.removesuffix(" range")  # "is not a valid integer range"
     return problem[:1].lower() + problem[1:], remedy
 
 

@@ -27,7 +27,22 @@ __all__ = [
     "default_model_name",
     "explain_wrong_file",
     "load_table_model",
+    "make_folder",
 ]
+
+
+def make_folder(name: str) -> Path:
+    """Create the folder of an option `--out` if it does not exist, and return it."""
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise CommandError(
+            f"must be a folder, got the file {name!r}",
+            Remedy("choose another name", out=...),
+            parameter="out",
+        ) from None
+    return folder
 
 
 def check_output(parameter: str, path: str, *inputs: str | list[str], remote: bool = False) -> Path:

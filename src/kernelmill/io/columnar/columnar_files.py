@@ -326,7 +326,9 @@ def arrow_errors(path: Path) -> Iterator[None]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         first_line = str(error).strip().split("\n")[0].rstrip(".")
         raise TableError(
-            f"{path} is damaged or of another format: {first_line}", GET_AGAIN
+            f"{path} is damaged or of another format: {first_line}",
+            GET_AGAIN,
+            Remedy("if the format was given, leave it out: it is detected", format=None),
         ) from None
 
 

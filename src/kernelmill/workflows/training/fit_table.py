@@ -113,9 +113,10 @@ def fit_table(
     The first pass fits the encoding of the columns: numbers are standardized (columns that hold
     only 0 and 1 stay unchanged, skewed and heavy-tailed ones are transformed), categories are
     one-hot encoded (rare ones are pooled), images are divided by 255 and sparse columns by their
-    largest absolute value. The length scale and the penalty are tuned on a sample of at most 80,000
-    rows. Some rows are held out from training, and the summary reports the error on them. For
-    polynomial kernels, rows are scaled to similar lengths.
+    largest absolute value. Columns in one unit, such as pixels, are divided by one number where
+    that lowers the error on a sample. The length scale and the penalty are tuned on a sample of at
+    most 80,000 rows. Some rows are held out from training, and the summary reports the error on
+    them. For polynomial kernels, rows are scaled to similar lengths.
 
     Parameters
     ----------

@@ -391,7 +391,7 @@ def survey_table(
     in_one_unit = learner.finish_in_one_unit() if tune and len(chosen) >= _FEWEST_ROWS else None
     if in_one_unit is None or encoder.n_inputs > MOST_COLUMNS:
         return survey
-    return _choose_unit(survey, *in_one_unit, take_rows(data, chosen), stream, progress)
+    return _choose_unit(survey, in_one_unit, take_rows(data, chosen), stream, progress)
 
 
 def _list_columns(columns: Iterable[EncodedColumn]) -> list[InputColumn]:
@@ -400,8 +400,7 @@ def _list_columns(columns: Iterable[EncodedColumn]) -> list[InputColumn]:
 
 def _choose_unit(
     survey: Survey,
-    encoder: Encoder,
-    columns: list[EncodedColumn],
+    in_one_unit: tuple[Encoder, list[EncodedColumn]],
     data: Any,
     stream: Stream,
     progress: Progress,
@@ -410,6 +409,7 @@ def _choose_unit(
 
     `data` are the rows of the sample as they were read.
     """
+    encoder, columns = in_one_unit
     sample = Sample.of(survey.sample, survey.sample_target, survey.n_classes, survey.sample_weight)
     rows = encoder.encode(data)
     gain = _measure_gain(sample, rows, stream.substream("unit"))
