@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["common_scale", "may_share_unit"]
 
 _FEWEST_COLUMNS = 8
-_LEAST_RANGE = 0.5  # of the median column, as a share of the range of all
+_LEAST_RANGE = 0.2  # of the median column, as a share of the range of all
 
 
 def may_share_unit(least: ArrayLike, most: ArrayLike) -> bool:
     """Return whether the columns may have one unit, by their smallest and largest values.
 
-    There must be at least eight columns, and half of them must range over half of the interval
+    There must be at least eight columns, and half of them must range over a fifth of the interval
     that contains all values.
 
     Examples

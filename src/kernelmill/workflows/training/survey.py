@@ -65,7 +65,7 @@ _MOST_HELD_OUT = 10_000
 _FEWEST_ROWS = 100
 _FEW_OF_CLASS = 5
 _ROWS_OF_UNIT, _LANDMARKS_OF_UNIT = 1500, 512
-_WORTH_UNIT = 0.05  # one unit for all columns must lower the squared error by at least that
+_WORTH_UNIT = 0.05  # one unit for all columns must lower the squared error by more than that
 
 
 def open_source(
@@ -413,7 +413,7 @@ def _choose_unit(
     sample = Sample.of(survey.sample, survey.sample_target, survey.n_classes, survey.sample_weight)
     rows = encoder.encode(data)
     gain = _measure_gain(sample, rows, stream.substream("unit"))
-    if gain < _WORTH_UNIT:
+    if gain < _WORTH_UNIT + min(len(sample.Y), _ROWS_OF_UNIT) ** -0.5:  # chance, with few rows
         return survey
     note = (
         "All columns are divided by one number, as those of one unit: the squared error is "
