@@ -64,7 +64,7 @@ _UNENCODED_ROWS = 2000
 _MOST_HELD_OUT = 10_000
 _FEWEST_ROWS = 100
 _FEW_OF_CLASS = 5
-_ROWS_OF_UNIT, _LANDMARKS_OF_UNIT = 1500, 512
+_ROWS_OF_UNIT, _LANDMARKS_OF_UNIT = 1000, 256
 _WORTH_UNIT = 0.05  # one unit for all columns must lower the squared error by more than that
 
 
