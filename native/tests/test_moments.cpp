@@ -17,46 +17,48 @@ constexpr Shape shapes[] = {{1, 1, 1},    {0, 3, 2},    {5, 4, 0},    {7, 8, 3},
                             {130, 49, 9}, {256, 25, 2}, {300, 97, 1}, {9, 200, 5}};
 constexpr size_t gap = 3;  // between rows, which is not to be touched
 
-// The sums of one shape by P, after a start with other numbers.
-template <class P, class T>
-struct Sums {
-    std::vector<double> moments, cross;
+template <class T>
+struct Operands {
+    size_t stride;
+    std::vector<T> x;
+    std::vector<double> center, last, factors, targets, moments, cross;
 
-    Sums(const Shape& shape, bool weighted, int n_threads) {
-        const auto& [rows, dim, targets] = shape;
-        const size_t stride = dim + gap;
+    explicit Operands(const Shape& shape) : stride(shape.dim + gap) {
         const auto room = [&](size_t count) { return count == 0 ? 0 : count * stride - gap; };
-        const auto x = numbers<T>(room(rows), 1);
-        const auto center = numbers<double>(dim, 2), last = numbers<double>(dim, 3);
-        const auto factors = numbers<double>(rows, 4);
-        const auto aims = numbers<double>((rows + 1) * targets, 5);
-        moments = numbers<double>(room(dim), 6), cross = numbers<double>(room(targets), 7);
-        std::vector<P> scratch(moments_scratch(rows, dim, targets));
-        Execution execution;
-        execution.n_threads = n_threads;
-        const auto step = static_cast<ptrdiff_t>(stride);
-        const MomentRows<T> given{{x.data(), step, rows},
-                                  dim,
-                                  center.data(),
-                                  weighted ? factors.data() : nullptr,
-                                  last.data()};
-        add_moments<P, T>(given, {aims.data(), targets}, scratch.data(),
-                          {moments.data(), step, dim}, {cross.data(), step, targets}, execution);
+        x = numbers<T>(room(shape.rows), 1);
+        center = numbers<double>(shape.dim, 2), last = numbers<double>(shape.dim, 3);
+        factors = numbers<double>(shape.rows, 4);
+        targets = numbers<double>((shape.rows + 1) * shape.targets, 5);
+        moments = numbers<double>(room(shape.dim), 6);
+        cross = numbers<double>(room(shape.targets), 7);
     }
 };
+
+// Adds to the operands by products in P.
+template <class P, class T>
+Operands<T> sums_of(const Shape& shape, bool weighted, int n_threads) {
+    Operands<T> all(shape);
+    std::vector<P> scratch(moments_scratch(shape.rows, shape.dim, shape.targets));
+    Execution execution;
+    execution.n_threads = n_threads;
+    const auto step = static_cast<ptrdiff_t>(all.stride);
+    const MomentRows<T> given{{all.x.data(), step, shape.rows},
+                              shape.dim,
+                              all.center.data(),
+                              weighted ? all.factors.data() : nullptr,
+                              all.last.data()};
+    add_moments<P, T>(given, {all.targets.data(), shape.targets}, scratch.data(),
+                      {all.moments.data(), step, shape.dim},
+                      {all.cross.data(), step, shape.targets}, execution);
+    return all;
+}
 
 template <class P, class T>
 void moments_are_those_of_long_sums(bool weighted) {
     for (const Shape& shape : shapes) {
         const auto& [rows, dim, targets] = shape;
-        const size_t stride = dim + gap;
-        const auto room = [&](size_t count) { return count == 0 ? 0 : count * stride - gap; };
-        const auto x = numbers<T>(room(rows), 1);
-        const auto center = numbers<double>(dim, 2), last = numbers<double>(dim, 3);
-        const auto factors = numbers<double>(rows, 4);
-        const auto aims = numbers<double>((rows + 1) * targets, 5);
-        const auto moments = numbers<double>(room(dim), 6),
-                   cross = numbers<double>(room(targets), 7);
+        const Operands<T> given(shape);
+        const auto& [stride, x, center, last, factors, aims, moments, cross] = given;
         const auto feature = [&](size_t i, size_t j) -> long double {
             if (i == rows) return last[j];
             const long double centered = static_cast<long double>(x[i * stride + j]) - center[j];
@@ -76,7 +78,8 @@ void moments_are_those_of_long_sums(bool weighted) {
             }
             CHECK(std::abs(got - exact) <= bound(magnitude));
         };
-        const Sums<P, T> got(shape, weighted, 1), shared(shape, weighted, 3);
+        const Operands<T> got = sums_of<P, T>(shape, weighted, 1);
+        const Operands<T> shared = sums_of<P, T>(shape, weighted, 3);
         CHECK(got.moments == shared.moments && got.cross == shared.cross);
         for (size_t k = 0; k < moments.size(); ++k) {
             const size_t r = k / stride, c = k % stride;
