@@ -89,6 +89,15 @@ def test_other_operands_are_rejected(changes):
         np.testing.assert_array_equal(given[name], same)
 
 
+def test_sizes_that_overflow_are_rejected():
+    n = -(-(2**64) // 144) - 1  # (n + 1) * 144 is a small number modulo 2 ** 64
+    given = operands(n=1, dim=16, n_targets=0)
+    given["x"] = np.broadcast_to(np.zeros((1, 16), np.float32), (n, 16))
+    given["targets"] = np.zeros((n + 1, 0))
+    with pytest.raises(TypeError, match="scratch"):
+        add(given | {"factors": None})
+
+
 def test_results_must_not_overlap_operands():
     for first, second in (("moments", "x"), ("cross", "targets"), ("scratch", "x")):
         given = operands(n=50, dtype=np.float64)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def test_classification(rings_csv, monkeypatch):
         begin = time.perf_counter()
         tuned = tune(*args, **options)
         seconds.append(time.perf_counter() - begin)
-        return tuned
+        return replace(tuned, solver="lbfgs")  # as for larger tables
 
     monkeypatch.setattr(FitBenchmark, "tune", timed)
     found = compare_table(

@@ -1,5 +1,7 @@
 """Tables whose columns have one unit: when they are divided by one number, and what follows."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from sklearn.datasets import load_digits
 
 import kernelmill
 
-NOTE = "divided by one number"
+NOTE = "divided by the same number"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,17 @@ def test_pixels_have_one_unit(digits, tmp_path):
     model.save(tmp_path / "digits.kmill")
     loaded = kernelmill.load(tmp_path / "digits.kmill")
     np.testing.assert_array_equal(loaded.predict(rest), predicted)
-    assert model.predict_row(rest.drop(columns="digit").iloc[0].to_dict()) == predicted[0]
+    row = rest.drop(columns="digit").iloc[0].to_dict()
+    assert model.predict_row(row) == predicted[0]
+    assert pickle.loads(pickle.dumps(model)).predict_row(row) == predicted[0]
+
+
+def test_missing_values_and_categories_do_not_matter(digits):
+    table = digits[:700].copy()
+    table["site"] = ["a", "b"] * 350
+    table.loc[5, "p20"] = np.nan
+    model = fit(table, "digit", missing="impute")
+    assert has_note(model)
 
 
 def test_arrays_have_one_unit_too(digits):
@@ -72,3 +84,16 @@ def test_small_columns_that_matter_are_standardized():
         y=y + X[:, 3:].sum(axis=1), weight=rng.uniform(0.5, 2, 600)
     )
     assert np.isfinite(fit(weights, "y", weights="weight").summary.held_out.metrics["rmse"])
+
+
+def test_size_of_targets_does_not_matter(digits):
+    X, y = digits.drop(columns="digit").to_numpy()[:300], digits["digit"].to_numpy()[:300] * 1.0
+    noted = {has_note(fit((X, y * size), None, task="regression")) for size in (1.0, 1e-100, 1e60)}
+    assert len(noted) == 1
+
+
+def test_tables_with_thousands_of_columns_have_one_length_scale():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4100))
+    model = kernelmill.fit_table((X, X[:, 0] > 0), n_components=32, kernel="gaussian", folds=None)
+    assert np.ndim(model.learner.feature_map_.length_scale_) == 0

@@ -31,11 +31,16 @@ struct MomentTargets {
     size_t count;
 };
 
-// The elements of scratch that add_moments needs at most, for a number of rows without the last.
+// The elements of scratch that add_moments needs at most, for a number of rows without the last. If
+// that number does not fit in a size_t, the largest size_t.
 constexpr size_t moments_scratch(size_t rows, size_t dim, size_t targets) {
     constexpr size_t widest_panel = 64;  // on any target
     constexpr size_t to_align = 16;
-    return (rows + 1) * (dim + targets + 2 * widest_panel) + to_align;
+    constexpr size_t most = ~size_t(0);
+    if (rows == most || dim > most / 4 || targets > most / 4) return most;
+    const size_t columns = dim + targets + 2 * widest_panel;
+    if (rows + 1 > (most - to_align) / columns) return most;
+    return (rows + 1) * columns + to_align;
 }
 
 // moments[i][j] += the products of columns i and j <= i over all rows, cross[t][j] += those of

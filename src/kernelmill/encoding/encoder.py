@@ -56,6 +56,7 @@ _IN_TRAINING = Remedy(
 )
 _IN_PREDICTION = Remedy("train the model again with imputation of missing values", missing="impute")
 _LONGEST_ROW = 3.0  # of scaled rows (docs/decisions/017)
+_FEWEST_OF_ONE_FLAG = 5  # columns in one unit, for each of 0 and 1 that may be one of them
 _MOST_DENSE_COLUMNS = 1024  # the number of encoded columns above which rows are sparse
 
 
@@ -380,31 +381,40 @@ class ColumnLearner:
             raise TableError("all input columns are constant", "add columns that vary")
         return encoder, summary, self._notes(encodings)
 
-    def finish_in_one_unit(self) -> tuple[ColumnEncoder, list[EncodedColumn]] | None:
-        """Return an encoder that divides all columns by one number, and a summary of each column.
+    def in_one_unit(
+        self, encoder: ColumnEncoder, columns: Sequence[EncodedColumn]
+    ) -> tuple[ColumnEncoder, list[EncodedColumn]] | None:
+        """Return an encoder that divides columns of numbers by one number, and a summary of all.
 
-        None unless all columns are numbers that may have one unit, without missing values.
+        Categories and dates are encoded as by the given encoder, which `finish` returned with the
+        summary, and so are columns of 0 and 1 if there are many: a few are pixels that hardly vary.
+        None unless the columns of numbers may share a unit.
         """
-        moments = [each for each in self._learners if isinstance(each, NumericMoments)]
-        varying = [each for each in moments if each.least < each.most]
-        if (
-            self.transform != "auto"
-            or len(moments) < len(self._learners)
-            or any(each.missing for each in moments)
-            or all(each.only_zero_one for each in varying)  # these are not scaled anyway
-            or not may_share_unit([each.least for each in varying], [each.most for each in varying])
+        varying = [
+            each
+            for each in self._learners
+            if isinstance(each, NumericMoments) and each.least < each.most
+        ]
+        scaled = [each for each in varying if not each.only_zero_one]
+        if self.transform != "auto" or not may_share_unit(
+            [each.least for each in scaled], [each.most for each in scaled]
         ):
             return None
-        scale = common_scale([each.deviation for each in varying])
-        encodings, summary = [], []
-        for each in moments:
-            encoding = each.encoding(marks=False)
-            detail = each.detail(encoding)
-            if encoding.scale:
-                encoding = replace(encoding, scale=scale)
-                detail = f"mean {plain.number(encoding.mean)}, divided by {plain.number(scale)}"
+        if _FEWEST_OF_ONE_FLAG * (len(varying) - len(scaled)) <= len(scaled):
+            scaled = varying
+        scale = common_scale([each.deviation for each in scaled])
+        names = {each.name for each in scaled}
+        encodings: list[ColumnEncoding] = []
+        summary = []
+        for given, column in zip(encoder.columns, columns, strict=True):
+            if not isinstance(given, NumericEncoding) or given.name not in names:
+                encodings.append(given)
+                summary.append(column)
+                continue
+            encoding = replace(given, scale=scale, transform=None, both=False)
+            detail = f"mean {plain.number(encoding.mean)}, divided by {plain.number(scale)}"
             encodings.append(encoding)
-            summary.append(EncodedColumn(each.name, "numeric", encoding.n_columns, 0, detail))
+            summary.append(replace(column, n_columns=encoding.n_columns, detail=detail))
         return ColumnEncoder(encodings, self.missing), summary
 
     def _notes(self, encodings: list[ColumnEncoding]) -> list[Message | str]:

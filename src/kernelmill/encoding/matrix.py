@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -262,22 +262,23 @@ class MatrixLearner:
         summary = EncodedColumn(name, "matrix", encoder.n_inputs, self.n_missing, detail)
         return encoder, [summary], []
 
-    def finish_in_one_unit(self) -> tuple[MatrixEncoder, list[EncodedColumn]] | None:
-        """Return an encoder that divides all columns by one number, and one summary of them.
+    def in_one_unit(
+        self, encoder: MatrixEncoder, columns: Sequence[EncodedColumn]
+    ) -> tuple[MatrixEncoder, list[EncodedColumn]] | None:
+        """Return an encoder that divides all columns by one number, and the summary of them.
 
-        None unless the columns are dense numbers that may have one unit, without missing values.
+        None unless the columns are dense numbers that may share a unit. The given encoder is that
+        which `finish` returned with the summary.
         """
-        if self._kind != "dense" or self.n_missing or self.transform != "auto":
+        if self._kind != "dense" or self.transform != "auto":
             return None
-        assert self._count is not None
         varying = self._least < self._most
         if not may_share_unit(self._least[varying], self._most[varying]):
             return None
-        scale = common_scale(np.sqrt(self._squares / np.maximum(self._count, 1))[varying])
-        encoder = MatrixEncoder(self._mean, np.full(len(self._mean), scale), self.missing)
+        scale = common_scale(encoder.scale[varying])
+        encoder = replace(encoder, scale=np.full(len(encoder.mean), scale), transforms=None)
         detail = f"centered, divided by {plain.number(scale)}"
-        name = f"{encoder.n_inputs} columns"
-        return encoder, [EncodedColumn(name, "matrix", encoder.n_inputs, 0, detail)]
+        return encoder, [replace(each, detail=detail) for each in columns]
 
     def _choose_transforms(
         self, sample: Any, target: NDArray[np.float64] | None

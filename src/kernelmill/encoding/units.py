@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["common_scale", "may_share_unit"]
 
 _FEWEST_COLUMNS = 8
+_SMALLEST_RANGE = 1e-100
 _LEAST_RANGE = 0.2  # of the median column, as a share of the range of all
 
 
@@ -37,7 +38,9 @@ def may_share_unit(least: ArrayLike, most: ArrayLike) -> bool:
         return False
     with np.errstate(over="ignore"):
         whole = float(highs.max() - lows.min())
-        return math.isfinite(whole) and float(np.median(highs - lows)) >= _LEAST_RANGE * whole
+        # Not so small that the deviation of a column could vanish.
+        is_sound = math.isfinite(whole) and whole >= _SMALLEST_RANGE
+        return is_sound and float(np.median(highs - lows)) >= _LEAST_RANGE * whole
 
 
 def common_scale(deviations: ArrayLike) -> float:
@@ -50,4 +53,5 @@ def common_scale(deviations: ArrayLike) -> float:
     4.082483
     """
     values: NDArray[np.float64] = np.asarray(deviations, np.float64)
-    return float(np.sqrt(np.mean(np.square(values))))
+    largest = float(values.max())  # so that squares neither overflow nor underflow
+    return largest * float(np.sqrt(np.mean(np.square(values / largest))))

@@ -49,7 +49,8 @@ class RidgeStatistics:
     Σ w (z - z̄)(y - ȳ)ᵀ and Σ w (y - ȳ)², all in float64. Blocks are joined by the pairwise rule of
     Chan, Golub & LeVeque (1979): large means cost no digits. How rows are divided into blocks,
     in which order blocks come and which statistics are merged first changes nothing beyond
-    rounding. The number of threads changes nothing at all.
+    rounding. The number of threads changes nothing at all. An object is not to be updated by
+    several threads at once: give each its own, and merge them.
 
     Parameters
     ----------
@@ -390,7 +391,7 @@ def _mean(rows: NDArray[Any], shares: NDArray[np.float64] | None) -> NDArray[np.
     """Return the mean of rows, or their sum times shares."""
     sums = np.empty(rows.shape[1])
     _native.sum_columns(rows, shares, sums, get_num_threads())
-    return sums / len(rows) if shares is None else sums  # means of constants are exact
+    return sums / len(rows) if shares is None else sums
 
 
 def _are_small(values: NDArray[Any]) -> bool:

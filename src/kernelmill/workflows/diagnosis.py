@@ -49,6 +49,7 @@ from kernelmill.workflows.records import (
     describe_source,
 )
 from kernelmill.workflows.training.survey import (
+    choose_unit,
     make_input_learner,
     open_inputs,
     survey_table,
@@ -176,6 +177,7 @@ def diagnose_table(
             day_first=day_first,
             tune=length_scale is None,
         )
+        survey = choose_unit(survey, stream, progress)
         numbers = survey.sample_target
         if survey.n_classes is not None:  # the most frequent class against the others
             numbers = (numbers == np.bincount(numbers).argmax()).astype(np.float64)

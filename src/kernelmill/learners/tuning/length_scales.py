@@ -63,6 +63,8 @@ _FIRST_ROWS, _FIRST_FREQUENCIES = 1000, 128  # of the searches that only say whe
 _FIRST_EVALUATIONS = 15  # of each start, before the best one is continued
 _JUDGED_ROWS = 8000
 _JUDGED_COMPONENTS = 1024
+_WIDE_NUMBERS = 1 << 24  # of a sample with more than `MOST_COLUMNS` columns
+_LARGE_TARGET = 1e12  # the evidence does not depend on the unit of the targets
 _LEAST_RIDGE = 1e-8  # smaller numbers are lost in rounding
 
 
@@ -109,6 +111,9 @@ class EvidenceProblem:
         frequencies: _Array,
         sample_weight: _Array | None = None,
     ) -> None:
+        size = float(np.abs(Y).max(initial=0.0))
+        if size > 0 and not 1 / _LARGE_TARGET < size < _LARGE_TARGET:  # products are in float32
+            Y = Y / size
         self.X = X
         self._targets, self._weights = Y, sample_weight
         self.Y = _center(Y, sample_weight)
@@ -313,20 +318,6 @@ def _make_problem(
 ) -> tuple[EvidenceProblem, NDArray[np.int64]]:
     n, dim = X.shape
     targets = np.asarray(Y, np.float64).reshape(n, -1)
-    if dim > MOST_COLUMNS:
-        raise ArgumentError(
-            f"must have at most {MOST_COLUMNS} columns to learn one length scale per column, "
-            f"got {dim}",
-            "use one length scale for all of them",
-            parameter="X",
-        )
-    if n > check_integer("n_rows", n_rows, 2):
-        rows = np.unique(stream.substream("rows").integers(n_rows, n))
-        X, targets = X[rows], targets[rows]
-        weights = None if weights is None else weights[rows]
-    dense = X if isinstance(X, np.ndarray) else X.toarray()
-    h = check_integer("n_frequencies", n_frequencies, 1)
-    frequencies = kernel.frequencies(stream.substream("frequencies"), h, dim)
     numbers = np.arange(dim) if groups is None else np.asarray(groups)
     if numbers.shape != (dim,) or numbers.dtype.kind not in "iu":
         raise ArgumentError(
@@ -335,6 +326,23 @@ def _make_problem(
             parameter="groups",
         )
     group_of_column = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    n_rows, h = check_integer("n_rows", n_rows, 2), check_integer("n_frequencies", n_frequencies, 1)
+    if dim > MOST_COLUMNS:
+        if group_of_column.max() > 0:
+            raise ArgumentError(
+                f"must have at most {MOST_COLUMNS} columns to learn one length scale per column, "
+                f"got {dim}",
+                "use one length scale for all of them",
+                parameter="X",
+            )
+        fitting = _WIDE_NUMBERS // dim  # dense rows and frequencies take little memory
+        n_rows, h = max(min(n_rows, fitting), 64), max(min(h, fitting), 16)
+    if n > n_rows:
+        rows = np.unique(stream.substream("rows").integers(n_rows, n))
+        X, targets = X[rows], targets[rows]
+        weights = None if weights is None else weights[rows]
+    dense = X if isinstance(X, np.ndarray) else X.toarray()
+    frequencies = kernel.frequencies(stream.substream("frequencies"), h, dim)
     problem = EvidenceProblem(dense.astype(np.float32), targets, frequencies, weights)
     return problem, group_of_column
 
@@ -367,7 +375,8 @@ def _starts(
     """
     n_groups = int(group_of_column.max()) + 1
     explained = np.zeros(n_groups)
-    np.maximum.at(explained, group_of_column, _explained_by_bins(problem.X, problem.Y))
+    if len(group_of_column) <= MOST_COLUMNS:
+        np.maximum.at(explained, group_of_column, _explained_by_bins(problem.X, problem.Y))
     relative = np.sqrt(explained / max(float(explained.max()), 1e-12))
     typical = -np.log(_TYPICAL * unit)
     return [

@@ -123,7 +123,8 @@ class FitBenchmark:
         size = size if choice.name == "nystroem" else tuned.n_components
         learner = self.make_learner(self.make_map(choice, tuned, size), tuned)
         if self.n_classes is not None:
-            learner.set_params(epochs=default_epochs(self.n_rows), **tuned.solver_parameters())
+            epochs = {"epochs": default_epochs(self.n_rows)}  # unless tuning has chosen them
+            learner.set_params(**{**epochs, **tuned.solver_parameters()})
         elif len(tuned.alphas) > 1:
             learner.set_params(alpha=np.array(tuned.alphas))
         family = "nystroem" if choice.name == "nystroem" else "features"

@@ -41,7 +41,7 @@ from kernelmill.workflows.training.encoded_rows import (
     count_encoded_bytes,
     encode_held_out,
 )
-from kernelmill.workflows.training.survey import open_inputs, survey_table
+from kernelmill.workflows.training.survey import choose_unit, open_inputs, survey_table
 from kernelmill.workflows.tuning.kernel_search import takes_directions
 from kernelmill.workflows.tuning.map_choice import AUTO, DIRECTIONS, STEPS, MapChoice
 from kernelmill.workflows.tuning.settings import TunedSettings
@@ -162,6 +162,7 @@ def compare_table(
         default_holdout=0.25,
         requires_holdout=True,
     )
+    survey = choose_unit(survey, Stream.from_seed(seed).substream("table"), progress)
     test = [part for part in encode_held_out(table, survey) if len(part.target)]
     training = EncodedRows(survey.sample, survey.sample_target, survey.sample_weight)
     benchmark = FitBenchmark(

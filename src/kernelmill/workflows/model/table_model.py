@@ -114,6 +114,10 @@ class TableModel:
     summary: FitSummary
     checkpoint: Any = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # The encoder of single rows has functions, which cannot be pickled, and is made again.
+        return {name: value for name, value in vars(self).items() if name != "_row_encoder"}
+
     def __repr__(self) -> str:
         """Return the target, the error and the number of notes in one line."""
         fit = self.summary

@@ -56,6 +56,7 @@ from kernelmill.workflows.training.relevance import (
 )
 from kernelmill.workflows.training.survey import (
     Survey,
+    choose_unit,
     open_inputs,
     scale_survey_rows,
     survey_table,
@@ -301,6 +302,9 @@ def fit_table(
                 progress=progress,
                 tune=tune and length_scale is None,
             )
+        with clock.stage("tune"):
+            survey = choose_unit(survey, Stream.from_seed(seed).substream("table"), progress)
+        with clock.stage("read"):
             if choice.scales_rows:
                 survey = scale_survey_rows(survey, progress)
             encoded = None if pieces else encode_table(table, survey, memory, progress)
@@ -425,7 +429,7 @@ class _Clock:
         begin = time.perf_counter()
         yield
         if happens:
-            self.seconds[name] = time.perf_counter() - begin
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
 def _peak_memory() -> int:

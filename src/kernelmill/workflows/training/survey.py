@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -49,6 +50,7 @@ __all__ = [
     "Survey",
     "SurveyPass",
     "SurveyPlan",
+    "choose_unit",
     "explain_target",
     "make_input_learner",
     "open_inputs",
@@ -171,6 +173,8 @@ class Survey:
     weights: str | int | None = None  # the column of row weights
     mean_weight: float = 1.0  # of all rows
     sample_weight: NDArray[np.float64] | None = None  # divided by that
+    # Another encoding, if columns may share a unit, with the sample in it: see `choose_unit`.
+    in_one_unit: tuple[Encoder, list[EncodedColumn], Any] | None = None
 
     @property
     def n_classes(self) -> int | None:
@@ -306,8 +310,7 @@ def survey_table(
     day_first : bool, optional
         As in `fit_table`.
     tune : bool, default=True
-        Whether columns that may have one unit, such as pixels, are divided by one number if that
-        lowers the error on the sample.
+        Whether to prepare for `choose_unit`.
     fold : callable, optional
         Makes the pass in another way, such as on a cluster: the result is that of passes over
         pieces of the table, merged in order.
@@ -388,36 +391,32 @@ def survey_table(
         mean_weight,
         None if weights is None else read_weights(sampled, weights)[chosen] / mean_weight,
     )
-    in_one_unit = learner.finish_in_one_unit() if tune and len(chosen) >= _FEWEST_ROWS else None
-    if in_one_unit is None or encoder.n_inputs > MOST_COLUMNS:
+    if not tune or len(chosen) < _FEWEST_ROWS or encoder.n_inputs > MOST_COLUMNS:
         return survey
-    return _choose_unit(survey, in_one_unit, take_rows(data, chosen), stream, progress)
+    other = learner.in_one_unit(encoder, columns)
+    if other is None:
+        return survey
+    return replace(survey, in_one_unit=(*other, other[0].encode(take_rows(data, chosen))))
 
 
 def _list_columns(columns: Iterable[EncodedColumn]) -> list[InputColumn]:
     return [InputColumn(c.name, c.kind, c.n_columns, c.missing, c.detail) for c in columns]
 
 
-def _choose_unit(
-    survey: Survey,
-    in_one_unit: tuple[Encoder, list[EncodedColumn]],
-    data: Any,
-    stream: Stream,
-    progress: Progress,
-) -> Survey:
-    """Return the survey with an encoder that divides all columns by one number, if worth it.
-
-    `data` are the rows of the sample as they were read.
-    """
-    encoder, columns = in_one_unit
+def choose_unit(survey: Survey, stream: Stream, progress: Progress) -> Survey:
+    """Return the survey with columns of one unit divided by one number, if that is worth it."""
+    if survey.in_one_unit is None:
+        return survey
+    progress.start("Choosing the encoding", None)
+    encoder, columns, rows = survey.in_one_unit
     sample = Sample.of(survey.sample, survey.sample_target, survey.n_classes, survey.sample_weight)
-    rows = encoder.encode(data)
     gain = _measure_gain(sample, rows, stream.substream("unit"))
     if gain < _WORTH_UNIT + min(len(sample.Y), _ROWS_OF_UNIT) ** -0.5:  # chance, with few rows
-        return survey
+        return replace(survey, in_one_unit=None)
     note = (
-        "All columns are divided by one number, as those of one unit: the squared error is "
-        f"{plain.number(100 * gain, 2)} % lower than with standardized columns."
+        "Columns that appear to share a unit are divided by the same number: the squared error of "
+        f"ridge regression is {plain.number(100 * gain, 2)} % lower than with each of them "
+        "standardized."
     )
     progress.note(note)
     return replace(
@@ -426,6 +425,7 @@ def _choose_unit(
         columns=_list_columns(columns),
         sample=rows,
         notes=[*survey.notes, note],
+        in_one_unit=None,
     )
 
 
@@ -457,7 +457,8 @@ def _measure_gain(sample: Sample, rows: Any, stream: Stream) -> float:
         with one_blas_thread():
             found = leave_one_out_errors(landmarks.fit(X), X, Y, 0, sample_weight=weights)
         errors.append(min(found.values()))
-    return 1 - errors[1] / errors[0] if errors[0] > 0 else 0.0
+    gain = 1 - errors[1] / errors[0] if errors[0] > 0 else 0.0
+    return gain if math.isfinite(gain) else 0.0
 
 
 def make_input_learner(
