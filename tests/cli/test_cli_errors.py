@@ -37,13 +37,13 @@ def failing(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message", "remedy"),
     [
-        (["fot"], "there is no command 'fot'", "did you mean fit"),
+        (["fot"], "there is no command 'fot'", "fit"),
         (["xyzzy"], "there is no command 'xyzzy'", "kernelmill --help"),
-        (["--jsno"], "there is no option --jsno", "did you mean --json?"),
+        (["--jsno"], "there is no option --jsno", "--json"),
         (
             ["fit", "a.csv", "--targte", "x"],
             "there is no option --targte",
-            "did you mean --target?",
+            "--target",
         ),
         (["fit"], "DATA is missing", "kernelmill fit --help"),
         (["predict", "m", "d"], "--out is missing", "--out FILE, or --out - for standard output"),
@@ -163,7 +163,7 @@ def test_similar_names_of_missing_files_are_suggested(tmp_path):
     wanted = str(tmp_path / "adlut.data")
     report = report_error(FileNotFoundError(errno.ENOENT, "No such file or directory", wanted))
     assert report.message == f"{wanted}: no such file or directory"
-    assert report.remedy == f"did you mean {tmp_path / 'adult.data'}?"
+    assert report.remedy == str(tmp_path / "adult.data")
     nowhere = str(tmp_path / "no" / "x.csv")
     report = report_error(FileNotFoundError(errno.ENOENT, "No such file or directory", nowhere))
     assert "does not exist either" in report.remedy

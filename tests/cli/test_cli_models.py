@@ -344,7 +344,7 @@ def test_the_headline_has_the_error_of_the_most_frequent_class():
     assert second == ""
     bad = replace(good, metrics=metrics | {"error": 0.241})
     note = list(render_evaluation(bad))[1]
-    assert note == "note: the model is no better than always predicting the most frequent class"
+    assert note == "note: The model is no better than always predicting the most frequent class"
     table = list(render_evaluation(bad))[3]
     assert list(table.columns[0].cells) == ["time"]  # the rest is in the headline
 
@@ -575,7 +575,7 @@ def test_training_options(run, rings, tmp_path):
     )
     assert code == 0
     assert "Cross-validated (3 folds): error" in out
-    assert "refitted to all of them" in out
+    assert "all in the refit; error" in out
     assert "column w" in out
     code, out, _ = run("inspect", model)
     assert "class weights  in: 2" in out

@@ -324,7 +324,7 @@ def test_calibration_is_judged_by_bins():
     assert re.fullmatch(
         r"the model is overconfident at probabilities of 65\.0.85\.0.%", judge_calibration(bins)
     )
-    assert judge_calibration([(0.65, 0.55, 20)]) == "no bin differs by more than chance"
+    assert judge_calibration([(0.65, 0.55, 20)]) == "no bin deviates more than chance would explain"
     both = [(0.6, 0.7, 5000), (0.9, 0.8, 5000)]
     assert re.fullmatch(
         r"the model is overconfident at probabilities of 90\.0.% and underconfident at "

@@ -203,7 +203,7 @@ def date_values(
         row = int(np.argmax(wrong))
         raise TableError(
             f"{file}: column {name!r} has {words[row].as_py()!r} in row {first_row + row + 1}, "
-            f"which is not a valid date ({format_}), as in training",
+            f"which is not a valid date; dates of this column are {format_}, as in training",
             "correct it",
         )
     return seconds
@@ -465,7 +465,7 @@ class DateFormats:
             f"Column {self.name!r} has dates ({encoding.format}), which are encoded as "
             f"{', '.join(encoding.parts) or 'nothing, since they are all equal'}"
             f"{years if self._short_year else ''}{zone if self._zoned else ''}",
-            Remedy("leave them out if they do not help to predict the target", drop=[self.name]),
+            Remedy("drop the column if it does not help to predict the target", drop=[self.name]),
         )
 
     def detail(self, encoding: DateEncoding) -> str:

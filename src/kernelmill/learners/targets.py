@@ -270,10 +270,12 @@ class TargetShape:
     def require(self, Y: NDArray[Any]) -> None:
         """Raise if further targets have another shape."""
         if TargetShape.of_targets(Y) != self:
-            first = () if self.ndim == 1 else (self.n_outputs,)
+            shapes = [
+                "(n_samples,)" if shape.ndim == 1 else f"(n_samples, {shape.n_outputs})"
+                for shape in (self, TargetShape.of_targets(Y))
+            ]
             raise ArgumentError(
-                f"must have shape (n_samples, *{first}) as in the first rows, got (n_samples, "
-                f"*{Y.shape[1:]})",
+                f"must have shape {shapes[0]} as in the first call, got {shapes[1]}",
                 "call fit to start again with other outputs",
                 parameter="y",
             )

@@ -243,9 +243,8 @@ def _details(diagnosis: Diagnosis) -> dict[str, str]:
     pairs = {
         "features": plain.count(diagnosis.n_components),
         "absolute error": _interval(errors["absolute"]) + of_unit,
-        "relative error": f"{_interval(errors['capped_relative'])}, mean over the "
-        f"{plain.percent(errors['share_capped'].value)} of the pairs whose "
-        "error is at most 100 %",
+        "relative error": f"{_interval(errors['capped_relative'])}, mean over pairs with an error "
+        f"of at most 100 % ({plain.percent(errors['share_capped'].value)} of all)",
     }
     if diagnosis.gram:
         gram = diagnosis.gram[-1]

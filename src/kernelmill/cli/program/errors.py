@@ -128,7 +128,7 @@ def _describe_usage(error: click.UsageError) -> tuple[str, str]:
     if isinstance(error, click.NoSuchOption):
         similar = get_close_matches(error.option_name, error.possibilities or [], n=2, cutoff=0.7)
         if similar:
-            remedy = f"did you mean {' or '.join(similar)}?"
+            remedy = " or ".join(similar)
         return f"there is no option {error.option_name}", remedy
     if isinstance(error, click.MissingParameter) and error.param is not None and error.ctx:
         name = name_parameter(error.param.name or "", error.ctx.command)
@@ -175,7 +175,7 @@ def _suggest_files(path: str) -> str:
         names = []
     similar = get_close_matches(Path(path).name, names, n=3)
     if similar:
-        return f"did you mean {' or '.join(str(folder / name) for name in similar)}?"
+        return " or ".join(str(folder / name) for name in similar)
     if not folder.is_dir():
         return f"check the path: the folder {str(folder)!r} does not exist either"
     return f"list the folder: ls {shlex.quote(str(folder))}"

@@ -63,7 +63,7 @@ class _Group(click.Group):
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
             similar = get_close_matches(name, COMMANDS, n=2)
-            remedy = f"did you mean {' or '.join(similar)}?" if similar else "kernelmill --help"
+            remedy = " or ".join(similar) if similar else "kernelmill --help"
             raise UsageError(f"there is no command {name!r}", remedy)
         return super().resolve_command(ctx, args)
 

@@ -105,7 +105,7 @@ def render_baseline_note(evaluation: Evaluation) -> list[str]:
     >>> from kernelmill.workflows.records import Evaluation
     >>> metrics = {"error": 0.25, "baseline_error": 0.241}
     >>> render_baseline_note(Evaluation("classification", "adult.test", 3256, metrics, 0.1))
-    ['note: the model is no better than always predicting the most frequent class']
+    ['note: The model is no better than always predicting the most frequent class']
     """
     metrics = evaluation.metrics
     for error, baseline, answer in (
@@ -114,7 +114,7 @@ def render_baseline_note(evaluation: Evaluation) -> list[str]:
     ):
         ours, other = metrics.get(error), metrics.get(baseline)
         if ours is not None and other is not None and ours >= other:
-            return [f"note: the model is no better than always predicting {answer}"]
+            return [f"note: The model is no better than always predicting {answer}"]
     return []
 
 
@@ -306,8 +306,8 @@ def describe_model(summary: FitSummary) -> dict[str, str]:
     held_out = f", {plain.count(summary.n_held_out)} held out" if summary.n_held_out else ""
     if summary.held_out is not None and name_held_out(summary.held_out) != "Held out":
         held_out = f", {plain.count(summary.n_held_out)} in another table for validation"
-    if summary.refitted:
-        held_out = f", refitted to all of them{held_out.replace('held out', 'held out before')}"
+    elif summary.refitted:
+        held_out = f", all in the refit; error measured before on {summary.n_held_out:,}"
     pairs["rows"] = f"{plain.count(summary.n_rows)} for training{held_out}"
     pairs["weights"] = summary.weights and f"column {summary.weights}"
     pairs["class weights"] = summary.class_weight

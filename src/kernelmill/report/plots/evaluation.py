@@ -369,7 +369,7 @@ def judge_calibration(bins: list[tuple[float, float, int]]) -> str:
             ends = html.percent_range(min(places), max(places)) if len(places) > 1 else ""
             clauses.append(f"{word} at probabilities of {ends or html.percent(places[0])}")
     if not clauses:
-        return "no bin differs by more than chance"
+        return "no bin deviates more than chance would explain"
     return f"the model is {' and '.join(clauses)}"
 
 
