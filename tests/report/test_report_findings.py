@@ -101,13 +101,13 @@ def test_fit(samples):
 def test_most_relevant_columns(samples):
     fit = samples["two_classes"]["fit"]
     assert columns_finding(fit) == (
-        "‘age’, ‘workclass’ and ‘hours-per-week’ count most in the distances of the kernel."  # noqa: RUF001
+        "‘age’, ‘workclass’ and ‘hours-per-week’ count most in kernel distances."  # noqa: RUF001
     )
     numbered = replace(fit.column_relevance[0], name="7")
     assert columns_finding(replace(fit, column_relevance=[numbered])) == (
-        "Column 7 counts most in the distances of the kernel."
+        "Column 7 counts most in kernel distances."
     )
-    assert "of 200 columns" in columns_finding(samples["wide"]["fit"])
+    assert "Of 200 columns" in columns_finding(samples["wide"]["fit"])
     assert columns_finding(samples["one_scale"]["fit"]) == ""
 
 

@@ -113,6 +113,7 @@ def test_classes_that_a_line_separates():
     assert model.learner.feature_map_.linear == LINE
     assert np.ndim(model.learner.feature_map_.length_scale_) == 0
     assert any("kernel is linear" in note for note in model.summary.notes)
+    assert (model.summary.kernel, model.summary.length_scale) == ("linear", None)
 
 
 @pytest.mark.usefixtures("full_tuning")

@@ -120,9 +120,11 @@ def columns_finding(fit: FitSummary) -> str:
         return ""
     names = [html.quote_column(each.name) for each in known[:3]]
     counts = "counts" if len(names) == 1 else "count"
-    of_all = f" of {html.count(len(known))} columns" if len(known) > 3 else ""
-    where = "predictions" if fit.ranks_by_predictions else "the distances of the kernel"
-    return f"{_capitalize(join_words(names))} {counts} most{of_all} in {where}."
+    of_all = len(known) > 3
+    where = "predictions" if fit.ranks_by_predictions else "kernel distances"
+    if of_all:
+        return f"Of {html.count(len(known))} columns, {join_words(names)} {counts} most in {where}."
+    return f"{_capitalize(join_words(names))} {counts} most in {where}."
 
 
 def _capitalize(text: str) -> str:

@@ -359,9 +359,13 @@ def fit_table(
             columns=survey.columns,
             n_inputs=survey.encoder.n_inputs,
             map_name=tuned.choice.name,
-            kernel=str(getattr(learner.feature_map_, "kernel_", "")),
+            kernel="linear"
+            if tuned.choice.is_linear
+            else str(getattr(learner.feature_map_, "kernel_", "")),
             n_components=learner.coef_.shape[-1],
-            length_scale=typical_length_scale(learner.feature_map_),
+            length_scale=None
+            if tuned.choice.is_linear
+            else typical_length_scale(learner.feature_map_),
             alpha=float(learner.alpha_),
             loss="squared" if survey.n_classes is None else settings.loss,
             solver=getattr(learner, "solver_", None) or _name_solver(learner),

@@ -147,11 +147,16 @@ class MapChoice:
         return "gaussian" if self.kernel is None else self.kernel
 
     @property
+    def is_linear(self) -> bool:
+        """Whether the kernel is linear but for a negligible part."""
+        return bool(self.options.get("linear", 0.0) >= LINE)
+
+    @property
     def variant(self) -> str:
         """Return the changes of the map by tuning other than its kernel; "" if there are none."""
         if "linear" in self.options:
             weight = self.options["linear"]
-            return "linear kernel" if weight >= LINE else f"linear kernel, weight {weight:g}"
+            return "linear kernel" if self.is_linear else f"linear kernel, weight {weight:g}"
         if self.feature_map == STEPS and "weight" in self.options:
             return f"steps, weight {self.options['weight']:g}"
         if np.ndim(self.options.get("directions", 0)):
