@@ -64,6 +64,15 @@ def test_another_marker_among_numbers_is_suggested_as_a_code(write):
     assert kinds(open_table(path, missing_codes=["unknown"])) == ["numeric"]
 
 
+@pytest.mark.parametrize(
+    ("odd", "noted"), [("l2", True), ("3o", True), ("x", False), ("5+", False)]
+)
+def test_one_odd_word_among_few_numbers_is_noted(write, odd, noted):
+    table = open_table(write("b\n" + "1\n2\n3\n4\n" * 50 + odd + "\n"))
+    assert kinds(table) == ["category"]
+    assert [f"but {odd!r} is not" in str(note) for note in table.notes] == [True] * noted
+
+
 def test_the_error_of_a_number_can_be_sent(write):
     with pytest.raises(TableError) as caught:
         columns(open_table(write(numbers_and("x y", 30))))

@@ -393,6 +393,9 @@ def _find_odd_word(words: Words, numbers: str) -> str | None:
     n_numbers = words.count(numbers)
     if n_numbers >= 20 and len(words) - n_numbers <= max(5, n_numbers // 20):
         return words.first(numbers, found=False)[:40]
+    if n_numbers >= 3 and len(words) - n_numbers == 1:  # such as l2 and 3o among few numbers
+        other = words.first(numbers, found=False)
+        return other[:40] if re.search("[0-9]", other) and re.search("[A-Za-z]", other) else None
     n_others = words.count(_NO_DIGIT)
     if not 0 < n_others <= max(1, len(words) // 20):
         return None
