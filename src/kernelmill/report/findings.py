@@ -116,9 +116,10 @@ def fit_finding(fit: FitSummary) -> str:
 def columns_finding(fit: FitSummary) -> str:
     """Return a sentence about the most relevant columns; "" if all have the same length scale."""
     known = [each for each in fit.column_relevance if is_number(each.relevance)]
-    if not known:
+    first = [each for each in known[:3] if each.relevance > 0]
+    if not first:
         return ""
-    names = [html.quote_column(each.name) for each in known[:3]]
+    names = [html.quote_column(each.name) for each in first]
     counts = "counts" if len(names) == 1 else "count"
     of_all = len(known) > 3
     where = "predictions" if fit.ranks_by_predictions else "kernel distances"
