@@ -5,12 +5,13 @@ import weakref
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
 from kernelmill import Fastfood, KernelClassifier, KernelRegressor
 from kernelmill.learners import Run
-from kernelmill.learners.blocks import Block, BlockSource, RowReader
+from kernelmill.learners.blocks import Block, BlockSource, RowReader, RowTaker, take_rows
 from kernelmill.learners.features import compute_features
 from kernelmill.learners.losses import LOSSES, Objective
 from kernelmill.learners.ridge import RidgeObjective
@@ -214,3 +215,28 @@ def test_statistics_of_several_sources_merge(data):
     fit = solve_merged(parts[0].merge(parts[1]), 0.1, fit_intercept=True)
     model = KernelRegressor(MAP, alpha=0.1).fit(X, Y)
     np.testing.assert_allclose(fit.coef, model.coef_, rtol=0, atol=1e-9)
+
+
+def test_rows_are_taken_into_memory_that_is_used_again(tmp_path):
+    X = np.arange(60.0).reshape(20, 3)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for rows in (
+        X,
+        np.asfortranarray(X),
+        X[::2],
+        mapped,
+        scipy.sparse.csr_array(X),
+        pd.DataFrame(X),
+    ):
+        take = RowTaker(rows)
+        for numbers in (np.array([3, 1]), np.array([9, 0, 9]), np.array([5])):
+            found, expected = take(numbers), take_rows(rows, numbers)
+            assert type(found) in (type(expected), np.ndarray)
+            np.testing.assert_array_equal(to_dense(found), to_dense(expected))
+    take = RowTaker(X)
+    assert np.shares_memory(take(np.array([3, 1])), take(np.array([2])))
+
+
+def to_dense(rows):
+    return rows.toarray() if scipy.sparse.issparse(rows) else np.asarray(rows)

@@ -21,6 +21,7 @@ __all__ = [
     "FoldState",
     "PassDigest",
     "RowReader",
+    "RowTaker",
     "SpreadBlocks",
     "concatenate_rows",
     "count_rows",
@@ -430,6 +431,36 @@ def take_rows(X: Any, rows: slice | NDArray[np.intp]) -> Any:
     from sklearn.utils import _safe_indexing  # noqa: PLC0415 # frames and lists come from fits
 
     return _safe_indexing(X, rows)
+
+
+class RowTaker:
+    """`take_rows` for one batch after the other, in memory that the next batch overwrites.
+
+    New memory for each batch has new pages, which take as long as copying the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.learners.blocks import RowTaker
+    >>> take = RowTaker(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> take(np.array([1, 1]))
+    array([[3., 4.],
+           [3., 4.]])
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+        self._memory: NDArray[Any] | None = None
+
+    def __call__(self, rows: NDArray[np.intp]) -> Any:
+        """Return some rows, whose numbers are not negative."""
+        X = self._X
+        if not isinstance(X, np.ndarray) or X.ndim != 2 or not X.flags.c_contiguous:
+            return take_rows(X, rows)
+        if self._memory is None or len(self._memory) < len(rows):
+            self._memory = np.empty((len(rows), X.shape[1]), X.dtype)
+        # With "raise", NumPy would fill another array first.
+        return np.take(X, rows, axis=0, out=self._memory[: len(rows)], mode="clip")
 
 
 def slice_rows(n_rows: int, size: int) -> Iterator[slice]:

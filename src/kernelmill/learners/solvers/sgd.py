@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
+from kernelmill.learners.blocks import Block, RowTaker, count_rows, slice_rows, take_rows
 from kernelmill.learners.features import ReusedMemory, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.losses import ClassifierFit, Objective, classes_of_scores
@@ -258,11 +258,12 @@ class Training:
         together = max(1, fitting // size) * size
         # Later rows take on the type of the first ones, which is that of the weights.
         features = ReusedMemory(self.objective.features, state.weights.last.dtype)
+        take = RowTaker(block.X)
         for mapped in slice_rows(len(order), together):
             if mapped.stop <= state.batch * size:
                 continue
             visited = order[mapped]
-            rows, scores = take_rows(block.X, visited), None
+            rows, scores = take(visited), None
             if together == size:
                 weights_now = state.weights.last.T[:, :-1]
                 Z, scores = features.score(rows, weights_now, self.objective.n_threads)
