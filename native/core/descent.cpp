@@ -10,10 +10,10 @@ namespace {
 
 // Columns that are updated at a time, of one output; part of the order of sums.
 constexpr size_t columns_per_piece = 2048;
-// Directions that damp the move at a time, at least, and the bytes of them that stay in the
-// last-level cache between two products. Not fewer: threads exchange the move after each group,
-// which is slow where they share no cache.
-constexpr size_t fewest_directions = 16, bytes_of_directions = size_t(1) << 23;
+// Directions that damp the move at a time, at least, and the bytes of them that stay in the caches
+// between two products. Not fewer: threads exchange the move after each group, which is slow where
+// they share no cache.
+constexpr size_t fewest_directions = 16, bytes_of_directions = size_t(1) << 21;
 
 template <class T>
 DenseRows<T> read(const MutableRows<T>& rows) {
