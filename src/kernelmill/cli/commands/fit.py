@@ -401,8 +401,8 @@ def command(
 
     DATA is CSV or other delimited text (also compressed), JSON lines, Parquet, Arrow, NPY, NPZ,
     idx or svmlight; - is stdin. Several files, or a pattern in quotes, are read as one table.
-    Strings become categories, and numbers are standardized or, if all of them have one unit as
-    pixels do, divided by one number. The model file stores the encoding.
+    Strings become categories. Numbers are standardized or, if they share a unit as pixels do,
+    divided by one number. The model file stores the encoding.
     """
     terminal = get_terminal(context)
     first = source if isinstance(source, str) else source[0]
