@@ -17,7 +17,7 @@ NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELM
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo check test python-test lint style types format bench native-test sanitize cross fuzz \
-	fuzz-native fuzz-bindings faults clean
+	fuzz-native fuzz-bindings faults reproduce clean
 
 demo: $(VENV)/installed
 	$(BIN)/kernelmill demo --out build/demo
@@ -51,6 +51,11 @@ format: $(VENV)/installed
 
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks
+
+# The papers' tables and figures at reduced sizes, in minutes. `make reproduce QUICK=` takes hours.
+QUICK ?= --quick
+reproduce: $(VENV)/installed
+	$(BIN)/python -m reproduce all $(QUICK)
 
 # With the kernels of the extension module, compiled by the installation, beside the emulated ones.
 native-test: $(VENV)/installed

@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.adult import adult_rows
 from benchmarks.timing import heading
 from kernelmill import DotProductFastfood, RandomMaclaurin, TensorSketch
-from kernelmill.experiments.tensor_sketch_paper import published_maclaurin
 from kernelmill.kernels import Polynomial
+from reproduce.tensor_sketch_paper import published_maclaurin
 
 N_POINTS = 400
 N_RUNS = 5

@@ -36,7 +36,7 @@ __all__ = ["COMMANDS", "program", "run"]
 # (scikit-learn, pyarrow) when the command runs: help and completion stay fast.
 COMMANDS = (
     *("fit", "predict", "evaluate", "inspect", "compare", "diagnose", "transform"),
-    *("reproduce", "bench", "demo", "doctor", "completion"),
+    *("bench", "demo", "doctor", "completion"),
 )
 
 EXAMPLES = (
@@ -93,25 +93,29 @@ def program(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the program and return its exit code; see :func:`kernelmill.cli.main`."""
+def run(
+    arguments: Sequence[str] | None = None,
+    command: click.Command = program,
+    name: str = "kernelmill",
+) -> int:
+    """Run a program and return its exit code; see :func:`kernelmill.cli.main`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     terminal = Terminal()
     try:
-        return _run(given, terminal)
+        return _run(given, terminal, command, name)
     except KeyboardInterrupt as error:  # a second one, while the first was handled
         with ignore_interrupts():
             return _print_error(report_error(error), error, terminal)
 
 
-def _run(given: list[str], terminal: Terminal) -> int:
+def _run(given: list[str], terminal: Terminal, command: click.Command, name: str) -> int:
     if not prepare_streams(quiet="--quiet" in given):
         return FAILED
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for terminals that know ASCII only
     try:
         with _print_warnings_as_notes(terminal), unwind_on_termination():
-            code = program.main(given, prog_name="kernelmill", standalone_mode=False, obj=terminal)
+            code = command.main(given, prog_name=name, standalone_mode=False, obj=terminal)
         with stdout_errors():
             sys.stdout.flush()
     except BrokenPipeError:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kernelmill.experiments import Column, Experiment, Paper, data_sets
-from kernelmill.experiments.data_sets import DATA_SETS, load_data
+from reproduce import Column, Experiment, Paper, data_sets
+from reproduce.data_sets import DATA_SETS, load_data
 
 
 def write_idx(path, array):

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from kernelmill.experiments.declaration import (
+from kernelmill.formatting import is_number
+from reproduce.declaration import (
     CONFIDENCE,
     Cell,
     Check,
@@ -22,8 +23,7 @@ from kernelmill.experiments.declaration import (
     Published,
     Results,
 )
-from kernelmill.experiments.running import Record
-from kernelmill.formatting import is_number
+from reproduce.running import Record
 
 __all__ = ["Line", "Outcome", "Verdict", "judge"]
 
@@ -46,7 +46,7 @@ def judge(experiment: Experiment, results: Results, row: Key, column: str) -> Ve
 
     Examples
     --------
-    >>> from kernelmill.experiments import EXPERIMENTS, Cell, Results, judge
+    >>> from reproduce import EXPERIMENTS, Cell, Results, judge
     >>> experiment = EXPERIMENTS["fastfood-table-3"]
     >>> results = Results([Cell("Wine Quality", "Fastfood RBF", (0.62, 0.64, 0.63, 0.63))])
     >>> judge(experiment, results, "Wine Quality", "Fastfood RBF").word
@@ -104,7 +104,7 @@ class Outcome:
 
     Examples
     --------
-    >>> from kernelmill.experiments import EXPERIMENTS, Outcome, Scale, run_experiment
+    >>> from reproduce import EXPERIMENTS, Outcome, Scale, run_experiment
     >>> experiment = EXPERIMENTS["fastfood-figure-1"]
     >>> outcome = Outcome(experiment, run_experiment(experiment, scale=Scale.TEST))
     >>> len(outcome.checks) == len(experiment.claims)

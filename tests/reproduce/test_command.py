@@ -1,11 +1,12 @@
-"""`kernelmill reproduce`: names, results, resuming, interrupts."""
+"""`python -m reproduce`: names, results, resuming, interrupts."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
-from kernelmill.experiments import EXPERIMENTS, Cell
+from reproduce import EXPERIMENTS, Cell, data_sets
+from reproduce import __main__ as command
 
 CALLS = []
 FAIL = []
@@ -19,6 +20,18 @@ def measure(part, scale, seed):
 
 
 @pytest.fixture
+def run(capfd, monkeypatch):
+    """Run the program here: (exit code, stdout, stderr)."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*arguments):
+        code = command.main([str(argument) for argument in arguments])
+        return code, *capfd.readouterr()
+
+    return call
+
+
+@pytest.fixture
 def experiments(monkeypatch):
     """Two experiments that take no time."""
     CALLS.clear()
@@ -29,26 +42,26 @@ def experiments(monkeypatch):
         table, name="fastfood-table-9", place="Table 9", parts={rows[0]: (), rows[1]: ("year",)}
     )
     chosen = {each.name: each for each in (table, missing)}
-    monkeypatch.setattr("kernelmill.experiments.EXPERIMENTS", chosen)
+    monkeypatch.setattr(command, "EXPERIMENTS", chosen)
     monkeypatch.setenv("KERNELMILL_DATA", "/nowhere")
-    monkeypatch.setattr("kernelmill.experiments.data_sets.find_data", lambda name: None)
+    monkeypatch.setattr(data_sets, "find_data", lambda name: None)
     return rows
 
 
 @pytest.mark.representative
 def test_lists_names_by_paper(run):
-    code, out, _ = run("reproduce", "--list")
+    code, out, _ = run("--list")
     assert code == 0
     assert "fastfood: Le, Sarlós & Smola (2013)" in out
     assert "fastfood-table-3" in out
     assert max(map(len, out.splitlines())) <= 80
-    listed = json.loads(run("reproduce", "fastfood", "--list", "--json")[1])["experiments"]
+    listed = json.loads(run("fastfood", "--list", "--json")[1])["experiments"]
     assert all(each["name"].startswith("fastfood-") for each in listed)
 
 
 def test_runs_and_writes_everything(run, experiments, tmp_path):
     out = tmp_path / "deep" / "results"
-    code, printed, _ = run("reproduce", "fastfood-table-2", "--quick", "--out", out, "--seed", 4)
+    code, printed, _ = run("fastfood-table-2", "--quick", "--out", out, "--seed", 4)
     assert code == 0
     assert [(row, "quick", 4) for row in experiments] == CALLS
     assert "31" in printed
@@ -59,26 +72,26 @@ def test_runs_and_writes_everything(run, experiments, tmp_path):
 
 
 def test_all_names_what_is_missing(run, experiments, tmp_path):
-    code, printed, _ = run("reproduce", "all", "--out", tmp_path, "--json")
+    code, printed, _ = run("all", "--out", tmp_path, "--json")
     assert code == 0
     results = json.loads(printed)["results"]
     assert [each["name"] for each in results] == ["fastfood-table-2", "fastfood-table-9"]
     assert {scale for _, scale, _ in CALLS} == {"full"}
     assert list(results[1]["missing"]) == [experiments[1]]
-    _, printed, _ = run("reproduce", "all", "--out", tmp_path)
+    _, printed, _ = run("all", "--out", tmp_path)
     assert f"not run: fastfood-table-9 ({experiments[1]})" in printed
 
 
 def test_resumes_after_ctrl_c(run, experiments, tmp_path):
     FAIL.append(experiments[1])
-    code, _, err = run("reproduce", "fastfood-table-2", "--out", tmp_path)
+    code, _, err = run("fastfood-table-2", "--out", tmp_path)
     assert code == 130
     assert f"finished parts are kept in {tmp_path}" in err.replace("\n", " ")
     assert "run the same command again" in err
     page = (tmp_path / "index.html").read_text()
     assert experiments[0] in page
     FAIL.clear()
-    assert run("reproduce", "fastfood-table-2", "--out", tmp_path)[0] == 0
+    assert run("fastfood-table-2", "--out", tmp_path)[0] == 0
     assert [row for row, _, _ in CALLS] == [
         experiments[0],
         experiments[1],
@@ -98,6 +111,6 @@ def test_resumes_after_ctrl_c(run, experiments, tmp_path):
 def test_wrong_usage(run, tmp_path, arguments, message):
     file = tmp_path / "file"
     file.write_text("")
-    code, _, err = run("reproduce", *(str(file) if each == "FILE" else each for each in arguments))
+    code, _, err = run(*(str(file) if each == "FILE" else each for each in arguments))
     assert code in (1, 2)
     assert message in err

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from kernelmill.experiments.declaration import (
+from kernelmill.formatting import plain
+from reproduce.declaration import (
     CONFIDENCE,
     Cell,
     Check,
@@ -23,7 +24,6 @@ from kernelmill.experiments.declaration import (
     Key,
     Results,
 )
-from kernelmill.formatting import plain
 
 __all__ = ["claim_ratio", "claim_rows", "claim_slope", "claim_value", "mean_ratio"]
 
@@ -43,8 +43,8 @@ def claim_ratio(
 
     Examples
     --------
-    >>> from kernelmill.experiments import Cell, Results
-    >>> from kernelmill.experiments.claims import claim_ratio
+    >>> from reproduce import Cell, Results
+    >>> from reproduce.claims import claim_ratio
     >>> results = Results([Cell(1, "a", (2.0, 2.1, 2.0)), Cell(1, "b", (1.0, 1.1, 1.1))])
     >>> claim_ratio("a is above b", "a", "b", at_least=1.0).check(results).word
     'confirmed'
@@ -66,8 +66,8 @@ def claim_slope(text: str, column: str, low: float, high: float, start: float = 
 
     Examples
     --------
-    >>> from kernelmill.experiments import Cell, Results
-    >>> from kernelmill.experiments.claims import claim_slope
+    >>> from reproduce import Cell, Results
+    >>> from reproduce.claims import claim_slope
     >>> results = Results([Cell(n, "error", (n**-0.5,)) for n in (16, 64, 256)])
     >>> claim_slope("errors fall", "error", -0.55, -0.45).check(results).found
     'error: exponent -0.5'

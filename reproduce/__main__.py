@@ -1,11 +1,10 @@
-"""`kernelmill reproduce`: rerun experiments of the papers and compare with published values."""
+"""Rerun experiments of the papers and compare with published values: `python -m reproduce`."""
 
-# ruff: noqa: PLC0415 # experiments are imported when the command runs
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.console import RenderableType
@@ -13,15 +12,25 @@ from rich.table import Table
 
 from kernelmill.cli.program.errors import Interrupted, UsageError
 from kernelmill.cli.program.files import make_folder
+from kernelmill.cli.program.group import run
 from kernelmill.cli.program.options import Command, Option, general_options, seed_option
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.formatting import plain, shorten
+from reproduce import (
+    CONFIDENCE,
+    EXPERIMENTS,
+    Cell,
+    Experiment,
+    Outcome,
+    Scale,
+    load_record,
+    run_experiment,
+    select_experiments,
+)
+from reproduce.page import write_experiments
 
-if TYPE_CHECKING:
-    from kernelmill.experiments import Cell, Experiment, Outcome
-
-__all__ = ["command"]
+__all__ = ["command", "main"]
 
 _RUN = "Experiments"
 _MOST_LINES = 60
@@ -32,13 +41,12 @@ _CHECKS = ("confirmed", "within chance", "not confirmed")
 @click.command(
     "reproduce",
     cls=Command,
-    short_help="Rerun the experiments of the papers.",
     examples=[
-        ("kernelmill reproduce --list", "list the experiments"),
-        ("kernelmill reproduce fastfood-table-3 --quick", "one table, smaller sizes"),
-        ("kernelmill reproduce fastfood-table-3:wine", "one row of it, with the paper's sizes"),
-        ("kernelmill reproduce fastfood", "all of one paper"),
-        ("kernelmill reproduce all --quick --out results", "a few minutes"),
+        ("python -m reproduce --list", "list the experiments"),
+        ("python -m reproduce fastfood-table-3 --quick", "one table, smaller sizes"),
+        ("python -m reproduce fastfood-table-3:wine", "one row of it, with the paper's sizes"),
+        ("python -m reproduce fastfood", "all of one paper"),
+        ("python -m reproduce all --quick --out results", "a few minutes"),
     ],
 )
 @click.argument("names", nargs=-1, metavar="NAME...")
@@ -63,8 +71,8 @@ _CHECKS = ("confirmed", "within chance", "not confirmed")
     cls=Option,
     section=_RUN,
     metavar="FOLDER",
-    help="Folder for the results; created if it does not exist. Default: kernelmill-results, or "
-    "kernelmill-results-quick.",
+    help="Folder for the results; created if it does not exist. Default: build/results, or "
+    "build/results-quick.",
 )
 @click.option(
     "--fresh",
@@ -93,18 +101,16 @@ def command(
     plots in the output folder. After Ctrl-C, run the same command again to resume.
     """
     terminal = get_terminal(context)
-    from kernelmill.experiments import EXPERIMENTS, Scale, run_experiment, select_experiments
-
     if listed:
         experiments = select_experiments(names or ["all"], EXPERIMENTS)
         listing = [{"name": e.name, "place": e.place, "title": e.title} for e in experiments]
         terminal.give({"experiments": listing}, *_render_list(experiments))
         return
     if not names:
-        raise UsageError("NAME is missing", "kernelmill reproduce --list", "use the name all")
+        raise UsageError("NAME is missing", "python -m reproduce --list", "use the name all")
     experiments = select_experiments(names, EXPERIMENTS)
     scale = Scale.QUICK if quick else Scale.FULL
-    folder = make_folder(out or f"kernelmill-results{'-quick' if quick else ''}")
+    folder = make_folder(out or f"build/results{'-quick' if quick else ''}")
     try:
         with ProgressBars(terminal) as progress:
             for experiment in experiments:
@@ -137,9 +143,6 @@ def command(
 
 def _write_page(folder: Path) -> tuple[Path, list[Outcome]]:
     """Write the page of all results in the folder, also of earlier commands."""
-    from kernelmill.experiments import EXPERIMENTS, Outcome, load_record
-    from kernelmill.report.experiment_page import write_experiments
-
     outcomes = [
         Outcome(experiment, load_record(path))
         for name, experiment in EXPERIMENTS.items()
@@ -164,8 +167,6 @@ def _render_outcome(outcome: Outcome) -> Iterator[RenderableType]:
     """The values of an experiment beside the published ones, and the statements checked."""
     experiment = outcome.experiment
     yield f"{experiment.paper.authors}, {experiment.place}: {experiment.title}"
-    from kernelmill.experiments import CONFIDENCE  # imports scikit-learn
-
     yield f"means ± half-widths of {100 * CONFIDENCE:.0f} % intervals"
     lines = outcome.lines
     if lines:
@@ -217,3 +218,12 @@ def _value(cell: Cell, unit: str) -> str:
     if interval.known and interval.high > interval.mean:
         text += f" ± {plain.number(interval.high - interval.mean, 2)}"
     return f"{text} {unit}".strip()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command, with the arguments of the process by default; return the exit code."""
+    return run(arguments, command, "python -m reproduce")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 from scipy.linalg import hadamard
 
-from kernelmill.experiments.claims import claim_ratio, claim_rows, claim_slope
-from kernelmill.experiments.data_sets import load_data
-from kernelmill.experiments.declaration import Cell, Column, Experiment, Scale
-from kernelmill.experiments.measuring import (
+from kernelmill.maps import Fastfood, TensorSketch
+from kernelmill.transforms import fwht
+from reproduce.claims import claim_ratio, claim_rows, claim_slope
+from reproduce.data_sets import load_data
+from reproduce.declaration import Cell, Column, Experiment, Scale
+from reproduce.measuring import (
     fit_linear_svm,
     geometric,
     half_width_of_share,
     run_seeds,
     time_rounds,
 )
-from kernelmill.experiments.thesis_errors import PAPER
-from kernelmill.maps import Fastfood, TensorSketch
-from kernelmill.transforms import fwht
+from reproduce.thesis_errors import PAPER
 
 __all__ = ["THESIS_SPEED"]
 

@@ -12,10 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from kernelmill.experiments.claims import claim_ratio, claim_slope
-from kernelmill.experiments.data_sets import Rows, load_data
-from kernelmill.experiments.declaration import Cell, Column, Experiment, Paper, Scale
-from kernelmill.experiments.measuring import (
+from kernelmill.kernels import BallConvolution, Gaussian, Polynomial
+from kernelmill.learners import KernelClassifier, KernelRegressor
+from kernelmill.maps import DotProductFastfood, Fastfood, RandomFourier, TaylorSketch
+from kernelmill.projections import HadamardProjection
+from reproduce.claims import claim_ratio, claim_slope
+from reproduce.data_sets import Rows, load_data
+from reproduce.declaration import Cell, Column, Experiment, Paper, Scale
+from reproduce.measuring import (
     draw_split,
     estimate_pairs,
     geometric,
@@ -27,10 +31,6 @@ from kernelmill.experiments.measuring import (
     to_rows,
     tune_ridge,
 )
-from kernelmill.kernels import BallConvolution, Gaussian, Polynomial
-from kernelmill.learners import KernelClassifier, KernelRegressor
-from kernelmill.maps import DotProductFastfood, Fastfood, RandomFourier, TaylorSketch
-from kernelmill.projections import HadamardProjection
 
 __all__ = ["FASTFOOD_EXPERIMENTS"]
 

@@ -51,7 +51,7 @@ class Scale(Enum):
 
         Examples
         --------
-        >>> from kernelmill.experiments import Scale
+        >>> from reproduce import Scale
         >>> Scale.QUICK.choose(60_000, 2000, 100)
         2000
         """
@@ -98,7 +98,7 @@ class Cell:
 
     Examples
     --------
-    >>> from kernelmill.experiments import Cell
+    >>> from reproduce import Cell
     >>> Cell(512, "Fastfood", (0.1, 0.12, 0.11)).interval.mean
     0.11
     """
@@ -165,7 +165,7 @@ class Published:
 
     Examples
     --------
-    >>> from kernelmill.experiments import Published
+    >>> from reproduce import Published
     >>> figure = Published("78.87±0.06")
     >>> figure.value, figure.spread, figure.rounding
     (78.87, 0.06, 0.005)

@@ -12,19 +12,19 @@ import scipy.fft
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
-from kernelmill.experiments.claims import claim_ratio, claim_rows, claim_slope
-from kernelmill.experiments.data_sets import load_data
-from kernelmill.experiments.declaration import Cell, Column, Experiment, Paper, Scale
-from kernelmill.experiments.measuring import (
+from kernelmill.kernels import BallConvolution
+from kernelmill.learners import KernelClassifier
+from kernelmill.maps import Fastfood
+from kernelmill.transforms import fwht
+from reproduce.claims import claim_ratio, claim_rows, claim_slope
+from reproduce.data_sets import load_data
+from reproduce.declaration import Cell, Column, Experiment, Paper, Scale
+from reproduce.measuring import (
     geometric,
     half_width_of_share,
     run_seeds,
     time_rounds,
 )
-from kernelmill.kernels import BallConvolution
-from kernelmill.learners import KernelClassifier
-from kernelmill.maps import Fastfood
-from kernelmill.transforms import fwht
 
 __all__ = ["MCKERNEL_EXPERIMENTS"]
 
@@ -46,7 +46,7 @@ def radix_2(x: NDArray[np.float32]) -> NDArray[np.float32]:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelmill.experiments.mckernel_paper import radix_2
+    >>> from reproduce.mckernel_paper import radix_2
     >>> radix_2(np.array([1.0, 2.0, 3.0, 4.0]))
     array([10., -2., -4.,  0.])
     """

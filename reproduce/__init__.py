@@ -1,4 +1,4 @@
-"""The papers' tables and figures, rerun: what `kernelmill reproduce` runs.
+"""The papers' tables and figures, rerun: what `python -m reproduce` runs.
 
 Contents
 --------
@@ -16,8 +16,8 @@ Scale, CONFIDENCE
     As in the paper, quick, or small enough for tests; the level of the intervals.
 """
 
-from kernelmill.experiments.data_sets import DATA_SETS, MissingDataError
-from kernelmill.experiments.declaration import (
+from reproduce.data_sets import DATA_SETS, MissingDataError
+from reproduce.declaration import (
     CONFIDENCE,
     Cell,
     Check,
@@ -31,18 +31,18 @@ from kernelmill.experiments.declaration import (
     Results,
     Scale,
 )
-from kernelmill.experiments.fastfood_paper import FASTFOOD_EXPERIMENTS
-from kernelmill.experiments.mckernel_paper import MCKERNEL_EXPERIMENTS
-from kernelmill.experiments.outcome import Line, Outcome, Verdict, judge
-from kernelmill.experiments.running import (
+from reproduce.fastfood_paper import FASTFOOD_EXPERIMENTS
+from reproduce.mckernel_paper import MCKERNEL_EXPERIMENTS
+from reproduce.outcome import Line, Outcome, Verdict, judge
+from reproduce.running import (
     Record,
     load_record,
     run_experiment,
     select_experiments,
 )
-from kernelmill.experiments.tensor_sketch_paper import TENSOR_SKETCH_EXPERIMENTS
-from kernelmill.experiments.thesis_errors import THESIS_ERRORS
-from kernelmill.experiments.thesis_speed import THESIS_SPEED
+from reproduce.tensor_sketch_paper import TENSOR_SKETCH_EXPERIMENTS
+from reproduce.thesis_errors import THESIS_ERRORS
+from reproduce.thesis_speed import THESIS_SPEED
 
 EXPERIMENTS: dict[str, Experiment] = {
     each.name: each

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.stats import norm
 
-from kernelmill.experiments.declaration import CONFIDENCE
 from kernelmill.runtime.threads import one_blas_thread
+from reproduce.declaration import CONFIDENCE
 
 __all__ = [
     "draw_split",
@@ -42,7 +42,7 @@ def run_seeds(seed: int, n_runs: int) -> list[int]:
 
     Examples
     --------
-    >>> from kernelmill.experiments.measuring import run_seeds
+    >>> from reproduce.measuring import run_seeds
     >>> run_seeds(3, 2)
     [3000, 3001]
     """
@@ -126,7 +126,7 @@ def half_width_of_share(share: float, n: int) -> float:
 
     Examples
     --------
-    >>> from kernelmill.experiments.measuring import half_width_of_share
+    >>> from reproduce.measuring import half_width_of_share
     >>> round(half_width_of_share(0.5, 10_000), 4)
     0.0129
     """
@@ -195,7 +195,7 @@ def geometric(low: int, high: int, factor: int = 2) -> Iterator[int]:
 
     Examples
     --------
-    >>> from kernelmill.experiments.measuring import geometric
+    >>> from reproduce.measuring import geometric
     >>> list(geometric(16, 128))
     [16, 32, 64, 128]
     """

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from kernelmill.experiments import CONFIDENCE, Cell, Column, Line, Outcome, Published
 from kernelmill.formatting import html, is_number
 from kernelmill.report.plots.drawing import (
     MARKERS,
@@ -24,6 +23,7 @@ from kernelmill.report.plots.drawing import (
     series_colour,
 )
 from kernelmill.report.plots.panel import PageTable, Panel
+from reproduce import CONFIDENCE, Cell, Column, Line, Outcome, Published
 
 __all__ = ["INTERVAL", "outcome_panels", "save_plots", "show_value", "values_tables"]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kernelmill.experiments import (
+from reproduce import (
     EXPERIMENTS,
     Cell,
     Outcome,
@@ -14,14 +14,14 @@ from kernelmill.experiments import (
     Scale,
     judge,
 )
-from kernelmill.experiments.claims import (
+from reproduce.claims import (
     claim_ratio,
     claim_rows,
     claim_slope,
     claim_value,
     mean_ratio,
 )
-from kernelmill.experiments.running import PartResult, new_record
+from reproduce.running import PartResult, new_record
 
 
 @pytest.mark.representative

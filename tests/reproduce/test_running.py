@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kernelmill.errors import ArgumentError
-from kernelmill.experiments import (
+from reproduce import (
     EXPERIMENTS,
     Cell,
     Outcome,

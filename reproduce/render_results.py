@@ -1,9 +1,9 @@
 """Write docs/results/full.md and quick.md from the results in the folders full and quick there.
 
-    kernelmill reproduce all --out results
-    python tools/render_results.py results
+    python -m reproduce all --out results
+    python -m reproduce.render_results results
 
-takes the results of `kernelmill reproduce` into these folders first. Parts of an experiment that
+takes the results of `python -m reproduce` into these folders first. Parts of an experiment that
 were not run again stay as they are, with the commit that they were run at.
 """
 
@@ -11,8 +11,8 @@ import json
 import sys
 from pathlib import Path
 
-from kernelmill.experiments import EXPERIMENTS, Outcome, load_record
-from kernelmill.report.experiment_page import render_markdown
+from reproduce import EXPERIMENTS, Outcome, load_record
+from reproduce.page import render_markdown
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 
@@ -30,6 +30,7 @@ def take(folder: Path) -> None:
 
 
 def render(scale: str) -> str:
+    """Return the page of all results at a scale."""
     folder = RESULTS / scale
     outcomes = [
         Outcome(experiment, load_record(path))
@@ -40,14 +41,14 @@ def render(scale: str) -> str:
 
 
 def main() -> None:
-    for folder in sys.argv[1:]:
-        take(Path(folder))
+    """Take the results of the named folders, then write the pages."""
+    for given in sys.argv[1:]:
+        take(Path(given))
     for folder in sorted(path for path in RESULTS.iterdir() if path.is_dir()):
-        scale = folder.name
-        text = render(scale)
-        (RESULTS / f"{scale}.md").write_text(text)
-        print(f"docs/results/{scale}.md: {len(text.splitlines())} lines")
+        text = render(folder.name)
+        (RESULTS / f"{folder.name}.md").write_text(text)
+        sys.stdout.write(f"docs/results/{folder.name}.md: {len(text.splitlines())} lines\n")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.diagnostics import KernelErrors
-from kernelmill.experiments.claims import claim_ratio, claim_rows, claim_slope
-from kernelmill.experiments.declaration import Cell, Column, Experiment, Paper, Points, Scale
-from kernelmill.experiments.measuring import estimate_pairs, geometric, run_seeds
 from kernelmill.kernels import Gaussian, Polynomial, convert, squared_norms
 from kernelmill.maps import Fastfood, TensorSketch
+from reproduce.claims import claim_ratio, claim_rows, claim_slope
+from reproduce.declaration import Cell, Column, Experiment, Paper, Points, Scale
+from reproduce.measuring import estimate_pairs, geometric, run_seeds
 
 __all__ = ["PAPER", "THESIS_ERRORS"]
 

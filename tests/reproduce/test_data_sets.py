@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from kernelmill.experiments import data_sets
-from kernelmill.experiments.data_sets import DATA_SETS, MissingDataError, load_data
+from reproduce import data_sets
+from reproduce.data_sets import DATA_SETS, MissingDataError, load_data
 
 
 @pytest.mark.representative

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from kernelmill.errors import ArgumentError
-from kernelmill.experiments.data_sets import MissingDataError, load_data
-from kernelmill.experiments.declaration import Cell, Experiment, Points, Scale
 from kernelmill.runtime import get_isa, get_num_threads
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.storage.atomic_file import atomic_write
+from reproduce.data_sets import MissingDataError, load_data
+from reproduce.declaration import Cell, Experiment, Points, Scale
 
 __all__ = ["PartResult", "Record", "load_record", "run_experiment", "select_experiments"]
 
@@ -112,7 +112,7 @@ def run_experiment(
 
     Examples
     --------
-    >>> from kernelmill.experiments import EXPERIMENTS, Scale, run_experiment
+    >>> from reproduce import EXPERIMENTS, Scale, run_experiment
     >>> record = run_experiment(EXPERIMENTS["fastfood-figure-1"], scale=Scale.TEST)
     >>> list(record.parts)
     ['uniform']
@@ -279,7 +279,7 @@ def select_experiments(
 
     Examples
     --------
-    >>> from kernelmill.experiments import EXPERIMENTS, select_experiments
+    >>> from reproduce import EXPERIMENTS, select_experiments
     >>> [each.place for each in select_experiments(["fastfood-table-3"], EXPERIMENTS)]
     ['Table 3']
     """

@@ -15,17 +15,17 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from kernelmill.diagnostics import KernelErrors
-from kernelmill.experiments.claims import claim_ratio, claim_slope
-from kernelmill.experiments.data_sets import load_data
-from kernelmill.experiments.declaration import Cell, Claim, Column, Experiment, Paper, Scale
-from kernelmill.experiments.measuring import (
+from kernelmill.kernels import Polynomial
+from kernelmill.maps import RandomMaclaurin, TensorSketch
+from reproduce.claims import claim_ratio, claim_slope
+from reproduce.data_sets import load_data
+from reproduce.declaration import Cell, Claim, Column, Experiment, Paper, Scale
+from reproduce.measuring import (
     fit_linear_svm,
     half_width_of_share,
     run_seeds,
     time_rounds,
 )
-from kernelmill.kernels import Polynomial
-from kernelmill.maps import RandomMaclaurin, TensorSketch
 
 __all__ = ["TENSOR_SKETCH_EXPERIMENTS", "published_maclaurin"]
 
@@ -54,7 +54,7 @@ def published_maclaurin(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelmill.experiments.tensor_sketch_paper import published_maclaurin
+    >>> from reproduce.tensor_sketch_paper import published_maclaurin
     >>> published_maclaurin(np.ones((3, 5)), 2, 1.0, 40, seed=0).shape
     (3, 40)
     """

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from kernelmill.experiments import (
+from reproduce import (
     EXPERIMENTS,
     Cell,
     Outcome,
@@ -14,12 +14,12 @@ from kernelmill.experiments import (
     Scale,
     run_experiment,
 )
-from kernelmill.experiments.running import PartResult
-from kernelmill.report.experiment_page import (
+from reproduce.page import (
     render_experiments,
     render_markdown,
     write_experiments,
 )
+from reproduce.running import PartResult
 
 
 def make_outcome(name, *measured, missing=""):
