@@ -430,3 +430,19 @@ def test_errors_of_the_users_graph_name_the_chunk():
         PieceError, match=r"chunk 4 \(rows 351 to 599\): RuntimeError: no such sensor"
     ):
         DaskKernelRegressor(MAP).fit(broken, as_array(TARGETS))
+
+
+@pytest.mark.parametrize(
+    ("learner", "options"),
+    [(DaskKernelClassifier, {"loss": "squared", "epochs": 2}), (DaskKernelRegressor, {})],
+)
+def test_chunks_are_kept_for_solvers_of_several_passes(monkeypatch, learner, options):
+    """With solver="auto": the number of features decides, as it does for the plain estimator."""
+    monkeypatch.setattr("kernelmill.learners.solvers.choice.MOST_EXACT_FEATURES", 32)
+    kept = []
+    monkeypatch.setattr("kernelmill.scale.pieces.Pieces.persist", lambda self: kept.append(1))
+    y = as_array(LABELS if learner is DaskKernelClassifier else TARGETS)
+    for n_components, is_exact in ((32, True), (64, False)):
+        model = learner(Fastfood(n_components=n_components, random_state=0), alpha=0.1, **options)
+        model.fit(as_array(ROWS), y)
+        assert (kept == []) == is_exact

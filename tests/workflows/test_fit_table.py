@@ -1,11 +1,14 @@
 """From a table to a model: good defaults, held-out rows, the same model for any way of reading."""
 
 import gzip
+import itertools
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 import warnings
+from contextlib import ExitStack
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +23,7 @@ from kernelmill import Fastfood, TensorSketch, fit_table
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError
 from kernelmill.kernels import Polynomial
+from kernelmill.learners.solvers import SOLVERS
 from kernelmill.learners.tuning.length_scales import _walk
 from kernelmill.runtime.progress import SilentProgress
 
@@ -418,6 +422,59 @@ def test_solvers_of_regressors(waves_csv):
     assert fit_table(waves_csv, "y", **common).summary.solver == "exact"
     errors = [model.summary.held_out.metrics["rmse"] for model in (exact, iterated)]
     assert errors[1] == pytest.approx(errors[0], rel=1e-3)
+
+
+_SOLVE = {  # the function of each solver
+    "solve_sgd": "sgd",
+    "solve_lbfgs": "lbfgs",
+    "solve_signs": "exact",
+    "solve_exact": "exact",
+    "solve_cg": "cg",
+}
+
+
+@pytest.mark.parametrize("task", ["log_loss", "hinge", "squared", "regression"])
+def test_one_choice_of_the_solver(few_epochs, monkeypatch, task):
+    """Checks, what runs and what the summary reports agree, below and above the exact solver's
+    limit of features, which is 40 here; landmarks are at most as many as rows.
+    """
+    monkeypatch.setattr("kernelmill.learners.solvers.choice.MOST_EXACT_FEATURES", 40)
+    called = []
+    for name, solver in _SOLVE.items():
+        place = f"kernelmill.learners.solvers.choice.{name}"
+        solve = pkgutil.resolve_name(place)
+        monkeypatch.setattr(
+            place, lambda *a, _s=solver, _f=solve, **k: (called.append(_s), _f(*a, **k))[1]
+        )
+    X, labels = rings(36, seed=1)
+    is_regression = task == "regression"
+    table = {"a": X[:, 0], "b": X[:, 1], "y": X[:, 0] if is_regression else labels}
+    common = {"tune": False, "length_scale": 1.0, "alpha": 0.01}
+    common |= {} if is_regression else {"loss": task}
+    solvers = SOLVERS["regression" if is_regression else "classification"]
+    maps = [("fastfood", 32, 1 << 20), ("fastfood", 64, 0), ("nystroem", 64, 1 << 20)]
+    for solver, epochs, feature_map in itertools.product(solvers, (None, 2), maps):
+        name, n_components, memory = feature_map
+        options = {"solver": solver, "epochs": epochs, "n_components": n_components}
+        is_exact = (n_components if name == "fastfood" else 32) <= 40
+        least_squares = task in ("squared", "regression")
+        wanted = {"auto": "sgd", "plain_sgd": "sgd"}.get(solver, solver)
+        if solver == "auto" and least_squares:
+            wanted = "exact" if is_exact else "cg" if is_regression else "sgd"
+        is_wrong = epochs is not None and (is_regression or wanted == "exact")
+        is_wrong |= wanted == "exact" and not least_squares
+        is_wrong |= wanted == "lbfgs" and task == "hinge"
+        called.clear()
+        with ExitStack() as stack, warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            if is_wrong:
+                stack.enter_context(pytest.raises(ArgumentError))
+            model = fit_table(table, "y", feature_map=name, memory=memory, **options, **common)
+        assert called == ([] if is_wrong else [wanted]), options
+        if not is_wrong:
+            used = "plain_sgd" if solver == "plain_sgd" else wanted
+            assert model.summary.solver == used, options
+            assert getattr(model.learner, "solver_", used) == used
 
 
 def test_no_rows_left_to_train_on(folder):

@@ -27,7 +27,7 @@ def fitted():
     """A model of random features, which smaller tables do not have by default."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kernelmill.workflows.tuning.settings._FEW_ROWS", 400)
-        patch.setattr("kernelmill.workflows.tuning.budget._FEWEST_MINIMIZED_ROWS", 400)
+        patch.setattr("kernelmill.learners.solvers.choice._FEWEST_MINIMIZED_ROWS", 400)
         settings = {"kernel": "gaussian", "column_scales": False, "n_components": 128}
         return fit_table(draw_amounts(1300), "label", holdout=0.0, **settings)
 

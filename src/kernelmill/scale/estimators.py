@@ -18,7 +18,7 @@ from kernelmill.errors import ArgumentError
 from kernelmill.learners import KernelClassifier, KernelRegressor
 from kernelmill.learners.blocks import count_rows
 from kernelmill.learners.run import Run
-from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
+from kernelmill.learners.solvers.choice import choose_solver, takes_one_pass
 from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.learners.targets import check_labels, check_targets
 from kernelmill.random import Stream
@@ -137,6 +137,12 @@ def _gives_probabilities(classifier: Any) -> bool:
     return hasattr(classifier._unfitted(), "predict_proba")
 
 
+def _count_features(feature_map: Any) -> int | None:
+    """Return the number of features of a map that is not fitted yet; None if it is not known."""
+    n_components = getattr(feature_map, "n_components", None)
+    return n_components if isinstance(n_components, int) else None
+
+
 class DaskKernelClassifier(_OnCluster, KernelClassifier):
     """`KernelClassifier` for Dask arrays and data frames.
 
@@ -213,8 +219,10 @@ class DaskKernelClassifier(_OnCluster, KernelClassifier):
         self
             The fitted estimator. If an error is raised, the estimator is unchanged.
         """
-        exact = self.solver == "exact" or (self.solver == "auto" and self.loss == "squared")
-        self._fit_pieces(X, y, sample_weight, persist=not exact, classes=classes, run=run)
+        n_features = _count_features(self.feature_map)
+        solver = choose_solver("classification", self.solver, loss=self.loss, n_features=n_features)
+        persist = not takes_one_pass(solver)
+        self._fit_pieces(X, y, sample_weight, persist=persist, classes=classes, run=run)
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -338,10 +346,9 @@ class DaskKernelRegressor(_OnCluster, KernelRegressor):
         self
             The fitted estimator. If an error is raised, the estimator is unchanged.
         """
-        n_components = getattr(self.feature_map, "n_components", None)
-        is_wide = isinstance(n_components, int) and n_components > MOST_EXACT_FEATURES
-        several_passes = self.solver == "cg" or (self.solver == "auto" and is_wide)
-        self._fit_pieces(X, y, sample_weight, persist=several_passes, run=run)
+        n_features = _count_features(self.feature_map)
+        solver = choose_solver("regression", self.solver, n_features=n_features)
+        self._fit_pieces(X, y, sample_weight, persist=not takes_one_pass(solver), run=run)
         return self
 
     def predict(self, X: Any, return_std: bool = False, include_noise: bool = False) -> Any:

@@ -1,6 +1,7 @@
 """Solvers by name: what each of them needs, which one "auto" stands for, and how it is called.
 
-The estimators describe their solver by one of these objects, made from their parameters.
+All who need to know the solver ask `choose_solver`: estimators, checks, tuning and reports. The
+estimators describe their solver by one of the objects below, made from their parameters.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kernelmill.learners.solvers import SOLVERS
 from kernelmill.learners.solvers.averaging import solve_averaged_sgd
 from kernelmill.learners.solvers.cg import CgFit, solve_cg
 from kernelmill.learners.solvers.exact import RidgeFit, solve_exact, solve_signs
-from kernelmill.learners.solvers.lbfgs import LBFGS_ITERATIONS, solve_lbfgs
+from kernelmill.learners.solvers.lbfgs import LBFGS_ITERATIONS, MOST_WHITENED, solve_lbfgs
 from kernelmill.learners.solvers.sgd import (
     PLAIN_EPOCHS,
     PLAIN_LEARNING_RATE,
@@ -35,10 +36,90 @@ from kernelmill.learners.solvers.sgd_state import SgdState
 from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.random import Stream
 
-__all__ = ["MOST_EXACT_FEATURES", "ClassifierSolver", "RidgeSolver"]
+__all__ = [
+    "BRIEF_LBFGS",
+    "MOST_EXACT_FEATURES",
+    "ClassifierSolver",
+    "RidgeSolver",
+    "choose_solver",
+    "takes_one_pass",
+]
 
 MOST_EXACT_FEATURES = 8192
 """For which solver="auto" stands for the exact solver: two D x D matrices take 1 GiB."""
+BRIEF_LBFGS: dict[str, Any] = {"solver": "lbfgs", "epochs": 60, "tol": 1e-4}
+"""The parameters of a classifier for which `choose_solver` chooses L-BFGS."""
+
+_FEWEST_MINIMIZED_ROWS = 2000
+
+
+def choose_solver(
+    task: str,
+    solver: str = "auto",
+    *,
+    loss: str = "log_loss",
+    n_features: int | None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    n_rows: int | None = None,
+    n_classes: int = 2,
+    landmarks: bool = False,
+    seconds: float = 0.0,
+) -> str:
+    """Return the name of the solver that a learner uses.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    solver : str, default="auto"
+        The solver that is asked for. Any other than "auto" is returned.
+    loss : str, default="log_loss"
+        The loss of a classifier.
+    n_features : int or None
+        None, if it is not known yet, stands for at most 8192.
+    epochs, batch_size : int, optional
+        The parameters of the learner: gradient descent is chosen for a log loss if one is given.
+    n_rows : int, optional
+        The number of training rows if they are all in memory.
+    n_classes : int, default=2
+    landmarks : bool, default=False
+        Whether the features are those of landmarks, on which the minimum of the log loss is no
+        better than where descent ends (docs/decisions/033).
+    seconds : float, default=0
+        The time in which L-BFGS has to end, on two cores of a usual machine, to be chosen. It is
+        estimated from the numbers of rows and features.
+
+    Examples
+    --------
+    >>> from kernelmill.learners.solvers.choice import choose_solver
+    >>> choose_solver("regression", n_features=2048), choose_solver("regression", n_features=9000)
+    ('exact', 'cg')
+    >>> choose_solver("classification", loss="squared", n_features=9000)
+    'sgd'
+    >>> choose_solver("classification", n_features=4096, n_rows=30_000, seconds=30)
+    'lbfgs'
+    """
+    if solver != "auto":
+        return solver
+    fits = n_features is None or n_features <= MOST_EXACT_FEATURES
+    if task == "regression":
+        return "exact" if fits else "cg"
+    if loss == "squared":
+        return "exact" if fits else "sgd"
+    is_free = loss == "log_loss" and epochs is None and batch_size is None and not landmarks
+    if not is_free or n_features is None or n_rows is None or n_rows <= _FEWEST_MINIMIZED_ROWS:
+        return "sgd"
+    if n_features > min(MOST_WHITENED, n_rows // 2):  # not all fit in the coordinates of L-BFGS
+        return "sgd"
+    outputs = 1 if n_classes == 2 else n_classes
+    of_pass = n_rows * n_features * (2e-9 + 2e-10 * outputs)
+    needed = BRIEF_LBFGS["epochs"] * of_pass + 4e-11 * n_features**3
+    return "lbfgs" if needed <= seconds else "sgd"
+
+
+def takes_one_pass(solver: str) -> bool:
+    """Return whether a solver passes over the rows once, so that they need not be kept."""
+    return solver == "exact"
 
 
 @dataclass(frozen=True)
@@ -121,10 +202,8 @@ class ClassifierSolver(_Solver):
 
     def resolve(self, n_features: int) -> Self:
         """Return the solver that "auto" stands for."""
-        if self.solver != "auto":
-            return self
-        exact = self.loss == "squared" and n_features <= MOST_EXACT_FEATURES
-        return replace(self, solver="exact" if exact else "sgd")
+        chosen = choose_solver("classification", self.solver, loss=self.loss, n_features=n_features)
+        return replace(self, solver=chosen)
 
     def solve(
         self,
@@ -214,17 +293,15 @@ class RidgeSolver(_Solver):
 
     def resolve(self, n_features: int, *, adding: bool = False) -> Self:
         """Return the solver that "auto" stands for; to add rows takes the exact one."""
-        if self.solver != "auto":
-            return self
-        fits = n_features <= MOST_EXACT_FEATURES
-        if adding and not fits:
+        chosen = choose_solver("regression", self.solver, n_features=n_features)
+        if adding and chosen == "cg" and self.solver == "auto":
             raise ArgumentError(
                 f"partial_fit and statistics take at most {MOST_EXACT_FEATURES} features, got "
                 f"{n_features}, to stay within 1 GiB",
                 "use fewer components",
                 Remedy("use more memory", solver="exact"),
             )
-        return replace(self, solver="exact" if fits else "cg")
+        return replace(self, solver=chosen)
 
     def solve(
         self, objective: RidgeObjective, source: BlockSource, run: Run, *, stream: Stream

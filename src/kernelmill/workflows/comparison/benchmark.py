@@ -76,7 +76,7 @@ class FitBenchmark:
                 groups=self.groups,
                 at_size=as_fit,
                 steps=as_fit,
-                solver="auto" if as_fit and self.in_memory else "sgd",
+                solver="auto" if as_fit else "sgd",
                 sample_weight=self.training.select(slice(n_rows)).weight,
             )
 

@@ -323,7 +323,7 @@ def fit_table(
             learning_rate=learning_rate,
             class_weight=class_weight,
         )
-        settings.check(survey.reader.task)
+        settings.check(survey.reader.task, survey.n_rows)
         check_storable(settings, survey, run)
         given = _GivenSettings(length_scale, alpha, tune, column_scales, budget)
         with clock.stage("tune"):
@@ -368,7 +368,7 @@ def fit_table(
             else typical_length_scale(learner.feature_map_),
             alpha=float(learner.alpha_),
             loss="squared" if survey.n_classes is None else settings.loss,
-            solver=getattr(learner, "solver_", None) or _name_solver(learner),
+            solver=settings.choose_solver(survey.reader.task, learner.coef_.shape[-1]),
             construction=describe_construction(learner.feature_map_),
             seed=seed,
             seconds=clock.seconds,
@@ -418,10 +418,6 @@ def _describe_class_weight(given: Any) -> str:
     if isinstance(given, Mapping):
         return ", ".join(f"{label}: {plain.number(weight)}" for label, weight in given.items())
     return "" if given is None else str(given)
-
-
-def _name_solver(regressor: Any) -> str:
-    return "exact" if hasattr(regressor, "statistics_") else "cg"
 
 
 @dataclass
@@ -507,7 +503,9 @@ def _choose_settings(
         length_scale=length_scale,
         alpha=alpha,
         loss=settings.loss,
-        solver=settings.tunable_solver if in_memory else "sgd",
+        solver=settings.solver,
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
         n_rows=survey.n_rows,
         in_memory=in_memory,
         seed=settings.seed,

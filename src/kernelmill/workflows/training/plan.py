@@ -19,7 +19,7 @@ from kernelmill.io import Table, TableError
 from kernelmill.learners import KernelClassifier, KernelRegressor, Run, default_epochs
 from kernelmill.learners.run import Watch
 from kernelmill.learners.solvers import SOLVERS
-from kernelmill.learners.solvers.choice import MOST_EXACT_FEATURES
+from kernelmill.learners.solvers.choice import choose_solver, takes_one_pass
 from kernelmill.learners.solvers.sgd import PLAIN_EPOCHS
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
@@ -61,17 +61,16 @@ class Settings:
     learning_rate: float | None = None
     class_weight: Any = None  # by labels, or "balanced"
 
-    def check(self, task: str) -> None:
-        """Raise if an option of the solver is not for the task or for this solver."""
+    def check(self, task: str, n_rows: int) -> None:
+        """Raise if an option of the solver is not for the task, or not for the chosen solver."""
         known = SOLVERS[task]
         if self.solver not in known:
             raise ArgumentError(
                 f"must be one of {', '.join(known)} for {task}, got {self.solver!r}",
                 parameter="solver",
             )
-        descends = self.solver in ("sgd", "plain_sgd") or (
-            self.solver == "auto" and self.loss != "squared"
-        )
+        solver = self.choose_solver(task, self.count_features(n_rows))
+        descends = solver in ("sgd", "plain_sgd")
         steps = {"batch_size": self.batch_size, "learning_rate": self.learning_rate}
         for name, value in {**steps, "epochs": self.epochs}.items():
             if value is None:
@@ -79,8 +78,7 @@ class Settings:
             if task == "regression":
                 problem = f"is for classification, got {value!r} for regression"
                 raise ArgumentError(problem, Remedy("leave it out", **{name: None}), parameter=name)
-            if not descends and not (name == "epochs" and self.solver == "lbfgs"):
-                solver = "exact" if self.solver == "auto" else self.solver
+            if not descends and not (name == "epochs" and solver == "lbfgs"):
                 raise ArgumentError(
                     f"is for gradient descent solvers, got {value!r} for the solver {solver!r}",
                     Remedy("leave it out", **{name: None}),
@@ -90,11 +88,15 @@ class Settings:
         # Before rows are tuned and trained on: the learner knows its other rules.
         self.make_learner(task, "fastfood", 1.0)._check_parameters()
 
-    @property
-    def tunable_solver(self) -> str:
-        """The solver, or "sgd" if a number of epochs or a batch size is given."""
-        descends = self.epochs is not None or self.batch_size is not None
-        return "sgd" if self.solver == "auto" and descends else self.solver
+    def choose_solver(self, task: str, n_features: int | None) -> str:
+        """Return the solver of a learner with these settings; None if the number is not known."""
+        return choose_solver(task, self.solver, loss=self.loss, n_features=n_features)
+
+    def count_features(self, n_rows: int) -> int | None:
+        """Return the number of features on so many rows; None until it is chosen."""
+        if self.n_components is None or self.choice.name != "nystroem":
+            return self.n_components
+        return min(self.n_components, n_rows)
 
     def with_tuned(self, tuned: TunedSettings) -> Settings:
         """Return these settings with the choices of tuning."""
@@ -104,13 +106,6 @@ class Settings:
             n_components=tuned.n_components,
             solver=tuned.solver or self.solver,
         )
-
-    def needs_several_passes(self, task: str) -> bool:
-        """Return whether the solver passes over the rows more than once."""
-        if task == "regression":
-            is_many = (self.n_components or 0) > MOST_EXACT_FEATURES
-            return self.solver == "cg" or (self.solver == "auto" and is_many)
-        return self.loss != "squared" or self.solver not in ("auto", "exact")
 
     def make_learner(
         self, task: str, feature_map: Any, alpha: Any, epochs: int | None = None
@@ -160,6 +155,17 @@ class TrainingPlan:
     progress: Progress
     pieces: SpreadTable | None = None
 
+    @property
+    def n_training(self) -> int:
+        """About the number of rows that are not held out."""
+        return int(self.survey.n_rows * (1 - self.survey.held_out.share))
+
+    @property
+    def solver(self) -> str:
+        """The solver that the learner will use."""
+        n_features = self.settings.count_features(self.n_training)
+        return self.settings.choose_solver(self.survey.reader.task, n_features)
+
     def fit(self, run: Run, *, watched: bool = False) -> Any:
         """Fit a learner to the rows that are not held out.
 
@@ -172,16 +178,15 @@ class TrainingPlan:
                 Remedy("hold out fewer rows", holdout=...),
             )
         feature_map = self.settings.make_map(self.tuned.length_scale)
-        n_training = int(self.survey.n_rows * (1 - self.survey.held_out.share))
         if self.survey.reader.classes is None:
-            return self._fit_regressor(feature_map, n_training, run)
-        return self._fit_classifier(feature_map, n_training, run, watched=watched)
+            return self._fit_regressor(feature_map, run)
+        return self._fit_classifier(feature_map, run, watched=watched)
 
-    def _fit_regressor(self, feature_map: Any, n_training: int, run: Run) -> Any:
+    def _fit_regressor(self, feature_map: Any, run: Run) -> Any:
         settings, tuned = self.settings, self.tuned
-        run.begin(n_training)
+        run.begin(self.n_training)
         alpha: Any = tuned.alpha
-        if len(tuned.alphas) > 1 and not settings.needs_several_passes("regression"):
+        if len(tuned.alphas) > 1 and self.solver == "exact":
             alpha = np.array(tuned.alphas)
         regressor = settings.make_learner("regression", feature_map, alpha)
         if self.encoded is not None and settings.choice.name == "nystroem":
@@ -190,19 +195,20 @@ class TrainingPlan:
         with run.save_on_interrupt():
             return regressor.fit_blocks(rows, run=run)
 
-    def _fit_classifier(self, feature_map: Any, n_training: int, run: Run, *, watched: bool) -> Any:
+    def _fit_classifier(self, feature_map: Any, run: Run, *, watched: bool) -> Any:
         settings, tuned, encoded = self.settings, self.tuned, self.encoded
         classes = self.survey.reader.classes
         assert classes is not None
-        epochs = default_epochs(self.survey.n_rows) if settings.solver in ("auto", "sgd") else None
+        solver, n_training = self.solver, self.n_training
+        epochs = default_epochs(self.survey.n_rows) if solver == "sgd" else None
         classifier = settings.make_learner("classification", feature_map, tuned.alpha, epochs)
         classifier.set_params(**tuned.solver_parameters())
         classifier.class_weight = number_class_weights(settings.class_weight, classes)
-        if settings.solver == "exact" and self.pieces is None:
+        if solver == "exact" and self.pieces is None:
             run = Run(progress=run.progress)  # it saves no state on one machine
-        passes = settings.epochs or epochs or PLAIN_EPOCHS
-        if settings.solver != "lbfgs":  # which does not know its number of passes
-            run.begin(n_training if settings.loss == "squared" else passes * n_training)
+        passes = 1 if takes_one_pass(solver) else settings.epochs or epochs or PLAIN_EPOCHS
+        if solver != "lbfgs":  # which does not know its number of passes
+            run.begin(passes * n_training)
         if watched and encoded is not None and len(encoded.held_out.target):
             n_watched = int(np.clip(_WATCHED_FEATURES // (settings.n_components or 1), 100, 1000))
             rows = encoded.held_out.select(slice(n_watched))
@@ -227,7 +233,7 @@ class TrainingPlan:
         """Return blocks (X, target) of the table, in as many passes as needed."""
         if self.pieces is None:
             return TrainingRows(self.table, self.survey, self.settings.seed)
-        several = self.settings.needs_several_passes(self.survey.reader.task)
+        several = not takes_one_pass(self.solver)
         return self.pieces.training_rows(self.survey, several_passes=several)
 
     def evaluate(self, learner: Any, source: str) -> Evaluation | None:

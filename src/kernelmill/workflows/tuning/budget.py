@@ -9,32 +9,24 @@ import numpy as np
 
 from kernelmill.learners import default_epochs
 from kernelmill.learners.classifier import KEPT_BYTES
-from kernelmill.learners.solvers.lbfgs import MOST_WHITENED
 
 __all__ = [
-    "LBFGS_PASSES",
-    "LBFGS_TOLERANCE",
     "MOST_COMPONENTS",
     "USUAL_BUDGET",
     "budget_factor",
     "count_seconds_of_landmarks",
     "default_components",
     "estimate_seconds",
-    "takes_lbfgs",
 ]
 
 USUAL_BUDGET = 60.0
 """The seconds that training may take by default."""
-LBFGS_PASSES, LBFGS_TOLERANCE = 60, 1e-4
-"""The most passes of L-BFGS in its coordinates, and the largest gradient at the end."""
 MOST_COMPONENTS = {  # by whether they are landmarks, and by the task
     (False, "classification"): 16384,
     (False, "regression"): 8192,
     (True, "classification"): 6144,
     (True, "regression"): 6144,
 }
-
-_FEWEST_MINIMIZED_ROWS = 2000
 
 
 def budget_factor(budget: float) -> float:
@@ -59,20 +51,6 @@ def estimate_seconds(name: str, n_components: int, n_rows: int, n_classes: int |
         return (2e-9 + 2e-10 * outputs) * epochs * n * D
     passes = 1 if 4 * n * D <= KEPT_BYTES else epochs
     return passes * whitening + 2e-10 * outputs * epochs * n * D
-
-
-def takes_lbfgs(name: str, n_components: int, n_rows: int, n_classes: int, budget: float) -> bool:
-    """Return whether a classifier can be trained to the minimum of its loss in half of the budget.
-
-    That is so if all features fit in the coordinates of L-BFGS. On landmarks, the minimum is no
-    better than where descent ends (docs/decisions/033).
-    """
-    is_few = n_rows <= _FEWEST_MINIMIZED_ROWS or n_components > min(MOST_WHITENED, n_rows // 2)
-    if name == "nystroem" or is_few:
-        return False
-    outputs = 1 if n_classes == 2 else n_classes
-    pass_seconds = n_rows * n_components * (2e-9 + 2e-10 * outputs)
-    return LBFGS_PASSES * pass_seconds + 4e-11 * n_components**3 <= budget / 2
 
 
 def count_seconds_of_landmarks(n_components: int, n_rows: int) -> float:

@@ -13,15 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import FunctionTransformer
 
 from kernelmill.learners import DEFAULT_C, KernelClassifier
+from kernelmill.learners.solvers.choice import BRIEF_LBFGS
 from kernelmill.maps.registry import map_name
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import TuningPoint
-from kernelmill.workflows.tuning.budget import (
-    LBFGS_PASSES,
-    LBFGS_TOLERANCE,
-    budget_factor,
-    count_seconds_of_landmarks,
-)
+from kernelmill.workflows.tuning.budget import budget_factor, count_seconds_of_landmarks
 from kernelmill.workflows.tuning.kernel_search import MOST_STEPS, Sample, typical_scale
 from kernelmill.workflows.tuning.map_choice import LINE, MapChoice
 from kernelmill.workflows.tuning.memory import TuningMemory
@@ -247,12 +243,14 @@ class Refinement:
             feature_map,
             loss=self._loss,
             alpha=1 / (C * n),
-            solver="lbfgs" if self._lbfgs or quick else "sgd",
-            tol=LBFGS_TOLERANCE if self._lbfgs else _TOLERANCE,
-            epochs=LBFGS_PASSES if self._lbfgs else epochs,
+            solver="lbfgs" if quick else "sgd",
+            tol=_TOLERANCE,
+            epochs=epochs,
             random_state=self._seed,
             n_threads=self._n_threads,
         )
+        if self._lbfgs:
+            learner.set_params(**BRIEF_LBFGS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # near enough for a comparison
             learner.fit(X, fold.codes, sample_weight=fold.weights)

@@ -18,15 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.formatting import plain
+from kernelmill.learners.solvers.choice import BRIEF_LBFGS, choose_solver
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import TuningPoint
-from kernelmill.workflows.tuning.budget import (
-    LBFGS_PASSES,
-    LBFGS_TOLERANCE,
-    USUAL_BUDGET,
-    estimate_seconds,
-    takes_lbfgs,
-)
+from kernelmill.workflows.tuning.budget import USUAL_BUDGET, estimate_seconds
 from kernelmill.workflows.tuning.kernel_search import (
     FIRST_SEARCH,
     LEAST_RIDGE,
@@ -84,9 +79,7 @@ class TunedSettings:
 
     def solver_parameters(self) -> dict[str, Any]:
         """The solver parameters of a classifier that the penalty was chosen for."""
-        if self.solver != "lbfgs":
-            return {}
-        return {"solver": "lbfgs", "epochs": LBFGS_PASSES, "tol": LBFGS_TOLERANCE}
+        return dict(BRIEF_LBFGS) if self.solver == "lbfgs" else {}
 
 
 def tune_settings(
@@ -100,6 +93,8 @@ def tune_settings(
     alpha: float | None = None,
     loss: str = "log_loss",
     solver: str = "sgd",
+    epochs: int | None = None,
+    batch_size: int | None = None,
     n_rows: int,
     in_memory: bool = True,
     seed: int,
@@ -128,7 +123,9 @@ def tune_settings(
         Given values are kept.
     solver : str, default="sgd"
         With "auto", a classifier may be trained by L-BFGS, where that is estimated to end within
-        the budget.
+        half of the budget.
+    epochs, batch_size : int, optional
+        Parameters of gradient descent that are given.
     n_rows : int
         The number of rows the model will be trained on: the penalty of a classifier is per row.
     in_memory : bool, default=True
@@ -206,9 +203,20 @@ def tune_settings(
             progress=progress,
             memory=memory,
         )
-        if solver == "auto" and loss == "log_loss":
-            fits = takes_lbfgs(best.choice.name, n_components, n_rows, n_classes, budget)
-            settings = replace(settings, solver="lbfgs" if fits else "")
+        chosen = choose_solver(
+            "classification",
+            solver,
+            loss=loss,
+            n_features=n_components,
+            epochs=epochs,
+            batch_size=batch_size,
+            n_rows=n_rows if in_memory else None,
+            n_classes=n_classes,
+            landmarks=best.choice.name == "nystroem",
+            seconds=budget / 2,
+        )
+        if solver == "auto" and chosen == "lbfgs":
+            settings = replace(settings, solver=chosen)
         settings = _refine_classifier(
             refine,
             settings,
