@@ -79,7 +79,7 @@ def test_blocks_of_rows_make_no_difference(monkeypatch):
     monkeypatch.setattr("kernelmill.kernels.points._BLOCK", 20)
     np.testing.assert_array_equal(Laplacian()(scipy.sparse.csr_array(X)), expected)
     custom = Spectrum(lambda s, n, d: s.cauchys((n, d)), value=lambda u: np.exp(-np.abs(u).sum(-1)))
-    monkeypatch.setattr("kernelmill.kernels.custom_spectrum._BLOCK", 30)
+    monkeypatch.setattr("kernelmill.kernels.custom._BLOCK_DIFFERENCES", 30)
     np.testing.assert_allclose(custom(X), expected, rtol=1e-14)
 
 

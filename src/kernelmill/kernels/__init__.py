@@ -42,24 +42,27 @@ convert, squared_norms
     Values of the polynomial or exponential kernel from those of the Gaussian, and back.
 """
 
-from kernelmill.kernels.arc_cosine import ArcCosine
-from kernelmill.kernels.ball_convolution import BallConvolution
+from kernelmill.kernels.angles import ArcCosine, SpherePower, Zonal
 from kernelmill.kernels.base import Kernel, RadialKernel, RotationInvariantKernel
 from kernelmill.kernels.conversion import convert, squared_norms
-from kernelmill.kernels.custom_radial import Radial
-from kernelmill.kernels.custom_spectrum import Spectrum
-from kernelmill.kernels.dot_product import DotProductKernel
-from kernelmill.kernels.exponential_dot_product import ExponentialDotProduct
-from kernelmill.kernels.gaussian import Gaussian
+from kernelmill.kernels.custom import Radial, Spectrum
+from kernelmill.kernels.dot_product import (
+    DotProductKernel,
+    ExponentialDotProduct,
+    Maclaurin,
+    Polynomial,
+)
 from kernelmill.kernels.gegenbauer import SphericalExpansion, spherical_expansion
-from kernelmill.kernels.laplacian import Laplacian
-from kernelmill.kernels.maclaurin import Maclaurin
-from kernelmill.kernels.matern import Exponential, Matern
 from kernelmill.kernels.names import resolve, resolve_dot_product
-from kernelmill.kernels.polynomial import Polynomial
-from kernelmill.kernels.rational_quadratic import Cauchy, RationalQuadratic
-from kernelmill.kernels.sphere_power import SpherePower
-from kernelmill.kernels.zonal import Zonal
+from kernelmill.kernels.shift_invariant import (
+    BallConvolution,
+    Cauchy,
+    Exponential,
+    Gaussian,
+    Laplacian,
+    Matern,
+    RationalQuadratic,
+)
 
 __all__ = [
     "ArcCosine",

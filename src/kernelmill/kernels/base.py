@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 from kernelmill.arguments import check_integer, check_length_scale, check_positive, check_start
 from kernelmill.kernels.points import check_pair, euclidean_distances
 from kernelmill.random import Stream
-from kernelmill.runtime.arrays import split_length_scale, weigh_columns
+from kernelmill.runtime.arrays import Rows, as_real, split_length_scale, weigh_columns
 
-# Heavy tails are cut here: distances below 1e-12 length scales are not distinguished from 0.
+__all__ = [
+    "LONGEST_FREQUENCY",
+    "GivenKernel",
+    "Kernel",
+    "RadialKernel",
+    "RotationInvariantKernel",
+    "call_profile",
+    "check_function",
+]
+
 LONGEST_FREQUENCY = 1e12
+"""Longer frequencies are cut, so distances below 1e-12 length scales count as 0."""
 
 
 class Kernel(ABC):
@@ -37,7 +48,7 @@ class Kernel(ABC):
     radial: ClassVar[bool] = False
 
     def __call__(
-        self, X: Any, Y: Any = None, *, length_scale: float | ArrayLike = 1.0
+        self, X: object, Y: object = None, *, length_scale: float | ArrayLike = 1.0
     ) -> NDArray[np.float64]:
         """Return the exact kernel between the rows of X and those of Y.
 
@@ -63,23 +74,23 @@ class Kernel(ABC):
         )
 
     @abstractmethod
-    def _values(self, X: Any, Y: Any, length_scale: float) -> NDArray[np.float64]:
+    def _values(self, X: Rows, Y: Rows | None, length_scale: float) -> NDArray[np.float64]:
         """Return the kernel between checked points; Y is None where it is X."""
 
     @abstractmethod
     def frequencies(
         self, stream: Stream, n: int, dim: int, *, start: int = 0
     ) -> NDArray[np.float64]:
-        """Independent draws from the spectral measure at length scale 1.
+        """Return independent draws from the spectral measure at length scale 1.
 
         Parameters
         ----------
         stream : Stream
-            Where the randomness comes from.
+            The source of randomness.
         n, dim : int
-            The number of frequencies and of their dimensions.
+            The number of frequencies, and of their dimensions.
         start : int, default=0
-            The position of the first: row i depends only on the stream and ``start + i``.
+            The position of the first one: row i depends only on the stream and ``start + i``.
 
         Returns
         -------
@@ -113,8 +124,8 @@ class Kernel(ABC):
         number = 0.0 if variance == 0 else check_positive("variance", variance)
         return check_integer("dim", dim, 1) * number
 
-    def distances(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
-        """The distances that the kernel is a function of: Euclidean unless stated otherwise."""
+    def distances(self, X: object, Y: object = None) -> NDArray[np.float64]:
+        """Return the distances that determine the kernel: Euclidean unless stated otherwise."""
         return euclidean_distances(*check_pair(X, Y))
 
 
@@ -140,14 +151,14 @@ class RadialKernel(Kernel):
 
     @abstractmethod
     def _lengths(self, stream: Stream, n: int, dim: int, start: int) -> NDArray[np.float64]:
-        """Radii before the cut; NaN stands for infinity divided by infinity."""
+        """Return radii before they are cut; NaN stands for infinity divided by infinity."""
 
     def radii(self, stream: Stream, n: int, dim: int, *, start: int = 0) -> NDArray[np.float64]:
-        """Lengths of n independent frequencies in `dim` dimensions, at most 1e12.
+        """Return the lengths of n independent frequencies in `dim` dimensions, at most 1e12.
 
-        Element i depends only on the stream and ``start + i``. Where a heavy tail would give more
-        than 1e12, it is uniform between half of that and 1e12. If it were constant, the kernel
-        would not decay to 0 in one dimension.
+        Element i depends only on the stream and ``start + i``. Lengths beyond 1e12, from heavy
+        tails, are replaced by uniform values between half of that and 1e12. If they were constant,
+        the kernel would not decay to 0 in one dimension.
         """
         n, dim = check_integer("n", n, 0), check_integer("dim", dim, 1)
         lengths = self._lengths(stream, n, dim, check_start(start))
@@ -160,7 +171,7 @@ class RadialKernel(Kernel):
     def frequencies(
         self, stream: Stream, n: int, dim: int, *, start: int = 0
     ) -> NDArray[np.float64]:
-        """Independent draws from the spectral measure: radii times uniform directions.
+        """Return independent draws from the spectral measure: radii times uniform directions.
 
         See `Kernel.frequencies`.
         """
@@ -169,7 +180,7 @@ class RadialKernel(Kernel):
         directions *= radii[:, np.newaxis]
         return directions
 
-    def _values(self, X: Any, Y: Any, length_scale: float) -> NDArray[np.float64]:
+    def _values(self, X: Rows, Y: Rows | None, length_scale: float) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):
             distances = euclidean_distances(X, Y) / length_scale
         return self.value(distances, X.shape[1])
@@ -181,13 +192,13 @@ class RotationInvariantKernel(ABC):
     Unlike a shift-invariant `Kernel` it has no length scale: points are not divided by one.
     """
 
-    def __call__(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
+    def __call__(self, X: object, Y: object = None) -> NDArray[np.float64]:
         """Return the exact kernel between the rows of X and those of Y.
 
         Parameters
         ----------
         X, Y : array_like or scipy sparse, of shapes (n_X, dim) and (n_Y, dim)
-            Points, real and finite. Without Y, those of X again.
+            Points, real and finite. By default Y is X.
 
         Returns
         -------
@@ -197,5 +208,62 @@ class RotationInvariantKernel(ABC):
         return self._values(*check_pair(X, Y))
 
     @abstractmethod
-    def _values(self, X: Any, Y: Any) -> NDArray[np.float64]:
+    def _values(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         """Return the kernel between checked points; Y is None where it is X."""
+
+
+class GivenKernel:
+    """What kernels share that are given by an array or a function, and perhaps by their values.
+
+    Attributes
+    ----------
+    given : ndarray or callable
+        What the kernel is made from: its coefficients, frequencies, or lengths of frequencies.
+    profile : callable or None
+        The values of the kernel.
+    """
+
+    given: NDArray[np.float64] | Callable[..., ArrayLike]
+    profile: Callable[[NDArray[np.float64]], ArrayLike] | None
+
+    def _identity(self) -> tuple[object, ...]:
+        given = self.given
+        of_given = given if callable(given) else (given.shape, given.tobytes())
+        return (type(self), of_given, self.profile)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GivenKernel):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+
+def check_function(value: object, of: str, name: str = "value") -> None:
+    """Raise an error if `value`, a function of what `of` says, is neither callable nor None."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function of {of} or None, got {value!r}.")
+
+
+def call_profile(
+    profile: Callable[[NDArray[np.float64]], ArrayLike],
+    argument: NDArray[np.float64],
+    of: str,
+    *,
+    name: str = "value",
+    shape: tuple[int, ...] | None = None,
+    remedy: str = "write it with numpy functions of its argument",
+) -> NDArray[np.float64]:
+    """Return what a user's function makes of an array, after checking that it is real.
+
+    Its shape has to be `shape`, by default that of the argument, with one number for each `of`.
+    """
+    shape = argument.shape if shape is None else shape
+    result = as_real(np.asarray(profile(argument)), f"The result of {name}", "return reals")
+    if result.shape != shape:
+        raise ValueError(
+            f"{name} must return one number for each {of}, shape {shape}, got shape "
+            f"{result.shape}; {remedy}."
+        )
+    return result.astype(np.float64, copy=False)

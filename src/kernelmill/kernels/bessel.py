@@ -1,7 +1,7 @@
 """Bessel functions divided by their behaviour at zero, where all of them are 1.
 
-scipy's functions overflow or underflow where their products with powers are moderate (its hyp0f1 is
-infinite for order 200); here the large factors cancel on paper.
+SciPy's functions overflow or underflow where their products with powers are moderate (its hyp0f1 is
+infinite for order 200); here the large factors are canceled analytically.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ import scipy  # scipy.special is loaded when it is first used
 from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
 
-# From these orders on Debye's expansions have an error below 1e-14; measured with mpmath.
+# From these orders on, Debye's expansions have an error below 1e-14 (measured with mpmath).
 _LARGE_ORDER_J = 60
 _LARGE_ORDER_K = 30
-# J's expansion is used up to this multiple of the order, away from its turning point at 1.
-_DEBYE_REACH = 0.6
+
 _DEBYE_TERMS = 12
 _SERIES_TERMS = 20
-# scipy's J loses its digits beyond; there the functions are below 1e-13.
-_FARTHEST_J = 1e9
+
+_DEBYE_REACH = 0.6
+"""The expansion of J is used up to this multiple of the order, away from its turning point at 1."""
+
+_LARGEST_J_ARGUMENT = 1e9
+"""SciPy's J loses its digits for larger arguments, where the functions are below 1e-13."""
 
 
 def normalized_bessel_j(order: float, x: ArrayLike) -> NDArray[np.float64]:
@@ -68,11 +71,11 @@ def _oscillations(order: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(scipy.special.j0(x))
     if order == 0.5:
         return np.asarray(np.sin(x) / x)
-    bessel = scipy.special.jv(order, np.minimum(x, _FARTHEST_J))
+    bessel = scipy.special.jv(order, np.minimum(x, _LARGEST_J_ARGUMENT))
     with np.errstate(divide="ignore"):
         logarithm = np.log(np.abs(bessel))
     logarithm += scipy.special.gammaln(order + 1) + order * np.log(2 / x)
-    return np.where(x < _FARTHEST_J, np.sign(bessel) * np.exp(logarithm), 0.0)
+    return np.where(x < _LARGEST_J_ARGUMENT, np.sign(bessel) * np.exp(logarithm), 0.0)
 
 
 def normalized_bessel_k(order: float, x: ArrayLike) -> NDArray[np.float64]:
@@ -116,8 +119,8 @@ def _start_of_k(order: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
 def _log_debye(order: float, square: NDArray[np.float64]) -> NDArray[np.float64]:
     """Debye's expansion for large orders: of J at z = x / order, and of K for a negative order.
 
-    `square` is -z**2 for J and z**2 for K. See DLMF 10.19.3 and 10.41.4; what is large there is
-    taken away by the gamma function, whose Stirling series is that of the sum at z = 0.
+    `square` is -z**2 for J and z**2 for K. See DLMF 10.19.3 and 10.41.4. The large terms there
+    cancel with those of the gamma function, whose Stirling series is that of the sum at z = 0.
     """
     root = np.sqrt(1 + square)
     less_one = square / (1 + root)

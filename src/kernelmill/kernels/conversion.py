@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_positive
-from kernelmill.kernels.dot_product import DotProductKernel
-from kernelmill.kernels.exponential_dot_product import ExponentialDotProduct
-from kernelmill.kernels.gaussian import Gaussian
-from kernelmill.kernels.polynomial import Polynomial
+from kernelmill.kernels.dot_product import DotProductKernel, ExponentialDotProduct, Polynomial
+from kernelmill.kernels.shift_invariant import Gaussian
 from kernelmill.runtime.arrays import as_real
 
 _IF_COMPLEX = "take the real part"
@@ -27,14 +23,14 @@ def convert(
     squared_norms_X: ArrayLike | None = None,
     squared_norms_Y: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    r"""Values of the kernel `target` from values, or estimates, of the kernel `source`.
+    r"""Return values of the kernel `target` from values, or estimates, of the kernel `source`.
 
     Inner products determine distances and the other way around, given the lengths of the points:
 
     .. math:: \lVert x - y \rVert^2 = \lVert x \rVert^2 + \lVert y \rVert^2 - 2 \langle x, y \rangle
 
-    So values are taken back to the inner product or the distance that they belong to, and from
-    there to the other kernel. Exact values give exact ones, with the exceptions below.
+    So values are converted to the inner product or distance behind them, and from there to the
+    other kernel. Exact values give exact values, with the exceptions below.
 
     Parameters
     ----------
@@ -45,18 +41,18 @@ def convert(
     target : Gaussian or DotProductKernel
         The kernel whose values are wanted.
     length_scale : float, default=None
-        Of the Gaussian kernel, on whichever side it stands: ``exp(-r²/(2 length_scale²))``; None
-        is 1.
+        The length scale of the Gaussian kernel, source or target:
+        ``exp(-r²/(2 length_scale²))``; None is 1.
     squared_norms_X, squared_norms_Y : array_like of shapes (n_X,) and (n_Y,), or float
-        Squared lengths of the points, a number if all have the same. Needed if one of the kernels
-        is Gaussian. Without the second, Y is X. Where they are not known, :func:`squared_norms`
+        Squared lengths of the points, or a number if all are equal. Required if one of the kernels
+        is Gaussian. Without the second, Y is X. Where they are unknown, :func:`squared_norms`
         estimates them from features of a dot-product kernel; features of the Gaussian kernel do not
-        hold them, since k(x, x) = 1.
+        contain them, since k(x, x) = 1.
 
     Returns
     -------
     ndarray of shape (n_X, n_Y)
-        float64. Not unbiased where the estimates were: roots and logarithms are not linear.
+        float64. Unbiased estimates become biased: roots and logarithms are not linear.
 
     See Also
     --------
@@ -64,14 +60,14 @@ def convert(
 
     Notes
     -----
-    Where there is no way back, or no exact one:
+    Conversions that are not exact, or not possible:
 
     * Polynomials of even degree hide the sign of :math:`\gamma \langle x, y \rangle + c`. The root
-      that is not negative is taken: right wherever the inner product is at least
+      that is not negative is used: correct wherever the inner product is at least
       :math:`-c / \gamma`, as for data without negative entries. Negative estimates become root 0.
-    * Estimates of the Gaussian kernel above 1 are taken for 1, distance 0.
-    * No distance belongs to values of the Gaussian kernel that are 0 or negative, and no inner
-      product to such values of the exponential kernel: they become nan, and nan stays nan.
+    * Estimates of the Gaussian kernel above 1 count as 1, distance 0.
+    * Values of the Gaussian kernel that are 0 or negative have no distance, and such values of the
+      exponential kernel have no inner product: they become nan, and nan stays nan.
     * Inner products larger than the lengths allow give distance 0, and 1 for the Gaussian kernel.
 
     Examples
@@ -124,19 +120,19 @@ def convert(
 def squared_norms(
     diagonal: ArrayLike, kernel: Polynomial | ExponentialDotProduct
 ) -> NDArray[np.float64]:
-    """Squared lengths of points x from values, or estimates, of k(x, x).
+    """Return squared lengths of points x from values, or estimates, of k(x, x).
 
     Parameters
     ----------
     diagonal : array_like
         ``k(x, x)`` for each point: for features Z, ``(Z * Z).sum(axis=1)``.
     kernel : Polynomial or ExponentialDotProduct
-        k. The Gaussian kernel and others with k(x, x) = 1 forget lengths.
+        k. Values of kernels with k(x, x) = 1, such as the Gaussian one, contain no lengths.
 
     Returns
     -------
     ndarray of the same shape
-        float64. Estimates below k(0, 0) become 0; where k(x, x) is exponential, those that are not
+        float64. Estimates below k(0, 0) become 0; those of the exponential kernel that are not
         positive become nan.
 
     Examples
@@ -158,7 +154,7 @@ def squared_norms(
     return np.asarray(np.maximum(_inner_products(given, kernel), 0))
 
 
-def _check_kernels(source: Any, target: Any) -> None:
+def _check_kernels(source: object, target: object) -> None:
     if not isinstance(source, (Gaussian, Polynomial, ExponentialDotProduct)):
         raise TypeError(f"source must be {_SOURCES}, got {source!r}.")
     if not isinstance(target, (Gaussian, DotProductKernel)):
@@ -185,7 +181,9 @@ def _logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.log(np.where(values > 0, values, np.nan)))
 
 
-def _sums_of_norms(first: Any, second: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _sums_of_norms(
+    first: ArrayLike | None, second: ArrayLike | None, shape: tuple[int, ...]
+) -> NDArray[np.float64]:
     """Return the sums ‖x‖² + ‖y‖² for all pairs, or what can be broadcast to them."""
     if first is None:
         raise ValueError(
@@ -203,7 +201,7 @@ def _sums_of_norms(first: Any, second: Any, shape: tuple[int, ...]) -> NDArray[n
     return np.asarray(x[..., np.newaxis] + y)
 
 
-def _check_norms(name: str, given: Any, count: int) -> NDArray[np.float64]:
+def _check_norms(name: str, given: ArrayLike, count: int) -> NDArray[np.float64]:
     norms = as_real(given, name, _IF_COMPLEX).astype(np.float64, copy=False)
     if norms.ndim and norms.shape != (count,):
         raise ValueError(f"{name} must be a number or have shape ({count},), got {norms.shape}.")

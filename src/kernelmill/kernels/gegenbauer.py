@@ -7,19 +7,19 @@ are the reproducing kernels of the spherical harmonics of one degree, divided by
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_positive
+from kernelmill.kernels.angles import SpherePower, Zonal, mean_power_coefficients
 from kernelmill.kernels.base import RotationInvariantKernel
 from kernelmill.kernels.dot_product import DotProductKernel
-from kernelmill.kernels.sphere_power import SpherePower, mean_power_coefficients
-from kernelmill.kernels.zonal import Zonal
 
 __all__ = [
+    "MOST_DEGREES",
     "SphericalExpansion",
     "legendre_polynomials",
     "legendre_recurrence",
@@ -32,13 +32,14 @@ __all__ = [
 _EPS = float(np.finfo(np.float64).eps)
 _DEFAULT_DEGREE_OF_ZONAL = 32
 MOST_DEGREES = 4096
-# A coefficient found by quadrature within this many roundings of 0 cannot be distinguished from it.
 _ROUNDINGS = 64
+"""Coefficients from quadrature within this many roundings of 0 cannot be distinguished from 0."""
+
 _LONGEST_SERIES = 1 << 11
 
 
 def number_of_harmonics(dim: int, degree: int) -> int:
-    """The number of linearly independent spherical harmonics of a degree in `dim` dimensions.
+    """Return the number of independent spherical harmonics of a degree in `dim` dimensions.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def number_of_harmonics(dim: int, degree: int) -> int:
 
 
 def log_number_of_harmonics(dim: int, degrees: ArrayLike) -> NDArray[np.float64]:
-    """Logarithms of these numbers, which overflow soon, elementwise."""
+    """Return the logarithms of these numbers, which themselves overflow soon, elementwise."""
     array = np.asarray(degrees)
     known = {int(n): math.log(number_of_harmonics(dim, int(n))) for n in np.unique(array)}
     return np.array([known[int(n)] for n in array.ravel()], np.float64).reshape(array.shape)
@@ -60,7 +61,7 @@ def log_number_of_harmonics(dim: int, degrees: ArrayLike) -> NDArray[np.float64]
 def legendre_recurrence(
     dim: int, max_degree: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""Coefficients of :math:`L_{n+1}(t) = a_n t L_n(t) - b_n L_{n-1}(t)`, with :math:`L_0 = 1`.
+    r"""Return the coefficients of :math:`L_{n+1}(t) = a_n t L_n(t) - b_n L_{n-1}(t)`.
 
     Returns
     -------
@@ -117,8 +118,8 @@ def power_in_legendre_polynomials(dim: int, max_power: int) -> NDArray[np.float6
     return out
 
 
-def _walk(dim: int, count: int) -> Any:
-    """The distribution over degrees 0, ..., count - 1 after 0, ..., count - 1 steps of the walk."""
+def _walk(dim: int, count: int) -> Iterator[NDArray[np.float64]]:
+    """Yield the distributions over degrees 0, ..., count - 1 after 0, ..., count - 1 steps."""
     n = np.arange(1, count)
     up, down = np.ones(count), np.zeros(count)
     up[1:] = (n + dim - 2) / (2 * n + dim - 2)
@@ -152,8 +153,8 @@ class SphericalExpansion:
     degree : ndarray of int64 of shape (n_terms,)
         :math:`n_j`.
     remainder : float
-        How much of k(x, x) is missing for x of the norm that the expansion was made for: 0 for a
-        polynomial, and up to rounding of the sum not negative.
+        The part of k(x, x) that is missing for x of the norm for which the expansion was made: 0
+        for a polynomial, and not negative up to rounding of the sum.
     """
 
     dim: int
@@ -204,7 +205,7 @@ def spherical_expansion(
         The highest power of t, for `Zonal` the highest degree of a polynomial. By default all that
         matter at `radius`, for `Zonal` 32.
     radius : float, default=1.0
-        The norm of points for which an infinite series is to be complete.
+        The norm of points for which an infinite series should be complete.
 
     Returns
     -------
@@ -213,10 +214,10 @@ def spherical_expansion(
 
     Notes
     -----
-    The coefficients of a `Zonal` kernel are integrals over the sphere, found with an absolute error
-    of some :math:`10^{-14} \sqrt{N(d, n)}`, N being the number of harmonics. Those that cannot be
-    distinguished from 0 are left out: in many dimensions all but the lowest degrees, unless the
-    kernel has Maclaurin coefficients. `remainder` is the size of that part.
+    The coefficients of a `Zonal` kernel are integrals over the sphere, computed with an absolute
+    error of about :math:`10^{-14} \sqrt{N(d, n)}`, where N is the number of harmonics. Those that
+    cannot be distinguished from 0 are omitted: in many dimensions all but the lowest degrees,
+    unless the kernel has Maclaurin coefficients. `remainder` is the size of that part.
 
     Examples
     --------
@@ -243,8 +244,8 @@ def spherical_expansion(
     )
 
 
-def check_dim(dim: Any) -> int:
-    """`dim` as a number of dimensions in which spheres have harmonics of all degrees."""
+def check_dim(dim: int) -> int:
+    """Return `dim` as a number of dimensions in which spheres have harmonics of all degrees."""
     d = check_integer("dim", dim, 1)
     if d < 2:
         raise ValueError(
@@ -328,14 +329,14 @@ def _by_quadrature(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""Return the coefficients :math:`N(d, n) E[\kappa(t) L_n(t)]`, and bounds of their errors.
 
-    t is a coordinate of a uniform point of the sphere. Gauss-Legendre quadrature of the angle: its
-    integrand is smooth also for profiles that, like the arc-cosine, are not so at -1 and 1 as
-    functions of t. In many dimensions the angles that matter are close to a right one.
+    t is a coordinate of a uniform point of the sphere. Gauss-Legendre quadrature is over the angle:
+    its integrand is smooth even for profiles such as the arc-cosine, which are not smooth functions
+    of t at -1 and 1. In many dimensions only angles near a right angle matter.
     """
     reach = math.asin(math.sqrt(min(1.0, (4 * max_degree + 200) / dim)))
     nodes, node_weights = _gauss_legendre(2 * max_degree + 256)
     t = np.sin(reach * nodes)
-    # The power d - 2 of the sine of the angle; log1p keeps the digits where it is close to 1.
+    # The power d - 2 of the sine of the angle; log1p keeps digits where the sine is close to 1.
     logs = np.where(t * t < 0.5, 0.5 * np.log1p(-np.minimum(t * t, 0.5)), 0.0)
     logs = np.where(t * t < 0.5, logs, np.log(np.cos(reach * nodes)))
     weights = node_weights * np.exp((dim - 2) * logs)
@@ -346,7 +347,7 @@ def _by_quadrature(
             f"{kernel!r} must be finite on [-1, 1], got {values[~np.isfinite(values)][0]}; choose "
             "another profile."
         )
-    # Orthonormal polynomials: L_n times the root of N(d, n), which alone would overflow.
+    # Orthonormal polynomials, L_n times the root of N(d, n): the root alone could overflow.
     n = np.arange(1, max_degree + 1)
     off = np.sqrt(n * (n + dim - 3.0) / np.maximum(1.0, (2 * n + dim - 2.0) * (2 * n + dim - 4)))
     off[:1] = 1 / math.sqrt(dim)
@@ -361,12 +362,12 @@ def _by_quadrature(
     with np.errstate(over="ignore"):
         roots = np.exp(0.5 * log_number_of_harmonics(dim, np.arange(max_degree + 1)))
     roots = np.minimum(roots, 1e300)
-    roundings = _ROUNDINGS + np.arange(max_degree + 1.0) ** 2  # they grow so near -1 and 1
+    roundings = _ROUNDINGS + np.arange(max_degree + 1.0) ** 2  # their growth near -1 and 1
     return integrals * roots, roundings * _EPS * sizes * roots
 
 
 def _gauss_legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights on [-1, 1], in intervals of 64 nodes: longer rules are less accurate."""
+    """Return nodes and weights on [-1, 1], by intervals of 64 nodes: accurate for any count."""
     n_intervals = -(-count // 64)
     nodes, weights = np.polynomial.legendre.leggauss(64)
     middles = (2 * np.arange(n_intervals) + 1) / n_intervals - 1
@@ -377,10 +378,11 @@ def _gauss_legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64
 def _by_series(
     kernel: Zonal, dim: int, max_degree: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The same from Maclaurin coefficients: sums of positive numbers, over the walk of powers.
+    """Return the coefficients and bounds of their errors, from the Maclaurin coefficients.
 
-    What is left out of a slow sum is estimated by what its last doubling brought. In many
-    dimensions the walk does not come back to low degrees, and sums are short.
+    They are sums of positive numbers over the random walk of powers. The omitted part of a slowly
+    converging sum is estimated by the change in its last doubling. In many dimensions the walk does
+    not return to low degrees, and sums are short.
     """
     assert kernel.maclaurin is not None
     count = 2 * (max_degree + 16)

@@ -5,22 +5,30 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
-from kernelmill.kernels.ball_convolution import BallConvolution
 from kernelmill.kernels.base import Kernel, RotationInvariantKernel
-from kernelmill.kernels.dot_product import DotProductKernel
-from kernelmill.kernels.exponential_dot_product import ExponentialDotProduct
-from kernelmill.kernels.gaussian import Gaussian
-from kernelmill.kernels.laplacian import Laplacian
-from kernelmill.kernels.maclaurin import Maclaurin
-from kernelmill.kernels.matern import Exponential, Matern
-from kernelmill.kernels.polynomial import Polynomial
-from kernelmill.kernels.rational_quadratic import Cauchy, RationalQuadratic
+from kernelmill.kernels.dot_product import (
+    DotProductKernel,
+    ExponentialDotProduct,
+    Maclaurin,
+    Polynomial,
+)
+from kernelmill.kernels.shift_invariant import (
+    BallConvolution,
+    Cauchy,
+    Exponential,
+    Gaussian,
+    Laplacian,
+    Matern,
+    RationalQuadratic,
+)
+
+__all__ = ["resolve", "resolve_dot_product"]
 
 _NAMED: dict[str, type[Kernel]] = {
     "ball_convolution": BallConvolution,
@@ -39,14 +47,15 @@ _NAMED_DOT_PRODUCTS: dict[str, type[DotProductKernel]] = {
     "polynomial": Polynomial,
 }
 
+_FOR_SHIFT_INVARIANT = "that is a shift-invariant kernel, for the maps random_fourier and fastfood"
 
-Named = TypeVar("Named")
+Named = TypeVar("Named", Kernel, DotProductKernel)
 
 
 def resolve(kernel: str | Kernel) -> Kernel:
     """Return the kernel that a name stands for; a kernel is itself.
 
-    Parameters follow the name: ``"matern:nu=2.5"``. Those that do not have their defaults.
+    Parameters follow the name, as in ``"matern:nu=2.5"``; others have their default values.
 
     Examples
     --------
@@ -69,11 +78,7 @@ def resolve(kernel: str | Kernel) -> Kernel:
             *_suggest_name(kernel, _NAMED),
             parameter="kernel",
         )
-    if isinstance(kernel, type) and issubclass(kernel, Kernel):
-        raise TypeError(
-            f"kernel must be an instance, got the class {kernel.__name__}; "
-            f"write {kernel.__name__}()."
-        )
+    _reject_class(kernel, Kernel)
     hint = ""
     if isinstance(kernel, RotationInvariantKernel):
         hint = "; that is a kernel of inner products, for TensorSketch or DotProductFastfood"
@@ -83,11 +88,8 @@ def resolve(kernel: str | Kernel) -> Kernel:
     )
 
 
-_FOR_SHIFT_INVARIANT = "that is a shift-invariant kernel, for the maps random_fourier and fastfood"
-
-
 def resolve_dot_product(
-    kernel: str | DotProductKernel | Sequence[float] | NDArray[Any] | Callable[[int], float],
+    kernel: str | DotProductKernel | Sequence[float] | NDArray[np.number] | Callable[[int], float],
     *,
     also: str = "",
 ) -> DotProductKernel:
@@ -100,7 +102,7 @@ def resolve_dot_product(
         (``"polynomial:degree=3,coef0=1"``); a kernel is itself; an array of coefficients, or a
         function of the degree, is made a `Maclaurin`.
     also : str, default=""
-        What else the caller takes, for messages.
+        Other kernels that the caller accepts, for messages.
 
     Examples
     --------
@@ -123,14 +125,10 @@ def resolve_dot_product(
             *_suggest_name(kernel, _NAMED_DOT_PRODUCTS),
             parameter="kernel",
         )
-    if isinstance(kernel, type) and issubclass(kernel, DotProductKernel):
-        raise TypeError(
-            f"kernel must be an instance, got the class {kernel.__name__}; "
-            f"write {kernel.__name__}()."
-        )
+    _reject_class(kernel, DotProductKernel)
     other = isinstance(kernel, (Kernel, RotationInvariantKernel, type))
     if not other and (callable(kernel) or isinstance(kernel, (Sequence, np.ndarray))):
-        return Maclaurin(kernel)  # type: ignore[arg-type] # mypy takes strings for sequences
+        return Maclaurin(kernel)
     hint = ""
     if isinstance(kernel, Kernel):
         hint = f"; {_FOR_SHIFT_INVARIANT}"
@@ -144,25 +142,32 @@ def resolve_dot_product(
     )
 
 
+def _reject_class(kernel: object, base: type) -> None:
+    if isinstance(kernel, type) and issubclass(kernel, base):
+        raise TypeError(
+            f"kernel must be an instance, got the class {kernel.__name__}; "
+            f"write {kernel.__name__}()."
+        )
+
+
 def _name_of(kernel: str) -> str:
     return kernel.partition(":")[0]
 
 
 def _make_named(kernel: str, named: Mapping[str, type[Named]]) -> Named:
     """Return the kernel of "name" or "name:parameter=value,...", whose name is known."""
-    family: Any = named[_name_of(kernel)]
+    family = named[_name_of(kernel)]
     try:
-        made: Named = family(**_parse_parameters(kernel, family))
+        return family(**_parse_parameters(kernel, family))
     except (ArgumentError, ArgumentTypeError) as error:
         if error.message.parameter == "kernel":
             raise
         raise ArgumentError(
             f"{kernel!r} is invalid: {error}".rstrip("."), parameter="kernel"
         ) from None
-    return made
 
 
-def _parse_parameters(kernel: str, family: Any) -> dict[str, int | float]:
+def _parse_parameters(kernel: str, family: type) -> dict[str, int | float]:
     name, colon, text = kernel.partition(":")
     known = [each.name for each in dataclasses.fields(family)]
     if colon and not known:

@@ -1,4 +1,4 @@
-"""Points, the rows of dense or scipy sparse matrices: checks, distances, norms and angles."""
+"""Points, the rows of dense or SciPy sparse matrices: checks, distances, norms and angles."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ import numpy as np
 import scipy  # scipy.sparse and scipy.spatial are loaded when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from kernelmill.runtime.arrays import as_real
+from kernelmill.runtime.arrays import Floats, Rows, SparseRows, as_real
 
 __all__ = [
     "check_pair",
-    "check_points",
     "cosines_and_norms",
     "dense_blocks",
     "euclidean_distances",
     "inner_products",
-    "is_sparse",
     "manhattan_distances",
     "norms",
     "real_distances",
 ]
 
-# Elements of a block of rows that is made dense.
 _BLOCK = 1 << 20
+"""Elements of a block of sparse rows that is made dense."""
+
+_IF_COMPLEX = "put the real and the imaginary parts into separate columns"
 
 
-def check_pair(X: Any, Y: Any) -> tuple[Any, Any]:
-    """Two sets of points with the same number of columns; the second is None if it is the first."""
-    first = check_points(X, "X")
+def check_pair(X: object, Y: object) -> tuple[Rows, Rows | None]:
+    """Return two sets of points with equally many columns; the second is None if it is the first.
+
+    They are float64 arrays or CSR arrays in canonical format, and finite.
+    """
+    first = _check_points(X, "X")
     if Y is None or Y is X:
         return first, None
-    second = check_points(Y, "Y")
+    second = _check_points(Y, "Y")
     if first.shape[1] != second.shape[1]:
         raise ValueError(
             f"X and Y must have the same number of columns, got {first.shape[1]} and "
@@ -42,39 +45,22 @@ def check_pair(X: Any, Y: Any) -> tuple[Any, Any]:
     return first, second
 
 
-def check_points(X: Any, name: str) -> Any:
-    """`X` as a float64 array of finite rows, or as a csr_array if it is sparse."""
-    if is_sparse(X):
-        _check_shape(X.shape, name)
-        rows = scipy.sparse.csr_array(X)
-        data = as_real(rows.data, name, _IF_COMPLEX).astype(np.float64, copy=False)
-        # A new matrix around the same numbers: sorting it leaves the caller's alone.
-        points = scipy.sparse.csr_array((data, rows.indices, rows.indptr), rows.shape)
-        if not points.has_canonical_format:
-            points = points.copy()
-            points.sum_duplicates()
-        _check_finite(points.data, name)
-        return points
-    array = as_real(X, name, _IF_COMPLEX).astype(np.float64, copy=False)
-    _check_shape(array.shape, name)
-    _check_finite(array, name)
-    return array
-
-
-_IF_COMPLEX = "put the real and the imaginary parts into separate columns"
-
-
-def is_sparse(X: Any) -> bool:
-    """Return whether X is a scipy sparse matrix or array."""
-    return hasattr(X, "tocsr") and bool(scipy.sparse.issparse(X))
-
-
-def dense_blocks(X: Any) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Checked points as dense blocks of rows, each with its slice of rows."""
-    step = max(1, _BLOCK // X.shape[1])
-    for first in range(0, X.shape[0], step):
-        rows = slice(first, min(first + step, X.shape[0]))
-        yield rows, X[rows].toarray() if is_sparse(X) else X[rows]
+def _check_points(X: Any, name: str) -> Rows:
+    if not (hasattr(X, "tocsr") and scipy.sparse.issparse(X)):
+        array = as_real(X, name, _IF_COMPLEX).astype(np.float64, copy=False)
+        _check_shape(array.shape, name)
+        _check_finite(array, name)
+        return array
+    _check_shape(X.shape, name)
+    rows = scipy.sparse.csr_array(X)
+    data = as_real(rows.data, name, _IF_COMPLEX).astype(np.float64, copy=False)
+    # Sorting changes a new matrix, not the caller's, which has the same arrays.
+    points: SparseRows = scipy.sparse.csr_array((data, rows.indices, rows.indptr), rows.shape)
+    if not points.has_canonical_format:
+        points = points.copy()
+        points.sum_duplicates()
+    _check_finite(points.data, name)
+    return points
 
 
 def _check_shape(shape: tuple[int, ...], name: str) -> None:
@@ -87,7 +73,7 @@ def _check_shape(shape: tuple[int, ...], name: str) -> None:
         raise ValueError(f"{name} must have at least one column, got shape {shape}.")
 
 
-def _check_finite(values: NDArray[np.float64], name: str) -> None:
+def _check_finite(values: Floats, name: str) -> None:
     if not np.isfinite(values).all():
         what = "NaN" if np.isnan(values).any() else "infinity"
         raise ValueError(
@@ -95,20 +81,28 @@ def _check_finite(values: NDArray[np.float64], name: str) -> None:
         )
 
 
-def real_distances(distance: ArrayLike) -> NDArray[Any]:
-    """Distances as float64, or as float32 if they are: a map may need no more digits."""
+def dense_blocks(X: Rows) -> Iterator[tuple[slice, Floats]]:
+    """Yield blocks of rows as dense arrays, each with its slice of rows."""
+    step = max(1, _BLOCK // X.shape[1])
+    for first in range(0, X.shape[0], step):
+        rows = slice(first, min(first + step, X.shape[0]))
+        yield rows, X[rows] if isinstance(X, np.ndarray) else X[rows].toarray()
+
+
+def real_distances(distance: ArrayLike) -> Floats:
+    """Return distances in float64, or in float32 if a map has computed them in float32."""
     if isinstance(distance, np.ndarray) and distance.dtype == np.float32:
         return distance
     return np.asarray(distance, np.float64)
 
 
-def euclidean_distances(X: Any, Y: Any = None) -> NDArray[np.float64]:
-    """Euclidean distances between the rows of X and those of Y, by default of X.
+def euclidean_distances(X: Rows, Y: Rows | None = None) -> NDArray[np.float64]:
+    """Return Euclidean distances between the rows of X and those of Y, by default of X.
 
-    Both are checked points, as :func:`check_pair` returns them. Dense
-    rows are subtracted. If one side is sparse, squared norms and inner products are combined, which
-    leaves an error of about 1e-8 norms in the distance of rows that are (nearly) equal; the
-    distance of a row to itself is exactly 0 if Y is left out.
+    Both are checked points, as `check_pair` returns them. Dense rows are subtracted. If one side is
+    sparse, squared norms and inner products are combined. This leaves an error of about 1e-8 norms
+    in the distance of (nearly) equal rows; the distance of a row to itself is exactly 0 if Y is
+    omitted.
 
     Examples
     --------
@@ -119,23 +113,22 @@ def euclidean_distances(X: Any, Y: Any = None) -> NDArray[np.float64]:
            [5., 0.]])
     """
     other = X if Y is None else Y
-    if not is_sparse(X) and not is_sparse(other):
+    if isinstance(X, np.ndarray) and isinstance(other, np.ndarray):
         return np.asarray(scipy.spatial.distance.cdist(X, other))
-    product = X @ other.T
-    squares = product.toarray() if is_sparse(product) else product
+    squares = _products(X, other)
     squares *= -2
     squares += _squared_norms(X)[:, np.newaxis]
     squares += _squared_norms(other)
     np.maximum(squares, 0, out=squares)
     if Y is None:
-        # Sums taken in another order would make the result slightly asymmetric.
+        # Sums in another order would make the result slightly asymmetric.
         squares = (squares + squares.T) / 2
         np.fill_diagonal(squares, 0)
     return np.asarray(np.sqrt(squares))
 
 
-def manhattan_distances(X: Any, Y: Any = None) -> NDArray[np.float64]:
-    """Sums of absolute differences between the rows of X and those of Y, by default of X.
+def manhattan_distances(X: Rows, Y: Rows | None = None) -> NDArray[np.float64]:
+    """Return sums of absolute differences between the rows of X and those of Y, by default of X.
 
     Both are checked points; sparse ones are made dense in blocks of rows.
 
@@ -155,14 +148,19 @@ def manhattan_distances(X: Any, Y: Any = None) -> NDArray[np.float64]:
     return result
 
 
+def _products(X: Any, Y: Any) -> NDArray[np.float64]:
+    product = X @ Y.T
+    return np.asarray(product if isinstance(product, np.ndarray) else product.toarray())
+
+
 def _squared_norms(X: Any) -> NDArray[np.float64]:
-    if is_sparse(X):
-        return np.asarray((X * X).sum(axis=1), np.float64).reshape(-1)
-    return np.asarray(np.einsum("ij,ij->i", X, X))
+    if isinstance(X, np.ndarray):
+        return np.asarray(np.einsum("ij,ij->i", X, X))
+    return np.asarray((X * X).sum(axis=1), np.float64).reshape(-1)
 
 
-def inner_products(X: Any, Y: Any = None) -> NDArray[np.float64]:
-    """Inner products of the rows of X with those of Y, by default of X: checked points.
+def inner_products(X: Rows, Y: Rows | None = None) -> NDArray[np.float64]:
+    """Return inner products of the rows of X with those of Y, by default of X: checked points.
 
     Examples
     --------
@@ -172,15 +170,14 @@ def inner_products(X: Any, Y: Any = None) -> NDArray[np.float64]:
     array([[ 5., 11.],
            [11., 25.]])
     """
-    other = X if Y is None else Y
     with np.errstate(over="ignore", invalid="ignore"):
-        product = X @ other.T
-    dense = np.asarray(product.toarray() if is_sparse(product) else product)
-    # Sparse sums taken in another order would make the result slightly asymmetric.
-    return (dense + dense.T) / 2 if Y is None and is_sparse(X) else dense
+        products = _products(X, X if Y is None else Y)
+    # Sparse sums in another order would make the result slightly asymmetric.
+    is_symmetric = Y is None and not isinstance(X, np.ndarray)
+    return (products + products.T) / 2 if is_symmetric else products
 
 
-def norms(X: Any) -> NDArray[np.float64]:
+def norms(X: Rows) -> NDArray[np.float64]:
     """Return the Euclidean norms of checked points, without overflow or underflow of squares."""
     result = np.empty(X.shape[0])
     for rows, block in dense_blocks(X):
@@ -191,9 +188,9 @@ def norms(X: Any) -> NDArray[np.float64]:
 
 
 def cosines_and_norms(
-    X: Any, Y: Any = None
+    X: Rows, Y: Rows | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The cosines of all angles between rows, in [-1, 1], and the norms of both sets of rows.
+    """Return the cosines of all angles between rows, and the norms of both sets of rows.
 
     A zero vector has no direction: its cosines are 0. Without Y, the cosine of a row with
     itself is 1.
@@ -208,10 +205,10 @@ def cosines_and_norms(
     return np.clip(cosines, -1, 1, out=cosines), own, others
 
 
-def _divide_rows(X: Any, lengths: NDArray[np.float64]) -> Any:
+def _divide_rows(X: Rows, lengths: NDArray[np.float64]) -> Rows:
     """Return the rows divided by their lengths; rows of length 0 are unchanged."""
     positive = np.where(lengths > 0, lengths, 1.0)
-    if not is_sparse(X):
+    if isinstance(X, np.ndarray):
         return X / positive[:, np.newaxis]
     divided = X.copy()
     divided.data /= np.repeat(positive, np.diff(X.indptr))

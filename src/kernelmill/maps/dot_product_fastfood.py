@@ -19,9 +19,9 @@ from kernelmill.kernels import (
     resolve_dot_product,
     spherical_expansion,
 )
+from kernelmill.kernels.angles import mean_power_coefficients
 from kernelmill.kernels.gegenbauer import power_in_legendre_polynomials
 from kernelmill.kernels.points import check_pair, cosines_and_norms
-from kernelmill.kernels.sphere_power import mean_power_coefficients
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fastfood import BLOCKS
 from kernelmill.maps.fields import MOST_DEGREES, POSITIVE, RADIUS, KernelKind

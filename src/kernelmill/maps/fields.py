@@ -86,9 +86,9 @@ KERNELS: dict[type, Fields] = {
 }
 # and those that are given by an array: the attribute that holds it, and its shape.
 _ARRAYS: dict[type, tuple[str, Array]] = {
-    Maclaurin: ("law", Array(("float64",), (None,))),
-    Radial: ("law", Array(("float64",), (None,))),
-    Spectrum: ("law", Array(("float64",), (None, None))),
+    Maclaurin: ("given", Array(("float64",), (None,))),
+    Radial: ("given", Array(("float64",), (None,))),
+    Spectrum: ("given", Array(("float64",), (None, None))),
     SpherePower: ("coefficients", Array(("float64",), (None,))),
 }
 _FAMILIES = {family.__name__: family for family in (*KERNELS, *_ARRAYS)}

@@ -170,9 +170,9 @@ def _storable(parameters: Mapping[str, Any], kernel: Any, stream: Stream) -> dic
     values = {**parameters, "random_state": stored_random_state(parameters["random_state"], stream)}
     given = parameters.get("kernel")
     if not isinstance(given, str):
-        law = getattr(kernel, "law", None)
-        is_series = isinstance(law, np.ndarray) and not isinstance(given, type(kernel))
-        values["kernel"] = law if is_series else kernel
+        series = getattr(kernel, "given", None)
+        is_series = isinstance(series, np.ndarray) and not isinstance(given, type(kernel))
+        values["kernel"] = series if is_series else kernel
     return values
 
 

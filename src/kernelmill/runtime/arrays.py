@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,9 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.runtime.threads import resolve_threads
 
 __all__ = [
+    "Floats",
+    "Rows",
+    "SparseRows",
     "as_real",
     "blocks_of_rows",
     "check_axis",
@@ -26,6 +29,35 @@ __all__ = [
     "split_length_scale",
     "weigh_columns",
 ]
+
+Floats: TypeAlias = NDArray[np.floating]
+"""An array of float32 or float64."""
+
+
+class SparseRows(Protocol):
+    """What is used of a CSR matrix of SciPy, which has no types."""
+
+    data: Floats
+    indices: NDArray[np.integer]
+    indptr: NDArray[np.integer]
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def dtype(self) -> np.dtype[np.floating]: ...
+    @property
+    def has_canonical_format(self) -> bool: ...
+
+    def __getitem__(self, rows: slice | NDArray[np.integer], /) -> SparseRows: ...
+    def __matmul__(self, other: Floats, /) -> Floats: ...
+    def astype(self, dtype: type[np.floating]) -> SparseRows: ...
+    def copy(self) -> SparseRows: ...
+    def sum_duplicates(self) -> None: ...
+    def toarray(self) -> Floats: ...
+
+
+Rows: TypeAlias = Floats | SparseRows
+"""A matrix of float32 or float64, dense or CSR."""
 
 _BLOCK_BYTES = 1 << 21
 _CACHED_ELEMENTS = 1 << 17
