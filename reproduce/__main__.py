@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from kernelmill.cli.program.errors import Interrupted, UsageError
-from kernelmill.cli.program.files import make_folder
+from kernelmill.cli.program.files import OutputFolder, make_folder
 from kernelmill.cli.program.group import run
 from kernelmill.cli.program.options import Command, Option, general_options, seed_option
 from kernelmill.cli.program.terminal import get_terminal
@@ -70,6 +70,7 @@ _CHECKS = ("confirmed", "within chance", "not confirmed")
     "-o",
     cls=Option,
     section=_RUN,
+    type=OutputFolder(),
     metavar="FOLDER",
     help="Folder for the results; created if it does not exist. Default: build/results, or "
     "build/results-quick.",

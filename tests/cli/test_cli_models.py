@@ -296,7 +296,7 @@ def test_predict_does_not_overwrite_what_it_reads(run, fitted):
     for out in (data, model, fitted / ".." / fitted.name / "rings.csv"):
         code, _, err = run("predict", model, data, "-o", out)
         assert code == 1
-        assert "must not be an input of this command" in err
+        assert "must not be a file that is read" in err
     assert (data.read_bytes(), model.read_bytes()) == before
 
 

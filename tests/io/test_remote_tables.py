@@ -133,7 +133,7 @@ def test_models_and_predictions(store, tmp_path):
     loaded.predict_table(url, out="memory://out/p.csv")
     found = np.loadtxt(store.open("/out/p.csv"), skiprows=1)
     np.testing.assert_array_equal(found, loaded.predict(url))
-    with pytest.raises(TableError, match="is being read"):
+    with pytest.raises(ArgumentError, match="is read, got"):
         loaded.predict_table(url, out=url)
     before = store.cat_file("/out/p.csv")
     with (

@@ -192,6 +192,6 @@ def test_files_that_are_read_are_not_replaced(tmp_path):
     path, link = tmp_path / "p.npy", tmp_path / "link.npy"
     path.write_bytes(b"before")
     link.symlink_to(path)
-    with pytest.raises(TableError, match="is being read"):
+    with pytest.raises(KernelmillError, match="is read, got"):
         open_writer(link, {"a": "int64"}, inputs=[tmp_path / "other", path])
     assert path.read_bytes() == b"before"

@@ -115,6 +115,15 @@ def test_states_are_written_atomically_and_read_again(tmp_path):
         Run(tmp_path / "state.npz").open({"what": "that"})
 
 
+def test_a_link_stays_and_what_it_points_to_is_removed(tmp_path, rows):
+    (tmp_path / "link").symlink_to("state.npz")
+    run = Run(tmp_path / "link", checkpoint_seconds=0)
+    MODELS["sgd"]().fit(*rows, run=run)
+    assert (tmp_path / "state.npz").exists()
+    run.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+
+
 def test_writes_no_more_often_than_asked(tmp_path):
     assert not Run(tmp_path / "state.npz", checkpoint_seconds=3600.0).is_due()
     assert Run(tmp_path / "state.npz", checkpoint_seconds=0.0).is_due()

@@ -106,3 +106,20 @@ def test_threads_have_locks_of_their_own(tmp_path):
     thread.join()
     assert found == [False]
     lock.release()
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_file_has_one_lock_however_it_is_reached(tmp_path, exists):
+    (tmp_path / "folder").mkdir()
+    path, link = tmp_path / "folder" / "file", tmp_path / "link"
+    if exists:
+        path.touch()
+    link.symlink_to("folder/file")
+    lock = FileLock(link)
+    assert lock.acquire()
+    assert not FileLock(path).acquire()
+    assert not FileLock(tmp_path / "folder" / ".." / "link").acquire()
+    with pytest.raises(ArgumentError, match="another training run is writing it"):
+        KernelRegressor(checkpoint=path, random_state=0).fit(X, X[:, 0])
+    lock.release()
+    assert FileLock(path).acquire()

@@ -74,7 +74,7 @@ def test_requests_that_cannot_be_met(folder, rings_csv, waves_csv, classifier, r
 def test_the_input_is_not_overwritten(folder, classifier):
     path = write_rings(folder / "again.csv", 50)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="is being read"):
+    with pytest.raises(ValueError, match="is read, got"):
         classifier.predict_table(path, out=path)
     assert path.read_bytes() == before
 

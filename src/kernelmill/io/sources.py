@@ -28,12 +28,15 @@ __all__ = [
     "describe_data",
     "detect_format",
     "find_files",
+    "find_labels",
     "ignore_pandas",
     "is_data",
     "load_file_class",
+    "match_files",
     "package_of",
     "reject_unsupported",
     "spool",
+    "with_labels",
 ]
 
 
@@ -57,6 +60,42 @@ def find_files(source: Any) -> list[Path]:
     if not files:
         raise TableError("must contain at least one path, got an empty list", parameter="source")
     return _check_distinct(files)
+
+
+def match_files(text: str) -> list[Path]:
+    """Return the files that a path or a pattern stands for, without checking them.
+
+    A path stands for itself, also if there is no such file.
+
+    Examples
+    --------
+    >>> from kernelmill.io.sources import match_files
+    >>> match_files("rows.csv")
+    [PosixPath('rows.csv')]
+    """
+    path = parse_path(text)
+    if not glob.has_magic(text) or path.exists():  # also a file whose name has brackets
+        return [path]
+    if isinstance(path, RemotePath):
+        return cast("list[Path]", [each for each in path.glob() if not each.is_dir()])
+    found = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207  (absolute patterns too)
+    return [Path(each) for each in found if not Path(each).is_dir()]
+
+
+def find_labels(path: Path) -> Path | None:
+    """Return the label file that is read with an image file such as train-images-idx3-ubyte."""
+    name, changes = re.subn(r"images([-.])idx\d", r"labels\1idx1", path.name)
+    if changes != 1:
+        return None
+    plain = name.removesuffix(".gz")
+    candidates = [path.with_name(each) for each in (name, plain, plain + ".gz")]
+    return next((each for each in candidates if each.is_file()), None)
+
+
+def with_labels(files: Iterable[Path]) -> list[Path]:
+    """Return all files that are read: the given ones, and the label files of images."""
+    files = list(files)
+    return files + [labels for each in files if (labels := find_labels(each)) is not None]
 
 
 def ignore_pandas() -> None:
@@ -173,11 +212,9 @@ def _expand(text: str | bytes) -> list[Path]:
             )
         return [path]
     if glob.has_magic(text):
-        found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207  (absolute patterns too)
-        files = [Path(each) for each in found if not Path(each).is_dir()]
-        if not files:
-            raise TableError(f"no file matches the pattern {text}{_list_similar(path)}")
-        return files
+        if files := match_files(text):
+            return files
+        raise TableError(f"no file matches the pattern {text}{_list_similar(path)}")
     raise TableError(
         f"{text} does not exist{_list_similar(path)}",
         "pass the path of a file, a list of paths or a glob pattern",
@@ -188,10 +225,9 @@ def _expand_remote(path: RemotePath) -> list[Path]:
     """Return the files of one URL, which may be a pattern."""
     try:
         if glob.has_magic(str(path)) and not path.exists():
-            files = [each for each in path.glob() if not each.is_dir()]
-            if not files:
-                raise TableError(f"no file matches the pattern {path}")
-            return cast("list[Path]", files)
+            if files := match_files(str(path)):
+                return files
+            raise TableError(f"no file matches the pattern {path}")
         if path.is_dir():
             raise TableError(f"{path} is a folder", f"use a pattern such as '{path}/*'")
         if not path.exists():

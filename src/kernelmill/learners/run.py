@@ -420,9 +420,9 @@ class Run:
         return saved
 
     def finish(self) -> None:
-        """Delete the checkpoint: the result of the run is safe."""
+        """Delete the checkpoint: the result of the run is safe. A link to it stays."""
         if self.path is not None:
-            self.path.unlink(missing_ok=True)
+            Path(os.path.realpath(self.path)).unlink(missing_ok=True)
 
 
 class _Content(NamedTuple):

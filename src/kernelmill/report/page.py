@@ -33,6 +33,7 @@ from kernelmill.report.plots.fit import fit_panels
 from kernelmill.report.plots.panel import PageTable, Panel
 from kernelmill.report.usage import explain_fit, fit_lines, usage_lines
 from kernelmill.storage.atomic_file import atomic_write
+from kernelmill.storage.outputs import Output, check_outputs
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
 __all__ = [
@@ -188,6 +189,7 @@ def write_report(
     'report.html'
     """
     path = Path(path)
+    check_outputs([Output(path, "path", "the report")], [model])
     text = render(fit=fit, evaluation=evaluation, comparison=comparison, title=title, model=model)
     atomic_write(path, [text.encode()])
     return path

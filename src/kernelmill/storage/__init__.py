@@ -12,6 +12,8 @@ fields
     The declaration of the stored fields of a class.
 atomic_file
     Atomic writing of files.
+outputs
+    Files that are written must not be files that are read.
 under_prefix, without_prefix
     Names of the tensors of a record inside another record.
 """

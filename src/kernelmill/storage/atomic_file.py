@@ -19,6 +19,7 @@ __all__ = [
     "PathIsFolderError",
     "atomic_file",
     "atomic_write",
+    "check_folder",
     "check_target",
 ]
 
@@ -84,11 +85,7 @@ def atomic_file(path: str | os.PathLike[str], *, parameter: str = "path") -> Ite
             file.flush()
         return
     target = check_target(path, parameter=parameter)
-    # File systems limit the length of names, so long names are truncated.
-    shortened = os.fsencode(target.name)[:40].decode(errors="ignore")
-    temporary = target.with_name(f".{shortened}.{secrets.token_hex(6)}.tmp")
-    # The tempfile module would let only the owner read the file.
-    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    temporary, descriptor = _create_beside(target)
     try:
         with open(descriptor, "w+b") as file:  # noqa: PTH123 # a descriptor, not a path
             yield file
@@ -152,26 +149,58 @@ def check_target(path: str | os.PathLike[str], *, parameter: str = "path") -> Pa
             return cast("Path", place)
         given = str(place)
     target = Path(os.path.realpath(given))
+    if target.is_dir() or os.path.basename(given) in ("", ".", ".."):  # noqa: PTH119 # Path drops /
+        raise PathIsFolderError(
+            f"must be the path of a file, got the folder {given!r}",
+            "add the name of a file",
+            parameter=parameter,
+        )
     if not target.parent.is_dir():
         raise MissingFolderError(
             f"must lie in an existing folder, got {given!r}",
             f"create {os.fspath(target.parent)!r} or choose another path",
             parameter=parameter,
         )
-    if target.is_dir() or given.endswith("/"):
-        raise PathIsFolderError(
-            f"must be the path of a file, got the folder {given!r}",
-            "add the name of a file",
+    try:
+        # Of the path as it was given: pipes of other processes have no path that is real.
+        mode = os.stat(given).st_mode  # noqa: PTH116
+    except FileNotFoundError:
+        return target
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise ArgumentError(
+            f"must be the path of a file, got {given!r}, a link that leads back to itself",
+            "choose another path",
+            parameter=parameter,
+        ) from None
+    if not stat.S_ISREG(mode):
+        raise ArgumentError(
+            f"must be a regular file or a new one, got {given!r}, which is a device or a pipe",
+            "choose another path",
             parameter=parameter,
         )
-    with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISREG(target.stat().st_mode):
-            raise ArgumentError(
-                f"must be a regular file or a new one, got {given!r}, which is a device or a pipe",
-                "choose another path",
-                parameter=parameter,
-            )
     return target
+
+
+def check_folder(target: Path) -> None:
+    """Raise OSError if no file can be created beside `target`, whatever the reason is.
+
+    Permissions do not tell: root has all of them, and file systems have rules of their own.
+    """
+    temporary, descriptor = _create_beside(target)
+    os.close(descriptor)
+    temporary.unlink()
+
+
+def _create_beside(target: Path) -> tuple[Path, int]:
+    """Create a temporary file in the same folder; return its path and its descriptor."""
+    # File systems limit the length of names, so long names are truncated.
+    shortened = os.fsencode(target.name)[:40].decode(errors="ignore")
+    temporary = target.with_name(f".{shortened}.{secrets.token_hex(6)}.tmp")
+    # The tempfile module would let only the owner read the file.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return temporary, os.open(temporary, flags, 0o666)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -14,6 +14,8 @@ __all__ = ["FileLock"]
 class FileLock:
     """A lock of the system, on a file ``.NAME.lock`` beside the file NAME.
 
+    Links are followed, so that a file has one lock however it is reached.
+
     The lock is released when the process ends for any reason, and it is not inherited by forked
     processes. Where the system has no locks, as on some network file systems, or where the file
     cannot be made, everybody has the lock: the file itself is written atomically anyway.
@@ -38,7 +40,8 @@ class FileLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path.with_name(f".{path.name}.lock")
+        target = Path(os.path.realpath(path))
+        self.path = target.with_name(f".{target.name}.lock")
         self._descriptor: int | None = None
 
     def acquire(self) -> bool:

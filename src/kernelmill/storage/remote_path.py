@@ -154,6 +154,13 @@ class RemotePath(os.PathLike[str]):
         system, place = self._system()
         return bool(system.isdir(place))
 
+    def is_same(self, other: RemotePath) -> bool:
+        """Return whether both are the same file of the same store, maybe with other spellings."""
+        if self == other:
+            return True
+        (system, place), (other_system, other_place) = self._system(), other._system()
+        return bool(system == other_system and place == other_place)
+
     def iterdir(self) -> Iterator[RemotePath]:
         """Yield what is in the folder."""
         system, place = self._system()

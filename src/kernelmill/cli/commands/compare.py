@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernelmill.cli.program.files import STDOUT, check_output, default_model_name
+from kernelmill.cli.program.files import STDOUT, default_model_name
 from kernelmill.cli.program.options import (
     Command,
     Option,
@@ -119,7 +119,7 @@ def command(
     /,
     source: str | list[str],
     n_components: tuple[int, ...],
-    report: str | None,
+    report: Path | None,
     table: dict[str, Any],
     **settings: Any,
 ) -> None:
@@ -131,7 +131,6 @@ def command(
     training rows, the time and the memory of each model.
     """
     terminal = get_terminal(context)
-    page = None if report is None else check_output("report", report, source)
     with exit_on_interrupt():
         from kernelmill.workflows import compare_table
 
@@ -139,17 +138,17 @@ def command(
         settings["n_components"] = n_components
     with ProgressBars(terminal) as progress:
         comparison = compare_table(source, **settings, **table, progress=progress)
-    if page is not None:
+    if report is not None:
         from kernelmill.report import write_report
 
-        write_report(page, comparison=progress.name_options(comparison))
+        write_report(report, comparison=progress.name_options(comparison))
     terminal.give(
         {
             "comparison": build_json(comparison),
-            "report": None if page is None else str(page),
+            "report": None if report is None else str(report),
         },
         *render_comparison(comparison, progress.shown_notes),
-        *([] if page is None else ["", f"Report: {page}"]),
+        *([] if report is None else ["", f"Report: {report}"]),
         *_suggest_fit(comparison, source),
     )
 

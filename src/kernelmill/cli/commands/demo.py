@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kernelmill.cli.program.files import make_folder
+from kernelmill.cli.program.files import OutputFolder, make_folder
 from kernelmill.cli.program.options import Command, general_options
 from kernelmill.cli.program.terminal import Terminal, get_terminal
 from kernelmill.cli.render.progress import ProgressBars
@@ -21,6 +21,7 @@ from kernelmill.cli.render.results import (
 )
 from kernelmill.formatting import plain
 from kernelmill.runtime.threads import one_blas_thread
+from kernelmill.storage.atomic_file import atomic_write
 
 __all__ = ["command"]
 
@@ -37,6 +38,7 @@ N_COMPONENTS = (64, 256, 1024)  # a thousand images do not need more
 @click.option(
     "--out",
     "-o",
+    type=OutputFolder(),
     metavar="FOLDER",
     default="kernelmill-demo",
     show_default=True,
@@ -123,5 +125,5 @@ def write_digits(train: Path, test: Path) -> int:
     header = ",".join([*names, "digit"])
     for path, part in ((train, rows[N_TEST:]), (test, rows[:N_TEST])):
         lines = [header, *(",".join(map(str, row)) for row in part.tolist())]
-        path.write_text("\n".join(lines) + "\n")
+        atomic_write(path, ["\n".join([*lines, ""]).encode()])
     return len(rows) - N_TEST

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import RenderableType
 
-from kernelmill.cli.program.files import check_output
 from kernelmill.cli.program.options import (
     Command,
     Option,
@@ -151,7 +151,7 @@ def command(
     context: click.Context,
     /,
     source: str | list[str],
-    report: str | None,
+    report: Path | None,
     table: dict[str, Any],
     **settings: Any,
 ) -> None:
@@ -161,22 +161,21 @@ def command(
     theoretical variance, and as measured), and the time and memory that they take for all rows.
     """
     terminal = get_terminal(context)
-    page = None if report is None else check_output("report", report, source)
     from kernelmill.workflows import diagnose_table
 
     with ProgressBars(terminal) as progress:
         diagnosis = diagnose_table(source, **settings, **table, progress=progress)
-    if page is not None:
+    if report is not None:
         from kernelmill.report import write_diagnosis
 
-        write_diagnosis(page, progress.name_options(diagnosis))
+        write_diagnosis(report, progress.name_options(diagnosis))
     terminal.give(
         {
             "diagnosis": build_json(diagnosis),
-            "report": None if page is None else str(page),
+            "report": None if report is None else str(report),
         },
         *_render_diagnosis(diagnosis, progress.shown_notes),
-        *([] if page is None else ["", f"Report: {page}"]),
+        *([] if report is None else ["", f"Report: {report}"]),
     )
 
 

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
-from kernelmill.cli.program.files import check_output, load_table_model
+from kernelmill.cli.program.files import load_table_model
 from kernelmill.cli.program.options import (
     Command,
     Option,
@@ -16,6 +17,7 @@ from kernelmill.cli.program.options import (
     data_argument,
     general_options,
     max_memory_option,
+    model_argument,
     new_table_options,
     report_option,
 )
@@ -40,7 +42,7 @@ __all__ = ["command"]
         ("kernelmill evaluate adult.kmill adult-test.csv --json", "JSON for programs"),
     ],
 )
-@click.argument("model")
+@model_argument
 @data_argument
 @click.option(
     "--weights",
@@ -61,7 +63,7 @@ def command(
     source: str | list[str],
     weights: str | None,
     cluster: str | None,
-    report: str | None,
+    report: Path | None,
     max_memory: int,
     table: dict[str, Any],
 ) -> None:
@@ -72,7 +74,6 @@ def command(
     root mean squared error, R², coverage of the prediction intervals.
     """
     terminal = get_terminal(context)
-    page = None if report is None else check_output("report", report, model, source)
     loaded = load_table_model(model, max_memory)
     with ProgressBars(terminal) as progress:
         evaluation = loaded.evaluate_table(
@@ -82,19 +83,19 @@ def command(
             progress=progress,
             **table,
         )
-    if page is not None:
+    if report is not None:
         from kernelmill.cli.commands.fit import command as fit_command
         from kernelmill.report import write_report
 
         named = progress.name_options(evaluation)
         notes = [translate_note(note, fit_command) for note in loaded.summary.notes]
         fit = replace(loaded.summary, notes=notes)
-        write_report(page, fit=fit, evaluation=named, model=model)
+        write_report(report, fit=fit, evaluation=named, model=model)
     terminal.give(
         {
             "evaluation": build_json(evaluation),
-            "report": None if page is None else str(page),
+            "report": None if report is None else str(report),
         },
         *render_evaluation(evaluation, progress.shown_notes),
-        *([] if page is None else ["", f"Report: {page}"]),
+        *([] if report is None else ["", f"Report: {report}"]),
     )

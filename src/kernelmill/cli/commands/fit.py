@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from kernelmill.cli.program.errors import Interrupted, UsageError
 from kernelmill.cli.program.files import (
     STDOUT,
     FitCheckpoint,
-    check_output,
+    InputPath,
+    OutputPath,
     default_model_name,
 )
 from kernelmill.cli.program.options import (
@@ -57,6 +59,10 @@ __all__ = ["command"]
 MAPS = list(FAMILIES)
 _MODEL = "Model"
 _TRAINING = "Training"
+
+
+def _first(source: str | list[str]) -> str:
+    return source if isinstance(source, str) else source[0]
 
 
 def _parse_map_options(
@@ -146,6 +152,12 @@ def _parse_class_weight(
     "-o",
     cls=Option,
     section=_MODEL,
+    type=OutputPath(
+        "the model",
+        remote=True,
+        default=lambda given: default_model_name(_first(given["source"])),
+        others=FitCheckpoint.list_outputs,
+    ),
     metavar="MODEL",
     help="Model file, or a URL such as s3://bucket/a.kmill; overwritten if it exists. Default: the "
     "name of DATA with .kmill, in the current folder. - is stdout.",
@@ -285,6 +297,7 @@ def _parse_class_weight(
     "--validation",
     cls=Option,
     section=_TRAINING,
+    type=InputPath(),
     metavar="FILE",
     help="Measure the error on this table instead of on held-out rows of DATA.",
 )
@@ -389,11 +402,11 @@ def command(
     /,
     source: str | list[str],
     *,
-    out: str | None,
+    out: Path,
     precision: str,
     uncertainty: bool | str,
     resume: bool,
-    report: str | None,
+    report: Path | None,
     table: dict[str, Any],
     **settings: Any,
 ) -> None:
@@ -405,24 +418,20 @@ def command(
     divided by one number. The model file stores the encoding.
     """
     terminal = get_terminal(context)
-    first = source if isinstance(source, str) else source[0]
-    opening = None
-    if out == STDOUT:
+    if str(out) == STDOUT:
         if resume or terminal.json or report is not None:
             problem = "must be a file with --resume, --json and --report, got stdout"
             raise UsageError(problem, parameter="out")
         _print_model(terminal, precision, uncertainty, source, settings | table)
         return
-    if out is None:
-        out = default_model_name(first)
+    opening = None
+    if context.get_parameter_source("out") is ParameterSource.DEFAULT:
         opening = f"the model will be written to {out} (--out MODEL for another name)"
-    path = check_output("out", out, source, remote=True)
-    page = None if report is None else check_output("report", report, source, out)
     with exit_on_interrupt():
         from kernelmill.learners.run import CheckpointError
         from kernelmill.workflows import fit_table
 
-    checkpoint = FitCheckpoint(path)
+    checkpoint = FitCheckpoint(out)
     checkpoint.lock()
     context.call_on_close(checkpoint.unlock)
     if (note := checkpoint.prepare(resume)) is not None:
@@ -432,13 +441,13 @@ def command(
             model = fit_table(
                 source, **settings, **table, checkpoint=checkpoint.path, progress=progress
             )
-        _save(terminal, model, path, precision, uncertainty)
+        _save(terminal, model, out, precision, uncertainty)
     except KeyboardInterrupt:
         raise Interrupted(*checkpoint.describe_interrupt()) from None
     except BaseException as error:
         note = checkpoint.restore()
-        if note is None and isinstance(error, OSError) and not path.exists():
-            note = f"no model was written to {path}"
+        if note is None and isinstance(error, OSError) and not out.exists():
+            note = f"no model was written to {out}"
         if note is not None:
             terminal.note(note)
         if isinstance(error, CheckpointError):
@@ -446,21 +455,21 @@ def command(
             error.message = Message(error.message.problem, remedy, parameter="checkpoint")
         raise
     checkpoint.discard_old()
-    if page is not None:
-        _write_page(terminal, page, model, path, progress)
-    n_bytes = path.stat().st_size
+    if report is not None:
+        _write_page(terminal, report, model, out, progress)
+    n_bytes = out.stat().st_size
     terminal.give(
         {
-            "model": str(path),
+            "model": str(out),
             "bytes": n_bytes,
-            "report": None if page is None else str(page),
+            "report": None if report is None else str(report),
             "summary": build_json(model.summary),
         },
         *render_summary(model.summary, progress.shown_notes),
         "",
-        f"Model: {path} ({plain.size(n_bytes)})",
-        *([] if page is None else [f"Report: {page}"]),
-        f"Next: kernelmill predict {shlex.quote(str(path))} {_suggest_name(first, table)} "
+        f"Model: {out} ({plain.size(n_bytes)})",
+        *([] if report is None else [f"Report: {report}"]),
+        f"Next: kernelmill predict {shlex.quote(str(out))} {_suggest_name(_first(source), table)} "
         "--out predictions.csv",
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kernelmill.cli.program.files import explain_wrong_file
-from kernelmill.cli.program.options import Command, general_options
+from kernelmill.cli.program.options import Command, general_options, model_argument
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.messages import translate_note
 from kernelmill.cli.render.results import (
@@ -45,7 +45,7 @@ __all__ = ["command"]
         ),
     ],
 )
-@click.argument("model")
+@model_argument
 @general_options
 @click.pass_context
 def command(context: click.Context, model: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import click
 
 from kernelmill.cli.program.errors import Interrupted, UsageError
-from kernelmill.cli.program.files import STDOUT, check_output, load_table_model
+from kernelmill.cli.program.files import STDOUT, OutputPath, load_table_model
 from kernelmill.cli.program.options import (
     Command,
     Option,
@@ -16,6 +17,7 @@ from kernelmill.cli.program.options import (
     data_argument,
     general_options,
     max_memory_option,
+    model_argument,
     new_table_options,
 )
 from kernelmill.cli.program.terminal import get_terminal
@@ -44,12 +46,13 @@ _RESULT = "Predictions"
         ),
     ],
 )
-@click.argument("model")
+@model_argument
 @data_argument
 @click.option(
     "--out",
     "-o",
     cls=Option,
+    type=OutputPath("the predictions", remote=True),
     section=_RESULT,
     metavar="FILE",
     required=True,
@@ -95,7 +98,7 @@ def command(
     *,
     model: str,
     source: str | list[str],
-    out: str,
+    out: Path,
     probabilities: bool,
     std: bool,
     keep_columns: bool,
@@ -110,8 +113,7 @@ def command(
     including the target, are ignored.
     """
     terminal = get_terminal(context)
-    path = check_output("out", out, model, source, remote=True)
-    to_stdout = out == STDOUT
+    to_stdout = str(out) == STDOUT
     if to_stdout and terminal.json:
         raise UsageError("must be a file with --json, got stdout", parameter="out")
     loaded = load_table_model(model, max_memory)
@@ -120,7 +122,7 @@ def command(
         with ProgressBars(terminal) as progress:
             n_rows = loaded.predict_table(
                 source,
-                out=path,
+                out=out,
                 probabilities=probabilities,
                 std=std,
                 keep_columns=keep_columns,
@@ -130,12 +132,12 @@ def command(
                 **table,
             )
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted: {path} was not written") from None
+        raise Interrupted(f"interrupted: {out} was not written") from None
     seconds = time.perf_counter() - begin
     rate = plain.count(n_rows / max(seconds, 1e-9))
     if to_stdout:
         return
     terminal.give(
-        {"rows": n_rows, "out": str(path), "seconds": seconds},
-        f"{plain.count(n_rows, 'prediction')} in {path} ({plain.duration(seconds)}, {rate} rows/s)",
+        {"rows": n_rows, "out": str(out), "seconds": seconds},
+        f"{plain.count(n_rows, 'prediction')} in {out} ({plain.duration(seconds)}, {rate} rows/s)",
     )

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import click
 
 from kernelmill.cli.program.errors import Interrupted, UsageError
-from kernelmill.cli.program.files import STDOUT, check_output, load_table_model
+from kernelmill.cli.program.files import STDOUT, OutputPath, load_table_model
 from kernelmill.cli.program.options import (
     Command,
     Option,
     data_argument,
     general_options,
     max_memory_option,
+    model_argument,
     new_table_options,
 )
 from kernelmill.cli.program.terminal import get_terminal
@@ -32,12 +34,13 @@ __all__ = ["command"]
         ("kernelmill transform adult.kmill new.csv --out features.npy", "an array for numpy.load"),
     ],
 )
-@click.argument("model")
+@model_argument
 @data_argument
 @click.option(
     "--out",
     "-o",
     cls=Option,
+    type=OutputPath("the features"),
     section="Features",
     metavar="FILE",
     required=True,
@@ -52,7 +55,7 @@ def command(
     context: click.Context,
     model: str,
     source: str | list[str],
-    out: str,
+    out: Path,
     max_memory: int,
     table: dict[str, Any],
 ) -> None:
@@ -62,30 +65,29 @@ def command(
     the features is a kernel method. The columns are encoded as in training.
     """
     terminal = get_terminal(context)
-    path = check_output("out", out, model, source)
-    to_stdout = out == STDOUT
+    to_stdout = str(out) == STDOUT
     if to_stdout and terminal.json:
         raise UsageError("must be a file with --json, got stdout", parameter="out")
     loaded = load_table_model(model, max_memory, with_estimator=True)
     begin = time.perf_counter()
     try:
         with ProgressBars(terminal) as progress:
-            n_rows = loaded.transform_table(source, out=path, progress=progress, **table)
+            n_rows = loaded.transform_table(source, out=out, progress=progress, **table)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted: {path} was not written") from None
+        raise Interrupted(f"interrupted: {out} was not written") from None
     seconds = time.perf_counter() - begin
     if to_stdout:
         return
     n_components = loaded.summary.n_components
-    n_bytes = path.stat().st_size
+    n_bytes = out.stat().st_size
     terminal.give(
         {
             "rows": n_rows,
             "n_components": n_components,
-            "out": str(path),
+            "out": str(out),
             "bytes": n_bytes,
             "seconds": seconds,
         },
-        f"{plain.count(n_rows, 'row')} of {plain.count(n_components, 'feature')} in {path} "
+        f"{plain.count(n_rows, 'row')} of {plain.count(n_components, 'feature')} in {out} "
         f"({plain.size(n_bytes)}, {plain.duration(seconds)})",
     )

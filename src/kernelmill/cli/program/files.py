@@ -3,18 +3,29 @@
 # ruff: noqa: PLC0415 # workflows are imported when a command runs
 from __future__ import annotations
 
-import glob
 import os
 import shlex
-from collections.abc import Iterator
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from kernelmill.cli.program.errors import CommandError
 from kernelmill.cli.program.signals import exit_on_interrupt, runs_as_program
-from kernelmill.errors import Remedy
+from kernelmill.errors import KernelmillError, Remedy
+from kernelmill.io.sources import match_files, with_labels
+from kernelmill.storage.atomic_file import (
+    MissingFolderError,
+    PathIsFolderError,
+    check_folder,
+    check_target,
+)
 from kernelmill.storage.file_lock import FileLock
+from kernelmill.storage.outputs import Output, check_outputs
 from kernelmill.storage.remote_path import STDOUT, RemotePath, parse_path
 
 if TYPE_CHECKING:
@@ -23,12 +34,152 @@ if TYPE_CHECKING:
 __all__ = [
     "STDOUT",
     "FitCheckpoint",
-    "check_output",
+    "InputPath",
+    "OutputFolder",
+    "OutputPath",
+    "check_files",
     "default_model_name",
     "explain_wrong_file",
     "load_table_model",
     "make_folder",
 ]
+
+
+class InputPath(click.ParamType):  # type: ignore[type-arg] # generic in new versions only
+    """The type of options and arguments that name files to read: a path, a pattern or a URL."""
+
+    name = "path"
+
+
+class OutputFolder(click.ParamType):  # type: ignore[type-arg] # generic in new versions only
+    """The type of options that name a folder to write to; see `make_folder`."""
+
+    name = "folder"
+
+
+class OutputPath(click.ParamType):  # type: ignore[type-arg] # generic in new versions only
+    """The type of options that name a file to write; the command gets a checked path.
+
+    Parameters
+    ----------
+    role : str
+        What the file is: "the model".
+    remote : bool, default=False
+        Whether the path may be a URL of an object store.
+    default : function, optional
+        Takes the parameters of the command, and returns the name of a file that is written if the
+        option is not given.
+    others : function, optional
+        Takes the path, and returns other files that are written with it.
+    """
+
+    name = "path"
+
+    def __init__(
+        self,
+        role: str,
+        *,
+        remote: bool = False,
+        default: Callable[[Mapping[str, Any]], str] | None = None,
+        others: Callable[[Path], list[Output]] = lambda _: [],
+    ) -> None:
+        self.role = role
+        self.remote = remote
+        self.default = default
+        self.others = others
+
+
+def check_files(parameters: Iterable[click.Parameter], values: dict[str, Any]) -> None:
+    """Check all files that a command reads and writes, so that nothing is lost by it.
+
+    An existing file is overwritten, as compilers do, but no output may be an input or another
+    output. Every command asks this before it runs; the types of its parameters say which are files.
+
+    Parameters
+    ----------
+    parameters : iterable of click.Parameter
+        Those of the command.
+    values : dict
+        Their values; names of outputs are replaced by paths.
+    """
+    outputs, inputs = _list_stdout(), []
+    for parameter in parameters:
+        kind, name = parameter.type, parameter.name or ""
+        given = values.get(name)
+        if isinstance(kind, InputPath):
+            names = [given] if isinstance(given, str) else given or ()
+            inputs += [each for each in names if each != STDOUT]
+        elif isinstance(kind, OutputPath):
+            if given is None and kind.default is not None:
+                given = kind.default(values)
+            if given is None:
+                continue
+            values[name] = path = _check_output(name, given, remote=kind.remote)
+            if given != STDOUT:
+                outputs += [Output(path, name, kind.role), *kind.others(path)]
+    try:
+        if outputs:
+            files = [file for each in inputs for file in match_files(each)]
+            check_outputs(outputs, with_labels(files))
+    except KernelmillError as error:
+        raise CommandError(*error.args, parameter=error.message.parameter) from None
+
+
+def _list_stdout() -> list[Output]:
+    """Return the file that stdout is redirected to, if it is one."""
+    try:
+        descriptor = sys.stdout.fileno()
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return []
+        path = os.path.realpath(f"/dev/fd/{descriptor}")
+    except (OSError, ValueError):  # of tests, or closed
+        return []
+    return [Output(path, "stdout", "stdout")]
+
+
+def _check_output(parameter: str, given: str, *, remote: bool) -> Path:
+    """Return the path if it can be written, so that no work is lost at the end."""
+    path = parse_path(given)
+    if given == STDOUT:
+        return path
+    if isinstance(path, RemotePath):
+        if remote and not path.is_dir():  # raises if no package knows the protocol
+            return path
+        raise CommandError(
+            f"must be a file{'' if remote else ' on this machine'}, got {given!r}",
+            "add a file name" if remote else "copy it afterwards",
+            parameter=parameter,
+        )
+    try:
+        target = check_target(given, parameter=parameter)
+    except PathIsFolderError:
+        raise CommandError(
+            f"must be a file, got the folder {given!r}",
+            Remedy("add a file name", **{parameter: str(path / "NAME")}),
+            parameter=parameter,
+        ) from None
+    except MissingFolderError:
+        problem = f"must be in an existing folder, got {given!r}"
+        remedy = f"write a space before it and no quotes: --{parameter} {given}"
+        if given.startswith("~"):
+            problem += ": the shell did not expand ~"
+        else:
+            folder = (Path(os.path.realpath(path)) if path.is_symlink() else path).parent
+            remedy = f"create the folder: mkdir -p {shlex.quote(str(folder))}"
+        raise CommandError(problem, remedy, parameter=parameter) from None
+    except KernelmillError as error:
+        remedies = error.message.remedies
+        raise CommandError(error.message.problem, *remedies, parameter=parameter) from None
+    try:
+        check_folder(target)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise CommandError(
+            f"must be in a writable folder, got {given!r}: {reason}",
+            Remedy("choose another folder", **{parameter: ...}),
+            parameter=parameter,
+        ) from None
+    return path
 
 
 def make_folder(name: str) -> Path:
@@ -43,78 +194,6 @@ def make_folder(name: str) -> Path:
             parameter="out",
         ) from None
     return folder
-
-
-def check_output(parameter: str, path: str, *inputs: str | list[str], remote: bool = False) -> Path:
-    """Return the path if it can be written, so that no work is lost at the end.
-
-    An existing file is overwritten, as compilers do; an input is not.
-
-    Parameters
-    ----------
-    parameter : str
-        The name of the parameter, such as ``"out"``, for messages.
-    path : str
-    *inputs : str or list of str
-        Files or patterns that the command reads.
-    remote : bool, default=False
-        Whether the path may be a URL of an object store.
-
-    Returns
-    -------
-    Path
-        The path; "-" stands for stdout.
-
-    Examples
-    --------
-    >>> check_output("out", "model.kmill", "data.csv").name
-    'model.kmill'
-    """
-    out = parse_path(path)
-    if path == STDOUT:
-        return out
-    if isinstance(out, RemotePath):
-        if remote and not out.is_dir():  # raises if no package knows the protocol
-            return out
-        raise CommandError(
-            f"must be a file{'' if remote else ' on this machine'}, got {path!r}",
-            "add a file name" if remote else "copy it afterwards",
-            parameter=parameter,
-        )
-    if out.is_dir():
-        raise CommandError(
-            f"must be a file, got the folder {path!r}",
-            Remedy("add a file name", **{parameter: str(out / "NAME")}),
-            parameter=parameter,
-        )
-    if not out.parent.is_dir():
-        problem = f"must be in an existing folder, got {path!r}"
-        if path.startswith("~"):
-            raise CommandError(
-                f"{problem}: the shell did not expand ~",
-                f"write a space before it and no quotes: --{parameter} {path}",
-                parameter=parameter,
-            )
-        remedy = f"create the folder: mkdir -p {shlex.quote(str(out.parent))}"
-        raise CommandError(problem, remedy, parameter=parameter)
-    if not os.access(out.parent, os.W_OK):
-        raise CommandError(
-            f"must be in a writable folder, got {path!r}",
-            Remedy("choose another folder", **{parameter: ...}),
-            parameter=parameter,
-        )
-    for given in inputs:
-        for pattern in [given] if isinstance(given, str) else given:
-            # Patterns may have wildcards in folder names, which Path.glob does not accept.
-            for name in glob.glob(pattern) or [pattern]:  # noqa: PTH207
-                if out.exists() and Path(name).exists() and out.samefile(name):
-                    raise CommandError(
-                        f"must not be an input of this command, got {path!r}: it would be "
-                        "overwritten",
-                        Remedy("choose another name", **{parameter: ...}),
-                        parameter=parameter,
-                    )
-    return out
 
 
 def default_model_name(data: str) -> str:
@@ -192,11 +271,25 @@ class FitCheckpoint:
     def __init__(self, model: Path) -> None:
         if isinstance(model, RemotePath):
             model = Path(model.name)
-        self.path = model.with_name(f"{model.name}.checkpoint")
-        self.old = model.with_name(f"{model.name}.checkpoint.old")
+        path = model.with_name(f"{model.name}.checkpoint")
+        # A link stays a link, to a file on another disk for example.
+        self.path = Path(os.path.realpath(path)) if path.is_symlink() else path
+        self.old = self.path.with_name(f"{self.path.name}.old")
         self._before = self._stamp()
         self._model = model
         self._lock = FileLock(model)
+
+    @classmethod
+    def list_outputs(cls, model: Path) -> list[Output]:
+        """Return the files that a training run writes or removes, except the model itself."""
+        checkpoint = cls(model)
+        files = {
+            checkpoint.path: "the checkpoint of the model",
+            checkpoint.old: "an earlier checkpoint of the model",
+            checkpoint._lock.path: "the lock of the model",
+            FileLock(checkpoint.path).path: "the lock of its checkpoint",
+        }
+        return [Output(path, "out", role, model) for path, role in files.items()]
 
     def lock(self) -> None:
         """Make sure that no other training run writes the same files until `unlock`."""

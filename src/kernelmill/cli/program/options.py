@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from kernelmill.cli.program.errors import UsageError
+from kernelmill.cli.program.files import InputPath, OutputPath, check_files
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.monotone import TRANSFORMS
@@ -29,6 +30,7 @@ __all__ = [
     "general_options",
     "max_memory_option",
     "missing_option",
+    "model_argument",
     "new_table_options",
     "report_option",
     "seed_option",
@@ -84,6 +86,11 @@ class Command(click.Command):
                 if value is False or value not in (None, (), 0)
             }
         return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, after a check of all files that it reads and writes."""
+        check_files(self.params, ctx.params)
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples and the options, the general ones last."""
@@ -202,8 +209,15 @@ def _take_source(_: click.Context, __: click.Parameter, given: tuple[str, ...]) 
 
 
 data_argument = click.argument(
-    "source", metavar="DATA...", nargs=-1, required=True, callback=_take_source
+    "source",
+    metavar="DATA...",
+    nargs=-1,
+    required=True,
+    type=InputPath(),
+    callback=_take_source,
 )
+
+model_argument = click.argument("model", type=InputPath())
 
 
 def task_option(section: str) -> Callable[..., Any]:
@@ -325,6 +339,7 @@ def _check_page(context: click.Context, _: click.Parameter, given: str | None) -
 report_option = click.option(
     "--report",
     callback=_check_page,
+    type=OutputPath("the report"),
     cls=Option,
     section=GENERAL,
     metavar="FILE.html",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import struct
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from kernelmill.io.compression import (
 )
 from kernelmill.io.errors import TableError
 from kernelmill.io.matrix.matrix_file import MatrixFile, RawArray
+from kernelmill.io.sources import find_labels
 
 __all__ = ["IdxFile"]
 
@@ -38,7 +38,7 @@ class IdxFile(MatrixFile):
                 f"{self.path} has one number per row: it is a label file",
                 "use the image file",
             )
-        labels_path = _find_labels(self.path)
+        labels_path = find_labels(self.path)
         if labels_path is None:
             self.notes.append(f"There is no label file for {self.path.name} in its folder.")
             return images, None
@@ -86,12 +86,3 @@ def _check_size(path: Path, shape: tuple[int, ...], needed: int, n_bytes: int) -
             f"{path} is damaged: shape {shape} in its header needs {needed} bytes, but {has}",
             GET_AGAIN,
         )
-
-
-def _find_labels(path: Path) -> Path | None:
-    name, changes = re.subn(r"images([-.])idx\d", r"labels\1idx1", path.name)
-    if changes != 1:
-        return None
-    plain = name.removesuffix(".gz")
-    candidates = [path.with_name(each) for each in (name, plain, plain + ".gz")]
-    return next((each for each in candidates if each.is_file()), None)

@@ -18,7 +18,8 @@ from kernelmill.errors import KernelmillError
 from kernelmill.io.errors import TableError
 from kernelmill.io.writing.formats import SPREADSHEET_FORMATS, TABLE_FORMATS, NpyFormat, TableFormat
 from kernelmill.storage.atomic_file import atomic_file, check_target
-from kernelmill.storage.remote_path import STDOUT, is_url, parse_path
+from kernelmill.storage.outputs import Output, check_outputs
+from kernelmill.storage.remote_path import STDOUT, parse_path
 
 __all__ = ["TableWriter", "is_text_file", "open_writer"]
 
@@ -68,7 +69,7 @@ def open_writer(
     TableError
         The format cannot be written, or the file cannot.
     MissingFolderError, PathIsFolderError, ArgumentError
-        No file can be written at `path`; see `kernelmill.storage.atomic_file`.
+        No file can be written at `path`; see `kernelmill.storage.atomic_file`. Or it is an input.
 
     Examples
     --------
@@ -128,9 +129,8 @@ class TableWriter:
                 parameter=parameter,
             )
         if not self._is_stdout:
-            target = check_target(path, parameter=parameter)
-            if any(_is_same(target, each) for each in inputs):
-                raise TableError(f"{self.path} is being read", "write to another file")
+            check_target(path, parameter=parameter)
+            check_outputs([Output(path, parameter, "the table")], inputs)
         if not columns:
             raise TableError("must name at least one column, got none", parameter="columns")
         self._columns: dict[str, Any] = {
@@ -242,9 +242,3 @@ class TableWriter:
                 "free some disk space" if error.errno == errno.ENOSPC else "check the path",
                 "write to another disk",
             ) from None
-
-
-def _is_same(target: Path, other: str | os.PathLike[str]) -> bool:
-    if is_url(target) or is_url(other):
-        return os.fspath(target) == os.fspath(other)
-    return target.exists() and Path(other).exists() and target.samefile(other)

@@ -17,6 +17,7 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, open_writer
 from kernelmill.io.memory import join_arrays
+from kernelmill.io.sources import with_labels
 from kernelmill.learners.files.stored import MOST_UNCERTAIN_FEATURES
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.workflows.evaluation import Scores, class_names, has_std, make_scores
@@ -208,7 +209,11 @@ def collect_or_write(
         yield _Collected()
         return
     with open_writer(
-        out, columns, inputs=table.files, parameter="out", escape_formulas=escape_formulas
+        out,
+        columns,
+        inputs=with_labels(table.files),
+        parameter="out",
+        escape_formulas=escape_formulas,
     ) as writer:
         yield writer
 

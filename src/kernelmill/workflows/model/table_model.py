@@ -35,6 +35,7 @@ from kernelmill.runtime.progress import Progress, SilentProgress, WarningProgres
 from kernelmill.runtime.threads import limit_blas_threads
 from kernelmill.storage import under_prefix, write_model_file
 from kernelmill.storage.fields import Fields, Nested
+from kernelmill.storage.outputs import Output, check_outputs
 from kernelmill.workflows.clusters import spread
 from kernelmill.workflows.model.prediction import (
     Prediction,
@@ -85,6 +86,8 @@ class TableModel:
         How the model was fitted.
     checkpoint : path or None
         The checkpoint of the training run, which `save` deletes.
+    files : tuple of path
+        The files that the model was fitted to in this process, which `save` does not overwrite.
 
     Examples
     --------
@@ -113,6 +116,7 @@ class TableModel:
     reader: TargetReader
     summary: FitSummary
     checkpoint: Any = None
+    files: tuple[Any, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         # The encoder of single rows has functions, which cannot be pickled, and is made again.
@@ -157,6 +161,7 @@ class TableModel:
         Parameters
         ----------
         path : str or path
+            None of the files that the model was fitted to in this process.
         weights : {"float32", "float16", "float64"}, default="float32"
             The precision of the stored weights. float16 halves the size of the file.
         uncertainty : bool or "auto", default="auto"
@@ -175,6 +180,10 @@ class TableModel:
             "summary": self.summary,
         }
         record = {"learner": learner, **STORED_PARTS.write(parts, tensors)}
+        outputs = [Output(path, "path", "the model")]
+        if self.checkpoint is not None:  # which is deleted
+            outputs.insert(0, Output(self.checkpoint, "checkpoint", "the checkpoint of the model"))
+        check_outputs(outputs, self.files)
         write_model_file(path, kind=TABLE_MODEL, record=record, tensors=tensors)
         Run(self.checkpoint).finish()
 

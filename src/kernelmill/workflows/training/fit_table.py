@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Message, Remedy
 from kernelmill.formatting import plain
+from kernelmill.io import Table
+from kernelmill.io.sources import find_files, is_data, with_labels
 from kernelmill.learners import KernelRegressor, Run, default_alpha
 from kernelmill.learners.files.stored import MOST_UNCERTAIN_FEATURES
 from kernelmill.learners.run import CHECKPOINT_SECONDS
@@ -28,6 +31,7 @@ from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
 from kernelmill.runtime.threads import one_blas_thread
+from kernelmill.storage.outputs import Output, check_outputs
 from kernelmill.workflows.clusters import spread
 from kernelmill.workflows.evaluation import class_names, measure_kernel_error
 from kernelmill.workflows.model.table_model import TableModel
@@ -287,6 +291,7 @@ def fit_table(
             table, inputs, weights = open_inputs(
                 source, target, task, table_options, drop, weights, signature(fit_table).parameters
             )
+            files = _list_files(table, validation, checkpoint)
             pieces = stack.enter_context(spread(table, cluster, progress))
             survey = survey_table(
                 table,
@@ -325,10 +330,13 @@ def fit_table(
         )
         settings.check(survey.reader.task, survey.n_rows)
         check_storable(settings, survey, run)
-        given = _GivenSettings(length_scale, alpha, tune, column_scales, budget)
         with clock.stage("tune"):
             tuned, others = _tune(
-                given, settings, survey, run, in_memory=count_encoded_bytes(survey) <= memory
+                _GivenSettings(length_scale, alpha, tune, column_scales, budget),
+                settings,
+                survey,
+                run,
+                in_memory=count_encoded_bytes(survey) <= memory,
             )
             settings = settings.with_tuned(tuned)
         plan = TrainingPlan(settings, tuned, survey, table, encoded, progress, pieces)
@@ -388,7 +396,19 @@ def fit_table(
             cross_validation=folded,
             refitted=refitted,
         )
-        return TableModel(learner, survey.encoder, inputs, survey.reader, summary, checkpoint)
+        return TableModel(
+            learner, survey.encoder, inputs, survey.reader, summary, checkpoint, files
+        )
+
+
+def _list_files(table: Table, validation: Any, checkpoint: Any) -> tuple[Path, ...]:
+    """Return all files that are read; raise if the checkpoint is one of them."""
+    files = with_labels(table.files)
+    if validation is not None and not is_data(validation):
+        files += with_labels(find_files(validation))
+    if checkpoint is not None:
+        check_outputs([Output(checkpoint, "checkpoint", "the checkpoint")], files)
+    return tuple(files)
 
 
 def _note_on_std(learner: Any, progress: Progress) -> list[Message]:
