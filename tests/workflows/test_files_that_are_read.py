@@ -42,7 +42,7 @@ def test_save_keeps_tables_and_needs_another_name_than_the_checkpoint(folder, un
         with pytest.raises(ArgumentError, match="path must not be the checkpoint of the model"):
             model.save(path)
     model.save("model.kmill")
-    with pytest.raises(ArgumentError, match="must not be a file that is read, got .model"):
+    with pytest.raises(ArgumentError, match="must not be a file that is read, got"):
         write_report("model.kmill", fit=model.summary, model="model.kmill")
 
 
