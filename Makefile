@@ -16,8 +16,8 @@ NATIVE_TESTS := -G Ninja -DKERNELMILL_PYTHON=OFF -DKERNELMILL_TESTS=ON -DKERNELM
 # Each of the processes of a test run would compile all modules and tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test python-test lint style types format bench native-test sanitize cross fuzz \
-	fuzz-native fuzz-bindings faults reproduce clean
+.PHONY: demo check test python-test test-pythons lint style types format bench native-test sanitize \
+	cross fuzz fuzz-native fuzz-bindings faults reproduce clean
 
 demo: $(VENV)/installed
 	$(BIN)/kernelmill demo --out build/demo
@@ -32,6 +32,12 @@ test: style
 
 python-test: $(VENV)/installed
 	$(PYTEST) --durations=25
+
+# The representative tests with the installed wheel, on each of these versions that is installed.
+# PYTHONS may also hold paths of interpreters.
+PYTHONS ?= 3.11 3.12 3.13 3.14
+test-pythons: $(VENV)/installed
+	$(BIN)/python tools/test_pythons.py $(PYTHONS)
 
 lint: style types
 

@@ -42,10 +42,10 @@ def describes_parameters(**special: str) -> Callable[[Method], Method]:
             if default is not inspect.Parameter.empty and default is not None:
                 kind += f", default={getattr(default, '__name__', default)}"
             lines += [f"{name} : {kind}", f"    {special.get(name, text)}"]
-        indent = " " * 8
-        section = "".join(f"{indent}{line}\n" for line in lines)
-        before, examples = method.__doc__.split(f"{indent}Examples\n", 1)
-        method.__doc__ = f"{before}{section}\n{indent}Examples\n{examples}"
+        # Python 3.13 and later store docstrings without indentation, earlier versions as written.
+        before, examples = inspect.cleandoc(method.__doc__).split("Examples\n--------\n", 1)
+        section = "\n".join(lines)
+        method.__doc__ = f"{before}{section}\n\nExamples\n--------\n{examples}\n"
         return method
 
     return insert
