@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -344,9 +345,34 @@ def test_the_headline_has_the_error_of_the_most_frequent_class():
     assert second == ""
     bad = replace(good, metrics=metrics | {"error": 0.241})
     note = list(render_evaluation(bad))[1]
-    assert note == "note: The model is no better than always predicting the most frequent class"
+    assert note == "note: The model is no better than always predicting the most frequent class."
     table = list(render_evaluation(bad))[3]
     assert list(table.columns[0].cells) == ["time"]  # the rest is in the headline
+
+
+def test_imbalanced_classes_that_are_ranked(run, tmp_path):
+    """The AUC, and a verdict whose remedies are options of each command."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, 2000)
+    rare = rng.random(2000) < 0.15 + 0.13 * x
+    lines = [f"{a:.4f},{'yes' if b else 'no'}" for a, b in zip(x, rare, strict=True)]
+    table, model, page = (str(tmp_path / name) for name in ("a.csv", "a.kmill", "a.html"))
+    Path(table).write_text("x,y\n" + "\n".join(lines) + "\n")
+    settings = ("-n", "16", "--length-scale", "2", "--alpha", "0.01", "--epochs", "5")
+    code, out, _ = run("fit", table, "-t", "y", *settings, "--out", model, "--report", page)
+    assert code == 0
+    area = re.search(r"^ROC AUC (0\.\d+) \(95 % interval 0\.\d+ to 0\.\d+\)$", out, re.MULTILINE)[1]
+    note = (
+        "note: The error is no lower than that of always predicting the most frequent class, but "
+        f"the probabilities rank rows (AUC {area}): the classes are imbalanced; give rare classes "
+        "more weight (--class-weight balanced), or choose"
+    )
+    assert note in out
+    assert "give rare classes more weight, or choose" in Path(page).read_text()
+    for command in (["inspect", model], ["evaluate", model, table]):
+        _, out, _ = run(*command)
+        assert re.search(r"ROC AUC +0\.\d+ \(95 % interval", out)
+        assert "more weight (fit --class-weight balanced)" in out
 
 
 def test_quiet_means_nothing_but_errors(run, fitted):

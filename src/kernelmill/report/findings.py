@@ -67,7 +67,7 @@ def mean_rmse(evaluation: Evaluation) -> float | None:
 
 
 def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
-    """Return the error on these rows, and that of a constant prediction.
+    """Return the error on these rows, that of a constant prediction, and the verdict.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
         if baseline:
             name, other = baseline
             text += f"; always predicting {name} would misclassify {html.percent(other)}"
-        return text + "."
+        return f"{text}.{_verdict(evaluation)}"
     rmse = metrics.get("rmse")
     if not is_number(rmse):
         return f"The error of the model on {some} is not known."
@@ -99,7 +99,16 @@ def evaluation_finding(evaluation: Evaluation, rows: str = "rows") -> str:
     other_rmse = mean_rmse(evaluation)
     if other_rmse is not None:
         text += f"; always predicting the mean would give {html.number(other_rmse, 3)}"
-    return text + "."
+    return f"{text}.{_verdict(evaluation)}"
+
+
+def _verdict(evaluation: Evaluation) -> str:
+    """Return the verdict as a sentence with its remedies, but without their settings."""
+    verdict = evaluation.verdict
+    if verdict is None:
+        return ""
+    remedies = ", or ".join(remedy.action for remedy in verdict.remedies)
+    return f" {verdict.problem}; {remedies}." if remedies else f" {verdict.problem}."
 
 
 def fit_finding(fit: FitSummary) -> str:
@@ -186,7 +195,10 @@ _NAMES = {
     "baseline_error": "error of always predicting the most frequent class",
     "balanced_error": "balanced error",
     "log_loss": "log loss",
+    "baseline_log_loss": "log loss of always predicting the shares of the classes",
     "auc": "area under the ROC curve",
+    "auc_low": "area under the ROC curve, lower limit (95 %)",
+    "auc_high": "area under the ROC curve, upper limit (95 %)",
     "average_precision": "average precision",
     "rmse": "root mean squared error",
     "mae": "mean absolute error",

@@ -20,6 +20,7 @@ __all__ = [
     "ClassifierScores",
     "RegressorScores",
     "Scores",
+    "auc_interval",
     "class_names",
     "has_std",
     "make_scores",
@@ -88,7 +89,11 @@ def make_scores(learner: Any, classes: NDArray[Any] | None, first_row: int = 0) 
 
 
 class ClassifierScores(Scores):
-    """Errors and confusion matrix; log loss, calibration and AUC of probabilities."""
+    """Errors and confusion matrix, AUC of two classes; log loss and calibration of probabilities.
+
+    The AUC is computed from counts of scores in fine bins, in constant memory: ties within a bin
+    count half.
+    """
 
     def __init__(self, learner: Any, classes: NDArray[Any]) -> None:
         super().__init__(learner)
@@ -96,7 +101,7 @@ class ClassifierScores(Scores):
         n = len(classes)
         self._confusion = np.zeros((n, n), np.int64)
         self._weighted = np.zeros((n, n))  # sums of weights
-        self._squared_weights = 0.0
+        self._squared_weights = np.zeros(n)  # of each class
         self._has_weights = False
         self._has_probabilities = learner.loss == "log_loss"
         self._log_loss = 0.0
@@ -118,10 +123,13 @@ class ClassifierScores(Scores):
         else:
             scores = self._learner.decision_function(X)
             predicted = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+            if self._ranks is not None:
+                # Differences of 0.1 % are seen from 1e-6 to 1e6.
+                self._update_ranks(np.arcsinh(1e6 * scores.astype(np.float64)), target, weight)
         places = target * n + predicted
         self._confusion += np.bincount(places, minlength=n * n).reshape(n, n)
         self._weighted += np.bincount(places, weight, minlength=n * n).reshape(n, n)
-        self._squared_weights += float(weight @ weight)
+        self._squared_weights += np.bincount(target, weight**2, minlength=n)
         self.n_rows += len(target)
 
     def _update_probabilities(
@@ -141,10 +149,15 @@ class ClassifierScores(Scores):
         if self._ranks is not None:
             # Log odds: probabilities near 0 and 1 are ranked as finely as the others.
             odds = np.log(probabilities[:, 1].clip(1e-15)) - np.log(probabilities[:, 0].clip(1e-15))
-            place = ((odds + 35) / 70 * (_AUC_BINS - 1)).astype(int).clip(0, _AUC_BINS - 1)
-            for label in (0, 1):
-                own = target == label
-                self._ranks[label] += np.bincount(place[own], weight[own], minlength=_AUC_BINS)
+            self._update_ranks(odds, target, weight)
+
+    def _update_ranks(self, scores: _Array, target: NDArray[Any], weight: _Array) -> None:
+        """Add rows by a score between about -35 and 35."""
+        assert self._ranks is not None
+        place = ((scores + 35) / 70 * (_AUC_BINS - 1)).clip(0, _AUC_BINS - 1).astype(int)
+        for label in (0, 1):
+            own = target == label
+            self._ranks[label] += np.bincount(place[own], weight[own], minlength=_AUC_BINS)
 
     def merge(self, later: ClassifierScores) -> None:
         """Add the scores of rows that follow."""
@@ -162,7 +175,7 @@ class ClassifierScores(Scores):
     def n_effective(self) -> float:
         """The number of rows of equal weights whose error has the same variance (Kish 1965)."""
         total = float(self._weighted.sum())
-        return total**2 / self._squared_weights if total else 0.0
+        return total**2 / float(self._squared_weights.sum()) if total else 0.0
 
     def finish(self, source: str, notes: list[str]) -> Evaluation:
         """Return the evaluation of all rows."""
@@ -183,12 +196,16 @@ class ClassifierScores(Scores):
         calibration = None
         if self._has_probabilities and total:
             metrics["log_loss"] = self._log_loss / total
+            metrics["baseline_log_loss"] = float(scipy.special.entr(of_class / total).sum())
             counts, sums, sure, correct = self._bins[:, self._bins[1] > 0]
             calibration = Calibration(
                 (sure / sums).tolist(), (correct / sums).tolist(), counts.astype(int).tolist()
             )
-        if self._ranks is not None and self._has_probabilities:
-            metrics["auc"] = _area_under_curve(self._ranks)
+        if self._ranks is not None:
+            area = _area_under_curve(self._ranks)
+            metrics["auc"] = area
+            effective = of_class**2 / np.maximum(self._squared_weights, 1e-300)
+            metrics["auc_low"], metrics["auc_high"] = auc_interval(area, *map(float, effective))
             metrics["average_precision"] = _average_precision(self._ranks)
         return Evaluation(
             task="classification",
@@ -349,6 +366,40 @@ def wilson_interval(n_wrong: float, n_rows: float) -> tuple[float, float]:
     half /= 1 + z * z / n_rows
     # Equal to 0 or 1 but for rounding where no row or every row is misclassified.
     return 0.0 if share == 0 else center - half, 1.0 if share == 1 else center + half
+
+
+def auc_interval(auc: float, n_first: float, n_second: float) -> tuple[float, float]:
+    """Return the 95 % confidence interval of an AUC, given the numbers of rows of both classes.
+
+    It is method 5 of Newcombe (2006), which like that of Wilson (1927) for an error has a width
+    even if all pairs are in order.
+
+    Examples
+    --------
+    >>> from kernelmill.workflows.evaluation import auc_interval
+    >>> low, high = auc_interval(0.72, 800, 200)
+    >>> round(low, 3), round(high, 3)
+    (0.679, 0.757)
+    """
+    if math.isnan(auc):
+        return math.nan, math.nan
+    z = 1.959963984540054
+    others = (n_first + n_second) / 2 - 1
+
+    def is_outside(value: float) -> bool:
+        pairs = 1 + others * ((1 - value) / (2 - value) + value / (1 + value))
+        variance = value * (1 - value) * pairs / (n_first * n_second)
+        return (auc - value) ** 2 > z * z * variance
+
+    def find_limit(outside: float) -> float:
+        inside = auc
+        for _ in range(50):  # bisections
+            middle = (inside + outside) / 2
+            inside, outside = (inside, middle) if is_outside(middle) else (middle, outside)
+        return inside
+
+    # Equal to 0 or 1 but for rounding where no pair or every pair is in order.
+    return 0.0 if auc == 0 else find_limit(0.0), 1.0 if auc == 1 else find_limit(1.0)
 
 
 def _area_under_curve(ranks: _Array) -> float:

@@ -13,9 +13,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from kernelmill.diagnostics.records import FeatureRequirement
+from kernelmill.errors import Message
 from kernelmill.formatting import plain
 from kernelmill.io.sources import describe_data, is_data
 from kernelmill.storage.fields import ADDED, Stored
+from kernelmill.workflows.verdict import judge
 
 if TYPE_CHECKING:
     from kernelmill.diagnostics import Measured
@@ -220,8 +222,9 @@ class Evaluation(Result):
     source: str  # the files, as given
     n_rows: int
     # classification: error, error_low, error_high (95 %, Wilson), baseline_error (always predicting
-    # the most frequent class), balanced_error, log_loss (if there are probabilities), auc and
-    # average_precision (two classes); regression: rmse, mae, r2, target_std
+    # the most frequent class), balanced_error, log_loss and baseline_log_loss (of the shares of the
+    # classes) if there are probabilities, auc, auc_low, auc_high (95 %, Newcombe) and
+    # average_precision for two classes; regression: rmse, mae, r2, target_std
     metrics: dict[str, float | None]
     seconds: float
     classes: list[str] | None = None
@@ -234,6 +237,11 @@ class Evaluation(Result):
     ranking: Ranking | None = field(default=None, metadata=ADDED)  # for two classes
     # The confusion matrix with sums of weights instead of counts; None without weights.
     weighted_confusion: list[list[float]] | None = field(default=None, metadata=ADDED)
+
+    @property
+    def verdict(self) -> Message | None:
+        """What speaks against the predictions, compared with a constant; None if nothing does."""
+        return judge(self)
 
 
 @dataclass(frozen=True, repr=False)

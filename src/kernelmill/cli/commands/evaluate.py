@@ -69,9 +69,10 @@ def command(
 ) -> None:
     """Predict the targets of DATA with MODEL and compare them with the true targets.
 
-    Use rows that the model was not trained on. Classification: error with a 95% interval,
-    confusion matrix with the recall of each class, calibration of the probabilities. Regression:
-    root mean squared error, R², coverage of the prediction intervals.
+    Use rows that the model was not trained on. Classification: error with a 95% interval, area
+    under the ROC curve for two classes, confusion matrix with the recall of each class, calibration
+    of the probabilities. Regression: root mean squared error, R², coverage of the prediction
+    intervals.
     """
     terminal = get_terminal(context)
     loaded = load_table_model(model, max_memory)
@@ -96,6 +97,6 @@ def command(
             "evaluation": build_json(evaluation),
             "report": None if report is None else str(report),
         },
-        *render_evaluation(evaluation, progress.shown_notes),
+        *render_evaluation(evaluation, progress.shown_notes, terminal.command),
         *([] if report is None else ["", f"Report: {report}"]),
     )

@@ -465,7 +465,7 @@ def command(
             "report": None if report is None else str(report),
             "summary": build_json(model.summary),
         },
-        *render_summary(model.summary, progress.shown_notes),
+        *render_summary(model.summary, progress.shown_notes, terminal.command),
         "",
         f"Model: {out} ({plain.size(n_bytes)})",
         *([] if report is None else [f"Report: {report}"]),

@@ -17,12 +17,13 @@ from kernelmill.cli.render.results import (
     describe_model,
     make_pairs_table,
     name_held_out,
-    render_baseline_note,
     render_columns,
     render_folds,
     render_headline,
     render_notes,
+    render_ranking,
     render_relevance,
+    render_verdict,
 )
 from kernelmill.formatting import plain
 
@@ -79,7 +80,8 @@ def command(context: click.Context, model: str) -> None:
     if summary.held_out is not None:
         held_out = summary.held_out
         headline = f"{name_held_out(held_out)}: {render_headline(held_out)}"
-        parts += [headline, *render_baseline_note(held_out)]
+        parts += [headline, *render_ranking(held_out)]
+        parts += render_verdict(held_out, terminal.command)
         parts += [*render_folds(summary), ""]
     from kernelmill.cli.commands.fit import command as fit
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kernelmill.formatting import plain, shorten
+from kernelmill.cli.render.messages import render_note
+from kernelmill.formatting import is_number, plain, shorten
 
 if TYPE_CHECKING:
     from kernelmill.workflows.records import (
@@ -29,15 +31,16 @@ __all__ = [
     "describe_model",
     "make_pairs_table",
     "name_held_out",
-    "render_baseline_note",
     "render_columns",
     "render_comparison",
     "render_evaluation",
     "render_folds",
     "render_headline",
     "render_notes",
+    "render_ranking",
     "render_relevance",
     "render_summary",
+    "render_verdict",
 ]
 
 WIDTH = 80
@@ -63,6 +66,7 @@ _METRICS = {
 }
 _SHARES = {"error", "balanced_error"}
 _IN_HEADLINE = {"error", "error_low", "error_high", "baseline_error", "rmse", "target_std"}
+_IN_OTHERS = {"auc_low", "auc_high", "baseline_log_loss"}
 
 
 def render_headline(evaluation: Evaluation) -> str:
@@ -97,36 +101,57 @@ def render_headline(evaluation: Evaluation) -> str:
     return text
 
 
-def render_baseline_note(evaluation: Evaluation) -> list[str]:
+def render_ranking(evaluation: Evaluation) -> list[str]:
+    """Return the AUC of two classes as a line, if it is known.
+
+    Examples
+    --------
+    >>> from kernelmill.workflows.records import Evaluation
+    >>> metrics = {"auc": 0.912, "auc_low": 0.899, "auc_high": 0.9242}
+    >>> render_ranking(Evaluation("classification", "adult.test", 3256, metrics, 0.1))
+    ['ROC AUC 0.912 (95 % interval 0.899 to 0.924)']
+    """
+    shown = _auc(evaluation)
+    return [f"{_METRICS['auc']} {shown}"] if shown else []
+
+
+def _auc(evaluation: Evaluation) -> str:
+    area, low, high = (evaluation.metrics.get(name) for name in ("auc", "auc_low", "auc_high"))
+    if not is_number(area):
+        return ""
+    if not is_number(low) or not is_number(high):
+        return plain.number(area)
+    return (
+        f"{plain.number(area, 3)} (95 % interval {plain.number(low, 3)} to {plain.number(high, 3)})"
+    )
+
+
+def render_verdict(evaluation: Evaluation, command: click.Command | None = None) -> list[str]:
     """Return a note if the model is no better than a constant prediction.
 
     Examples
     --------
     >>> from kernelmill.workflows.records import Evaluation
     >>> metrics = {"error": 0.25, "baseline_error": 0.241}
-    >>> render_baseline_note(Evaluation("classification", "adult.test", 3256, metrics, 0.1))
-    ['note: The model is no better than always predicting the most frequent class']
+    >>> render_verdict(Evaluation("classification", "adult.test", 3256, metrics, 0.1))
+    ['note: The model is no better than always predicting the most frequent class.']
     """
-    metrics = evaluation.metrics
-    for error, baseline, answer in (
-        ("error", "baseline_error", "the most frequent class"),
-        ("rmse", "target_std", "the mean"),
-    ):
-        ours, other = metrics.get(error), metrics.get(baseline)
-        if ours is not None and other is not None and ours >= other:
-            return [f"note: The model is no better than always predicting {answer}"]
-    return []
+    verdict = evaluation.verdict
+    return [] if verdict is None else [f"note: {render_note(verdict, command)}"]
 
 
 def render_evaluation(
-    evaluation: Evaluation, shown_notes: Collection[str] = ()
+    evaluation: Evaluation,
+    shown_notes: Collection[str] = (),
+    command: click.Command | None = None,
 ) -> Iterator[RenderableType]:
     """Yield metrics, confusion matrix, calibration and intervals, in 80 columns.
 
-    `shown_notes` are not repeated; this also holds for the other functions here.
+    `shown_notes` are not repeated, and settings are named as options of `command`; this also holds
+    for the other functions here.
     """
     yield render_headline(evaluation)
-    yield from render_baseline_note(evaluation)
+    yield from render_verdict(evaluation, command)
     yield from render_notes(evaluation.notes, shown_notes)
     yield ""
     yield _metrics(evaluation)
@@ -166,9 +191,15 @@ def make_table() -> Table:
 def _metrics(evaluation: Evaluation) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for name, value in evaluation.metrics.items():
-        if name not in _IN_HEADLINE and value is not None:
-            shown = plain.percent(value) if name in _SHARES else plain.number(value)
-            table.add_row(_METRICS.get(name, name.replace("_", " ")), shown)
+        if name in _IN_HEADLINE | _IN_OTHERS or not is_number(value):
+            continue
+        shown = plain.percent(value) if name in _SHARES else plain.number(value)
+        if name == "auc":
+            shown = _auc(evaluation)
+        of_shares = evaluation.metrics.get("baseline_log_loss")
+        if name == "log_loss" and is_number(of_shares):
+            shown += f"; always predicting the shares of the classes: {plain.number(of_shares)}"
+        table.add_row(_METRICS.get(name, name.replace("_", " ")), shown)
     rate = evaluation.n_rows / max(evaluation.seconds, 1e-9)
     table.add_row("time", f"{plain.duration(evaluation.seconds)}, {plain.count(rate)} rows/s")
     return table
@@ -264,12 +295,15 @@ def name_held_out(evaluation: Evaluation) -> str:
 
 
 def render_summary(
-    summary: FitSummary, shown_notes: Collection[str] = ()
+    summary: FitSummary,
+    shown_notes: Collection[str] = (),
+    command: click.Command | None = None,
 ) -> Iterator[RenderableType]:
     """Yield the model as `fit` shows it at the end: held-out error, columns, notes, settings."""
     if summary.held_out is not None:
         yield f"{name_held_out(summary.held_out)}: {render_headline(summary.held_out)}"
-        yield from render_baseline_note(summary.held_out)
+        yield from render_ranking(summary.held_out)
+        yield from render_verdict(summary.held_out, command)
     yield from render_folds(summary)
     if summary.column_relevance:
         most = ", ".join(
