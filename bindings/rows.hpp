@@ -79,30 +79,16 @@ class Input {
         }
     }
 
-    // Checks all indices: what they point to is read.
+    // Starts and indices are not checked: what is out of range does not count (see SparseRows).
     template <class Index>
     void take_sparse_of() {
-        const SparseRows<T, Index> sparse{
+        rows = SparseRows<T, Index>{
             contiguous<T>(*values_, kind_of<T>, "data must have the dtype of out"),
             contiguous<Index>(*indices_, indices_->kind(), "indices must be contiguous"),
-            contiguous<Index>(*starts_, starts_->kind(), "indptr must be contiguous"), count};
-        const auto stored = static_cast<Index>(std::min(values_->size(), indices_->size()));
-        Index before = 0;
-        for (size_t i = 0; i <= count; ++i) {
-            if (sparse.starts[i] < before || sparse.starts[i] > stored) {
-                throw nb::value_error(
-                    "the sparse matrix is damaged: indptr must not decrease, nor pass the number "
-                    "of "
-                    "stored elements");
-            }
-            before = sparse.starts[i];
-        }
-        for (Index e = sparse.starts[0]; e < before; ++e) {
-            if (sparse.indices[e] < 0 || static_cast<size_t>(sparse.indices[e]) >= dim) {
-                throw nb::value_error("the sparse matrix is damaged: a column is out of range");
-            }
-        }
-        rows = sparse;
+            contiguous<Index>(*starts_, starts_->kind(), "indptr must be contiguous"),
+            count,
+            dim,
+            std::min(values_->size(), indices_->size())};
     }
 
     std::optional<Buffer> values_, indices_, starts_;

@@ -57,13 +57,12 @@ template <class T, class Index>
 void compute_tile(const KernelTable<T>& kernel, const SparseRows<T, Index>& x,
                   const Frequencies<T>& w, size_t row, size_t rows, size_t panel, size_t panels, T*,
                   T* tile, bool) {
-    const size_t panel_stride = w.dim * panel_width<T>;
-    const T* packed = w.packed + panel * panel_stride;
+    const T* packed = w.packed + panel * w.dim * panel_width<T>;
     if constexpr (std::is_same_v<Index, int32_t>) {
-        kernel.sparse_tile_32(x.values, x.indices, x.starts + row, rows, packed, panel_stride,
+        kernel.sparse_tile_32(x.values, x.indices, x.stored, x.starts + row, rows, packed, w.dim,
                               panels, tile, tile_stride<T>);
     } else {
-        kernel.sparse_tile_64(x.values, x.indices, x.starts + row, rows, packed, panel_stride,
+        kernel.sparse_tile_64(x.values, x.indices, x.stored, x.starts + row, rows, packed, w.dim,
                               panels, tile, tile_stride<T>);
     }
 }
@@ -75,7 +74,7 @@ double work_per_sum(const DenseRows<T>&, const Frequencies<T>& w) {
 }
 template <class T, class Index>
 double work_per_sum(const SparseRows<T, Index>& x, const Frequencies<T>&) {
-    return static_cast<double>(x.starts[x.count] - x.starts[0]) / static_cast<double>(x.count);
+    return static_cast<double>(x.entries()) / static_cast<double>(x.count);
 }
 
 // Calls finish(row, first, count, z) for parts of all rows, in any order and on any thread: z[i] is

@@ -138,9 +138,7 @@ class Job {
     template <class Index>
     void load_row(const SparseRows<T, Index>& x, size_t i, T* to) const {
         std::fill(to, to + size_, T(0));
-        for (Index e = x.starts[i]; e < x.starts[i + 1]; ++e) {
-            to[static_cast<size_t>(x.indices[e])] += x.values[e];
-        }
+        x.for_entries(i, [&](size_t k, T value) { to[k] += value; });
     }
 
     void load_tile(size_t first_row, size_t rows, T* to) const {
@@ -162,9 +160,8 @@ class Job {
     void load_tile(const SparseRows<T, Index>& x, size_t first_row, size_t rows, T* to) const {
         std::fill(to, to + tile_size_, T(0));
         for (size_t i = 0; i < rows; ++i) {
-            for (Index e = x.starts[first_row + i]; e < x.starts[first_row + i + 1]; ++e) {
-                to[place(static_cast<size_t>(x.indices[e])) * lanes_ + i] += x.values[e];
-            }
+            x.for_entries(first_row + i,
+                          [&](size_t k, T value) { to[place(k) * lanes_ + i] += value; });
         }
     }
 

@@ -76,13 +76,14 @@ struct KernelTable {
     // which points to the first of these coordinates.
     void (*dense_tile)(const T* x, size_t rows, const T* packed, size_t panel_stride, size_t panels,
                        size_t k_count, T* tile, size_t tile_stride, bool first);
-    // The same for whole rows in compressed form, with 32-bit and with 64-bit indices.
-    void (*sparse_tile_32)(const T* values, const int32_t* indices, const int32_t* starts,
-                           size_t rows, const T* packed, size_t panel_stride, size_t panels,
-                           T* tile, size_t tile_stride);
-    void (*sparse_tile_64)(const T* values, const int64_t* indices, const int64_t* starts,
-                           size_t rows, const T* packed, size_t panel_stride, size_t panels,
-                           T* tile, size_t tile_stride);
+    // The same for whole rows in compressed form, with 32-bit and with 64-bit indices: see
+    // SparseRows. Panels have `dim` coordinates each.
+    void (*sparse_tile_32)(const T* values, const int32_t* indices, size_t stored,
+                           const int32_t* starts, size_t rows, const T* packed, size_t dim,
+                           size_t panels, T* tile, size_t tile_stride);
+    void (*sparse_tile_64)(const T* values, const int64_t* indices, size_t stored,
+                           const int64_t* starts, size_t rows, const T* packed, size_t dim,
+                           size_t panels, T* tile, size_t tile_stride);
 
     // out[r][c] = (or, unless `first`, +=) <row r, weights c> over n elements, and
     // sums[c] += factors[r][c] row r: see native/kernels/few_outputs.hpp. Strides in elements.

@@ -34,17 +34,6 @@ double dense_product(const T* x, const double* vector, size_t dim) {
     return total(sums);
 }
 
-template <class T, class Index>
-double sparse_product(const T* values, const Index* indices, size_t count, const double* vector) {
-    double sums[n_sums] = {};
-    for (size_t e = 0; e < count; ++e) {
-        const auto value = static_cast<double>(values[e]);
-        const auto j = static_cast<size_t>(indices[e]);
-        sums[j % n_sums] += value * (vector ? vector[j] : value);
-    }
-    return total(sums);
-}
-
 template <class T>
 double product_of_row(const DenseRows<T>& rows, size_t i, size_t dim, const double* vector) {
     return dense_product(rows.data + static_cast<ptrdiff_t>(i) * rows.stride, vector, dim);
@@ -52,9 +41,12 @@ double product_of_row(const DenseRows<T>& rows, size_t i, size_t dim, const doub
 
 template <class T, class Index>
 double product_of_row(const SparseRows<T, Index>& rows, size_t i, size_t, const double* vector) {
-    const auto first = static_cast<size_t>(rows.starts[i]);
-    const auto end = static_cast<size_t>(rows.starts[i + 1]);
-    return sparse_product(rows.values + first, rows.indices + first, end - first, vector);
+    double sums[n_sums] = {};
+    rows.for_entries(i, [&](size_t j, T element) {
+        const auto value = static_cast<double>(element);
+        sums[j % n_sums] += value * (vector ? vector[j] : value);
+    });
+    return total(sums);
 }
 
 }  // namespace

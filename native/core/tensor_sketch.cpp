@@ -37,10 +37,7 @@ void add_row(const SparseRows<T, Index>& x, size_t row, const CountSketches<T>& 
              T* to) {
     const int32_t* buckets = s.buckets + k * s.dim;
     const T* weights = s.weights + k * s.dim;
-    for (Index e = x.starts[row]; e < x.starts[row + 1]; ++e) {
-        const auto i = static_cast<size_t>(x.indices[e]);
-        to[buckets[i]] += weights[i] * x.values[e];
-    }
+    x.for_entries(row, [&](size_t i, T value) { to[buckets[i]] += weights[i] * value; });
 }
 
 template <class T>
@@ -158,10 +155,9 @@ void add_lanes(const Problem<T>& p, const SparseRows<T, Index>& x, size_t first,
     const int32_t* buckets = s.buckets + k * s.dim;
     const T* weights = s.weights + k * s.dim;
     for (size_t l = 0; l < used; ++l) {
-        for (Index e = x.starts[first + l]; e < x.starts[first + l + 1]; ++e) {
-            const auto i = static_cast<size_t>(x.indices[e]);
-            tile[static_cast<size_t>(buckets[i]) * width + l] += weights[i] * x.values[e];
-        }
+        x.for_entries(first + l, [&](size_t i, T value) {
+            tile[static_cast<size_t>(buckets[i]) * width + l] += weights[i] * value;
+        });
     }
 }
 

@@ -117,13 +117,22 @@ void dense_tile(const T* x, size_t rows, const T* packed, size_t panel_stride, s
     }
 }
 
+// A number that another thread may change, read once. Negative ones are large.
+template <class Index>
+KM_INLINE size_t read_once(const Index* from) {
+    return static_cast<size_t>(__atomic_load_n(from, __ATOMIC_RELAXED));
+}
+
 template <class T, class Index, int P>
-KM_INLINE void sparse_row(const T* values, const Index* indices, size_t entries, const T* packed,
-                          size_t panel_stride, T* tile) {
+KM_INLINE void sparse_row(const T* values, const Index* indices, size_t first, size_t end,
+                          const T* packed, size_t dim, T* tile) {
     constexpr int V = vectors_per_panel, w = width<T>;
+    const size_t panel_stride = dim * panel_width<T>;
     Vec<T> sum[P * V]{};
-    for (size_t e = 0; e < entries; ++e) {
-        const T* from = packed + static_cast<size_t>(indices[e]) * panel_width<T>;
+    for (size_t e = first; e < end; ++e) {
+        const size_t column = read_once(indices + e);
+        if (column >= dim) continue;
+        const T* from = packed + column * panel_width<T>;
         const Vec<T> value = broadcast(values[e]);
         KM_UNROLL
         for (int p = 0; p < P; ++p) {
@@ -137,24 +146,23 @@ KM_INLINE void sparse_row(const T* values, const Index* indices, size_t entries,
     for (int v = 0; v < P * V; ++v) store(tile + v * w, sum[v]);
 }
 
-// starts[0] to starts[rows] are places in values and indices.
+// starts[0] to starts[rows] are places in values and indices, which have `stored` elements.
 template <class T, class Index>
-void sparse_tile(const T* values, const Index* indices, const Index* starts, size_t rows,
-                 const T* packed, size_t panel_stride, size_t panels, T* tile, size_t tile_stride) {
+void sparse_tile(const T* values, const Index* indices, size_t stored, const Index* starts,
+                 size_t rows, const T* packed, size_t dim, size_t panels, T* tile,
+                 size_t tile_stride) {
     constexpr int P = panels_together(1);
     for (size_t p = 0; p < panels;) {
         const bool several = p + P <= panels;
-        const T* from = packed + p * panel_stride;
+        const T* from = packed + p * dim * panel_width<T>;
         for (size_t r = 0; r < rows; ++r) {
-            const auto begin = static_cast<size_t>(starts[r]);
-            const size_t entries = static_cast<size_t>(starts[r + 1]) - begin;
+            const size_t first = read_once(starts + r), next = read_once(starts + r + 1);
+            const size_t end = next < stored ? next : stored;
             T* to = tile + r * tile_stride + p * panel_width<T>;
             if (several) {
-                sparse_row<T, Index, P>(values + begin, indices + begin, entries, from,
-                                        panel_stride, to);
+                sparse_row<T, Index, P>(values, indices, first, end, from, dim, to);
             } else {
-                sparse_row<T, Index, 1>(values + begin, indices + begin, entries, from,
-                                        panel_stride, to);
+                sparse_row<T, Index, 1>(values, indices, first, end, from, dim, to);
             }
         }
         p += several ? P : 1;

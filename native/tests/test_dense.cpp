@@ -125,9 +125,9 @@ void gives_a_row_the_same_bits_everywhere(size_t rows, size_t d, size_t m) {
     for (size_t i = 0; i <= rows; ++i) starts[i] = static_cast<int32_t>(i * d);
     const std::vector<int64_t> long_indices(indices.begin(), indices.end()),
         long_starts(starts.begin(), starts.end());
-    const SparseRows<T, int32_t> stored{x.data(), indices.data(), starts.data(), rows};
-    const SparseRows<T, int64_t> stored_long{x.data(), long_indices.data(), long_starts.data(),
-                                             rows};
+    const SparseRows<T, int32_t> stored{x.data(), indices.data(), starts.data(), rows, d, rows * d};
+    const SparseRows<T, int64_t> stored_long{
+        x.data(), long_indices.data(), long_starts.data(), rows, d, rows * d};
     CHECK(project<T>(stored, packed.view, other.data(), out, {}));
     CHECK(same_bits(one.data(), other.data(), one.size()));
     std::fill(other.begin(), other.end(), T(9));
@@ -166,7 +166,8 @@ void takes_sparse_rows() {
         starts.push_back(static_cast<Index>(values.size()));
     }
     std::vector<T> z(rows * m, T(9));
-    const SparseRows<T, Index> x{values.data(), indices.data(), starts.data(), rows};
+    const SparseRows<T, Index> x{values.data(), indices.data(), starts.data(), rows, d,
+                                 values.size()};
     CHECK(project<T>(x, packed.view, z.data(), static_cast<ptrdiff_t>(m), {.n_threads = 2}));
     CHECK(is_product(dense.data(), d, w, rows, m, d, z.data()));
 }

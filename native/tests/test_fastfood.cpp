@@ -156,8 +156,8 @@ void check_case(int log2_size, size_t dim, size_t blocks, size_t per_group, size
         }
         starts.push_back(static_cast<int32_t>(values.size()));
     }
-    const Rows<T> compressed =
-        SparseRows<T, int32_t>{values.data(), indices.data(), starts.data(), rows};
+    const Rows<T> compressed = SparseRows<T, int32_t>{
+        values.data(), indices.data(), starts.data(), rows, dim, values.size()};
     for (const Features<T>& f : all_kinds<T>(frequencies, phases)) {
         const size_t n = columns(c.project(x.data()), f).size(), stride = n + 5;
         std::vector<T> out(rows * stride, T(77)), other(rows * stride, T(77));

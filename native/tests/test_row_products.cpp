@@ -27,8 +27,8 @@ void dense_and_sparse_rows_have_the_same_bits() {
             starts.push_back(static_cast<int32_t>(values.size()));
         }
         const Rows<T> dense = DenseRows<T>{x.data(), static_cast<ptrdiff_t>(dim), rows};
-        const Rows<T> sparse =
-            SparseRows<T, int32_t>{values.data(), indices.data(), starts.data(), rows};
+        const Rows<T> sparse = SparseRows<T, int32_t>{
+            values.data(), indices.data(), starts.data(), rows, dim, values.size()};
         for (const double* v : {vector.data(), static_cast<const double*>(nullptr)}) {
             double first[rows], second[rows];
             CHECK(row_products<T>(dense, dim, v, first, {}));

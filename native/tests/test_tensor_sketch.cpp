@@ -128,9 +128,10 @@ void takes_sparse_rows(double tolerance) {
             starts.push_back(static_cast<Index>(values.size()));
         }
         std::vector<T> out(c.rows * length);
-        CHECK(tensor_sketch<T>(
-            SparseRows<T, Index>{values.data(), indices.data(), starts.data(), c.rows},
-            c.sketches(true, true), nullptr, out.data(), static_cast<ptrdiff_t>(length), {}));
+        CHECK(tensor_sketch<T>(SparseRows<T, Index>{values.data(), indices.data(), starts.data(),
+                                                    c.rows, 40, values.size()},
+                               c.sketches(true, true), nullptr, out.data(),
+                               static_cast<ptrdiff_t>(length), {}));
         CHECK(largest_error(c, out, true, false) < tolerance);
     }
 }

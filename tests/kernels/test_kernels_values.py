@@ -73,6 +73,14 @@ def test_sparse_arguments_are_left_alone():
     assert X.data.tolist() == [1, 1, 1]
 
 
+def test_damaged_sparse_arguments_are_rejected():
+    for wrong in (3, -1, 2**31 - 1):
+        damaged = scipy.sparse.csr_array(np.ones((50, 3)))
+        damaged.indices[7] = wrong
+        with pytest.raises(ValueError, match="Y is not a valid CSR matrix"):
+            Gaussian()(np.ones((1, 3)), damaged)
+
+
 def test_blocks_of_rows_make_no_difference(monkeypatch):
     X = points(30, 3)
     expected = Laplacian()(X)

@@ -1,5 +1,8 @@
 """Invalid parameters and data raise an error whose message names the problem; nothing crashes."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -224,6 +227,48 @@ def test_damaged_sparse_matrices(one_map_per_class, fix_scale, damage, n_rows):
             fix_scale(feature_map, scale)
             with pytest.raises(ValueError, match=INVALID_CSR):
                 feature_map.fit(matrix)
+
+
+CHANGING = """
+import faulthandler, sys, threading, time
+import numpy as np, scipy.sparse as sp
+from kernelmill import CountSketch, Fastfood, Nystroem, RandomFourier, TensorSketch
+from kernelmill.kernels import Gaussian
+
+faulthandler.enable()
+sys.setswitchinterval(1e-5)
+X = sp.random_array((400, 300), density=0.1, format="csr", rng=np.random.default_rng(0))
+X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+valid = X.copy()
+seconds = 0.25
+
+def change():
+    while True:
+        for name in ("indices", "indptr"):
+            getattr(X, name)[1:] = 2**31 - 1
+            getattr(X, name)[:] = getattr(valid, name)
+
+maps = [CountSketch(64), TensorSketch(n_components=64), Fastfood(n_components=64),
+        RandomFourier(n_components=64), Fastfood(structure="dct"), Nystroem()]
+maps = [each.set_params(random_state=0).fit(valid) for each in maps]
+calls = [*(each.transform for each in maps), Gaussian()]
+threading.Thread(target=change, daemon=True).start()
+for call in calls:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            call(X)
+        except (ValueError, MemoryError):
+            pass
+print("done")
+"""
+
+
+def test_sparse_matrices_may_change_in_other_threads():
+    """Indices that are checked and then read again would end the process."""
+    command = [sys.executable, "-c", CHANGING]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert found.stdout == "done\n", found.stderr[-2000:]
 
 
 def test_every_map_checks_its_data(feature_map):

@@ -9,9 +9,11 @@ import numpy as np
 import scipy  # scipy.sparse and scipy.spatial are loaded when they are first used
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill.errors import ArgumentError
 from kernelmill.runtime.arrays import Floats, Rows, SparseRows, as_real
 
 __all__ = [
+    "canonical_rows",
     "check_pair",
     "cosines_and_norms",
     "dense_blocks",
@@ -53,14 +55,35 @@ def _check_points(X: Any, name: str) -> Rows:
         return array
     _check_shape(X.shape, name)
     rows = scipy.sparse.csr_array(X)
-    data = as_real(rows.data, name, _IF_COMPLEX).astype(np.float64, copy=False)
-    # Sorting changes a new matrix, not the caller's, which has the same arrays.
-    points: SparseRows = scipy.sparse.csr_array((data, rows.indices, rows.indptr), rows.shape)
-    if not points.has_canonical_format:
-        points = points.copy()
-        points.sum_duplicates()
+    rows.data = as_real(rows.data, name, _IF_COMPLEX).astype(np.float64, copy=False)
+    points: SparseRows = canonical_rows(rows, name)
     _check_finite(points.data, name)
     return points
+
+
+def canonical_rows(X: Any, name: str = "X") -> Any:
+    """Return the CSR matrix X with sorted columns, each once in a row, if it is not damaged.
+
+    Its indices are a copy: other threads cannot change them after they are checked. SciPy reads
+    and writes wherever they point.
+    """
+    try:
+        parts = (np.ascontiguousarray(X.data), np.array(X.indices), np.array(X.indptr))
+        rows = scipy.sparse.csr_array(parts, X.shape)
+        rows.check_format(full_check=True)
+        if (np.diff(rows.indptr) < 0).any():  # which SciPy does not check if the last one is 0
+            raise ValueError("index pointer values must form a non-decreasing sequence")
+    except ValueError as error:
+        raise ArgumentError(
+            f"is not a valid CSR matrix: {error}",
+            "build it again from its entries, for example with "
+            "scipy.sparse.coo_array((data, (rows, columns)), shape).tocsr()",
+            parameter=name,
+        ) from error
+    if not rows.has_canonical_format:
+        rows.data = rows.data.copy()  # the caller's numbers stay as they are
+        rows.sum_duplicates()
+    return rows
 
 
 def _check_shape(shape: tuple[int, ...], name: str) -> None:

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError
+from kernelmill.kernels.points import canonical_rows
 from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
 from kernelmill.learners.features import Features, ReusedMemory, compute_features, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.files.stored import LEARNERS, restore_shared
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
-from kernelmill.maps.base import REAL, canonical_rows
+from kernelmill.maps.base import REAL
 from kernelmill.maps.nystroem import NystroemMap
 from kernelmill.storage import ModelFileError
 from kernelmill.storage.kinds import Choice

@@ -13,18 +13,16 @@ from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.arguments import check_integer
-from kernelmill.errors import ArgumentError
 from kernelmill.maps.fields import SeedKind
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.storage.fields import Fields
 from kernelmill.storage.kinds import Integer, Null
 
-__all__ = ["MOST_COMPONENTS", "REAL", "FeatureMap", "canonical_rows"]
+__all__ = ["MOST_COMPONENTS", "REAL", "FeatureMap"]
 
 MOST_COMPONENTS = 2**31 - 1
 REAL = (np.dtype(np.float64), np.dtype(np.float32))
@@ -115,25 +113,3 @@ class FeatureMap(ABC):
     @abstractmethod
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         """Return the kernel between checked rows; Y is None where it is X."""
-
-
-def canonical_rows(X: Any) -> Any:
-    """Return the CSR matrix X with sorted columns, each once in a row, if it is not damaged."""
-    try:
-        # A new matrix around the same numbers: the checks and sorting leave the caller's alone.
-        parts = tuple(np.ascontiguousarray(part) for part in (X.data, X.indices, X.indptr))
-        rows = scipy.sparse.csr_array(parts, X.shape)
-        rows.check_format(full_check=True)
-        if (np.diff(rows.indptr) < 0).any():  # which SciPy does not check if the last one is 0
-            raise ValueError("index pointer values must form a non-decreasing sequence")
-    except ValueError as error:
-        raise ArgumentError(
-            f"is not a valid CSR matrix: {error}",
-            "build it again from its entries, for example with "
-            "scipy.sparse.coo_array((data, (rows, columns)), shape).tocsr()",
-            parameter="X",
-        ) from error
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows

@@ -17,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
+from kernelmill.kernels.points import canonical_rows
 from kernelmill.maps.additive_fourier import AdditiveFourierMap
-from kernelmill.maps.base import MOST_COMPONENTS, REAL, FeatureMap, canonical_rows
+from kernelmill.maps.base import MOST_COMPONENTS, REAL, FeatureMap
 from kernelmill.maps.count_sketch import CountSketchMap
 from kernelmill.maps.dot_product_fastfood import DotProductFastfoodMap
 from kernelmill.maps.fastfood import FastfoodMap
