@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import kernelmill
-from kernelmill.storage import ModelFileError, read_model_file
+from kernelmill.files import ModelFileError, read_model_file
 
 _FIT = ("--n-components", "256", "--epochs", "30", "--checkpoint-seconds", "0.05", "--no-tune")
 _TUNE = (

@@ -16,7 +16,7 @@ import kernelmill
 from fuzzing.campaign import Subject
 from fuzzing.mutation import change_record, mutate_bytes
 from kernelmill.errors import KernelmillError
-from kernelmill.storage import ModelFileError, read_model_file, write_model_file
+from kernelmill.files import ModelFileError, read_model_file, write_model_file
 
 __all__ = ["make_subjects"]
 
@@ -26,7 +26,7 @@ _WIDEST = 100_000
 
 def make_subjects() -> list[Subject]:
     """Models of all kinds, with changed content and with changed bytes."""
-    folder = Path(__file__).parent.parent / "tests" / "storage" / "golden"
+    folder = Path(__file__).parent.parent / "tests" / "files" / "golden"
     tables = sorted(folder.glob("table-*.kmill"))
     newer = folder / "long_record-2.kmill"  # of format 2
     learners = sorted({*folder.glob("*-1.kmill")} - {*tables})

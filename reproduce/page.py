@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from kernelmill.files.atomic_file import atomic_write
 from kernelmill.formatting import clean_text, html, join_words
 from kernelmill.report.findings import Tile
 from kernelmill.report.page import Section, render_sections
 from kernelmill.report.plots.panel import PageTable, Panel
-from kernelmill.storage.atomic_file import atomic_write
 from reproduce import Outcome
 from reproduce.plots import (
     INTERVAL,

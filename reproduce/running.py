@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from kernelmill.errors import ArgumentError
+from kernelmill.files.atomic_file import atomic_write
 from kernelmill.runtime import get_isa, get_num_threads
 from kernelmill.runtime.progress import Progress, SilentProgress
-from kernelmill.storage.atomic_file import atomic_write
 from reproduce.data_sets import MissingDataError, load_data
 from reproduce.declaration import Cell, Experiment, Points, Scale
 

@@ -6,12 +6,12 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from kernelmill.files.fields import RecordOf
+from kernelmill.files.kinds import Array, Either, Kind
 from kernelmill.learners.files.stored import LEARNERS
 from kernelmill.maps.fields import KERNELS
 from kernelmill.maps.stored import fitted_map_fields
 from kernelmill.maps.transformers import MAPS
-from kernelmill.storage.fields import RecordOf
-from kernelmill.storage.kinds import Array, Either, Kind
 
 PAGE = Path(__file__).parents[1] / "docs" / "model-files.md"
 HEADING = "## All fields\n"

@@ -12,7 +12,7 @@ import pytest
 
 import kernelmill
 
-GOLDEN = Path(__file__).parents[1] / "storage" / "golden"
+GOLDEN = Path(__file__).parents[1] / "files" / "golden"
 SLOW = {"sklearn", "matplotlib", "pandas", "joblib", "jinja2"}
 PROGRAM = """
 import sys

@@ -432,7 +432,7 @@ def test_the_construction_is_named(run, rings, tmp_path):
 
 
 def test_inspect_names_the_construction_of_older_files(run):
-    path = Path(__file__).parents[1] / "storage" / "golden" / "table-1.kmill"
+    path = Path(__file__).parents[1] / "files" / "golden" / "table-1.kmill"
     assert load(path).summary.construction == ""
     shown = json.loads(run("inspect", path, "--json")[1])["summary"]
     assert shown["construction"] in run("inspect", path)[1]

@@ -10,8 +10,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from kernelmill.encoding.column_statistics import CategoryCounts, NumericMoments, fewest_rows
 from kernelmill.encoding.columns import CategoryEncoding, NumericEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, ColumnLearner
+from kernelmill.files import ModelFileError
 from kernelmill.io import TableError
-from kernelmill.storage import ModelFileError
 
 
 def batch(**columns):

@@ -9,8 +9,8 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from kernelmill.encoding.encoder import RowScaling
 from kernelmill.encoding.matrix import MatrixEncoder, MatrixLearner
+from kernelmill.files import ModelFileError
 from kernelmill.io import TableError
-from kernelmill.storage import ModelFileError
 
 
 def fit_encoder(blocks, missing="error"):

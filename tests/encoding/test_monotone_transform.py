@@ -15,7 +15,7 @@ from kernelmill.encoding.columns import NumericEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, ColumnLearner
 from kernelmill.encoding.matrix import MatrixEncoder, MatrixLearner
 from kernelmill.encoding.monotone import MonotoneTransform, choose_transform, most_knots
-from kernelmill.storage import ModelFileError
+from kernelmill.files import ModelFileError
 from kernelmill.workflows.model.table_model import TableModel
 
 VALUES = st.floats(allow_nan=False, allow_infinity=False)

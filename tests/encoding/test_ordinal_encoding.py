@@ -12,7 +12,7 @@ from kernelmill.encoding.column_statistics import CategoryCounts
 from kernelmill.encoding.columns import CategoryEncoding, OrdinalEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, ColumnLearner
 from kernelmill.encoding.levels import find_number, sort_levels
-from kernelmill.storage import ModelFileError
+from kernelmill.files import ModelFileError
 
 AGES = ["<18", "18-24", "25-64", "65+"]
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from kernelmill.encoding.targets import TargetLearner, TargetReader, format_label
+from kernelmill.files import ModelFileError
 from kernelmill.io import TableError
 from kernelmill.io.table import TableBlock
-from kernelmill.storage import ModelFileError
 
 
 def block(values, first_row=0):

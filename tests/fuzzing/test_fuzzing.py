@@ -15,10 +15,10 @@ from fuzzing import arrays, campaign, checkpoints, model_files, tables
 from fuzzing.campaign import Subject, run_campaign
 from fuzzing.mutation import change_record, mutate_bytes, mutate_text
 from kernelmill.errors import KernelmillError
+from kernelmill.files import kinds, model_file
 from kernelmill.io import open_table
 from kernelmill.io.matrix import matrix_file
 from kernelmill.io.text.parser import TextParser
-from kernelmill.storage import kinds, model_file
 
 CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
 SUBJECTS = {

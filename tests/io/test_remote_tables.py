@@ -13,9 +13,9 @@ import scipy.sparse
 
 import kernelmill
 from kernelmill.errors import ArgumentError
+from kernelmill.files.remote_path import RemotePath
 from kernelmill.io import TableError, open_table, open_writer
 from kernelmill.io.pieces import cut_table
-from kernelmill.storage.remote_path import RemotePath
 
 fsspec = pytest.importorskip("fsspec")
 

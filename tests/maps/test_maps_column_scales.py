@@ -22,9 +22,9 @@ from kernelmill import (
     TaylorSketch,
     runtime,
 )
+from kernelmill.files import ModelFileError
 from kernelmill.kernels import BallConvolution, Gaussian, Laplacian, Matern, Spectrum
 from kernelmill.maps.transformers import map_from_record, map_record
-from kernelmill.storage import ModelFileError
 
 DTYPES = [np.float64, np.float32]
 CLASSES = [RandomFourier, Fastfood, TaylorSketch, GaussianTemplates, Nystroem]

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import check_dict_unchanged
 
 from kernelmill import KernelClassifier, KernelRegressor, Nystroem
 from kernelmill.errors import ArgumentError, ArgumentTypeError
+from kernelmill.files import ModelFileError
 from kernelmill.kernels import (
     BallConvolution,
     Cauchy,
@@ -29,7 +30,6 @@ from kernelmill.learners.files.loading import learner_from_record, load_learner
 from kernelmill.learners.files.saving import learner_record
 from kernelmill.maps import nystroem
 from kernelmill.maps.transformers import map_from_record, map_record
-from kernelmill.storage import ModelFileError
 
 JITTER = 1e-6
 SCALES = np.array([0.7, 2.0, np.inf, 1.2])

@@ -20,7 +20,7 @@ from kernelmill.workflows.training.relevance import _quantiles, measure_relevanc
 from kernelmill.workflows.training.survey import open_source, survey_table
 from kernelmill.workflows.tuning.kernel_search import KernelSearch
 
-GOLDEN = Path(__file__).parents[1] / "storage" / "golden" / "table-1.kmill"
+GOLDEN = Path(__file__).parents[1] / "files" / "golden" / "table-1.kmill"
 MATTER = {"b", "town"}
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import kernelmill
 from kernelmill import PrincipalFourier, compare_table, fit_table
+from kernelmill.files import read_model_file
 from kernelmill.report.findings import columns_finding
-from kernelmill.storage import read_model_file
 from kernelmill.workflows.tuning.kernel_search import takes_directions
 from kernelmill.workflows.tuning.map_choice import MapChoice
 

@@ -6,10 +6,10 @@ import pytest
 
 import kernelmill
 from kernelmill import AdditiveFourier, fit_table
+from kernelmill.files import read_model_file, without_prefix
 from kernelmill.learners.prediction import read_learner
 from kernelmill.maps.registry import describe_construction
 from kernelmill.report.findings import columns_finding
-from kernelmill.storage import read_model_file, without_prefix
 
 
 def draw_amounts(n_rows):

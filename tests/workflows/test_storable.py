@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kernelmill import RandomFourier, fit_table, load
+from kernelmill.files import ModelFileError, model_file
 from kernelmill.kernels import Spectrum
-from kernelmill.storage import ModelFileError, model_file
 from kernelmill.workflows.training.plan import TrainingPlan
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))

@@ -17,9 +17,9 @@ from sklearn.metrics import (
 import kernelmill
 from kernelmill import fit_table
 from kernelmill.errors import KernelmillError
+from kernelmill.files import ModelFileError, read_model_file, write_model_file
 from kernelmill.io import TableError
 from kernelmill.learners import load_learner
-from kernelmill.storage import ModelFileError, read_model_file, write_model_file
 from kernelmill.workflows.evaluation import wilson_interval
 
 from .conftest import rings, write_rings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kernelmill.storage.fields import Stored
+from kernelmill.files.fields import Stored
 
 __all__ = ["FeatureRequirement"]
 

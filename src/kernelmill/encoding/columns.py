@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from kernelmill.encoding.levels import FEWEST_LEVELS, find_number
 from kernelmill.encoding.monotone import MonotoneTransform
 from kernelmill.errors import Remedy
+from kernelmill.files.fields import ADDED, Stored
+from kernelmill.files.kinds import Float, ListOf, Text
 from kernelmill.io.errors import TableError
-from kernelmill.storage.fields import ADDED, Stored
-from kernelmill.storage.kinds import Float, ListOf, Text
 
 __all__ = [
     "CategoryEncoding",

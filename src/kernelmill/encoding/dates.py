@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from kernelmill.encoding.columns import ColumnEncoding
 from kernelmill.errors import Message, Remedy
+from kernelmill.files.fields import ADDED
+from kernelmill.files.kinds import Choice, Float, ListOf
 from kernelmill.io.errors import TableError
-from kernelmill.storage.fields import ADDED
-from kernelmill.storage.kinds import Choice, Float, ListOf
 
 __all__ = ["DateEncoding", "DateFormats", "check_zones", "date_values"]
 

@@ -31,10 +31,10 @@ from kernelmill.encoding.dates import DateEncoding, DateFormats, check_zones, da
 from kernelmill.encoding.monotone import most_knots
 from kernelmill.encoding.units import common_scale, may_share_unit
 from kernelmill.errors import Message, Remedy
+from kernelmill.files.fields import ADDED, Stored, Tagged
+from kernelmill.files.kinds import Choice, Float, ListOf
 from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
-from kernelmill.storage.fields import ADDED, Stored, Tagged
-from kernelmill.storage.kinds import Choice, Float, ListOf
 
 __all__ = ["ColumnEncoder", "ColumnLearner", "EncodedColumn", "Encoder", "RowScaling"]
 

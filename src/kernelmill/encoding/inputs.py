@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from kernelmill.encoding.targets import LABELS
 from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
+from kernelmill.files.fields import ADDED, Stored
+from kernelmill.files.kinds import SMALLEST_INTEGER, Integer, ListOf, Null, Text
 from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
 from kernelmill.io.memory import name_labels
 from kernelmill.io.sources import is_data
 from kernelmill.io.table import Table, check_columns, open_table, open_without_header
 from kernelmill.io.table_file import find_similar
-from kernelmill.storage.fields import ADDED, Stored
-from kernelmill.storage.kinds import SMALLEST_INTEGER, Integer, ListOf, Null, Text
 
 __all__ = [
     "Inputs",

@@ -22,10 +22,10 @@ from kernelmill.encoding.encoder import (
 from kernelmill.encoding.monotone import MonotoneTransform, choose_transform, most_knots
 from kernelmill.encoding.units import common_scale, may_share_unit
 from kernelmill.errors import Message, Remedy
+from kernelmill.files.fields import ADDED, Nested, Tagged
+from kernelmill.files.kinds import Array, Choice, ListOf, Null
 from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
-from kernelmill.storage.fields import ADDED, Nested, Tagged
-from kernelmill.storage.kinds import Array, Choice, ListOf, Null
 
 __all__ = ["ENCODERS", "MatrixEncoder", "MatrixLearner"]
 

@@ -16,8 +16,8 @@ import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 from numpy.typing import NDArray
 
-from kernelmill.storage.fields import Stored
-from kernelmill.storage.kinds import Float, ListOf
+from kernelmill.files.fields import Stored
+from kernelmill.files.kinds import Float, ListOf
 
 __all__ = ["TRANSFORMS", "MonotoneTransform", "choose_transform", "most_knots"]
 

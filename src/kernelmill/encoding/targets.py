@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from kernelmill.encoding.columns import add_spellings, category_values
 from kernelmill.errors import Message, Remedy
+from kernelmill.files.fields import ADDED, Stored
+from kernelmill.files.kinds import SMALLEST_INTEGER, Choice, Float, Integer, ListOf, Null, Text
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import LARGEST_EXACT
-from kernelmill.storage.fields import ADDED, Stored
-from kernelmill.storage.kinds import SMALLEST_INTEGER, Choice, Float, Integer, ListOf, Null, Text
 
 __all__ = ["LABELS", "TargetLearner", "TargetReader", "format_label", "read_target"]
 

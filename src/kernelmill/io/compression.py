@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from kernelmill.errors import Remedy
+from kernelmill.files.remote_path import RemotePath
 from kernelmill.io.errors import TableError
-from kernelmill.storage.remote_path import RemotePath
 
 __all__ = [
     "COMPRESSIONS",

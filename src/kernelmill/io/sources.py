@@ -18,10 +18,10 @@ from typing import Any, cast
 import numpy as np
 
 from kernelmill.errors import ArgumentError, KernelmillError
+from kernelmill.files.remote_path import RemotePath, parse_path
 from kernelmill.io.compression import COMPRESSIONS, copy_errors, read_beginning, read_head
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import TableFile
-from kernelmill.storage.remote_path import RemotePath, parse_path
 
 __all__ = [
     "FORMATS",

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from kernelmill.errors import ArgumentError
+from kernelmill.files import write_model_file
 from kernelmill.learners.blocks import Block, count_rows, digest_block
 from kernelmill.learners.features import Features, compute_features
 from kernelmill.learners.files.saving import learner_record
@@ -30,7 +31,6 @@ from kernelmill.maps.transformers import MAPS, MapTransformer, check_data, make_
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, StderrProgress
 from kernelmill.runtime.threads import limit_blas_threads, resolve_threads
-from kernelmill.storage import write_model_file
 
 __all__ = ["KernelMachine"]
 

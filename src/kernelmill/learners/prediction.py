@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError
+from kernelmill.files import ModelFileError
+from kernelmill.files.kinds import Choice
 from kernelmill.kernels.points import canonical_rows
 from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
 from kernelmill.learners.features import Features, ReusedMemory, compute_features, rows_per_block
@@ -22,8 +24,6 @@ from kernelmill.learners.files.stored import LEARNERS, restore_shared
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
 from kernelmill.maps.base import REAL
 from kernelmill.maps.nystroem import NystroemMap
-from kernelmill.storage import ModelFileError
-from kernelmill.storage.kinds import Choice
 
 if TYPE_CHECKING:
     from kernelmill.learners.posterior import Posterior

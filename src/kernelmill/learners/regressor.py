@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.arguments import check_choice, check_integer, check_not_negative
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Doubt, Remedy
+from kernelmill.files import write_model_file
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, count_rows, take_rows
 from kernelmill.learners.features import compute_features
@@ -39,7 +40,6 @@ from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.maps.transformers import make_feature_map
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import limit_blas_threads
-from kernelmill.storage import write_model_file
 
 __all__ = ["LEAST_SINGLE_ALPHA", "KernelRegressor"]
 

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, Doubt, KernelmillError, Remedy
+from kernelmill.files.atomic_file import FileLock, atomic_file, check_target
 from kernelmill.formatting import plain
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, WarningProgress
-from kernelmill.storage.atomic_file import atomic_file, check_target
-from kernelmill.storage.file_lock import FileLock
 
 __all__ = [
     "CHECKPOINT_SECONDS",

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import LengthScale, check_integer
 from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Array, Float, Integer, PlainOrArray
 from kernelmill.kernels import Kernel, resolve
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fastfood import FastfoodMap
 from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
 from kernelmill.maps.random_fourier import RandomFourierMap
 from kernelmill.maps.scales import check_length_scales, resolve_length_scale
-from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import Array, Float, Integer, PlainOrArray
 
 __all__ = ["AdditiveFourierMap", "find_steps"]
 

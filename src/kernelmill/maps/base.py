@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.arguments import check_integer
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Integer, Null
 from kernelmill.maps.fields import SeedKind
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
-from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import Integer, Null
 
 __all__ = ["MOST_COMPONENTS", "REAL", "FeatureMap"]
 

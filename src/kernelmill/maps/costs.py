@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kernelmill.errors import Remedy
+from kernelmill.files import ModelFileError
 from kernelmill.formatting import plain
-from kernelmill.storage import ModelFileError
 
 __all__ = ["MOST_MEMORY", "MapCost", "check_cost", "estimate_cost"]
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice
+from kernelmill.files.kinds import Choice
 from kernelmill.kernels import Polynomial
 from kernelmill.maps.base import FeatureMap
 from kernelmill.sketches import HASHINGS, PolynomialSketch
-from kernelmill.storage.kinds import Choice
 
 __all__ = ["CountSketchMap"]
 

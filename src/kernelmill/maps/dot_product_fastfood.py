@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Choice, Float, Integer, Null
 from kernelmill.kernels import (
     DotProductKernel,
     Maclaurin,
@@ -37,8 +39,6 @@ from kernelmill.projections.zonal import (
 )
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import blocks_of_rows, row_products, rows_in_cache
-from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import Choice, Float, Integer, Null
 
 __all__ = ["DotProductFastfoodMap"]
 

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import LengthScale, check_choice
 from kernelmill.errors import ArgumentError, ArgumentTypeError
+from kernelmill.files.kinds import Choice
 from kernelmill.kernels import Kernel, RadialKernel
 from kernelmill.maps.fields import FactorsKind
 from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap
 from kernelmill.projections import FourierProjection, HadamardProjection
 from kernelmill.projections.custom_fastfood import GivenFactors, GivenProjection
 from kernelmill.random import Stream
-from kernelmill.storage.kinds import Choice
 
 __all__ = ["BLOCKS", "FastfoodMap"]
 

@@ -7,6 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import (
+    ABSENT,
+    LARGEST_INTEGER,
+    Array,
+    Choice,
+    Float,
+    Integer,
+    Kind,
+    Mismatch,
+    Null,
+    Number,
+    Place,
+    PlainOrArray,
+)
+from kernelmill.files.safetensors import ModelFileError
 from kernelmill.kernels import (
     ArcCosine,
     BallConvolution,
@@ -26,22 +42,6 @@ from kernelmill.kernels import (
 from kernelmill.kernels.gegenbauer import MOST_DEGREES
 from kernelmill.projections.custom_fastfood import GivenFactors
 from kernelmill.random import Stream
-from kernelmill.storage.errors import ModelFileError
-from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import (
-    ABSENT,
-    LARGEST_INTEGER,
-    Array,
-    Choice,
-    Float,
-    Integer,
-    Kind,
-    Mismatch,
-    Null,
-    Number,
-    Place,
-    PlainOrArray,
-)
 
 __all__ = [
     "CENTER",

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from kernelmill import _native
 from kernelmill.arguments import check_choice, check_flag, check_positive
 from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Choice, Flag, Null, Number
 from kernelmill.kernels import Gaussian, Radial
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import CENTER, FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, POSITIVE
@@ -33,8 +35,6 @@ from kernelmill.runtime.arrays import (
     split_length_scale,
 )
 from kernelmill.runtime.threads import resolve_threads
-from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import Choice, Flag, Null, Number
 
 __all__ = ["GaussianTemplatesMap"]
 

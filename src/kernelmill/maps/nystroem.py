@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import LengthScale, check_up_to
 from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Array, Float
 from kernelmill.kernels import Kernel, RadialKernel, resolve
 from kernelmill.maps.base import REAL, FeatureMap
 from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
@@ -19,8 +21,6 @@ from kernelmill.maps.scales import check_length_scales, resolve_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import split_length_scale, weigh_columns
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
-from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import Array, Float
 
 __all__ = ["MOST_LANDMARKS", "NystroemMap"]
 

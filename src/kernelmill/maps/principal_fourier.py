@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from kernelmill import _native
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Array, Choice, Integer, Null, Number, PlainOrArray
 from kernelmill.kernels import Kernel, RadialKernel, resolve
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import GAMMA, POSITIVE, KernelKind
@@ -22,8 +24,6 @@ from kernelmill.projections.layout import KINDS, FeatureLayout
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import blocks_of_rows, native_rows, round_coefficients
 from kernelmill.runtime.threads import one_blas_thread, resolve_threads
-from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import Array, Choice, Integer, Null, Number, PlainOrArray
 
 __all__ = ["PrincipalFourierMap", "principal_directions"]
 

@@ -7,12 +7,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from kernelmill.arguments import check_choice, check_flag
+from kernelmill.files.kinds import Choice, Flag
 from kernelmill.kernels import Kernel
 from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.projections import DenseProjection
 from kernelmill.projections.dense import SAMPLINGS
 from kernelmill.random import Stream
-from kernelmill.storage.kinds import Choice, Flag
 
 __all__ = ["RandomFourierMap"]
 

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice, check_flag
 from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Choice, Flag, Integer
 from kernelmill.kernels import DotProductKernel, resolve_dot_product
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import POSITIVE, RADIUS, KernelKind
 from kernelmill.maps.scales import resolve_radius
 from kernelmill.sketches.degrees import DEGREE_LAWS, degree_terms
 from kernelmill.sketches.maclaurin import MaclaurinSketch
-from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import Choice, Flag, Integer
 
 __all__ = ["RandomMaclaurinMap"]
 

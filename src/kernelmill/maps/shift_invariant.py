@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from kernelmill import _native
 from kernelmill.arguments import LengthScale, check_choice
 from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Choice
 from kernelmill.kernels import Kernel, resolve
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
@@ -20,8 +22,6 @@ from kernelmill.projections.fastfood import HadamardProjection, Scoring
 from kernelmill.projections.layout import KINDS, FeatureLayout
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
-from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import Choice
 
 __all__ = ["ShiftInvariantMap"]
 

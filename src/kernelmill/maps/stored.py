@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.files import ModelFileError
+from kernelmill.files.fields import Fields, RecordOf
+from kernelmill.files.kinds import Choice, Integer, Kind, Mismatch, Place
 from kernelmill.kernels import Kernel, RotationInvariantKernel, resolve_dot_product
 from kernelmill.maps.base import MOST_COMPONENTS, FeatureMap
 from kernelmill.maps.fields import StreamKind, stored_random_state
 from kernelmill.maps.registry import FAMILIES, map_name
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
-from kernelmill.storage import ModelFileError
-from kernelmill.storage.fields import Fields, RecordOf
-from kernelmill.storage.kinds import Choice, Integer, Kind, Mismatch, Place
 
 __all__ = [
     "FittedMapKind",

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_choice, check_flag, check_integer, check_positive
 from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Choice, Flag, Integer, ListOf, Null
 from kernelmill.kernels import Gaussian
 from kernelmill.maps.base import MOST_COMPONENTS, FeatureMap
 from kernelmill.maps.fields import (
@@ -32,8 +34,6 @@ from kernelmill.maps.scales import (
 from kernelmill.runtime.arrays import blocks_of_rows, row_products, split_length_scale
 from kernelmill.sketches import HASHINGS, PolynomialSketch
 from kernelmill.sketches.taylor import columns_of_degrees
-from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import Choice, Flag, Integer, ListOf, Null
 
 __all__ = ["TaylorSketchMap"]
 

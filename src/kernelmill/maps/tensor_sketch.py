@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.arguments import check_choice
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Choice, Integer, Number
 from kernelmill.kernels import Polynomial
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import MOST_DEGREES, POSITIVE
 from kernelmill.maps.scales import resolve_gamma
 from kernelmill.sketches import HASHINGS, PolynomialSketch
-from kernelmill.storage.fields import Fields
-from kernelmill.storage.kinds import Choice, Integer, Number
 
 __all__ = ["TensorSketchMap"]
 

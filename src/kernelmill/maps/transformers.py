@@ -17,6 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
+from kernelmill.files import ModelFileError
+from kernelmill.files.kinds import Mismatch, Place, Tensors
 from kernelmill.kernels.points import canonical_rows
 from kernelmill.maps.additive_fourier import AdditiveFourierMap
 from kernelmill.maps.base import MOST_COMPONENTS, REAL, FeatureMap
@@ -35,8 +37,6 @@ from kernelmill.maps.tensor_sketch import TensorSketchMap
 from kernelmill.projections.custom_fastfood import GivenFactors
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
-from kernelmill.storage import ModelFileError
-from kernelmill.storage.kinds import Mismatch, Place, Tensors
 
 __all__ = [
     "MAPS",

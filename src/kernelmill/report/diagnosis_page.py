@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from kernelmill.files.atomic_file import atomic_write
 from kernelmill.formatting import clean_text, html
 from kernelmill.report.findings import Tile, file_name
 from kernelmill.report.page import Section, render_sections
 from kernelmill.report.plots.diagnosis import diagnosis_panels
 from kernelmill.report.plots.panel import PageTable
 from kernelmill.report.usage import fit_lines
-from kernelmill.storage.atomic_file import atomic_write
 from kernelmill.workflows.records import Diagnosis, Interval
 
 __all__ = ["render_diagnosis", "write_diagnosis"]

@@ -11,6 +11,8 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from kernelmill.errors import ArgumentError, escape_controls
+from kernelmill.files.atomic_file import atomic_write
+from kernelmill.files.outputs import Output, check_outputs
 from kernelmill.formatting import clean_text, html
 from kernelmill.report.findings import (
     Tile,
@@ -32,8 +34,6 @@ from kernelmill.report.plots.evaluation import class_table, evaluation_panels
 from kernelmill.report.plots.fit import fit_panels
 from kernelmill.report.plots.panel import PageTable, Panel
 from kernelmill.report.usage import explain_fit, fit_lines, usage_lines
-from kernelmill.storage.atomic_file import atomic_write
-from kernelmill.storage.outputs import Output, check_outputs
 from kernelmill.workflows.records import Comparison, Evaluation, FitSummary
 
 __all__ = [

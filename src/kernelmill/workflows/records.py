@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from kernelmill.diagnostics.records import FeatureRequirement
 from kernelmill.errors import Message
+from kernelmill.files.fields import ADDED, Stored
 from kernelmill.formatting import plain
 from kernelmill.io.sources import describe_data, is_data
-from kernelmill.storage.fields import ADDED, Stored
 from kernelmill.workflows.verdict import judge
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from kernelmill.cli.render.results import (
     render_evaluation,
     render_summary,
 )
+from kernelmill.files.atomic_file import atomic_write
 from kernelmill.formatting import plain
 from kernelmill.runtime.threads import one_blas_thread
-from kernelmill.storage.atomic_file import atomic_write
 
 __all__ = ["command"]
 

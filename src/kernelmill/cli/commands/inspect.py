@@ -1,6 +1,6 @@
 """`kernelmill inspect`: show the content of a model file."""
 
-# ruff: noqa: PLC0415 # storage and workflows are imported when the command runs
+# ruff: noqa: PLC0415 # files and workflows are imported when the command runs
 from __future__ import annotations
 
 from pathlib import Path
@@ -28,7 +28,7 @@ from kernelmill.cli.render.results import (
 from kernelmill.formatting import plain
 
 if TYPE_CHECKING:
-    from kernelmill.storage.model_file import ModelFile
+    from kernelmill.files.model_file import ModelFile
     from kernelmill.workflows.records import FitSummary
 
 __all__ = ["command"]
@@ -51,7 +51,7 @@ __all__ = ["command"]
 @click.pass_context
 def command(context: click.Context, model: str) -> None:
     """Show the content of the file MODEL: task, target, columns, map, training, held-out error."""
-    from kernelmill.storage import read_model_file
+    from kernelmill.files import read_model_file
 
     terminal = get_terminal(context)
     with explain_wrong_file(model):
@@ -100,10 +100,10 @@ def _read_summary(content: ModelFile, path: str) -> tuple[FitSummary | None, dic
     """
     from dataclasses import replace
 
+    from kernelmill.files import ModelFileError, errors_of_file, without_prefix
+    from kernelmill.files.fields import Fields, Nested
     from kernelmill.learners.prediction import read_learner
     from kernelmill.maps.registry import describe_construction
-    from kernelmill.storage import ModelFileError, errors_of_file, without_prefix
-    from kernelmill.storage.fields import Fields, Nested
     from kernelmill.workflows.records import TABLE_MODEL, FitSummary
 
     record, tensors = content.record, content.tensors

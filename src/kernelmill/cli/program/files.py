@@ -17,16 +17,16 @@ import click
 from kernelmill.cli.program.errors import CommandError
 from kernelmill.cli.program.signals import exit_on_interrupt, runs_as_program
 from kernelmill.errors import KernelmillError, Remedy
-from kernelmill.io.sources import match_files, with_labels
-from kernelmill.storage.atomic_file import (
+from kernelmill.files.atomic_file import (
+    FileLock,
     MissingFolderError,
     PathIsFolderError,
     check_folder,
     check_target,
 )
-from kernelmill.storage.file_lock import FileLock
-from kernelmill.storage.outputs import Output, check_outputs
-from kernelmill.storage.remote_path import STDOUT, RemotePath, parse_path
+from kernelmill.files.outputs import Output, check_outputs
+from kernelmill.files.remote_path import STDOUT, RemotePath, parse_path
+from kernelmill.io.sources import match_files, with_labels
 
 if TYPE_CHECKING:
     from kernelmill.workflows import TableModel
@@ -239,7 +239,7 @@ def load_table_model(path: str, max_memory: int, *, with_estimator: bool = False
 @contextmanager
 def explain_wrong_file(path: str) -> Iterator[None]:
     """Suggest `kernelmill fit` if the file that is read inside the block is not a model file."""
-    from kernelmill.storage import ModelFileError
+    from kernelmill.files import ModelFileError
 
     try:
         yield

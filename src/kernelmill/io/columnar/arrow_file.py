@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kernelmill.files.remote_path import RemotePath
 from kernelmill.io.columnar.columnar_files import (
     INSPECTED_ROWS,
     MOST_BLOCK_BYTES,
@@ -21,7 +22,6 @@ from kernelmill.io.compression import read_head
 from kernelmill.io.errors import TableError
 from kernelmill.io.file_parts import Part, cut_evenly
 from kernelmill.io.table_file import TableOptions
-from kernelmill.storage.remote_path import RemotePath
 
 __all__ = ["ArrowFile", "decompressed_bytes"]
 

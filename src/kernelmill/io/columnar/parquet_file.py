@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kernelmill.files.remote_path import RemotePath
 from kernelmill.io.columnar.arrow_values import is_text
 from kernelmill.io.columnar.columnar_files import (
     INSPECTED_ROWS,
@@ -19,7 +20,6 @@ from kernelmill.io.columnar.parquet_pages import read_footer, scan_groups
 from kernelmill.io.compression import TemporaryCopy, copy_errors
 from kernelmill.io.errors import TableError
 from kernelmill.io.file_parts import Part
-from kernelmill.storage.remote_path import RemotePath
 
 __all__ = ["ParquetFile"]
 

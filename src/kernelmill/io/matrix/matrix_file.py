@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.files.remote_path import RemotePath
 from kernelmill.io.compression import (
     GET_AGAIN,
     TemporaryCopy,
@@ -29,7 +30,6 @@ from kernelmill.io.table_file import (
     TableFile,
     TableOptions,
 )
-from kernelmill.storage.remote_path import RemotePath
 
 __all__ = ["MatrixFile", "RawArray", "RawRows", "check_exact", "check_matrix"]
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from kernelmill.errors import KernelmillError
+from kernelmill.files.atomic_file import atomic_file, check_target
+from kernelmill.files.outputs import Output, check_outputs
+from kernelmill.files.remote_path import STDOUT, parse_path
 from kernelmill.io.errors import TableError
 from kernelmill.io.writing.formats import SPREADSHEET_FORMATS, TABLE_FORMATS, NpyFormat, TableFormat
-from kernelmill.storage.atomic_file import atomic_file, check_target
-from kernelmill.storage.outputs import Output, check_outputs
-from kernelmill.storage.remote_path import STDOUT, parse_path
 
 __all__ = ["TableWriter", "is_text_file", "open_writer"]
 
@@ -69,7 +69,7 @@ def open_writer(
     TableError
         The format cannot be written, or the file cannot.
     MissingFolderError, PathIsFolderError, ArgumentError
-        No file can be written at `path`; see `kernelmill.storage.atomic_file`. Or it is an input.
+        No file can be written at `path`; see `kernelmill.files.atomic_file`. Or it is an input.
 
     Examples
     --------

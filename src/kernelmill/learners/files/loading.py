@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from kernelmill.arguments import check_integer
+from kernelmill.files import ModelFileError, errors_of_file, read_model_file
 from kernelmill.learners.classifier import KernelClassifier
 from kernelmill.learners.prediction import LinearModel, read_learner
 from kernelmill.learners.regressor import KernelRegressor
@@ -16,7 +17,6 @@ from kernelmill.learners.solvers.exact import restore_fit
 from kernelmill.learners.targets import TargetShape
 from kernelmill.maps.costs import MOST_MEMORY, check_cost
 from kernelmill.maps.transformers import as_transformer
-from kernelmill.storage import ModelFileError, errors_of_file, read_model_file
 
 __all__ = ["learner_from_record", "load_learner"]
 

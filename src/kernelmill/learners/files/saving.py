@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.arguments import check_choice
 from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.files import ModelFileError
+from kernelmill.files.kinds import Tensors
 from kernelmill.learners.files.stored import (
     LEARNERS,
     MOST_UNCERTAIN_FEATURES,
@@ -20,8 +22,6 @@ from kernelmill.learners.files.stored import (
 from kernelmill.learners.ridge import CholeskyInverse, SpectralInverse
 from kernelmill.learners.solvers.exact import RidgeFit
 from kernelmill.maps.fields import stored_random_state
-from kernelmill.storage import ModelFileError
-from kernelmill.storage.kinds import Tensors
 
 __all__ = ["learner_record", "scale_weights"]
 

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.maps.fields import SeedKind, StreamKind
-from kernelmill.maps.stored import FittedMapKind, NamesKind, UnfittedMapKind
-from kernelmill.storage import ModelFileError
-from kernelmill.storage.fields import Fields, RecordOf
-from kernelmill.storage.kinds import (
+from kernelmill.files import ModelFileError
+from kernelmill.files.fields import Fields, RecordOf
+from kernelmill.files.kinds import (
     SMALLEST_INTEGER,
     Array,
     Choice,
@@ -30,6 +28,8 @@ from kernelmill.storage.kinds import (
     Tensors,
     Text,
 )
+from kernelmill.maps.fields import SeedKind, StreamKind
+from kernelmill.maps.stored import FittedMapKind, NamesKind, UnfittedMapKind
 
 __all__ = [
     "LEARNERS",

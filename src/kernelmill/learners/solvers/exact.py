@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.files import ModelFileError
 from kernelmill.learners.blocks import (
     DIGEST_BYTES,
     Block,
@@ -43,7 +44,6 @@ from kernelmill.learners.ridge import (
 )
 from kernelmill.learners.run import Run, SavedState
 from kernelmill.learners.statistics import RidgeStatistics, check_some_weight, rows_per_update
-from kernelmill.storage import ModelFileError
 
 __all__ = [
     "RidgeFit",

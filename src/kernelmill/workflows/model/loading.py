@@ -12,9 +12,9 @@ from kernelmill.arguments import check_integer
 from kernelmill.encoding.columns import NumericEncoding
 from kernelmill.encoding.dates import DateEncoding
 from kernelmill.encoding.encoder import ColumnEncoder
+from kernelmill.files import ModelFileError, errors_of_file, read_model_file, without_prefix
 from kernelmill.learners.prediction import predictor_from_record
 from kernelmill.maps.costs import MOST_MEMORY, check_cost
-from kernelmill.storage import ModelFileError, errors_of_file, read_model_file, without_prefix
 from kernelmill.workflows.evaluation import class_names
 from kernelmill.workflows.model.table_model import STORED_PARTS, TableModel
 from kernelmill.workflows.records import TABLE_MODEL
@@ -26,7 +26,7 @@ def load(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
     """Load a model that ``save`` wrote to a file.
 
     Nothing in the file is executed. A file that is truncated, changed or of another kind raises
-    `kernelmill.storage.ModelFileError`, which reports what is wrong.
+    `kernelmill.files.ModelFileError`, which reports what is wrong.
 
     Parameters
     ----------

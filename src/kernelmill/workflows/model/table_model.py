@@ -23,6 +23,9 @@ from kernelmill.encoding.matrix import ENCODERS
 from kernelmill.encoding.single_row import RowEncoder
 from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Message, Remedy
+from kernelmill.files import under_prefix, write_model_file
+from kernelmill.files.fields import Fields, Nested
+from kernelmill.files.outputs import Output, check_outputs
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError
 from kernelmill.io.errors import NotANumberError
@@ -33,9 +36,6 @@ from kernelmill.io.writing.table_writer import is_text_file
 from kernelmill.learners.run import Run
 from kernelmill.runtime.progress import Progress, SilentProgress, WarningProgress
 from kernelmill.runtime.threads import limit_blas_threads
-from kernelmill.storage import under_prefix, write_model_file
-from kernelmill.storage.fields import Fields, Nested
-from kernelmill.storage.outputs import Output, check_outputs
 from kernelmill.workflows.clusters import spread
 from kernelmill.workflows.model.prediction import (
     Prediction,

@@ -19,12 +19,12 @@ from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.encoding.targets import TargetReader
 from kernelmill.errors import ArgumentError, Doubt, Remedy
+from kernelmill.files import ModelFileError, check_record, check_tensor_bytes
+from kernelmill.files.fields import Fields
 from kernelmill.learners import Run
 from kernelmill.learners.losses import LOSSES
 from kernelmill.maps.stored import UnfittedMapKind
 from kernelmill.random import Stream
-from kernelmill.storage import ModelFileError, check_record, check_tensor_bytes
-from kernelmill.storage.fields import Fields
 from kernelmill.workflows.model.table_model import STORED_PARTS
 from kernelmill.workflows.records import describe_source
 from kernelmill.workflows.training.plan import Settings, number_class_weights

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Message, Remedy
+from kernelmill.files.outputs import Output, check_outputs
 from kernelmill.formatting import plain
 from kernelmill.io import Table
 from kernelmill.io.sources import find_files, is_data, with_labels
@@ -31,7 +32,6 @@ from kernelmill.maps.scales import typical_length_scale
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
 from kernelmill.runtime.threads import one_blas_thread
-from kernelmill.storage.outputs import Output, check_outputs
 from kernelmill.workflows.clusters import spread
 from kernelmill.workflows.evaluation import class_names, measure_kernel_error
 from kernelmill.workflows.model.table_model import TableModel

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.storage.remote_path import RemotePath, parse_path
+from kernelmill.files.remote_path import RemotePath, parse_path
 
 __all__ = ["Output", "check_outputs", "is_same_file"]
 
@@ -39,7 +39,7 @@ def check_outputs(outputs: Sequence[Output], inputs: Iterable[str | os.PathLike[
 
     Examples
     --------
-    >>> from kernelmill.storage.outputs import Output, check_outputs
+    >>> from kernelmill.files.outputs import Output, check_outputs
     >>> try:
     ...     check_outputs([Output("./a.csv", "out", "the table")], ["a.csv"])
     ... except ValueError as error:
@@ -73,7 +73,7 @@ def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
 
     Examples
     --------
-    >>> from kernelmill.storage.outputs import is_same_file
+    >>> from kernelmill.files.outputs import is_same_file
     >>> is_same_file("a.csv", "./a.csv"), is_same_file("a.csv", "b.csv")
     (True, False)
     """

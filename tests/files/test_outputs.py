@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kernelmill.errors import ArgumentError, KernelmillError
-from kernelmill.storage.atomic_file import atomic_file, check_target
-from kernelmill.storage.outputs import Output, check_outputs, is_same_file
+from kernelmill.files.atomic_file import atomic_file, check_target
+from kernelmill.files.outputs import Output, check_outputs, is_same_file
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from kernelmill import KernelRegressor, fit_table
 from kernelmill.errors import ArgumentError
-from kernelmill.storage.file_lock import FileLock
+from kernelmill.files.atomic_file import FileLock
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 import pytest
 
-from kernelmill.storage import ModelFileError
-from kernelmill.storage.fields import ADDED, Fields, RecordOf, Stored, Tagged
-from kernelmill.storage.kinds import (
+from kernelmill.files import ModelFileError
+from kernelmill.files.fields import ADDED, Fields, RecordOf, Stored, Tagged
+from kernelmill.files.kinds import (
     Array,
     Choice,
     Flag,

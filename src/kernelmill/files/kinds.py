@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.storage.errors import ModelFileError
+from kernelmill.files.safetensors import ModelFileError
 
 __all__ = [
     "ABSENT",

@@ -18,9 +18,8 @@ under_prefix, without_prefix
     Names of the tensors of a record inside another record.
 """
 
-from kernelmill.storage.errors import ModelFileError, errors_of_file
-from kernelmill.storage.fields import under_prefix, without_prefix
-from kernelmill.storage.model_file import (
+from kernelmill.files.fields import under_prefix, without_prefix
+from kernelmill.files.model_file import (
     FORMAT_VERSION,
     ModelFile,
     check_record,
@@ -28,6 +27,7 @@ from kernelmill.storage.model_file import (
     read_model_file,
     write_model_file,
 )
+from kernelmill.files.safetensors import ModelFileError, errors_of_file
 
 __all__ = [
     "FORMAT_VERSION",

@@ -24,17 +24,17 @@ from kernelmill import (
     RandomFourier,
     TaylorSketch,
 )
-from kernelmill.kernels import Maclaurin, Matern, Radial
-from kernelmill.learners import load_learner
-from kernelmill.learners.files.loading import learner_from_record
-from kernelmill.learners.files.saving import learner_record
-from kernelmill.storage import (
+from kernelmill.files import (
     ModelFileError,
     read_model_file,
     under_prefix,
     without_prefix,
     write_model_file,
 )
+from kernelmill.kernels import Maclaurin, Matern, Radial
+from kernelmill.learners import load_learner
+from kernelmill.learners.files.loading import learner_from_record
+from kernelmill.learners.files.saving import learner_record
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((300, 4))

@@ -16,24 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.errors import KernelmillError, Remedy
-from kernelmill.storage.atomic_file import atomic_write
-from kernelmill.storage.errors import (
-    GIVE_ANOTHER,
-    ModelFileError,
-    errors_of_file,
-    unknown_file_error,
-)
-from kernelmill.storage.header import (
+from kernelmill.files.atomic_file import atomic_write
+from kernelmill.files.remote_path import RemotePath, parse_path
+from kernelmill.files.safetensors import (
     MOST_HEADER_BYTES,
     NAME,
+    ModelFileError,
     TensorPlace,
     canonical_json,
+    errors_of_file,
     header_of,
     parse_json,
     places_in,
     places_of,
 )
-from kernelmill.storage.remote_path import RemotePath, parse_path
 
 __all__ = [
     "FORMAT_VERSION",
@@ -51,6 +47,19 @@ _MOST_RECORD = 1 << 28
 _RECORD = "record"  # the name of that tensor
 _MOST_BYTES = 1 << 34  # of tensors: 4 * 10**9 weights in float32
 _METADATA = {"kernelmill", "kind", "record", "sha256"}
+_GIVE_ANOTHER = "pass a file that `save` wrote"
+_OTHER_FORMATS = (
+    (b"\x89PNG\r\n\x1a\n", "an image (PNG)"),
+    (b"\xff\xd8\xff", "an image (JPEG)"),
+    (b"GIF8", "an image (GIF)"),
+    (b"%PDF", "a PDF"),
+    (b"PK\x03\x04", "a ZIP archive, perhaps of NumPy (.npz) or skops"),
+    (b"\x93NUMPY", "a NumPy array (.npy)"),
+    (b"PAR1", "a Parquet table"),
+    (b"ARROW1", "an Arrow table"),
+    (b"\x7fELF", "a program"),
+    (b"\x89HDF", "an HDF5 file"),
+)
 
 
 class MissingModelFileError(KernelmillError, FileNotFoundError):
@@ -101,7 +110,7 @@ def write_model_file(
     --------
     >>> import tempfile, pathlib
     >>> import numpy as np
-    >>> from kernelmill.storage import read_model_file, write_model_file
+    >>> from kernelmill.files import read_model_file, write_model_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "weights.kmill")
     ...     write_model_file(path, kind="example", record={"a": 1}, tensors={"w": np.ones(3)})
@@ -205,7 +214,7 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from kernelmill.storage import read_model_file
+    >>> from kernelmill.files import read_model_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "other.kmill")
     ...     _ = path.write_text("something else")
@@ -220,9 +229,9 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
             place = parse_path(path)
             mode = place.stat().st_mode
             if stat.S_ISDIR(mode):
-                raise ModelFileError("it is a folder", GIVE_ANOTHER)
+                raise ModelFileError("it is a folder", _GIVE_ANOTHER)
             if not stat.S_ISREG(mode):
-                raise ModelFileError("it is a device or a pipe", GIVE_ANOTHER)
+                raise ModelFileError("it is a device or a pipe", _GIVE_ANOTHER)
             with place.open("rb") as file:
                 if isinstance(place, RemotePath):
                     content = file.read()
@@ -237,7 +246,7 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
             raise
         reason = (error.strerror or str(error)).lower()
         raise ModelFileError(
-            f"{os.fspath(path)!r} cannot be read: {reason}", GIVE_ANOTHER
+            f"{os.fspath(path)!r} cannot be read: {reason}", _GIVE_ANOTHER
         ) from None
     except MemoryError:
         raise ModelFileError(
@@ -325,7 +334,7 @@ def _header(text: bytes) -> dict[str, Any]:
 def _version(metadata: Any) -> int:
     """Return the version of the format, which is checked before everything else."""
     if not isinstance(metadata, dict) or "kernelmill" not in metadata:
-        raise ModelFileError("it is a safetensors file that another program wrote", GIVE_ANOTHER)
+        raise ModelFileError("it is a safetensors file that another program wrote", _GIVE_ANOTHER)
     version = metadata["kernelmill"]
     if type(version) is not str or not re.fullmatch(r"[1-9][0-9]{0,8}", version):
         raise _changed_file_error(f"its format version is {version!r:.80}")
@@ -357,3 +366,36 @@ def _changed_file_error(reason: str) -> ModelFileError:
     return ModelFileError(
         f"{reason} (it is damaged or was changed)", "copy it again", "save the model again"
     )
+
+
+def unknown_file_error(beginning: bytes, size: int) -> ModelFileError:
+    """Return the error about a file that is not a model, judged by its first bytes.
+
+    Examples
+    --------
+    >>> from kernelmill.files.model_file import unknown_file_error
+    >>> unknown_file_error(b"%PDF-1.7", 1000)
+    ModelFileError('it is a PDF', 'pass a file that `save` wrote')
+    """
+    problem, remedy = _describe(beginning, size)
+    return ModelFileError(problem, remedy or _GIVE_ANOTHER)
+
+
+def _describe(beginning: bytes, size: int) -> tuple[str, str | None]:
+    """Return what a file is, and a remedy other than passing another file."""
+    if size == 0:
+        return "it is empty", "save the model again"
+    for start, name in _OTHER_FORMATS:
+        if beginning.startswith(start):
+            return f"it is {name}", None
+    if beginning.startswith(b"\x1f\x8b"):
+        return "it is compressed with gzip", "decompress it first if it contains a model"
+    if beginning[:1] == b"\x80" and beginning[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        return (
+            "it is a pickle file, which can run arbitrary code and is never loaded by kernelmill",
+            "load it with the pickle module if you trust it, then write the model with `save`",
+        )
+    if beginning[8:9] == b"{":
+        return "it is truncated or its first bytes are damaged", "copy it again"
+    is_text = all(byte in b"\t\r\n" or 32 <= byte < 127 or byte >= 128 for byte in beginning)
+    return "it is a text file" if is_text else "it is not a kernelmill model file", None

@@ -16,7 +16,7 @@ import pytest
 import safetensors.numpy
 from safetensors import safe_open
 
-from kernelmill.storage import ModelFileError, read_model_file, write_model_file
+from kernelmill.files import ModelFileError, read_model_file, write_model_file
 
 DTYPES = ["bool", "uint8", "uint16", "int32", "int64", "float16", "float32", "float64"]
 RECORD = {"b": [1, 2.5, None, True, "é\n"], "a": {"nested": {"deep": [[-0.0, 1e-320]]}}}
@@ -237,7 +237,7 @@ class TestReplacing:
         self.write(path, 1)
         code = (
             "import os, sys, signal, numpy as np\n"
-            "from kernelmill.storage import write_model_file\n"
+            "from kernelmill.files import write_model_file\n"
             "real = os.fsync\n"
             "def fsync(descriptor):\n"
             "    os.kill(os.getpid(), signal.SIGINT)\n"
@@ -490,7 +490,7 @@ def test_long_records_are_tensors(path):
 
 @pytest.mark.parametrize("change", ["inline", "absent", "dtype", "ascii", "spelling"])
 def test_records_as_tensors_are_checked(path, monkeypatch, change):
-    monkeypatch.setattr("kernelmill.storage.model_file._MOST_INLINE", 1)
+    monkeypatch.setattr("kernelmill.files.model_file._MOST_INLINE", 1)
     write_model_file(path, kind="example", record={"a": 1}, tensors={})
     content = b'{"a":1}'
     assert read_model_file(path).record == {"a": 1}
@@ -501,11 +501,11 @@ def test_records_as_tensors_are_checked(path, monkeypatch, change):
         "ascii": {"record": np.frombuffer(b"\xff" + content[1:], np.uint8)},
         "spelling": {"record": np.frombuffer(b'{"a": 1}', np.uint8)},
     }.get(change, {"record": np.frombuffer(content, np.uint8)})
-    monkeypatch.setattr("kernelmill.storage.model_file._MOST_INLINE", 1 << 20)
-    monkeypatch.setattr("kernelmill.storage.model_file._FIRST_VERSION", 2)
-    monkeypatch.setattr("kernelmill.storage.model_file._RECORD", "unused")
+    monkeypatch.setattr("kernelmill.files.model_file._MOST_INLINE", 1 << 20)
+    monkeypatch.setattr("kernelmill.files.model_file._FIRST_VERSION", 2)
+    monkeypatch.setattr("kernelmill.files.model_file._RECORD", "unused")
     text = "{}" if change == "inline" else ""
-    monkeypatch.setattr("kernelmill.storage.model_file.canonical_json", lambda _: text)
+    monkeypatch.setattr("kernelmill.files.model_file.canonical_json", lambda _: text)
     write_model_file(path, kind="example", record={}, tensors=stored)
     monkeypatch.undo()
     with pytest.raises(ModelFileError, match="record"):

@@ -1,7 +1,7 @@
 """Stored classes: a class declares its fields once; writing, reading and checking follow from it.
 
 A class is stored as a record, a dict of plain JSON values, and as tensors, arrays with names. Each
-field has a kind (`kernelmill.storage.kinds`). A record that is read must have exactly the declared
+field has a kind (`kernelmill.files.kinds`). A record that is read must have exactly the declared
 fields, and each value must be of its kind, before anything is done with it.
 
 There are two ways to declare fields: a `Fields` object with one kind for each name, or a dataclass
@@ -21,8 +21,7 @@ from typing import Annotated, Any, Self, Union, get_args, get_origin, get_type_h
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.storage.errors import ModelFileError
-from kernelmill.storage.kinds import (
+from kernelmill.files.kinds import (
     ABSENT,
     SMALLEST_INTEGER,
     Choice,
@@ -39,6 +38,7 @@ from kernelmill.storage.kinds import (
     Tensors,
     Text,
 )
+from kernelmill.files.safetensors import ModelFileError
 
 __all__ = [
     "ADDED",
@@ -94,8 +94,8 @@ class Fields(Mapping[str, Kind]):
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelmill.storage.fields import Fields
-    >>> from kernelmill.storage.kinds import Array, Float, Integer
+    >>> from kernelmill.files.fields import Fields
+    >>> from kernelmill.files.kinds import Array, Float, Integer
     >>> fields = Fields(n_columns=Integer(1), scale=Float(above=0), mean=Array(("float64",),
     ...                 ("n_columns",)))
     >>> tensors = {}
@@ -107,7 +107,7 @@ class Fields(Mapping[str, Kind]):
     >>> fields.read({"n_columns": 2, "scale": -1.0}, tensors)
     Traceback (most recent call last):
         ...
-    kernelmill.storage.errors.ModelFileError: scale must be a number above 0, got -1.0.
+    kernelmill.files.safetensors.ModelFileError: scale must be a number above 0, got -1.0.
     """
 
     defaults: dict[str, Any]
@@ -274,8 +274,8 @@ class Stored:
     --------
     >>> from dataclasses import dataclass
     >>> from typing import Annotated
-    >>> from kernelmill.storage.fields import Stored
-    >>> from kernelmill.storage.kinds import Float
+    >>> from kernelmill.files.fields import Stored
+    >>> from kernelmill.files.kinds import Float
     >>> @dataclass(frozen=True)
     ... class Scaling(Stored):
     ...     column: str
@@ -417,7 +417,7 @@ def under_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelmill.storage import under_prefix, without_prefix
+    >>> from kernelmill.files import under_prefix, without_prefix
     >>> under_prefix("map", {"center": np.zeros(2)})
     {'map/center': array([0., 0.])}
     >>> without_prefix("map", {"map/center": np.zeros(2), "coef": np.ones(3)})

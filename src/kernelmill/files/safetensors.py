@@ -1,24 +1,31 @@
-"""The header of a safetensors file: canonical JSON, and the dtypes and positions of the tensors."""
+"""The header of a safetensors file: canonical JSON, and the dtypes and positions of the tensors.
+
+Also `ModelFileError`, the error of this package.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.storage.errors import ModelFileError
+from kernelmill.errors import KernelmillError
 
 __all__ = [
     "MOST_HEADER_BYTES",
     "NAME",
+    "ModelFileError",
     "TensorPlace",
     "canonical_json",
+    "errors_of_file",
     "header_of",
     "parse_json",
     "places_in",
@@ -45,6 +52,52 @@ _CODES = {
 _CODE_OF = {np.dtype(name): code for code, name in _CODES.items()}
 
 
+class ModelFileError(KernelmillError, ValueError):
+    """A file cannot be loaded as a model, or a model cannot be stored in a file.
+
+    The message names the file or the parameter, and a remedy.
+
+    Examples
+    --------
+    >>> from kernelmill.files import ModelFileError
+    >>> str(ModelFileError("its checksum is wrong", "copy it again"))
+    'its checksum is wrong; copy it again.'
+    """
+
+
+@contextmanager
+def errors_of_file(path: str | os.PathLike[str], remedy: str | None = None) -> Iterator[None]:
+    """Add the name of the file to each ModelFileError that is raised inside.
+
+    Parameters
+    ----------
+    path : str or path
+    remedy : str, optional
+        The remedy of errors that have none themselves.
+
+    Examples
+    --------
+    >>> from kernelmill.files import ModelFileError, errors_of_file
+    >>> with errors_of_file("a.kmill", "save the model again"):
+    ...     raise ModelFileError("its kind is unknown")
+    Traceback (most recent call last):
+        ...
+    kernelmill.files.safetensors.ModelFileError: 'a.kmill' cannot be loaded: its kind is unknown; \
+save the model again.
+    """
+    try:
+        yield
+    except ModelFileError as error:
+        problem, remedies = error.message.problem, error.message.remedies
+        if not remedies and remedy is not None:
+            raise ModelFileError(
+                f"{os.fspath(path)!r} cannot be loaded: {problem}", remedy
+            ) from error
+        raise ModelFileError(
+            f"{os.fspath(path)!r} cannot be loaded: {problem}", *remedies
+        ) from error
+
+
 def canonical_json(value: Any, what: str = "record") -> str:
     r"""Return the canonical JSON of dicts, lists, strings, numbers, booleans and None.
 
@@ -58,7 +111,7 @@ def canonical_json(value: Any, what: str = "record") -> str:
 
     Examples
     --------
-    >>> from kernelmill.storage.header import canonical_json
+    >>> from kernelmill.files.safetensors import canonical_json
     >>> canonical_json({"b": [1, 0.1, None], "a": "é"})
     '{"a":"\\u00e9","b":[1,0.1,null]}'
     """
@@ -73,7 +126,7 @@ def parse_json(text: str | bytes) -> Any:
 
     Examples
     --------
-    >>> from kernelmill.storage.header import parse_json
+    >>> from kernelmill.files.safetensors import parse_json
     >>> parse_json('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
     """

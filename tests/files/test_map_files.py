@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from kernelmill import Fastfood, GaussianTemplates, RandomFourier, RandomMaclaurin, TensorSketch
+from kernelmill.files import ModelFileError, read_model_file, write_model_file
 from kernelmill.kernels import Maclaurin, Polynomial, Radial, Spectrum, Zonal
 from kernelmill.maps.transformers import map_from_record, map_record
-from kernelmill.storage import ModelFileError, read_model_file, write_model_file
 
 
 def through_json(values):
@@ -52,7 +52,7 @@ class TestBits:
         code = (
             "import sys, numpy as np\n"
             "from kernelmill.maps.transformers import map_from_record\n"
-            "from kernelmill.storage import read_model_file\n"
+            "from kernelmill.files import read_model_file\n"
             "folder, n = sys.argv[1], int(sys.argv[2])\n"
             "rows = np.load(folder + '/rows.npy')\n"
             "for i in range(n):\n"

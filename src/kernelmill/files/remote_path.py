@@ -28,7 +28,7 @@ def is_url(path: Any) -> bool:
 
     Examples
     --------
-    >>> from kernelmill.storage.remote_path import is_url
+    >>> from kernelmill.files.remote_path import is_url
     >>> is_url("s3://bucket/rows.csv"), is_url("folder/rows.csv")
     (True, False)
     """
@@ -42,7 +42,7 @@ def parse_path(path: Any) -> Path:
 
     Examples
     --------
-    >>> from kernelmill.storage.remote_path import parse_path
+    >>> from kernelmill.files.remote_path import parse_path
     >>> parse_path("file:///data/rows.csv")
     PosixPath('/data/rows.csv')
     """
@@ -66,7 +66,7 @@ class RemotePath(os.PathLike[str]):
 
     Examples
     --------
-    >>> from kernelmill.storage.remote_path import RemotePath
+    >>> from kernelmill.files.remote_path import RemotePath
     >>> path = RemotePath("memory://folder/rows.csv.gz")
     >>> path.name, path.suffixes, str(path.with_name("other.csv"))
     ('rows.csv.gz', ['.csv', '.gz'], 'memory://folder/other.csv')

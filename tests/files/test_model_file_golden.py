@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import kernelmill
+from kernelmill.files import model_file, read_model_file
 from kernelmill.learners import load_learner
 from kernelmill.maps.transformers import MAPS
-from kernelmill.storage import model_file, read_model_file
 
 FOLDER = Path(__file__).with_name("golden")
 EXPECTED = FOLDER / "expected.json"

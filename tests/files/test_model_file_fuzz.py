@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kernelmill import Fastfood, KernelRegressor
+from kernelmill.files import ModelFileError, read_model_file
 from kernelmill.learners import load_learner
-from kernelmill.storage import ModelFileError, read_model_file
 
 
 @pytest.fixture(scope="module")
