@@ -5,14 +5,14 @@ import json
 import pytest
 
 from kernelmill.workflows import diagnosis as module
-from kernelmill.workflows.records import Diagnosis
+from kernelmill.workflows.diagnosis import Diagnosis
 
 from .conftest import revived, widest
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(module, "_MOST_FEATURES", 256)
+    monkeypatch.setattr(module, "_MAX_FEATURES", 256)
     monkeypatch.setattr(module, "_GRAM_ROWS", 60)
 
 

@@ -27,7 +27,7 @@ from kernelmill.diagnostics import (
     kernel_errors,
     mean_of_seeds,
 )
-from kernelmill.diagnostics.variance import _collision_chances
+from kernelmill.diagnostics.variance import _collision_probabilities
 from kernelmill.errors import ArgumentError
 from kernelmill.kernels import Gaussian, Matern, Polynomial
 from kernelmill.sketches.hashing import lattice_multipliers
@@ -282,7 +282,7 @@ def test_collisions_by_enumeration(dim, length, degree):
         )
         expected[key] = expected.get(key, 0.0) + both
     del expected[0, 0]
-    found = _collision_chances(dim, length, degree, "collision_free")
+    found = _collision_probabilities(dim, length, degree)
     assert found == pytest.approx(expected, abs=1e-12)
 
 

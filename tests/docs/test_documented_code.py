@@ -153,7 +153,7 @@ def test_code_runs(page, tmp_path, monkeypatch):
     for name, size in {"fit_table": N_COMPONENTS, "compare_table": [N_COMPONENTS]}.items():
         smaller = partial(getattr(kernelmill.workflows, name), n_components=size, kernel=KERNEL)
         monkeypatch.setattr(kernelmill, name, smaller, raising=False)
-    monkeypatch.setattr("kernelmill.workflows.diagnosis._MOST_FEATURES", 256)
+    monkeypatch.setattr("kernelmill.workflows.diagnosis._MAX_FEATURES", 256)
     monkeypatch.setattr("kernelmill.workflows.diagnosis._GRAM_ROWS", 60)
     n_threads = kernelmill.get_num_threads()
     with threadpool_limits(1, user_api="blas"):  # small products, and other tests run beside it

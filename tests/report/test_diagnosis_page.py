@@ -16,7 +16,7 @@ from kernelmill.report import (
 )
 from kernelmill.report.diagnosis_page import render_diagnosis
 from kernelmill.workflows import diagnosis as module
-from kernelmill.workflows.records import Diagnosis
+from kernelmill.workflows.diagnosis import Diagnosis
 
 MALICIOUS = "<script>alert(1)</script>\"'&$x_1$"
 
@@ -26,7 +26,7 @@ def diagnosis():
     X = np.random.default_rng(0).normal(size=(60, 3))
     table = {"a": X[:, 0], "b": X[:, 1], "y": X[:, 0] * X[:, 1]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_MOST_FEATURES", 256)
+        patch.setattr(module, "_MAX_FEATURES", 256)
         found = kernelmill.diagnose_table(table, "y", tolerance=0.1)
     return Diagnosis.from_record(json.loads(json.dumps(found.to_record())))
 

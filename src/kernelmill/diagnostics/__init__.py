@@ -15,21 +15,30 @@ bounds
     The bounds of the papers as functions.
 Measured, mean_of_seeds
     Means over seeds with their intervals.
+min_features, resolve_kernel
+    The smallest number of features of a map; the kernel that `list_maps` finds by a name.
 """
 
-from typing import TYPE_CHECKING
-
-from kernelmill.deferred import defer_imports
-
-if TYPE_CHECKING:
-    from kernelmill.diagnostics import bounds
-    from kernelmill.diagnostics.gram import GramErrors, effective_dimension, gram_errors
-    from kernelmill.diagnostics.kernel_error import KernelErrors, RangeErrors, kernel_errors
-    from kernelmill.diagnostics.needed_features import required_features
-    from kernelmill.diagnostics.recommendation import list_maps, recommend_map
-    from kernelmill.diagnostics.records import FeatureRequirement
-    from kernelmill.diagnostics.seeds import Measured, mean_of_seeds
-    from kernelmill.diagnostics.variance import Variance, estimate_variance
+from kernelmill.diagnostics import bounds
+from kernelmill.diagnostics.approximation import (
+    GramErrors,
+    KernelErrors,
+    Measured,
+    RangeErrors,
+    effective_dimension,
+    gram_errors,
+    kernel_errors,
+    mean_of_seeds,
+)
+from kernelmill.diagnostics.needed_features import (
+    FeatureRequirement,
+    list_maps,
+    min_features,
+    recommend_map,
+    required_features,
+    resolve_kernel,
+)
+from kernelmill.diagnostics.variance import Variance, estimate_variance
 
 __all__ = [
     "FeatureRequirement",
@@ -45,27 +54,8 @@ __all__ = [
     "kernel_errors",
     "list_maps",
     "mean_of_seeds",
+    "min_features",
     "recommend_map",
     "required_features",
+    "resolve_kernel",
 ]
-
-__getattr__ = defer_imports(
-    __name__,
-    {
-        "bounds": "",
-        "GramErrors": "gram",
-        "effective_dimension": "gram",
-        "gram_errors": "gram",
-        "KernelErrors": "kernel_error",
-        "RangeErrors": "kernel_error",
-        "kernel_errors": "kernel_error",
-        "Measured": "seeds",
-        "mean_of_seeds": "seeds",
-        "list_maps": "recommendation",
-        "recommend_map": "recommendation",
-        "FeatureRequirement": "records",
-        "required_features": "needed_features",
-        "Variance": "variance",
-        "estimate_variance": "variance",
-    },
-)

@@ -18,13 +18,16 @@ Yu, Suresh, Choromanski, Holtmann-Rice & Kumar, "Orthogonal random features" (20
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from kernelmill.diagnostics.approximation import Rows
 
 __all__ = [
     "NormCondition",
@@ -44,7 +47,7 @@ __all__ = [
 
 
 def _fourier_exponent(features: str, group_size: int) -> float:
-    """Return the c of the tail 2 exp(-c D tolerance^2), for D columns."""
+    """Return the c of the tail 2 exp(-c D tolerance^2), for D features."""
     check_choice("features", features, ("cos_sin", "complex", "cos_phase"))
     g = check_integer("group_size", group_size, 1)
     return {"cos_sin": 1 / (4 * g), "complex": 1 / (2 * g), "cos_phase": 1 / (2 * g + 1)}[features]
@@ -55,19 +58,20 @@ def fourier_tail(
 ) -> float:
     r"""Return the probability that an estimate of random frequencies is off by the tolerance.
 
-    For D columns of cosines and sines it is at most :math:`2 \exp(-D \epsilon^2 / 4)` (Sivertsen,
-    2014, eq. 2.18), by Hoeffding's inequality for D / 2 numbers in [-1, 1]. For D complex columns
-    the exponent is twice as large. Rahimi & Recht state the same bound for D columns
+    For D features of cosines and sines it is at most :math:`2 \exp(-D \epsilon^2 / 4)` (Sivertsen,
+    2014, eq. 2.18), by Hoeffding's inequality for D / 2 numbers in [-1, 1]. For D complex features
+    the exponent is twice as large. Rahimi & Recht state the same bound for D features
     :math:`\cos(z + b)`, where Hoeffding's inequality, for numbers in [-2, 2], would only give
     :math:`D \epsilon^2 / 8`. It holds: a product is :math:`\cos(z - z') + \cos(z + z' + 2b)`;
     given the frequency, the second part is a cosine of a uniform phase, whose moment generating
     function is at most :math:`e^{t^2/4}`, and the sum has :math:`2 \exp(-D \epsilon^2 / 3)`.
 
-    Frequencies may depend on each other in groups of g that are independent, such as the rows of
-    an orthogonal matrix or the blocks of Fastfood, if each of them has the distribution of the
-    kernel. Then the same holds for the means of the groups: the exponents are :math:`D \epsilon^2
-    / (4 g)`, :math:`D \epsilon^2 / (2 g)` for complex columns and :math:`D \epsilon^2 / (2 g + 1)`
-    for phases. That is as if frequencies of a group were all the same: far too large.
+    Frequencies may depend on each other within groups of g if the groups are independent and each
+    frequency has the distribution of the kernel. Examples are the rows of an orthogonal matrix and
+    the blocks of Fastfood. The same argument then holds for the means of the groups: the exponents
+    are :math:`D \epsilon^2 / (4 g)`, :math:`D \epsilon^2 / (2 g)` for complex features and
+    :math:`D \epsilon^2 / (2 g + 1)` for phases. This is the bound for equal frequencies within each
+    group, and far too large.
 
     Examples
     --------
@@ -89,10 +93,10 @@ def fourier_features(
     features: str = "cos_sin",
     group_size: int = 1,
 ) -> int:
-    """Return the number of columns that `fourier_tail` asks for, in whole groups.
+    """Return the number of features that `fourier_tail` requires, in whole groups.
 
-    With this probability, the errors of all of `n_pairs` pairs are within the tolerance (a union
-    bound). All pairs of n rows are n (n - 1) / 2.
+    With this probability, the errors of all `n_pairs` pairs are within the tolerance (a union
+    bound). There are n (n - 1) / 2 pairs of n rows.
 
     Examples
     --------
@@ -110,7 +114,9 @@ def fourier_features(
     return -(-needed // columns) * columns
 
 
-def sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components: int) -> Any:
+def sketch_variance(
+    x: ArrayLike, y: ArrayLike, degree: int, n_components: int
+) -> NDArray[np.float64] | float:
     r"""Return the variance of a tensor sketch's estimate of :math:`\langle x, y \rangle^p`.
 
     Pham & Pagh (2013, lemma 6; Sivertsen, 2014, eq. 2.60) bound it by
@@ -142,11 +148,8 @@ def sketch_variance(x: ArrayLike, y: ArrayLike, degree: int, n_components: int) 
     """
     p = check_integer("degree", degree, 1)
     D = check_integer("n_components", n_components, 1)
-    pairs = [np.atleast_2d(np.asarray(each, np.float64)) for each in (x, y)]
-    a, b, g = sketch_moments(*pairs)
-    large = (a + b) ** p + (a + g) ** p - 2 * a**p
-    small = (a + b + g) ** p - (a + b) ** p - (a + g) ** p + a**p
-    variances: NDArray[np.float64] = large / D + (1 if D % 2 else 2) / D**2 * small
+    X, Y = (np.atleast_2d(np.asarray(each, np.float64)) for each in (x, y))
+    variances = independent_variance(sketch_moments(X, Y), p, D)
     return variances if np.ndim(x) > 1 else float(variances[0])
 
 
@@ -165,8 +168,16 @@ class SketchMoments(NamedTuple):
     g: NDArray[np.float64]
 
 
-def sketch_moments(X: Any, Y: Any, *, gamma: float = 1.0, coef0: float = 0.0) -> SketchMoments:
-    r"""The moments of pairs of rows, dense or CSR, for :math:`\gamma \langle x, y \rangle + c`.
+def independent_variance(moments: SketchMoments, p: int, D: int) -> NDArray[np.float64]:
+    """Return `sketch_variance` from the moments of the rows."""
+    a, b, g = moments
+    large = (a + b) ** p + (a + g) ** p - 2 * a**p
+    small = (a + b + g) ** p - (a + b) ** p - (a + g) ** p + a**p
+    return np.maximum(large / D + (1 if D % 2 else 2) / D**2 * small, 0.0)
+
+
+def sketch_moments(X: Rows, Y: Rows, *, gamma: float = 1.0, coef0: float = 0.0) -> SketchMoments:
+    r"""Return the moments of pairs of rows for :math:`\gamma \langle x, y \rangle + c`.
 
     The constant c counts as one more column, :math:`\sqrt c`.
     """
@@ -177,12 +188,12 @@ def sketch_moments(X: Any, Y: Any, *, gamma: float = 1.0, coef0: float = 0.0) ->
     return SketchMoments(a, np.maximum(norms[0] * norms[1] - s, 0.0), a - s)
 
 
-def inner_products(X: Any, Y: Any) -> NDArray[np.float64]:
+def inner_products(X: Rows, Y: Rows) -> NDArray[np.float64]:
     """Return the inner product of each row of X and the same row of Y, dense or CSR."""
     return np.asarray(_products(X, Y).sum(axis=1), np.float64).ravel()
 
 
-def _products(X: Any, Y: Any) -> Any:
+def _products(X: Rows, Y: Rows) -> Rows:
     return X * Y if isinstance(X, np.ndarray) else X.multiply(Y)
 
 
@@ -216,7 +227,9 @@ def sketch_relative_tail(tolerance: float, cosine: float, degree: int, n_compone
     return float(min(1.0, (large / D + 2 * small / D**2) / tolerance**2))
 
 
-def sketch_largest_value(x: ArrayLike, y: ArrayLike, degree: int) -> Any:
+def sketch_largest_value(
+    x: ArrayLike, y: ArrayLike, degree: int
+) -> NDArray[np.float64] | np.float64:
     r"""Return the largest absolute value of an estimate: :math:`\|x\|_1^p \|y\|_1^p`.
 
     Pham & Pagh (2013, lemma 8). It always holds: each of the p count sketches of x has an
@@ -224,7 +237,8 @@ def sketch_largest_value(x: ArrayLike, y: ArrayLike, degree: int) -> Any:
     """
     p = check_integer("degree", degree, 1)
     norms = [np.abs(np.asarray(each, np.float64)).sum(axis=-1) for each in (x, y)]
-    return (norms[0] * norms[1]) ** p
+    largest: NDArray[np.float64] | np.float64 = (norms[0] * norms[1]) ** p
+    return largest
 
 
 def sketch_mean_tail(tolerance: float, n_sketches: int, radius: float, degree: int) -> float:
@@ -233,7 +247,7 @@ def sketch_mean_tail(tolerance: float, n_sketches: int, radius: float, degree: i
     At most :math:`2 \exp(-t \epsilon^2 / (2 R^{4p}))` for rows with :math:`\|x\|_1 \le R` (Pham &
     Pagh, 2013, lemma 9, by Hoeffding's inequality). The concatenated features of t maps, divided by
     :math:`\sqrt t`, have that mean as their inner product (``docs/which-map.md`` has the lines).
-    One sketch with t times as many columns has at most about the same variance, and is faster.
+    One sketch with t times as many features has at most about the same variance, and is faster.
 
     Examples
     --------
@@ -253,7 +267,7 @@ class NormCondition(NamedTuple):
     Attributes
     ----------
     n_components : int
-        The least number of columns.
+        The smallest sufficient number of features.
     largest_entry : float
         The upper limit of the entries of the tensor power of the row.
     """
@@ -263,7 +277,7 @@ class NormCondition(NamedTuple):
 
 
 def norm_condition(tolerance: float, probability: float) -> NormCondition:
-    r"""When the squared length of a sketch of a unit vector is within the tolerance of 1.
+    r"""Return when the squared length of a sketch of a unit vector is within the tolerance of 1.
 
     Pham & Pagh (2013, lemma 10, after Weinberger et al., 2009): if :math:`D \ge 72 \log(1 / \delta)
     / \epsilon^2` and :math:`\|x\|_\infty^p \le \epsilon / (18 \sqrt{\log(1 / \delta) \log(D /
@@ -292,8 +306,8 @@ def fastfood_variance(distance: ArrayLike, n_frequencies: int) -> NDArray[np.flo
 
     for n frequencies in whole blocks of d, at distance r in length scales (Le, Sarlós & Smola,
     2013, Theorem 9). Their Corollary 10 has 2 instead of 1/2, which is larger. The first part is
-    the variance of independent frequencies. The second grows as :math:`r^6`; what is measured
-    is at most 2 times the first part.
+    the variance of independent frequencies. The second grows as :math:`r^6`; measured variances
+    are at most 2 times the first part.
     """
     r2 = np.square(np.asarray(distance, np.float64))
     n = check_integer("n_frequencies", n_frequencies, 1)
@@ -313,8 +327,8 @@ def fastfood_deviation(
     at distance r in length scales (Le, Sarlós & Smola, 2013, Theorem 11, for one block of n = d).
     For independent blocks the same argument applies to all normals together: the mean has a
     Lipschitz constant smaller by the square root of the number of blocks, and the signs of all of
-    them are good with probability :math:`1 - \delta`. It is for :math:`V = H G \Pi H B`, without
-    the lengths S.
+    them are good with probability :math:`1 - \delta`. The bound is for :math:`V = H G \Pi H B`,
+    without the lengths S.
     """
     n = check_integer("n_frequencies", n_frequencies, 1)
     delta = (1 - check_probability(probability)) / 2
@@ -330,12 +344,12 @@ def sorf_bias(
     :math:`6 r / \sqrt d` at distance r in length scales (Yu et al., 2016, Theorem 3), for
     frequencies :math:`\sqrt d \, (H D)^3` in d columns, padded with zeros to a power of two. They
     all have the length :math:`\sqrt d`. With the random lengths of normal vectors, as in
-    ``Fastfood(structure="sorf")`` for d = 64, 128, 256, ..., it is :math:`7 r / \sqrt d`: a cosine
-    changes by at most :math:`r \, |s - 1| \, |u|`, where :math:`s = \chi_d / \sqrt d` has
+    ``Fastfood(structure="sorf")`` for d = 64, 128, 256, ..., the bound is :math:`7 r / \sqrt d`: a
+    cosine changes by at most :math:`r \, |s - 1| \, |u|`, where :math:`s = \chi_d / \sqrt d` has
     :math:`E (s - 1)^2 \le 1 / d`, and u has mean square 1.
 
-    The variance of SORF has no bound. The bias is far smaller than its bound: without random
-    lengths it falls as 1 / d, with them none was found from 16 columns on.
+    The variance of SORF has no known bound. The bias is far below its bound: without random lengths
+    it decreases as 1 / d; with them, none was found with 16 columns or more.
 
     Examples
     --------
@@ -358,9 +372,9 @@ def gram_deviation(
 
     .. math:: 2 n \exp\Bigl(\frac{-m t^2 / 2}{n \|K\| + n t / 3}\Bigr) = 1 - P.
 
-    Musco (2017, section 4.3) says that about :math:`\sqrt n` frequencies give an error of
-    :math:`\sqrt n`. By this bound, about :math:`2 (\|K\| + \sqrt n / 3) \log(2n)` do: that is so,
-    up to the logarithm, for matrices whose norm is about :math:`\sqrt n`, and not for those of
+    Musco (2017, section 4.3) states that about :math:`\sqrt n` frequencies give an error of
+    :math:`\sqrt n`. By this bound, about :math:`2 (\|K\| + \sqrt n / 3) \log(2n)` do. This agrees,
+    up to the logarithm, for matrices whose norm is about :math:`\sqrt n`, but not for those of
     smooth kernels, whose norm is nearly n.
 
     Parameters
@@ -369,14 +383,14 @@ def gram_deviation(
     kernel_norm : float
         The spectral norm of the Gram matrix K, at most `n_rows`.
     n_frequencies : int
-        m: half the number of columns of cosines and sines.
+        m: half the number of features of cosines and sines.
     probability : float
     """
     n = check_integer("n_rows", n_rows, 1)
     norm = check_positive("kernel_norm", kernel_norm)
     m = check_integer("n_frequencies", n_frequencies, 1)
     log = math.log(2 * n / (1 - check_probability(probability)))
-    # m t^2 / 2 = log (n |K| + n t / 3), for its positive root
+    # The positive root of m t^2 / 2 = log (n |K| + n t / 3).
     linear = n * log / (3 * m)
     return linear + math.sqrt(linear**2 + 2 * n * norm * log / m)
 
@@ -390,8 +404,8 @@ def ridge_deviation(spectral_error: float, alpha: float) -> float:
     return check_positive("spectral_error", spectral_error) / check_positive("alpha", alpha)
 
 
-def check_probability(probability: Any) -> float:
-    """`probability` as a float between 0 and 1."""
+def check_probability(probability: float) -> float:
+    """Return the probability as a float between 0 and 1."""
     value = check_positive("probability", probability)
     if value >= 1:
         raise ArgumentError(

@@ -1,29 +1,49 @@
-"""The number of features that a map needs: by a bound, by the variance, and by measurement."""
+"""The number of features that maps need, their cost, and the recommended map."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.special import erf
 from sklearn.base import clone
 
 from kernelmill.arguments import check_integer, check_positive
+from kernelmill.diagnostics.approximation import (
+    Measured,
+    Rows,
+    check_rows,
+    check_two_rows,
+    draw_pairs,
+    exact_kernel_of,
+    exact_values,
+    kernel_errors,
+)
 from kernelmill.diagnostics.bounds import check_probability, fastfood_deviation, fourier_features
-from kernelmill.diagnostics.kernel_error import check_rows, draw_pairs, exact_values, kernel_errors
-from kernelmill.diagnostics.records import FeatureRequirement
-from kernelmill.diagnostics.seeds import Measured, exact_kernel_of
-from kernelmill.diagnostics.variance import estimate_variance, taylor_moments
-from kernelmill.errors import ArgumentError
-from kernelmill.kernels import Gaussian
+from kernelmill.diagnostics.variance import estimate_moments, estimate_variance
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.files.fields import Stored
+from kernelmill.formatting import plain
+from kernelmill.kernels import (
+    DotProductKernel,
+    Gaussian,
+    Kernel,
+    Polynomial,
+    RadialKernel,
+    resolve,
+    resolve_dot_product,
+)
 from kernelmill.maps import (
     CountSketch,
+    DotProductFastfood,
     Fastfood,
+    GaussianTemplates,
     Nystroem,
     RandomFourier,
     RandomMaclaurin,
@@ -32,27 +52,123 @@ from kernelmill.maps import (
 )
 from kernelmill.maps.nystroem import MOST_LANDMARKS
 from kernelmill.maps.registry import describe_construction, map_name
+from kernelmill.maps.transformers import MapTransformer
 from kernelmill.projections import HadamardProjection
 from kernelmill.projections.fastfood import STRATA
 
-__all__ = ["required_features"]
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
+__all__ = [
+    "FeatureRequirement",
+    "list_maps",
+    "min_features",
+    "recommend_map",
+    "required_features",
+    "resolve_kernel",
+]
+
+# The search for the number of features
 _FIRST_SIZE = 256
-_MOST_STEPS = 8
-_CLOSE_ENOUGH = 0.05  # of the tolerance: a measured error has a larger interval anyway
-_NARROW = 1.1  # ratio of two numbers of features between which the error drops
-_LARGEST_SIZE = 1 << 40
-_LARGEST_TAYLOR = 1 << 16  # collisions of all terms are counted
-_TIMED_ROWS = 256  # at first
-_LEAST_SECONDS = 0.005  # of a call that is timed, beside which its overhead is small
-_MOST_TIMED_FEATURES = 1 << 23  # of all rows of a call
+_MAX_MEASUREMENTS = 8
+_CLOSE = 0.05  # Relative to the tolerance; intervals of measured errors are larger.
+_NARROW = 1.1  # Ratio of two numbers of features with the tolerance between their errors.
+_MAX_SIZE = 1 << 40
+_MAX_TAYLOR_SIZE = 1 << 16  # Collisions of all terms are counted.
+_MIN_SINGLE_TOLERANCE = 1e-4  # Below it, rounding of float32 features would be measured.
+
+# The measurement of time
+_TIMED_ROWS = 256  # Doubled until a call takes long enough.
+_MIN_SECONDS = 0.005  # Shorter calls measure overhead.
+_MAX_TIMED_FEATURES = 1 << 23  # Feature values computed in a call.
 _TIMED_AGAIN = 4
-_FINEST_SINGLE = 1e-4  # below this tolerance, the rounding of float32 features would be measured
+
+_EQUAL_SECONDS = 1e-3  # Shorter times are considered equal.
+_MAX_DENSE_COLUMNS = 8192  # With more, dense matrices and landmarks take gigabytes.
+
+
+@dataclass(frozen=True)
+class FeatureRequirement(Stored):
+    """The number of features that a map needs, and their cost.
+
+    Attributes
+    ----------
+    map_name, construction : str
+    tolerance, probability : float
+    unit : float
+        The unit of the tolerance: the mean of k(x, x), which is 1 for shift-invariant kernels.
+    from_bound : int or None
+        The number according to a bound. It is None if no bound is known or the number is above
+        2**40; the same holds for all numbers below.
+    bound : str
+        The name of the bound.
+    from_variance : int or None
+        The number according to the theoretical variance, assuming normal errors.
+    variance_is_exact : bool
+        Whether this is the variance of the map itself; otherwise it is that of a similar
+        construction.
+    measured, low, high : int or None
+        The measured number and its 95 % interval; None if errors are not finite.
+    is_extrapolated : bool
+        Whether `measured` is above the largest number that was measured. Errors are then assumed
+        to decrease with the square root of the number.
+    n_components : int or None
+        The number to use: `measured`, rounded up to a length with fast transforms.
+    seconds : float or None
+        The time to compute these features for `n_rows` rows, from a short measurement.
+    map_bytes : int or None
+        The memory of the coefficients of the map.
+    stored_bytes : int or None
+        The memory that the features of all rows would take in float32. The estimators of kernelmill
+        compute features in blocks and never store them.
+    n_rows : int
+    sizes, errors, lows, highs : list
+        The numbers of features that were measured, the error that the given share of the pairs
+        did not exceed, in units of `unit`, and its 95 % interval.
+    settings : dict
+        Parameters of the map other than the defaults.
+    """
+
+    map_name: str
+    construction: str
+    tolerance: float
+    probability: float
+    unit: float
+    from_bound: int | None
+    bound: str
+    from_variance: int | None
+    variance_is_exact: bool
+    measured: int | None
+    low: int | None
+    high: int | None
+    is_extrapolated: bool
+    n_components: int | None
+    seconds: float | None
+    map_bytes: int | None
+    stored_bytes: int | None
+    n_rows: int
+    sizes: list[int] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+    lows: list[float] = field(default_factory=list)
+    highs: list[float] = field(default_factory=list)
+    settings: dict[str, bool | int | float | str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The name of the map, with its variant if that is not the default."""
+        variant = self.settings.get("structure") or self.settings.get("sampling")
+        return f"{self.map_name} ({variant})" if variant else self.map_name
+
+    @property
+    def points(self) -> list[tuple[int, Measured]]:
+        """The numbers of features that were measured, and their errors."""
+        errors = map(Measured, self.errors, self.lows, self.highs)
+        return list(zip(self.sizes, errors, strict=False))
 
 
 def required_features(
-    feature_map: Any,
-    X: Any,
+    feature_map: MapTransformer,
+    X: ArrayLike | csr_array,
     tolerance: float,
     probability: float = 0.95,
     *,
@@ -105,13 +221,12 @@ def required_features(
     """
     tolerance, probability = check_positive("tolerance", tolerance), check_probability(probability)
     rows = check_rows(X, "X")
-    if rows.shape[0] < 2:
-        raise ArgumentError("must have at least two rows to make pairs of, got 1", parameter="X")
-    if tolerance < _FINEST_SINGLE:
+    check_two_rows(rows)
+    if tolerance < _MIN_SINGLE_TOLERANCE:
         rows = rows.astype(np.float64)
     n_rows = rows.shape[0] if n_rows is None else check_integer("n_rows", n_rows, 1)
     most = check_integer("most_features", most_features, 1)
-    least = least_size(feature_map, rows.shape[1])
+    least = min_features(feature_map, rows.shape[1])
     fitted = _fit(feature_map, rows, max(least, 16), random_state)
     kernel = exact_kernel_of(fitted, None)
     unit = float(exact_values(kernel, rows[:n_pairs], rows[:n_pairs]).mean())
@@ -122,18 +237,19 @@ def required_features(
             parameter="X",
         )
     sized, training = feature_map, rows
-    if isinstance(feature_map, Nystroem):  # exact at its landmarks: other rows are measured
+    if isinstance(feature_map, Nystroem):  # It is exact at its landmarks: measure other rows.
         sized = clone(feature_map).set_params(length_scale=fitted.length_scale_, gamma=None)
         if rows.shape[0] >= 4:
             training, rows = rows[::2], rows[1::2]
         most = min(most, training.shape[0])
-    left, right = draw_pairs(rows, n_pairs, random_state)
-    pairs = _Pairs(fitted, left, right, tolerance * unit, probability)
-    from_bound, bound = pairs.from_bound()
-    from_variance, is_exact = pairs.from_variance()
+    theory = _Theory(
+        fitted, *draw_pairs(rows, n_pairs, random_state), tolerance * unit, probability
+    )
+    from_bound, bound = theory.from_bound()
+    from_variance, is_exact = theory.from_variance()
 
     def measure(size: int) -> Measured:
-        found = kernel_errors(
+        errors = kernel_errors(
             clone(sized).set_params(n_components=size),
             rows,
             n_pairs=n_pairs,
@@ -141,25 +257,25 @@ def required_features(
             random_state=random_state,
             fit_on=training,
         )
-        return Measured(*(each / unit for each in found.quantile(probability)))
+        return errors.quantile(probability) / unit
 
     search = _FeatureSearch(measure, tolerance, least, most)
-    search.run()
-    found = [(size, search.found[size]) for size in sorted(search.found)]
-    measured, low, high, is_extrapolated = search.result()
+    measured, low, high = search.numbers()
+    is_extrapolated = search.is_extrapolated
     size = None if measured is None else round_up(measured)
     if isinstance(feature_map, Nystroem) and measured is not None and size is not None:
-        # With all rows as landmarks it is exact.
+        # It is exact with all rows as landmarks.
         measured, low, high, size = (
             min(each or n_rows, n_rows) for each in (measured, low, high, size)
         )
         is_extrapolated = is_extrapolated and measured < n_rows
         if size > MOST_LANDMARKS:
             size = None
-    cost = _Cost(None, None, None)
+    seconds = map_bytes = None
     if size is not None:
         timed = _fit(sized, training, max(least, min(size, most)), random_state)
-        cost = _measure_cost(timed, rows, size, n_rows)
+        seconds, map_bytes = _measure_cost(timed, rows, size, n_rows)
+    found = [(size, search.found[size]) for size in sorted(search.found)]
     return FeatureRequirement(
         map_name=map_name(feature_map) or type(feature_map).__name__,
         construction=describe_construction(feature_map),
@@ -175,11 +291,11 @@ def required_features(
         high=high,
         is_extrapolated=is_extrapolated,
         n_components=size,
-        seconds=cost.seconds,
-        map_bytes=cost.map_bytes,
-        stored_bytes=cost.stored_bytes,
+        seconds=seconds,
+        map_bytes=map_bytes,
+        stored_bytes=None if size is None else 4 * size * n_rows,
         n_rows=n_rows,
-        sizes=[size for size, _ in found],
+        sizes=[each for each, _ in found],
         errors=[each.value for _, each in found],
         lows=[each.low if math.isfinite(each.low) else each.value for _, each in found],
         highs=[each.high if math.isfinite(each.high) else each.value for _, each in found],
@@ -202,12 +318,13 @@ def round_up(size: int) -> int:
     return -(-size // unit) * unit
 
 
-def _fit(feature_map: Any, rows: Any, size: int, seed: int) -> Any:
-    return clone(feature_map).set_params(n_components=size, random_state=seed).fit(rows)
+def _fit(feature_map: MapTransformer, rows: Rows, size: int, seed: int) -> MapTransformer:
+    fitted: MapTransformer = clone(feature_map).set_params(n_components=size, random_state=seed)
+    return fitted.fit(rows)
 
 
-def least_size(feature_map: Any, n_columns: int) -> int:
-    """Return the least number of features that the map can have."""
+def min_features(feature_map: MapTransformer, n_columns: int) -> int:
+    """Return the smallest number of features that the map can have."""
     if isinstance(feature_map, RandomMaclaurin) and feature_map.h01:
         return n_columns + 2
     if isinstance(feature_map, TaylorSketch) and feature_map.degree is not None:
@@ -215,38 +332,35 @@ def least_size(feature_map: Any, n_columns: int) -> int:
     return 1
 
 
-def _settings(feature_map: Any) -> dict[str, Any]:
-    """Parameters that are not the defaults and that model files and command lines can name."""
+def _settings(feature_map: MapTransformer) -> dict[str, bool | int | float | str]:
+    """Return parameters other than the defaults that model files and commands can represent."""
     default = type(feature_map)().get_params(deep=False)
-    skipped = ("n_components", "random_state", "n_threads")
     return {
         name: value
         for name, value in feature_map.get_params(deep=False).items()
-        if name not in skipped
+        if name not in ("n_components", "random_state", "n_threads")
         and isinstance(value, (bool, int, float, str))
         and value != default[name]
     }
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """Pairs of rows, for which theory gives numbers of features."""
+class _Theory:
+    """The numbers of features that theory gives for pairs of rows and an absolute tolerance."""
 
-    fitted: Any
-    left: Any
-    right: Any
-    tolerance: float  # absolute
+    fitted: MapTransformer
+    left: Rows
+    right: Rows
+    tolerance: float
     probability: float
 
     def from_bound(self) -> tuple[int | None, str]:
-        """Return the number of features by a bound, and its name."""
+        """Return the number of features by a bound, and the name of the bound."""
         fitted = self.fitted
-        if isinstance(fitted, (TensorSketch, CountSketch, RandomMaclaurin)):
-            found = self._least_size(self._chebyshev, exact_only=True)
-            return found, "Chebyshev" if found is not None else ""
-        if isinstance(fitted, TaylorSketch):
-            found = self._bisect(self._taylor_suffices)
-            return found, "Chebyshev" if found is not None else ""
+        if isinstance(fitted, (TensorSketch, CountSketch, RandomMaclaurin, TaylorSketch)):
+            found = estimate_moments(fitted, self.left, self.right, int(fitted.n_components))
+            size = self._bisect(self._is_bounded) if found is not None and found.is_exact else None
+            return size, "" if size is None else "Chebyshev"
         group = independent_group(fitted)
         if group is None:
             return None, ""
@@ -259,84 +373,65 @@ class _Pairs:
             and isinstance(fitted.kernel_, Gaussian)
             and fitted.blocks == "independent"
         ):
-            theorem = self._by_theorem_11()
-            if theorem is not None and theorem < size:
-                size, name = theorem, "Le, Sarlós & Smola, Theorem 11"
-        return (size if size <= _LARGEST_SIZE else None), name
+            # Theorem 11 for the most distant pair; cos_sin has half as many frequencies.
+            k = np.clip(exact_values(fitted.exact_kernel, self.left, self.right), 1e-300, 1.0)
+            distance = math.sqrt(-2 * math.log(float(k.min())))
+            n_frequencies = _bisect(
+                lambda n: bool(fastfood_deviation(distance, n, self.probability) <= self.tolerance)
+            )
+            per_frequency = 2 if fitted.features == "cos_sin" else 1
+            if n_frequencies is not None and per_frequency * n_frequencies < size:
+                size, name = per_frequency * n_frequencies, "Le, Sarlós & Smola, Theorem 11"
+        return (size if size <= _MAX_SIZE else None), name
 
     def from_variance(self) -> tuple[int | None, bool]:
-        """Return the number of features by the variance, and whether that is exact."""
-        size = int(self.fitted.n_components)
-        found = estimate_variance(self.fitted, self.left, self.right, size)
-        if found is None:
-            return None, False
-        return self._least_size(self._normal), found.is_exact
+        """Return the number of features if errors are normal, and whether the variance is exact."""
 
-    def _chebyshev(self, variances: NDArray[np.float64]) -> float:
-        return 1 - float(np.minimum(variances / self.tolerance**2, 1.0).mean())
+        def suffices(size: int) -> bool:
+            variance = estimate_variance(self.fitted, self.left, self.right, size)
+            if variance is None:
+                return False
+            with np.errstate(divide="ignore"):
+                inside = erf(self.tolerance / np.sqrt(2 * variance.values))
+            return float(inside.mean()) >= self.probability
 
-    def _normal(self, variances: NDArray[np.float64]) -> float:
-        with np.errstate(divide="ignore"):
-            return float(erf(self.tolerance / np.sqrt(2 * variances)).mean())
+        found = estimate_variance(self.fitted, self.left, self.right)
+        return (None, False) if found is None else (self._bisect(suffices), found.is_exact)
 
-    def _taylor_suffices(self, size: int) -> bool:
-        """Chebyshev's inequality for the estimate and, if features are scaled, both lengths.
+    def _is_bounded(self, size: int) -> bool:
+        """Return whether Chebyshev's inequality guarantees the tolerance.
 
-        If these are within t of k, 1 and 1, the ratio is within t (1 + |k|) / (1 - t) of k.
+        If features are scaled to length 1, it is applied to both lengths, too: if the estimate and
+        the lengths are within t of k, 1 and 1, the ratio is within t (1 + |k|) / (1 - t) of k.
         """
-        fitted, limits = self.fitted, np.full(self.left.shape[0], self.tolerance)
         pairs = [(self.left, self.right)]
-        if fitted.normalize:
-            k = exact_values(fitted.exact_kernel, self.left, self.right)
+        limits = np.full(self.left.shape[0], self.tolerance)
+        if getattr(self.fitted, "normalize", False):
+            k = exact_values(self.fitted.exact_kernel, self.left, self.right)
             limits = self.tolerance / (1 + np.abs(k) + self.tolerance)
             pairs += [(self.left, self.left), (self.right, self.right)]
         failures = np.zeros(len(limits))
         for x, y in pairs:
-            bias, variance, is_exact = taylor_moments(fitted, x, y, size)
-            if not is_exact:
+            moments = estimate_moments(self.fitted, x, y, size)
+            if moments is None or (isinstance(self.fitted, TaylorSketch) and not moments.is_exact):
                 return False
-            left = np.maximum(limits - np.abs(bias), 0.0)
-            failures += np.where(variance < left**2, variance / np.maximum(left**2, 1e-300), 1.0)
-            if 1 - float(np.minimum(failures, 1.0).mean()) < self.probability:
-                return False
-        return True
-
-    def _least_size(
-        self, share: Callable[[NDArray[np.float64]], float], *, exact_only: bool = False
-    ) -> int | None:
-        """Return the least number of features for which this share of the pairs is large enough."""
-
-        def suffices(size: int) -> bool:
-            found = estimate_variance(self.fitted, self.left, self.right, size)
-            return found is not None and share(found.values) >= self.probability
-
-        found = estimate_variance(self.fitted, self.left, self.right)
-        if found is None or (exact_only and not found.is_exact):
-            return None
-        return self._bisect(suffices)
+            squares = np.square(np.maximum(limits - np.abs(moments.bias), 0.0))
+            ratio = moments.variance / np.maximum(squares, 1e-300)
+            failures += np.where(moments.variance < squares, ratio, 1.0)
+        return 1 - float(np.minimum(failures, 1.0).mean()) >= self.probability
 
     def _bisect(self, suffices: Callable[[int], bool]) -> int | None:
-        least = least_size(self.fitted, self.left.shape[1])
+        low = min_features(self.fitted, self.left.shape[1])
         if isinstance(self.fitted, TaylorSketch):
-            return _bisect(suffices, least, _LARGEST_TAYLOR, precision=0.03)
-        return _bisect(suffices, least)
-
-    def _by_theorem_11(self) -> int | None:
-        """For the most distant of the pairs; half as many frequencies as columns of cos_sin."""
-        k = np.clip(exact_values(self.fitted.exact_kernel, self.left, self.right), 1e-300, 1.0)
-        farthest = math.sqrt(-2 * math.log(float(k.min())))
-        per_frequency = 2 if self.fitted.features == "cos_sin" else 1
-        found = _bisect(
-            lambda n: float(fastfood_deviation(farthest, n, self.probability)) <= self.tolerance
-        )
-        return None if found is None else per_frequency * found
+            return _bisect(suffices, low, _MAX_TAYLOR_SIZE, precision=0.03)
+        return _bisect(suffices, low)
 
 
-def independent_group(fitted_map: Any) -> int | None:
+def independent_group(fitted_map: MapTransformer) -> int | None:
     """Return how many frequencies depend on each other, if each has the distribution of the kernel.
 
-    None for other constructions: SORF and cosine transforms are biased, quasi-Monte Carlo points
-    all depend on each other.
+    Return None for other constructions: SORF and cosine transforms are biased, and all quasi-Monte
+    Carlo points depend on each other.
     """
     if isinstance(fitted_map, RandomFourier):
         return {"iid": 1, "orthogonal": int(fitted_map.n_features_in_)}.get(fitted_map.sampling)
@@ -349,172 +444,276 @@ def independent_group(fitted_map: Any) -> int | None:
 
 
 def _bisect(
-    suffices: Callable[[int], bool],
-    least: int = 1,
-    most: int = _LARGEST_SIZE,
-    precision: float = 0.0,
+    suffices: Callable[[int], bool], low: int = 1, high: int = _MAX_SIZE, precision: float = 0.0
 ) -> int | None:
-    """Return the least integer from `least` to about `most` that suffices, if larger ones do."""
-    high = max(1, least)
-    while not suffices(high):
-        high *= 2
-        if high > most:
+    """Return the smallest integer from `low` to about `high` that suffices, if larger ones do."""
+    enough = max(1, low)
+    while not suffices(enough):
+        enough *= 2
+        if enough > high:
             return None
-    low = max(high // 2, least - 1)
-    while high - low > max(1, precision * low):
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
+    below = max(enough // 2, low - 1)
+    while enough - below > max(1, precision * below):
+        middle = (below + enough) // 2
+        below, enough = (below, middle) if suffices(middle) else (middle, enough)
+    return enough
 
 
 class _FeatureSearch:
-    """Measures errors at some numbers of features, until the tolerance is between two of them."""
+    """Measures errors of some numbers of features, until the tolerance is between two of them."""
 
     def __init__(
         self, measure: Callable[[int], Measured], tolerance: float, least: int, most: int
     ) -> None:
-        self.measure = measure
         self.tolerance = tolerance
         self.least = least
         self.most = max(least, most)
         self.found: dict[int, Measured] = {}
-
-    def run(self) -> None:
-        size = max(self.least, min(_FIRST_SIZE, self.most))
-        for _ in range(_MOST_STEPS):
-            self.found[size] = self.measure(size)
-            if not math.isfinite(self.found[size].value) or self._is_close(size):
-                return
-            guess = self._next()
-            if guess is None or guess in self.found:
-                return
-            size = guess
+        size: int | None = max(least, min(_FIRST_SIZE, self.most))
+        while size is not None and size not in self.found and len(self.found) < _MAX_MEASUREMENTS:
+            self.found[size] = measure(size)
+            size = self._choose_next(size)
+        self.is_finite = all(math.isfinite(each.value) for each in self.found.values())
+        self.close = next(filter(self._is_close, self.found), None)
+        self.is_extrapolated = self.is_finite and self.close is None and self._bracket()[1] is None
 
     def _is_close(self, size: int) -> bool:
-        return abs(self.found[size].value / self.tolerance - 1) <= _CLOSE_ENOUGH
+        return abs(self.found[size].value / self.tolerance - 1) <= _CLOSE
 
-    def _ends(self) -> tuple[int | None, int | None]:
-        """The largest number of features that is too small, the smallest one that suffices."""
-        enough = [size for size, found in self.found.items() if found.value <= self.tolerance]
+    def _bracket(self) -> tuple[int | None, int | None]:
+        """Return the smallest number that suffices, and the largest smaller one that does not."""
+        enough = [size for size, each in self.found.items() if each.value <= self.tolerance]
         above = min(enough, default=None)
-        below = max(
-            (s for s in self.found if s not in enough and (above is None or s < above)),
-            default=None,
-        )
-        return below, above
+        others = (s for s in self.found if s not in enough and (above is None or s < above))
+        return max(others, default=None), above
 
-    def _next(self) -> int | None:
-        below, above = self._ends()
-        if below is None and above is not None:
-            return None if above <= self.least else max(self.least, above // 4)
-        assert below is not None
+    def _choose_next(self, last: int) -> int | None:
+        """Return the number of features to measure next; None at the end of the search."""
+        if not math.isfinite(self.found[last].value) or self._is_close(last):
+            return None
+        below, above = self._bracket()
+        if below is None:
+            return None if last <= self.least else max(self.least, last // 4)
         if above is None:
-            if below >= self.most:
-                return None
             factor = (self.found[below].value / self.tolerance) ** 2
-            return min(self.most, max(below + 1, math.ceil(factor * below)))
+            guess = min(self.most, max(below + 1, math.ceil(factor * below)))
+            return None if below >= self.most else guess
         if above <= _NARROW * below or above - below < 2:
             return None
-        return min(max(round(self._between(below, above)), below + 1), above - 1)
+        return min(max(round(self._interpolate(below, above)), below + 1), above - 1)
 
-    def _between(self, below: int, above: int) -> float:
-        """Where the tolerance is reached, if errors are a power of the number of features."""
+    def _interpolate(self, below: int, above: int) -> float:
+        """Return where the tolerance is reached if errors are a power of the number of features."""
         first, last = self.found[below].value, self.found[above].value
-        if last < self.tolerance / 4:  # such as the estimates of a sketch that becomes exact
+        if last < self.tolerance / 4:  # For example, estimates of a sketch that becomes exact.
             return math.sqrt(below * above)
         part = math.log(first / self.tolerance) / math.log(first / last)
         return float(below * (above / below) ** part)
 
-    def _slope(self, at: int) -> float:
-        """How fast errors decrease around a number of features: at least as its square root."""
-        near = min(
-            (s for s in self.found if s != at), key=lambda s: abs(math.log(s / at)), default=at
-        )
+    def _power(self, at: int) -> float:
+        """Return the exponent by which errors decrease around a number of features: 1/2 or more."""
+        others = (size for size in self.found if size != at)
+        near = min(others, key=lambda size: abs(math.log(size / at)), default=at)
         values = self.found[at].value, self.found[near].value
         if near == at or min(values) < self.tolerance / 4:
             return 0.5
-        slope = math.log(values[0] / values[1]) / math.log(near / at)
-        return min(max(slope, 0.5), 4.0)
+        return min(max(math.log(values[0] / values[1]) / math.log(near / at), 0.5), 4.0)
 
-    def result(self) -> tuple[int | None, int | None, int | None, bool]:
-        """Return the number of features, its interval, and whether it is extrapolated."""
-        if not self.found or not all(math.isfinite(each.value) for each in self.found.values()):
-            return None, None, None, False
-        below, above = self._ends()
-        close = [size for size in self.found if self._is_close(size)]
-        is_extrapolated = above is None and not close
-        at = close[0] if close else below if above is None else above
-        assert at is not None
-        near = self.found[at]
-        size = float(at)
-        if close or is_extrapolated:
+    def numbers(self) -> tuple[int | None, int | None, int | None]:
+        """Return the number of features that reaches the tolerance, and its interval."""
+        below, above = self._bracket()
+        at = self.close or above or below
+        if at is None or not self.is_finite:
+            return None, None, None
+        near, size = self.found[at], float(at)
+        is_far_below = near.value < self.tolerance / 4
+        if self.close or self.is_extrapolated:
             size = at * (near.value / self.tolerance) ** 2
-        elif below is not None and near.value >= self.tolerance / 4:
-            size = self._between(below, at)
-        if size > _LARGEST_SIZE:
-            return None, None, None, True
-        power = 1 / self._slope(at)
-        ends = [
-            math.ceil(size * (max(0.0, each) / near.value) ** power)
-            if near.value >= self.tolerance / 4 and math.isfinite(each)
-            else math.ceil(size)
+        elif below is not None and not is_far_below:
+            size = self._interpolate(below, at)
+        if size > _MAX_SIZE:
+            return None, None, None
+        low, high = (
+            size
+            if is_far_below or not math.isfinite(each)
+            else size * (max(0.0, each) / near.value) ** (1 / self._power(at))
             for each in (near.low, near.high)
-        ]
-        return max(self.least, math.ceil(size)), max(self.least, ends[0]), ends[1], is_extrapolated
+        )
+        return max(self.least, math.ceil(size)), max(self.least, math.ceil(low)), math.ceil(high)
 
 
-@dataclass(frozen=True)
-class _Cost:
-    seconds: float | None
-    map_bytes: int | None
-    stored_bytes: int | None
+def _measure_cost(fitted: MapTransformer, rows: Rows, size: int, n_rows: int) -> tuple[float, int]:
+    """Return seconds for `n_rows` rows and bytes of a map with `size` features.
 
-
-def _measure_cost(fitted: Any, rows: Any, size: int, n_rows: int) -> _Cost:
-    """The cost of `size` features of `n_rows` rows, estimated from a map that is not larger."""
-    few = rows[:_TIMED_ROWS]
+    They are extrapolated from those of the given map, which has at most as many features.
+    """
+    some = rows[:_TIMED_ROWS]
     with np.errstate(over="ignore"):
-        single = few.astype(np.float32)
+        single = some.astype(np.float32)
     if np.isfinite(single.sum()):
-        few = single
-    n_features = fitted.transform(few).shape[1]  # draws coefficients, too
-    times = [_time_once(fitted, few)]
-    while times[-1] < _LEAST_SECONDS and few.shape[0] * n_features < _MOST_TIMED_FEATURES:
-        few = few[np.arange(2 * few.shape[0]) % few.shape[0]]  # dense or sparse
-        times = [_time_once(fitted, few)]
-    times += [_time_once(fitted, few) for _ in range(_TIMED_AGAIN)]
-    # Landmarks are whitened by a triangular matrix.
+        some = single
+    n_features = fitted.transform(some).shape[1]  # The first call also draws coefficients.
+    times = [_time_once(fitted, some)]
+    while times[-1] < _MIN_SECONDS and some.shape[0] * n_features < _MAX_TIMED_FEATURES:
+        some = some[np.arange(2 * some.shape[0]) % some.shape[0]]  # Dense or sparse.
+        times = [_time_once(fitted, some)]
+    times += [_time_once(fitted, some) for _ in range(_TIMED_AGAIN)]
+    # The landmarks of `Nystroem` are whitened by a triangular matrix.
     factor = (size / n_features) ** (2 if isinstance(fitted, Nystroem) else 1)
-    return _Cost(
-        seconds=min(times) / few.shape[0] * factor * n_rows,
-        map_bytes=round(coefficient_bytes(fitted) * factor),
-        stored_bytes=4 * size * n_rows,
-    )
+    seconds = min(times) / some.shape[0] * factor * n_rows
+    return seconds, round(coefficient_bytes(fitted) * factor)
 
 
-def _time_once(fitted: Any, rows: Any) -> float:
+def _time_once(fitted: MapTransformer, rows: Rows) -> float:
     begin = time.perf_counter()
     fitted.transform(rows)
     return time.perf_counter() - begin
 
 
-def coefficient_bytes(fitted_map: Any) -> int:
+def coefficient_bytes(fitted_map: MapTransformer) -> int:
     """Return the memory of the arrays that a fitted map holds."""
     seen: set[int] = set()
-
-    def count(value: Any) -> int:
+    values: list[object] = [fitted_map]
+    total = 0
+    while values:
+        value = values.pop()
+        while isinstance(value, np.ndarray) and isinstance(value.base, np.ndarray):
+            value = value.base
         if id(value) in seen:
-            return 0
+            continue
         seen.add(id(value))
         if isinstance(value, np.ndarray):
-            return int(value.nbytes) if value.base is None or id(value.base) not in seen else 0
-        parts: Iterable[Any] = ()
-        if isinstance(value, dict):
-            parts = value.values()
+            total += value.nbytes
+        elif isinstance(value, dict):
+            values += value.values()
         elif isinstance(value, (list, tuple)):
-            parts = value
+            values += value
         elif type(value).__module__.startswith("kernelmill.") and hasattr(value, "__dict__"):
-            parts = vars(value).values()
-        return sum(count(each) for each in parts)
+            values += vars(value).values()
+    return total
 
-    return count(fitted_map)
+
+def list_maps(
+    kernel: str | Kernel | DotProductKernel = "gaussian",
+    n_columns: int = 1,
+    *,
+    length_scale: float | str | ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> list[MapTransformer]:
+    """Return the maps that apply to a kernel, unfitted.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or DotProductKernel, default="gaussian"
+        By name, also with parameters, or as an object of :mod:`kernelmill.kernels`. The name
+        "exponential" is that of the shift-invariant kernel.
+    n_columns : int, default=1
+        The number of columns of the data. Beyond 8192, maps with dense matrices or landmarks are
+        left out if other maps apply.
+    length_scale : optional
+        The length scale of shift-invariant kernels, as for :class:`~kernelmill.Fastfood`.
+    n_threads : int, optional
+
+    Returns
+    -------
+    list of FeatureMap
+
+    Examples
+    --------
+    >>> from kernelmill.diagnostics import list_maps
+    >>> [type(each).__name__ for each in list_maps("polynomial:degree=3,coef0=1")]
+    ['TensorSketch', 'RandomMaclaurin', 'DotProductFastfood']
+    """
+    found = resolve_kernel(kernel)
+    if isinstance(found, Kernel):
+        maps = _list_shift_invariant_maps(found, n_columns)
+        for each in maps:
+            each.set_params(length_scale=length_scale)
+    elif length_scale is not None:
+        raise ArgumentError(
+            f"cannot be set: {type(found).__name__} has no length scale",
+            Remedy("leave it out", length_scale=None),
+            parameter="length_scale",
+        )
+    else:
+        has_low_degrees = bool(found.coefficients(2).any())
+        maps = [RandomMaclaurin(found, h01=has_low_degrees), DotProductFastfood(found)]
+        if isinstance(found, Polynomial):
+            maps.insert(0, TensorSketch(found.degree, gamma=found.gamma, coef0=found.coef0))
+    for each in maps:
+        each.set_params(n_threads=n_threads)
+    return maps
+
+
+def resolve_kernel(kernel: str | Kernel | DotProductKernel) -> Kernel | DotProductKernel:
+    """Return the kernel with this name; polynomials are kernels of the inner product."""
+    if isinstance(kernel, (Kernel, DotProductKernel)):
+        return kernel
+    if isinstance(kernel, str) and kernel.partition(":")[0] in ("polynomial", "poly"):
+        return resolve_dot_product(kernel)
+    return resolve(kernel)
+
+
+def _list_shift_invariant_maps(kernel: Kernel, n_columns: int) -> list[MapTransformer]:
+    maps: list[MapTransformer] = []
+    if isinstance(kernel, RadialKernel):
+        maps.append(Fastfood(kernel))
+        if kernel.gaussian_mixture or n_columns >= 16:
+            maps.append(Fastfood(kernel, structure="sorf"))
+    is_wide = n_columns > _MAX_DENSE_COLUMNS
+    if not is_wide or not maps:
+        maps.append(RandomFourier(kernel, store_matrix=not is_wide))
+    if isinstance(kernel, RadialKernel) and not is_wide:
+        maps.append(RandomFourier(kernel, sampling="orthogonal"))
+    if isinstance(kernel, Gaussian):
+        maps += [TaylorSketch(), GaussianTemplates()]
+    return maps if is_wide else [*maps, Nystroem(kernel)]
+
+
+def recommend_map(requirements: Sequence[FeatureRequirement]) -> tuple[int | None, str]:
+    """Return the map whose features take the least time, and a sentence that explains the choice.
+
+    Among times within 20 %, or of at most a millisecond, the map with the fewest features is best.
+
+    Returns
+    -------
+    index : int or None
+        The index of the recommended map; None if no map reaches the tolerance.
+    sentence : str
+    """
+    usable = [
+        (each.n_components, each.seconds, index)
+        for index, each in enumerate(requirements)
+        if each.n_components is not None and each.seconds is not None
+    ]
+    if not usable:
+        return None, "No map reaches the tolerance. Use a larger tolerance or another kernel."
+    # Models never recover what landmarks leave out of the kernel, so `Nystroem` is mentioned, but
+    # recommended only if it is the only map.
+    random = [each for each in usable if requirements[each[2]].map_name != "nystroem"] or usable
+    enough = max(1.2 * min(seconds for _, seconds, _ in random), _EQUAL_SECONDS)
+    fast = [each for each in random if each[1] <= enough]
+    size, seconds, best_index = min(fast, key=itemgetter(0))
+    best = requirements[best_index]
+    share = plain.percent(best.probability).replace(".0 ", " ")
+    sentence = (
+        f"Use {best.label} with {plain.count(size, 'feature')}: {share} of the pairs are then "
+        f"within {plain.number(best.tolerance)}, and the features of "
+        f"{plain.count(best.n_rows, 'row')} take {_describe_duration(seconds)}"
+    )
+    fewest, seconds, index = min(usable, key=itemgetter(0))
+    if 2 * fewest <= size:
+        sentence += (
+            f"; {requirements[index].label} needs the fewest, {plain.count(fewest)}, "
+            f"and takes {_describe_duration(seconds)}"
+        )
+    if fewest >= best.n_rows:
+        sentence += (
+            "; the exact kernel is the better choice, since there are at least as "
+            "many features as rows"
+        )
+    return best_index, sentence + "."
+
+
+def _describe_duration(seconds: float) -> str:
+    return "less than 1 ms" if seconds <= _EQUAL_SECONDS else plain.duration(seconds)

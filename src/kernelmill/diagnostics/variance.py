@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.diagnostics.bounds import SketchMoments, inner_products, sketch_moments
-from kernelmill.diagnostics.kernel_error import exact_values
+from kernelmill.diagnostics.approximation import Rows, exact_values
+from kernelmill.diagnostics.bounds import (
+    SketchMoments,
+    independent_variance,
+    inner_products,
+    sketch_moments,
+)
 from kernelmill.maps import (
     CountSketch,
     Fastfood,
@@ -24,11 +29,15 @@ from kernelmill.maps import (
 )
 from kernelmill.sketches.hashing import lattice_multipliers
 
-__all__ = ["Variance", "estimate_variance"]
+if TYPE_CHECKING:
+    from kernelmill.maps.transformers import MapTransformer
 
-_MOST_COLUMNS = 1 << 16  # beyond, collision-free buckets are taken to be as good as random ones
-_MOST_FACTORS = 12  # 3^p products of factors are summed
-_MOST_ENTRIES = 1 << 20  # of 2^p spectra
+__all__ = ["EstimateMoments", "Variance", "estimate_moments", "estimate_variance"]
+
+# Beyond these limits, collision-free buckets are treated as independent ones.
+_MAX_LENGTH = 1 << 16
+_MAX_DEGREE = 12  # Sums have 3^p terms.
+_MAX_ENTRIES = 1 << 20  # Elements of 2^p spectra.
 
 
 class Variance(NamedTuple):
@@ -45,18 +54,35 @@ class Variance(NamedTuple):
     is_exact: bool
 
 
+class EstimateMoments(NamedTuple):
+    """Variance and bias of the estimate of each pair; of features before they get length 1.
+
+    Attributes
+    ----------
+    variance : ndarray of shape (n_pairs,)
+    is_exact : bool
+    bias : ndarray of shape (n_pairs,) or float
+        The remainder of a truncated series.
+    """
+
+    variance: NDArray[np.float64]
+    is_exact: bool
+    bias: NDArray[np.float64] | float = 0.0
+
+
 def estimate_variance(
-    fitted_map: Any, X: Any, Y: Any, n_components: int | None = None
+    fitted_map: MapTransformer, X: Rows, Y: Rows, n_components: int | None = None
 ) -> Variance | None:
     r"""Return the variance of a map's estimates of k(x, y) over seeds; None where it is not known.
 
-    Known exactly: `RandomFourier` with independent frequencies, for which :math:`\cos(\omega \cdot
-    v)` has the variance :math:`(1 + k(2v)) / 2 - k(v)^2`; `TensorSketch`, `CountSketch`,
-    `RandomMaclaurin`, and `TaylorSketch` with ``normalize=False``, for which it is the mean square
-    of the error: the series ends. Those of independent frequencies also stand for orthogonal
-    ones and for `Fastfood`, whose variances are 0.2 to 1.15 times as large (with
-    ``blocks="independent"`` up to 2 times); those of independent centres for `GaussianTemplates`,
-    and those of features of any length for `TaylorSketch` with features of length 1.
+    It is exact for `RandomFourier` with independent frequencies, for which :math:`\cos(\omega \cdot
+    v)` has the variance :math:`(1 + k(2v)) / 2 - k(v)^2`, and for `TensorSketch`, `CountSketch` and
+    `RandomMaclaurin`. For `TaylorSketch` with ``normalize=False`` it is the exact mean squared
+    error, since the series is truncated. The variance of independent frequencies is also returned
+    for orthogonal frequencies and for `Fastfood`, whose variances are 0.2 to 1.15 times as large
+    (up to 2 times with ``blocks="independent"``); that of independent centers for
+    `GaussianTemplates`; and that of features of any length for `TaylorSketch` with features of
+    length 1.
 
     Parameters
     ----------
@@ -64,7 +90,7 @@ def estimate_variance(
     X, Y : ndarray or CSR matrix of shape (n_pairs, n_columns)
         Pairs of rows.
     n_components : int, optional
-        For another number of features than that of the map.
+        The number of features, if it is not that of the map.
 
     Returns
     -------
@@ -80,12 +106,25 @@ def estimate_variance(
     >>> estimate_variance(features, x, y)
     Variance(values=array([0.0009029]), is_exact=True)
     """
-    rule = _RULES.get(type(fitted_map))
     size = int(fitted_map.n_components) if n_components is None else int(n_components)
+    moments = estimate_moments(fitted_map, X, Y, size)
+    if moments is None:
+        return None
+    is_exact = moments.is_exact and not getattr(fitted_map, "normalize", False)
+    return Variance(moments.variance + np.square(moments.bias), is_exact)
+
+
+def estimate_moments(
+    fitted_map: MapTransformer, X: Rows, Y: Rows, size: int
+) -> EstimateMoments | None:
+    """Return variance and bias of the estimates of `size` features; None where not known."""
+    rule = _RULES.get(type(fitted_map))
     return None if rule is None else rule(fitted_map, X, Y, size)
 
 
-def _fourier_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
+def _fourier_moments(
+    fitted_map: MapTransformer, X: Rows, Y: Rows, size: int
+) -> EstimateMoments | None:
     if getattr(fitted_map, "sampling", "iid") == "qmc":
         return None
     if getattr(fitted_map, "structure", "") == "fft":
@@ -94,109 +133,99 @@ def _fourier_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | 
         return None
     kernel = partial(fitted_map.kernel_, length_scale=fitted_map.length_scale_)
     k, k_of_twice = (exact_values(kernel, X, Z) for Z in (Y, 2 * Y - X))
-    of_cosine = np.maximum((1 + k_of_twice) / 2 - k**2, 0.0)  # rounding
+    of_cosine = np.maximum((1 + k_of_twice) / 2 - k**2, 0.0)  # Rounding may go below 0.
     if fitted_map.features == "complex":
-        values = of_cosine / size
+        variance = of_cosine / size
     elif fitted_map.features == "cos_phase":
-        values = (of_cosine + 0.5) / size
-    else:  # an odd number ends with half a cosine of a phase
+        variance = (of_cosine + 0.5) / size
+    else:  # An odd number of features ends with a single cosine of a phase.
         n_pairs, odd = divmod(size, 2)
-        values = 4 / size**2 * (n_pairs * of_cosine + odd * (of_cosine + 0.5) / 4)
+        variance = 4 / size**2 * (n_pairs * of_cosine + odd * (of_cosine + 0.5) / 4)
     is_exact = isinstance(fitted_map, RandomFourier) and fitted_map.sampling == "iid"
-    return Variance(np.asarray(values), is_exact)
+    return EstimateMoments(variance, is_exact)
 
 
-def _principal_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
+def _principal_moments(
+    fitted_map: MapTransformer, X: Rows, Y: Rows, size: int
+) -> EstimateMoments | None:
     components = fitted_map._components
-    return _fourier_variance(fitted_map, components(X), components(Y), size)
+    return _fourier_moments(fitted_map, components(X), components(Y), size)
 
 
-def _sketch_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
+def _sketch_moments(fitted_map: MapTransformer, X: Rows, Y: Rows, size: int) -> EstimateMoments:
     kernel = fitted_map.kernel_
     moments = sketch_moments(X, Y, gamma=kernel.gamma, coef0=kernel.coef0)
     dim = X.shape[1] + (kernel.coef0 > 0)
-    return _tensor_variance(moments, dim, size, kernel.degree, fitted_map.hashing)
+    return _tensor_moments(moments, dim, size, kernel.degree, fitted_map.hashing)
 
 
-def _tensor_variance(
+def _tensor_moments(
     moments: SketchMoments, dim: int, length: int, degree: int, hashing: str
-) -> Variance:
-    """The variance of a tensor sketch; for independent hashing where sums would be too long."""
-    is_exact = hashing == "independent" or dim**degree <= length
-    if not is_exact and degree <= _MOST_FACTORS and length <= _MOST_COLUMNS:
-        is_exact = length << degree <= _MOST_ENTRIES
-    chances = _collision_chances(dim, length, degree, hashing if is_exact else "independent")
+) -> EstimateMoments:
+    """Return the variance of a tensor sketch, of independent hashing if sums would be too long."""
+    if hashing == "independent":
+        return EstimateMoments(independent_variance(moments, degree, length), is_exact=True)
+    if dim**degree <= length:  # No collisions.
+        return EstimateMoments(np.zeros(len(moments.a)), is_exact=True)
+    if degree > _MAX_DEGREE or length > _MAX_LENGTH or length << degree > _MAX_ENTRIES:
+        return EstimateMoments(independent_variance(moments, degree, length), is_exact=False)
     a, b, g = moments
     total = np.zeros(len(a))
-    for (straight, crossed), chance in chances.items():
-        total += chance * a ** (degree - straight - crossed) * b**straight * g**crossed
-    return Variance(np.maximum(total, 0.0), is_exact)
+    for (straight, crossed), probability in _collision_probabilities(dim, length, degree).items():
+        total += probability * a ** (degree - straight - crossed) * b**straight * g**crossed
+    return EstimateMoments(np.maximum(total, 0.0), is_exact=True)
 
 
 @lru_cache(maxsize=512)
-def _collision_chances(
-    dim: int, length: int, degree: int, hashing: str
-) -> dict[tuple[int, int], float]:
-    r"""Sums of probabilities of collisions, by the numbers of straight and crossed places.
+def _collision_probabilities(dim: int, length: int, degree: int) -> dict[tuple[int, int], float]:
+    r"""Return sums of collision probabilities by the numbers of straight and crossed factors.
 
-    The square of an estimate is a sum over four indices i, j, k, l of the tensor power, i and j in
-    one bucket, k and l in one. Signs leave those of which, at each place, i = j and k = l; or
-    (straight) i = k and j = l are different; or (crossed) i = l and j = k are. Differences of
-    buckets have to vanish in both pairs: straight places add to both, crossed ones with opposite
-    signs.
+    The square of an estimate is a sum over four indices i, j, k, l of the tensor power, where i and
+    j share one bucket, and k and l share one. Signs cancel all terms except those where each factor
+    has either i = j and k = l; or (straight) i = k and j = l, which differ; or (crossed) i = l and
+    j = k, which differ. Differences of buckets must vanish in both pairs: straight factors add to
+    both, crossed ones with opposite signs.
     """
-    if hashing == "independent":
-        twice = 1 if length % 2 else 2
-        return {
-            (straight, crossed): math.comb(degree, straight)
-            * math.comb(degree - straight, crossed)
-            * (1 / length if straight == 0 or crossed == 0 else twice / length**2)
-            for straight in range(degree + 1)
-            for crossed in range(degree + 1 - straight)
-            if straight + crossed > 0
-        }
-    if dim**degree <= length:
-        return {}
-    laws = _laws_of_sums(dim, length, degree)
-    places = np.arange(1 << degree)
-    sizes = np.bitwise_count(places).astype(np.int64)
-    chances: dict[tuple[int, int], float] = {}
-    for straight in places:
-        others = places[places & straight == 0]  # subsets of the places that are left
-        found = np.bincount(sizes[others], weights=laws[others] @ laws[straight])
-        for crossed, chance in enumerate(found):
+    vanishing = _vanishing_probabilities(dim, length, degree)
+    subsets = np.arange(1 << degree)
+    sizes = np.bitwise_count(subsets).astype(np.int64)
+    found: dict[tuple[int, int], float] = {}
+    for straight in subsets:
+        disjoint = subsets[subsets & straight == 0]
+        products = np.bincount(sizes[disjoint], weights=vanishing[disjoint] @ vanishing[straight])
+        for crossed, probability in enumerate(products):
             key = (int(sizes[straight]), crossed)
             if any(key):
-                chances[key] = chances.get(key, 0.0) + max(0.0, float(chance))
-    return chances
+                found[key] = found.get(key, 0.0) + max(0.0, float(probability))
+    return found
 
 
-def _laws_of_sums(dim: int, length: int, degree: int) -> NDArray[np.float64]:
-    """Probabilities that sums of differences over each subset of places are 0 or length / 2.
+def _vanishing_probabilities(dim: int, length: int, degree: int) -> NDArray[np.float64]:
+    """Return probabilities that sums of differences over each subset of factors are 0, length / 2.
 
-    Sums u and v of the two kinds have u + v = u - v = 0 if u = v is 0, or half an even length.
+    Sums u (straight) and v (crossed) have u + v = u - v = 0 if u = v is 0, or half an even length.
     """
     spectra = np.ones((1, length // 2 + 1), np.complex128)
     for multiplier in lattice_multipliers(dim, length, degree):
         spectra = np.concatenate([spectra, spectra * _difference_spectrum(dim, length, multiplier)])
-    # The inverse transform at two points; other frequencies than the ends occur twice.
+    # The inverse transform at two points; frequencies other than the ends occur twice.
     copies = np.full(spectra.shape[1], 2.0)
     copies[0] = 1
-    if length % 2 == 0:
-        copies[-1] = 1
-    signs = (-1.0) ** np.arange(copies.size) if length % 2 == 0 else np.zeros(copies.size)
-    laws = spectra.real @ np.column_stack([copies, copies * signs]) / length
-    laws[0] = (1, 0)  # no places, no difference
-    return np.asarray(laws)
+    is_even = length % 2 == 0
+    copies[-1] -= is_even
+    signs = is_even * (-1.0) ** np.arange(copies.size)
+    found = spectra.real @ np.column_stack([copies, copies * signs]) / length
+    found[0] = (1, 0)  # The empty subset has the sum 0.
+    return np.asarray(found)
 
 
 def _difference_spectrum(dim: int, length: int, multiplier: int) -> NDArray[np.complex128]:
-    """The transform of the distribution of the difference of two buckets, modulo the length."""
-    if dim > length:  # every bucket c times among c * length places
+    """Return the transform of the distribution of the difference of two buckets mod the length."""
+    if dim > length:  # Every bucket occurs `copies` times.
         copies = -(-dim // length)
-        law = np.full(length, copies / (copies * length - 1))
-        law[0] = (copies - 1) / (copies * length - 1)
-        return np.asarray(np.fft.rfft(law))
+        probabilities = np.full(length, copies / (copies * length - 1))
+        probabilities[0] = (copies - 1) / (copies * length - 1)
+        return np.asarray(np.fft.rfft(probabilities))
     occupied = np.zeros(length)
     occupied[multiplier * np.arange(dim, dtype=np.int64) % length] = 1
     # The autocorrelation of the occupied buckets counts ordered pairs, and each with itself.
@@ -204,36 +233,39 @@ def _difference_spectrum(dim: int, length: int, multiplier: int) -> NDArray[np.c
     return np.asarray(pairs / max(1, dim * (dim - 1)), np.complex128)
 
 
-def _maclaurin_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
+def _maclaurin_moments(
+    fitted_map: MapTransformer, X: Rows, Y: Rows, size: int
+) -> EstimateMoments | None:
     a, b, g = sketch_moments(X, Y)
     square = fitted_map.radius_**2
-    # Per factor: the second moment |x|^2 |y|^2 + 2 <x,y>^2 - 2 sum x_i^2 y_i^2, and <x,y>
+    # Of one factor: the second moment |x|^2 |y|^2 + 2 <x,y>^2 - 2 sum x_i^2 y_i^2, and the mean.
     second, first = (a + b + g) / square**2, inner_products(X, Y) / square
     terms, shares = fitted_map._terms()
     exact = np.zeros(terms.size, bool)
     exact[:2] = fitted_map.h01
     exact[0] |= size * shares[0] >= shares.sum()
-    rest = np.where(exact, 0.0, shares)
+    random = np.where(exact, 0.0, shares)
     n_random = size - int(exact[0] and terms[0] > 0) - X.shape[1] * int(exact[1] and terms[1] > 0)
     if n_random < 1:
         return None
     total = np.zeros(len(a))
-    means = np.zeros((terms.size, len(a)))  # of a column of each degree
-    for n in np.flatnonzero(rest):
-        weight = terms[n] * rest.sum() / (rest[n] * n_random)
+    means = np.zeros((terms.size, len(a)))  # Mean of a feature of each degree.
+    for n in np.flatnonzero(random):
+        weight = terms[n] * random.sum() / (random[n] * n_random)
         total += weight * terms[n] * (second**n - first ** (2 * n))
         means[n] = weight * first**n
-    return Variance(np.maximum(total, 0.0) + _variance_of_spread(means, rest, n_random), True)
+    of_degrees = _variance_of_degrees(means, random, n_random)
+    return EstimateMoments(np.maximum(total, 0.0) + of_degrees, is_exact=True)
 
 
-def _variance_of_spread(
+def _variance_of_degrees(
     means: NDArray[np.float64], shares: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
     """Return the variance due to `spread_degrees`, which rounds with one uniform variable.
 
-    The numbers of columns change where the variable passes the fractional parts of the expected
-    numbers, added up from the highest degree, so the variance is a sum over the sections between
-    these points.
+    The numbers of features of the degrees change where the variable passes the fractional parts of
+    the expected numbers, cumulated from the highest degree. The variance is a sum over the
+    intervals between these points.
     """
     if not shares.any():
         return np.zeros(means.shape[1])
@@ -248,67 +280,52 @@ def _variance_of_spread(
     return np.asarray((lengths * np.square(estimates - expected)).sum(axis=0))
 
 
-class TaylorMoments(NamedTuple):
-    """The estimates of a Taylor sketch before its features are scaled to length 1.
-
-    Attributes
-    ----------
-    bias : ndarray of shape (n_pairs,)
-        What the end of the series leaves out.
-    variance : ndarray of shape (n_pairs,)
-    is_exact : bool
-    """
-
-    bias: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    is_exact: bool
-
-
-def taylor_moments(fitted_map: TaylorSketch, X: Any, Y: Any, size: int) -> TaylorMoments:
-    """Bias and variance of the estimates of pairs, for `size` columns."""
-    dense = [each if isinstance(each, np.ndarray) else each.toarray() for each in (X, Y)]
-    center = 0.0 if fitted_map.center_ is None else fitted_map.center_
-    U, V = ((each - center) / fitted_map.length_scale_ for each in dense)
+def _taylor_moments(fitted_map: TaylorSketch, X: Rows, Y: Rows, size: int) -> EstimateMoments:
+    U, V = (each / fitted_map.length_scale_ for each in _center_rows(fitted_map, X, Y))
     inner, moments = inner_products(U, V), sketch_moments(U, V)
     factors = np.exp(-(inner_products(U, U) + inner_products(V, V)) / 2)
-    columns = fitted_map.allocate(size, X.shape[1])
     total, estimate, is_exact = np.zeros(len(inner)), factors.copy(), True
-    for n, count in enumerate(columns[1:], start=1):
+    for n, count in enumerate(fitted_map.allocate(size, X.shape[1])[1:], start=1):
         weights = factors / math.factorial(n)
-        found = _tensor_variance(moments, X.shape[1], count, n, fitted_map.hashing)
-        total += weights**2 * found.values
+        found = _tensor_moments(moments, X.shape[1], count, n, fitted_map.hashing)
+        total += weights**2 * found.variance
         estimate += weights * inner**n
         is_exact &= found.is_exact
-    return TaylorMoments(estimate - factors * np.exp(inner), total, is_exact)
+    return EstimateMoments(total, is_exact, bias=estimate - factors * np.exp(inner))
 
 
-def _taylor_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
-    bias, variance, is_exact = taylor_moments(fitted_map, X, Y, size)
-    return Variance(variance + bias**2, is_exact and not fitted_map.normalize)
-
-
-def _template_variance(fitted_map: Any, X: Any, Y: Any, size: int) -> Variance | None:
+def _template_moments(
+    fitted_map: GaussianTemplates, X: Rows, Y: Rows, size: int
+) -> EstimateMoments | None:
     if not fitted_map.proper or np.ndim(fitted_map.length_scale_) > 0:
         return None
     scale = float(fitted_map.length_scale_)
-    center = 0.0 if fitted_map.center_ is None else fitted_map.center_
-    dense = [each if isinstance(each, np.ndarray) else each.toarray() for each in (X, Y)]
-    sums = np.square(dense[0] + dense[1] - 2 * center).sum(axis=1) / scale**2
+    U, V = _center_rows(fitted_map, X, Y)
+    sums = np.square(U + V).sum(axis=1) / scale**2
     k = exact_values(fitted_map.exact_kernel, X, Y)
     ratio = (scale / fitted_map.template_scale_) ** 2
     q = (ratio - 2) / (ratio + 2)
     with np.errstate(over="ignore"):
         growth = np.exp(X.shape[1] / 2 * math.log((1 + q) ** 2 / (4 * q)) + q * sums)
-    return Variance(k**2 * (growth - 1) / size, is_exact=False)
+    return EstimateMoments(k**2 * (growth - 1) / size, is_exact=False)
 
 
-_RULES: dict[type, Callable[[Any, Any, Any, int], Variance | None]] = {
-    RandomFourier: _fourier_variance,
-    Fastfood: _fourier_variance,
-    PrincipalFourier: _principal_variance,
-    TensorSketch: _sketch_variance,
-    CountSketch: _sketch_variance,
-    RandomMaclaurin: _maclaurin_variance,
-    TaylorSketch: _taylor_variance,
-    GaussianTemplates: _template_variance,
+def _center_rows(
+    fitted_map: TaylorSketch | GaussianTemplates, *matrices: Rows
+) -> list[NDArray[np.float64]]:
+    """Return dense rows minus the center of the map."""
+    dense = (each if isinstance(each, np.ndarray) else each.toarray() for each in matrices)
+    center = 0.0 if fitted_map.center_ is None else fitted_map.center_
+    return [each - center for each in dense]
+
+
+_RULES: dict[type, Callable[..., EstimateMoments | None]] = {
+    RandomFourier: _fourier_moments,
+    Fastfood: _fourier_moments,
+    PrincipalFourier: _principal_moments,
+    TensorSketch: _sketch_moments,
+    CountSketch: _sketch_moments,
+    RandomMaclaurin: _maclaurin_moments,
+    TaylorSketch: _taylor_moments,
+    GaussianTemplates: _template_moments,
 }

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernelmill.files.atomic_file import atomic_write
-from kernelmill.formatting import clean_text, html
+from kernelmill.formatting import clean_text, html, is_number
 from kernelmill.report.findings import Tile, file_name
 from kernelmill.report.page import Section, render_sections
 from kernelmill.report.plots.diagnosis import diagnosis_panels
 from kernelmill.report.plots.panel import PageTable
 from kernelmill.report.usage import fit_lines
-from kernelmill.workflows.records import Diagnosis, Interval
+
+if TYPE_CHECKING:
+    from kernelmill.diagnostics import Measured
+    from kernelmill.workflows.diagnosis import Diagnosis
 
 __all__ = ["render_diagnosis", "write_diagnosis"]
 
@@ -158,6 +162,6 @@ def _error_table(diagnosis: Diagnosis) -> PageTable | None:
     )
 
 
-def _numbers(interval: Interval) -> tuple[str, str]:
-    ends = f"{html.number(interval.low, 3)}{html.range_dash}{html.number(interval.high, 3)}"
-    return html.number(interval.value, 3), ends if interval.low is not None else ""
+def _numbers(measured: Measured) -> tuple[str, str]:
+    ends = f"{html.number(measured.low, 3)}{html.range_dash}{html.number(measured.high, 3)}"
+    return html.number(measured.value, 3), ends if is_number(measured.low) else ""

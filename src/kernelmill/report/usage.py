@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
+from typing import TYPE_CHECKING
 
 from kernelmill.formatting import clean_text, is_number, plain
-from kernelmill.workflows.records import Comparison, Diagnosis, FitSummary, Setting
+from kernelmill.workflows.records import Comparison, FitSummary, Setting
+
+if TYPE_CHECKING:
+    from kernelmill.workflows.diagnosis import Diagnosis
 
 __all__ = [
     "explain_fit",

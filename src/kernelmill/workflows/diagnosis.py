@@ -5,26 +5,31 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.diagnostics import (
     FeatureRequirement,
+    KernelErrors,
+    Measured,
+    RangeErrors,
     effective_dimension,
     gram_errors,
     kernel_errors,
     list_maps,
     mean_of_seeds,
+    min_features,
     recommend_map,
     required_features,
+    resolve_kernel,
 )
-from kernelmill.diagnostics.needed_features import least_size
-from kernelmill.diagnostics.recommendation import resolve_kernel
+from kernelmill.diagnostics.approximation import Rows
 from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.encoder import RowScaling
 from kernelmill.encoding.inputs import choose_inputs
@@ -33,22 +38,16 @@ from kernelmill.formatting import plain
 from kernelmill.io import Table, TableError, open_table
 from kernelmill.io.row_sample import RowSample
 from kernelmill.io.sources import is_data
-from kernelmill.kernels import DotProductKernel
+from kernelmill.kernels import DotProductKernel, Kernel
 from kernelmill.maps.registry import map_parameters
 from kernelmill.maps.scales import typical_length_scale
+from kernelmill.maps.transformers import MapTransformer
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
 from kernelmill.workflows.comparison.compare_table import collect_settings
-from kernelmill.workflows.records import (
-    Diagnosis,
-    ErrorRange,
-    GramCheck,
-    Interval,
-    KernelCheck,
-    Setting,
-    describe_source,
-)
+from kernelmill.workflows.records import KernelCheck, Result, Setting, describe_source
 from kernelmill.workflows.training.survey import (
+    Survey,
     choose_unit,
     make_input_learner,
     open_inputs,
@@ -56,13 +55,102 @@ from kernelmill.workflows.training.survey import (
 )
 from kernelmill.workflows.tuning.map_choice import MapChoice
 
-__all__ = ["diagnose_table"]
+__all__ = ["Diagnosis", "GramCheck", "diagnose_table"]
 
 _GRAM_ROWS = 600
 _SHOWN_PAIRS = 1500
-_MOST_FEATURES = 16_384
-# Of maps, which a fit has arguments for.
-_OTHER_PARAMETERS = ("kernel", "length_scale", "n_components", "random_state", "n_threads")
+_MAX_FEATURES = 16_384
+# Parameters of maps that are arguments of `fit_table`.
+_FIT_ARGUMENTS = ("kernel", "length_scale", "n_components", "random_state", "n_threads")
+
+
+@dataclass(frozen=True, repr=False)
+class GramCheck(Result):
+    """Errors of the Gram matrix of a sample, and their effect on ridge regression.
+
+    Attributes
+    ----------
+    n_rows, n_components : int
+    kernel_spectral, kernel_frobenius : float
+        The norms of the exact matrix.
+    spectral, frobenius : Measured
+        The norms of the difference.
+    alpha : float
+        The penalty for this number of rows.
+    effective_dimension : Measured
+        The mean over several sets of rows; without an interval if the matrix has all rows.
+    distance : Measured
+    fit_change : Measured or None
+        None without a target.
+    """
+
+    n_rows: int
+    n_components: int
+    kernel_spectral: float
+    kernel_frobenius: float
+    spectral: Measured
+    frobenius: Measured
+    alpha: float
+    effective_dimension: Measured
+    distance: Measured
+    fit_change: Measured | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis(Result):
+    """The number of features that each map needs on a table, and errors of the recommended map.
+
+    Attributes
+    ----------
+    source : str
+    target : str
+        "" if none is given.
+    n_rows, n_sample, n_inputs : int
+    kernel : str
+    length_scale : float or None
+    tolerance, probability : float
+    requirements : list of FeatureRequirement
+    recommended : int or None
+        An index of `requirements`.
+    recommendation : str
+    errors : dict of str to Measured
+        Errors of the recommended map with `n_components` features: absolute, rms, quantile, ...
+    n_components : int or None
+    ranges : list of RangeErrors
+    kernel_check : KernelCheck or None
+    gram : list of GramCheck
+        With increasing numbers of features, up to `n_components`.
+    seed : int
+    seconds : float
+    notes : list of str
+    settings : dict
+        Keyword arguments to fit the recommended map to the same table.
+    in_memory : bool
+        Whether the table was in memory.
+    """
+
+    source: str
+    target: str
+    n_rows: int
+    n_sample: int
+    n_inputs: int
+    kernel: str
+    length_scale: float | None
+    tolerance: float
+    probability: float
+    requirements: list[FeatureRequirement]
+    recommended: int | None
+    recommendation: str
+    errors: dict[str, Measured]
+    n_components: int | None
+    ranges: list[RangeErrors]
+    kernel_check: KernelCheck | None
+    gram: list[GramCheck]
+    seed: int
+    seconds: float
+    notes: list[str] = field(default_factory=list)
+    settings: dict[str, Setting] = field(default_factory=dict)
+    in_memory: bool = False
 
 
 @reports_progress
@@ -72,8 +160,8 @@ def diagnose_table(
     *,
     tolerance: float = 0.05,
     probability: float = 0.95,
-    kernel: Any = "gaussian",
-    length_scale: Any = None,
+    kernel: str | Kernel | DotProductKernel = "gaussian",
+    length_scale: float | str | ArrayLike | None = None,
     alpha: float = 1.0,
     task: str = "auto",
     missing: str = "error",
@@ -177,12 +265,7 @@ def diagnose_table(
             day_first=day_first,
             tune=length_scale is None,
         )
-        survey = choose_unit(survey, stream, progress)
-        numbers = survey.sample_target
-        if survey.n_classes is not None:  # the most frequent class against the others
-            numbers = (numbers == np.bincount(numbers).argmax()).astype(np.float64)
-        notes = [str(note) for note in survey.notes]
-        sample = _SampledRows(survey.sample[:size], numbers[:size], survey.n_rows, notes)
+        sample = _SampledRows.of_survey(choose_unit(survey, stream, progress), size)
     if sample.X.shape[0] < 2:
         raise TableError(f"{table.files[0]} has fewer than two rows", "use a file with more rows")
     if isinstance(resolved, DotProductKernel):
@@ -198,7 +281,7 @@ def diagnose_table(
                 tolerance,
                 probability,
                 n_rows=sample.n_rows,
-                most_features=_MOST_FEATURES,
+                most_features=_MAX_FEATURES,
                 random_state=seed,
             )
         )
@@ -206,19 +289,17 @@ def diagnose_table(
     recommended, sentence = recommend_map(requirements)
     first = clone(maps[0]).set_params(n_components=16, random_state=seed).fit(sample.X)
     scale = typical_length_scale(first)
-    details: dict[str, Any] = {
-        "errors": {},
-        "n_components": None,
-        "ranges": [],
-        "kernel_check": None,
-        "gram": [],
-    }
+    n_components: int | None = None
+    errors: KernelErrors | None = None
+    gram: list[GramCheck] = []
     if recommended is not None:
         progress.start("Examining the recommended map")
-        details = _examine(
-            maps[recommended], requirements[recommended], sample, alpha=alpha, seed=seed
-        )
-        sentence += _warn_of_dimension(details["gram"][-1], alpha)
+        best = maps[recommended]
+        n_components = min(requirements[recommended].n_components or 1, _MAX_FEATURES)
+        sized = clone(best).set_params(n_components=n_components)
+        errors = kernel_errors(sized, sample.X, n_pairs=1000, n_seeds=8, random_state=seed)
+        gram = _check_gram(best, n_components, sample, alpha, seed)
+        sentence += _warn_of_dimension(gram[-1], alpha)
     return Diagnosis(
         source=describe_source(source),
         target="" if target is None else str(target),
@@ -232,6 +313,11 @@ def diagnose_table(
         requirements=requirements,
         recommended=recommended,
         recommendation=sentence,
+        errors={} if errors is None else _list_errors(errors, probability),
+        n_components=n_components,
+        ranges=[] if errors is None else errors.over_range(10),
+        kernel_check=None if errors is None else _check_kernel(errors),
+        gram=gram,
         seed=seed,
         seconds=time.perf_counter() - begin,
         notes=sample.notes,
@@ -240,13 +326,12 @@ def diagnose_table(
         )
         | _fit_settings(recommended, requirements, maps, kernel, scale),
         in_memory=is_data(source),
-        **details,
     )
 
 
 def _warn_of_dimension(gram: GramCheck, alpha: float) -> str:
     """Return a sentence if the tolerance is small for kernel values but large for models."""
-    dimension = gram.effective_dimension.value or 0.0
+    dimension = gram.effective_dimension.value
     if dimension <= gram.n_components:
         return ""
     return (
@@ -258,8 +343,8 @@ def _warn_of_dimension(gram: GramCheck, alpha: float) -> str:
 def _fit_settings(
     recommended: int | None,
     requirements: list[FeatureRequirement],
-    maps: list[Any],
-    kernel: Any,
+    maps: list[MapTransformer],
+    kernel: str | Kernel | DotProductKernel,
     scale: float | None,
 ) -> dict[str, Setting]:
     """Return the arguments of a fit with the recommended map that differ from the defaults."""
@@ -277,10 +362,10 @@ def _fit_settings(
         settings["length_scale"] = scale
     given = maps[recommended].get_params(deep=False)
     default = MapChoice(best.map_name, settings.get("kernel")).make(None, 16, 0, None)
-    options: dict[str, Any] = {
+    options = {
         name: value
         for name, value in given.items()
-        if name not in _OTHER_PARAMETERS
+        if name not in _FIT_ARGUMENTS
         and isinstance(value, (bool, int, float, str))
         and value != getattr(default, name)
     }
@@ -290,10 +375,19 @@ def _fit_settings(
 class _SampledRows(NamedTuple):
     """Encoded rows in random order, with their targets if there are any."""
 
-    X: Any
+    X: Rows
     target: NDArray[np.float64] | None
-    n_rows: int  # of the table
+    n_rows: int  # Number of rows of the table.
     notes: list[str]
+
+    @classmethod
+    def of_survey(cls, survey: Survey, size: int) -> _SampledRows:
+        """Return at most `size` sampled rows; a target of classes becomes the most frequent one."""
+        target = survey.sample_target
+        if survey.n_classes is not None:
+            target = (target == np.bincount(target).argmax()).astype(np.float64)
+        notes = [str(note) for note in survey.notes]
+        return cls(survey.sample[:size], target[:size], survey.n_rows, notes)
 
     def scale_rows(self) -> _SampledRows:
         """Return the sample with rows scaled to similar lengths, for polynomial kernels."""
@@ -338,86 +432,41 @@ def _sample_inputs(
     return _SampledRows(encoder.encode(data), None, n_rows, [str(note) for note in notes])
 
 
-def _examine(
-    feature_map: Any,
-    requirement: FeatureRequirement,
-    sample: _SampledRows,
-    *,
-    alpha: float,
-    seed: int,
-) -> dict[str, Any]:
-    """Return the errors of a map with as many features as it needs, or as can be measured."""
-    assert requirement.n_components is not None
-    size = min(requirement.n_components, _MOST_FEATURES)
-    sized = clone(feature_map).set_params(n_components=size)
-    errors = kernel_errors(sized, sample.X, n_pairs=1000, n_seeds=8, random_state=seed)
-    exact, estimated = errors.sample(_SHOWN_PAIRS)
-    dimension = _measure_dimension(feature_map, sample, alpha, seed)
-    least = max(16, least_size(feature_map, sample.X.shape[1]))
+def _list_errors(errors: KernelErrors, probability: float) -> dict[str, Measured]:
     return {
-        "errors": {
-            "absolute": Interval.of(errors.absolute),
-            "rms": Interval.of(errors.rms),
-            "capped_relative": Interval.of(errors.capped_relative),
-            "share_capped": Interval.of(errors.share_capped),
-            "quantile": Interval.of(errors.quantile(requirement.probability)),
-        },
-        "n_components": size,
-        "ranges": [
-            ErrorRange(
-                each.low,
-                each.high,
-                each.n_pairs,
-                Interval.of(each.absolute),
-                Interval.of(each.relative),
-            )
-            for each in errors.over_range(10)
-        ],
-        "kernel_check": KernelCheck(
-            exact.tolist(), estimated.tolist(), errors.rms.value, errors.n_components
-        ),
-        "gram": [
-            _check_gram(
-                clone(feature_map).set_params(n_components=each), sample, alpha, seed, dimension
-            )
-            for each in sorted({max(least, size // 16), max(least, size // 4), max(least, size)})
-        ],
+        "absolute": errors.absolute,
+        "rms": errors.rms,
+        "capped_relative": errors.capped_relative,
+        "share_capped": errors.share_capped,
+        "quantile": errors.quantile(probability),
     }
 
 
-def _measure_dimension(feature_map: Any, sample: _SampledRows, alpha: float, seed: int) -> Interval:
-    """Return the effective dimension at the penalty `alpha` for all rows, over sets of rows."""
-    least = max(16, least_size(feature_map, sample.X.shape[1]))
-    fitted = clone(feature_map).set_params(n_components=least, random_state=seed).fit(sample.X)
-    n = min(_GRAM_ROWS, sample.X.shape[0])
-    found = [
-        effective_dimension(fitted.exact_kernel(rows, rows), alpha * n / sample.n_rows)
-        for rows in (sample.X[at : at + n] for at in range(0, sample.X.shape[0] - n + 1, n))
-    ]
-    return Interval.of(mean_of_seeds(found))
+def _check_kernel(errors: KernelErrors) -> KernelCheck:
+    exact, estimated = errors.sample(_SHOWN_PAIRS)
+    return KernelCheck(exact.tolist(), estimated.tolist(), errors.rms.value, errors.n_components)
 
 
 def _check_gram(
-    feature_map: Any, sample: _SampledRows, alpha: float, seed: int, dimension: Interval
-) -> GramCheck:
-    """Return the errors of the Gram matrix of some rows, at a penalty `alpha` for all rows."""
-    X = sample.X[:_GRAM_ROWS]
-    target = None if sample.target is None else sample.target[:_GRAM_ROWS]
+    feature_map: MapTransformer, n_components: int, sample: _SampledRows, alpha: float, seed: int
+) -> list[GramCheck]:
+    """Return errors of the Gram matrix of some rows, for up to `n_components` features."""
+    X, n_all = sample.X, sample.X.shape[0]
+    n = min(_GRAM_ROWS, n_all)
+    # The eigenvalues of the Gram matrix of all rows are larger by the ratio of the numbers of rows.
+    alpha = alpha * n / sample.n_rows
+    smallest = max(16, min_features(feature_map, X.shape[1]))
+    fitted = clone(feature_map).set_params(n_components=smallest, random_state=seed).fit(X)
+    blocks = (X[begin : begin + n] for begin in range(0, n_all - n + 1, n))
+    dimension = mean_of_seeds(
+        [effective_dimension(fitted.exact_kernel(rows, rows), alpha) for rows in blocks]
+    )
+    target = None if sample.target is None else sample.target[:n]
     if target is not None and not np.ptp(target):
         target = None
-    # The Gram matrix of all rows is so many times as large.
-    scaled = alpha * X.shape[0] / sample.n_rows
-    gram = gram_errors(feature_map, X, target, alpha=scaled, n_seeds=4, random_state=seed)
-    assert gram.distance is not None
-    return GramCheck(
-        n_rows=gram.n_rows,
-        n_components=gram.n_components,
-        kernel_spectral=gram.kernel_spectral,
-        kernel_frobenius=gram.kernel_frobenius,
-        spectral=Interval.of(gram.spectral),
-        frobenius=Interval.of(gram.frobenius),
-        alpha=scaled,
-        effective_dimension=dimension,
-        distance=Interval.of(gram.distance),
-        fit_change=None if gram.fit_change is None else Interval.of(gram.fit_change),
-    )
+    checks = []
+    for size in sorted({max(smallest, n_components // part) for part in (16, 4, 1)}):
+        sized = clone(feature_map).set_params(n_components=size)
+        errors = gram_errors(sized, X[:n], target, alpha=alpha, n_seeds=4, random_state=seed)
+        checks.append(GramCheck(**vars(errors) | {"effective_dimension": dimension}))
+    return checks

@@ -6,21 +6,16 @@ NaN and infinities are None, and `from_record` restores the object.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kernelmill.diagnostics.records import FeatureRequirement
 from kernelmill.errors import Message
 from kernelmill.files.fields import ADDED, Stored
 from kernelmill.formatting import plain
 from kernelmill.io.sources import describe_data, is_data
 from kernelmill.workflows.verdict import judge
-
-if TYPE_CHECKING:
-    from kernelmill.diagnostics import Measured
 
 __all__ = [
     "TABLE_MODEL",
@@ -30,13 +25,9 @@ __all__ = [
     "Comparison",
     "Coverage",
     "CrossValidation",
-    "Diagnosis",
-    "ErrorRange",
     "Evaluation",
     "FitSummary",
-    "GramCheck",
     "InputColumn",
-    "Interval",
     "KernelCheck",
     "LearningPoint",
     "PartialDependence",
@@ -76,7 +67,7 @@ class Result(Stored):
             elif isinstance(value, dict) and value:
                 rows = [(key, _show(each)) for key, each in value.items()]
                 tables.append(_make_table(name, ("", ""), rows))
-            elif isinstance(value, list) and value and isinstance(value[0], Result):
+            elif isinstance(value, list) and value and isinstance(value[0], Stored):
                 names = [field.name for field in fields(value[0])]  # type: ignore[arg-type]
                 shown = [[_show(getattr(row, key)) for key in names] for row in value[:_LISTED]]
                 more = f", {_LISTED} of {len(value)}" if len(value) > _LISTED else ""
@@ -342,80 +333,6 @@ class Comparison(Result):
     # Keyword arguments other than the defaults, for a fit to the same table.
     settings: dict[str, Setting] = field(default_factory=dict)
     in_memory: bool = field(default=False, metadata=ADDED)  # whether the table was in memory
-
-
-@dataclass(frozen=True, repr=False)
-class Interval(Result):
-    """A mean over seeds with its 95 % interval."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-
-    @classmethod
-    def of(cls, measured: Measured) -> Interval:
-        """Return the record of a measured mean."""
-        return cls(*(float(each) if math.isfinite(each) else None for each in measured))
-
-
-@dataclass(frozen=True, repr=False)
-class ErrorRange(Result):
-    """Errors of the pairs of rows whose exact kernel values are in an interval."""
-
-    low: float
-    high: float
-    n_pairs: int
-    absolute: Interval
-    relative: Interval
-
-
-@dataclass(frozen=True, repr=False)
-class GramCheck(Result):
-    """Errors of the Gram matrix of a sample, and their effect on ridge regression."""
-
-    n_rows: int
-    n_components: int
-    kernel_spectral: float  # norms of the exact matrix
-    kernel_frobenius: float
-    spectral: Interval  # norms of the difference
-    frobenius: Interval
-    alpha: float  # for this number of rows
-    effective_dimension: (
-        Interval  # over several sets of rows; no interval if the matrix has all rows
-    )
-    distance: Interval
-    fit_change: Interval | None = None  # None without a target
-
-
-@dataclass(frozen=True, repr=False)
-class Diagnosis(Result):
-    """The number of features that each map needs on a table, and errors of the recommended map."""
-
-    source: str
-    target: str  # "" if none is given
-    n_rows: int
-    n_sample: int
-    n_inputs: int
-    kernel: str
-    length_scale: float | None
-    tolerance: float
-    probability: float
-    requirements: list[FeatureRequirement]
-    recommended: int | None  # an index of `requirements`
-    recommendation: str
-    errors: dict[
-        str, Interval
-    ]  # errors of the recommended map: absolute, rms, capped_relative, ...
-    n_components: int | None  # the number of features that `errors` are for
-    ranges: list[ErrorRange]
-    kernel_check: KernelCheck | None
-    gram: list[GramCheck]  # with increasing numbers of features, up to n_components
-    seed: int
-    seconds: float
-    notes: list[str] = field(default_factory=list)
-    # Keyword arguments to fit the recommended map to the same table.
-    settings: dict[str, Setting] = field(default_factory=dict)
-    in_memory: bool = False  # whether the table was in memory
 
 
 def describe_source(source: Any) -> str:

@@ -28,11 +28,11 @@ from kernelmill.cli.program.options import (
 from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, make_pairs_table, make_table, render_notes
-from kernelmill.formatting import plain
+from kernelmill.formatting import is_number, plain
 
 if TYPE_CHECKING:
-    from kernelmill.diagnostics import FeatureRequirement
-    from kernelmill.workflows.records import Diagnosis, Interval
+    from kernelmill.diagnostics import FeatureRequirement, Measured
+    from kernelmill.workflows.diagnosis import Diagnosis
 
 __all__ = ["command"]
 
@@ -260,8 +260,8 @@ def _details(diagnosis: Diagnosis) -> dict[str, str]:
     return pairs
 
 
-def _interval(interval: Interval) -> str:
-    text = plain.number(interval.value, 3)
-    if interval.low is None or interval.high is None:
+def _interval(measured: Measured) -> str:
+    text = plain.number(measured.value, 3)
+    if not is_number(measured.low) or not is_number(measured.high):
         return text
-    return f"{text} ({plain.number(interval.low, 3)} to {plain.number(interval.high, 3)})"
+    return f"{text} ({plain.number(measured.low, 3)} to {plain.number(measured.high, 3)})"

@@ -15,12 +15,12 @@ from kernelmill.cli.render.messages import render_note
 from kernelmill.formatting import is_number, plain, shorten
 
 if TYPE_CHECKING:
+    from kernelmill.workflows.diagnosis import Diagnosis
     from kernelmill.workflows.records import (
         Calibration,
         ComparedModel,
         Comparison,
         Coverage,
-        Diagnosis,
         Evaluation,
         FitSummary,
         InputColumn,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from matplotlib.figure import Figure
 
-from kernelmill.diagnostics import FeatureRequirement
 from kernelmill.errors import ArgumentError
 from kernelmill.formatting import clean_text, html, is_number
 from kernelmill.report.plots.drawing import (
@@ -21,7 +22,10 @@ from kernelmill.report.plots.drawing import (
 )
 from kernelmill.report.plots.kernels import kernel_check_panel
 from kernelmill.report.plots.panel import PageTable, Panel
-from kernelmill.workflows.records import Diagnosis, Interval
+
+if TYPE_CHECKING:
+    from kernelmill.diagnostics import FeatureRequirement, Measured
+    from kernelmill.workflows.diagnosis import Diagnosis
 
 __all__ = [
     "diagnosis_panels",
@@ -126,13 +130,13 @@ def gram_error_plot(diagnosis: Diagnosis) -> Figure:
     return figure
 
 
-def _gram_lines(diagnosis: Diagnosis) -> dict[str, list[tuple[int, Interval]]]:
+def _gram_lines(diagnosis: Diagnosis) -> dict[str, list[tuple[int, Measured]]]:
     """Return relative errors of the Gram matrix and ridge regression, by number of features."""
-    lines: dict[str, list[tuple[int, Interval]]] = {}
+    lines: dict[str, list[tuple[int, Measured]]] = {}
     for each in diagnosis.gram:
         errors = {
-            "spectral norm": _divide(each.spectral, each.kernel_spectral),
-            "Frobenius norm": _divide(each.frobenius, each.kernel_frobenius),
+            "spectral norm": each.spectral / each.kernel_spectral,
+            "Frobenius norm": each.frobenius / each.kernel_frobenius,
             "ridge regression": each.fit_change,
         }
         for name, error in errors.items():
@@ -141,32 +145,26 @@ def _gram_lines(diagnosis: Diagnosis) -> dict[str, list[tuple[int, Interval]]]:
     return lines
 
 
-def _divide(interval: Interval, number: float) -> Interval:
-    ends = (interval.value, interval.low, interval.high)
-    return Interval(*(None if each is None else each / number for each in ends))
-
-
 def _maps_with_errors(
     diagnosis: Diagnosis,
-) -> list[tuple[FeatureRequirement, list[tuple[int, Interval]]]]:
-    """Return the maps with positive, finite errors, and these."""
+) -> list[tuple[FeatureRequirement, list[tuple[int, Measured]]]]:
+    """Return the maps that have positive, finite errors, with these errors."""
     found = []
     for each in diagnosis.requirements:
-        measured = zip(each.sizes, each.errors, each.lows, each.highs, strict=False)
         points = [
-            (size, Interval(error, low, high))
-            for size, error, low, high in measured
-            if is_number(error) and error > 0
+            (size, error)
+            for size, error in each.points
+            if is_number(error.value) and error.value > 0
         ]
         if points:
             found.append((each, points))
     return found
 
 
-def _ends(interval: Interval) -> tuple[float, float]:
-    value = interval.value or 0.0
-    low = value if interval.low is None else max(0.0, interval.low)
-    return low, value if interval.high is None else interval.high
+def _ends(measured: Measured) -> tuple[float, float]:
+    if not is_number(measured.low) or not is_number(measured.high):
+        return measured.value, measured.value
+    return max(0.0, measured.low), measured.high
 
 
 def diagnosis_panels(diagnosis: Diagnosis) -> list[Panel]:
