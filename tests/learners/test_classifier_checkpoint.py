@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from kernelmill import Fastfood, KernelClassifier
+from kernelmill.learners import CheckpointError
 
 PROGRAM = """
 import sys, time
 import numpy as np
 from threadpoolctl import threadpool_limits
 from kernelmill import Fastfood, KernelClassifier
+from kernelmill.learners import CheckpointError
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 4))
@@ -166,6 +168,38 @@ def test_other_parameters_or_data_are_rejected(tmp_path, data):
         with pytest.raises(ValueError, match="another training run"):
             classifier.fit(*rows)
     assert training(path, verbose=0, n_threads=1).fit(X, y).n_iter_ == 5
+
+
+@pytest.mark.parametrize("solver", ["sgd", "lbfgs"])
+@pytest.mark.parametrize("calls", [9, 26])  # in the first pass, and in a later one
+def test_other_blocks_are_rejected(tmp_path, data, solver, calls):
+    """Each before it is used: the checkpoint stays as it was."""
+    path = tmp_path / "state.npz"
+    X, y = data
+    blocks = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 600, 100)]
+
+    def train(blocks):
+        return training(path, solver=solver, epochs=40, loss="log_loss").fit_blocks(blocks)
+
+    Interrupting.calls_left = calls if solver == "sgd" else calls + 20
+    try:
+        with pytest.raises(Interrupted):
+            train(blocks)
+    finally:
+        Interrupting.calls_left = 10**9
+    written = path.read_bytes()
+    X = X.copy()
+    X[130, 0] += 1e-9
+    other = [blocks[0], (X[100:200], y[100:200]), *blocks[2:]]
+    wrongs = [other, [blocks[0], *blocks[:0:-1]]]
+    if calls == 26:
+        wrongs += [blocks[:-1], [*blocks, blocks[1]]]
+    for number, wrong in enumerate(wrongs):
+        with pytest.raises(CheckpointError, match="blocks must be the same"):
+            train(wrong)
+        if number < 2:
+            assert path.read_bytes() == written
+    train(blocks)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "text", "pickle", "shape"])

@@ -156,6 +156,28 @@ def test_another_tuning_is_an_error(tmp_path, columns):
         fit_table(other, "y", **SETTINGS, checkpoint=path)
 
 
+@pytest.mark.parametrize("memory", [1 << 28, 0])  # rows in memory, or read in each pass
+@pytest.mark.parametrize("target", ["class", "number"])
+def test_two_exchanged_cells_are_another_table(tmp_path, target, memory):
+    """Without tuning, whose identity has the rows of the sample; the encoding is the same."""
+    rng = np.random.default_rng(0)
+    table = {"x": rng.normal(size=3000), "z": rng.normal(size=3000)}
+    table["y"] = np.where(table["x"] > 0, "a", "b") if target == "class" else table["x"]
+    settings = {"tune": False, "n_components": 16, "checkpoint": tmp_path / "state"}
+    settings |= {"memory": memory, "checkpoint_seconds": 0}
+    settings |= {"epochs": 3} if target == "class" else {"solver": "cg"}
+    with pytest.raises(KeyboardInterrupt):
+        fit_table(table, "y", **settings, progress=Interrupting("Training", 5))
+    written = settings["checkpoint"].read_bytes()
+    for row in rng.choice(2999, 4, replace=False):
+        changed = table["z"].copy()
+        changed[[row, row + 1]] = changed[[row + 1, row]]
+        with pytest.raises(CheckpointError, match=r"training run|blocks must be the same"):
+            fit_table({**table, "z": changed}, "y", **settings)
+        assert settings["checkpoint"].read_bytes() == written
+    fit_table(table, "y", **settings)
+
+
 @pytest.mark.parametrize("content", [b"no JSON", b"[]", b'{"identity": 3}', b"\xff"])
 def test_damaged_results_are_an_error(tmp_path, content):
     run = Run(tmp_path / "state")

@@ -19,7 +19,8 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from kernelmill.errors import ArgumentError
 from kernelmill.files import write_model_file
-from kernelmill.learners.blocks import Block, count_rows, digest_block
+from kernelmill.learners.blocks import BlockSource, count_rows
+from kernelmill.learners.digests import BlockDigests, digest_block
 from kernelmill.learners.features import Features, compute_features
 from kernelmill.learners.files.saving import learner_record
 from kernelmill.learners.prediction import LinearModel, check_row
@@ -95,24 +96,25 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             progress=StderrProgress() if self.verbose else None,
         )
 
-    def _open_checkpoint(self, run: Run, first: Block) -> tuple[Stream | None, str | None]:
-        """Open the checkpoint of a run on rows that begin with this block.
-
-        Returns the stream to use and the digest of the block; None without a checkpoint.
-        """
+    def _open_checkpoint(self, run: Run, source: BlockSource) -> Stream | None:
+        """Open the checkpoint of a run on these rows; return the stream to use, if there is one."""
         if run.path is None:
-            return None, None
+            return None
         parameters = self.get_params(deep=False)
         for name in ("checkpoint", "checkpoint_seconds", "n_threads", "verbose"):
             del parameters[name]
         if isinstance(parameters["random_state"], (np.random.RandomState, np.random.Generator)):
             # Its text is an address, and what was drawn from it is in the file.
             parameters["random_state"] = type(parameters["random_state"]).__name__
-        digest = digest_block(first.X, first.y, first.weight)
+        digest = digest_block(*source.first)
         identity = {name: repr(value) for name, value in parameters.items()}
         identity["feature_map"] += _digest_arrays(self.feature_map)
-        run.open({**identity, "the data": digest})
-        return run.draw_stream(self.random_state), digest
+        identity["the data"] = digest
+        identity["the form of the data"] = source.form
+        run.open(identity)
+        if source.form == "blocks":
+            source.digests = BlockDigests(run, digest)
+        return run.draw_stream(self.random_state)
 
     def _fit_map(self, X: Any, y: Any, stream: Stream | None = None) -> Any:
         """Check X, draw the stream, fit the map on X; return the checked rows.

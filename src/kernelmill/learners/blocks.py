@@ -1,10 +1,9 @@
-"""Blocks of rows: their source for all estimators, and digests that identify them."""
+"""Blocks of rows, and their source for all estimators."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -12,28 +11,23 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
-from kernelmill.learners.run import CheckpointError, Run
+from kernelmill.learners.digests import BlockDigests
 from kernelmill.runtime.progress import Progress
 
 __all__ = [
     "Block",
     "BlockSource",
     "FoldState",
-    "PassDigest",
     "RowReader",
     "RowTaker",
     "SpreadBlocks",
     "concatenate_rows",
     "count_rows",
-    "digest_block",
     "first_block",
     "fold_blocks",
     "slice_rows",
     "take_rows",
 ]
-
-DIGEST_BYTES = 16
-_DIGESTED_ROWS = 1000
 
 _Total = TypeVar("_Total")
 
@@ -50,14 +44,11 @@ class Block(NamedTuple):
         targets, of shape (n, n_outputs).
     weight : ndarray of shape (n,), or None
         None stands for weights of one.
-    digest : str
-        Identifies the rows, for checkpoints; empty where there is none.
     """
 
     X: Any
     y: Any
     weight: Any = None
-    digest: str = ""
 
 
 @dataclass
@@ -156,6 +147,8 @@ class BlockSource:
         Whether the first block has all the rows, as from `from_arrays`. It is then kept.
     is_spread : bool
         Whether the blocks are on other machines. The first one is a sample of their rows.
+    digests : BlockDigests or None
+        Compares the blocks with those of the checkpoint; None without one.
 
     Examples
     --------
@@ -173,7 +166,7 @@ class BlockSource:
         self._blocks = blocks
         self._is_first_checked = False
         self._check: Callable[[Any, Any, Any], Block] | None = None
-        self._has_digests = False
+        self.digests: BlockDigests | None = None
         self._begun: Iterator[Any] | None = None
         self._first: Block | None = None
         if self.is_spread:
@@ -222,6 +215,13 @@ class BlockSource:
         n_rows: int | None = self._blocks.n_rows if self.is_spread else None
         return n_rows
 
+    @property
+    def form(self) -> str:
+        """How the rows come: all at once, in blocks, or on other machines."""
+        if self.is_spread:
+            return "blocks on other machines"
+        return "all rows" if self.is_whole else "blocks"
+
     def require_passes(self, reason: str, *remedies: Remedy | str) -> None:
         """Raise if only one pass is possible; `reason` states what needs several passes."""
         if not self.repeatable:
@@ -236,8 +236,6 @@ class BlockSource:
         self,
         check: Callable[[Any, Any, Any], Block],
         first: Block | None = None,
-        *,
-        digest: str | None = None,
     ) -> None:
         """Check the blocks in all further iterations.
 
@@ -247,13 +245,10 @@ class BlockSource:
             Takes X, y and the weights or None.
         first : Block, optional
             The first block if it is checked already.
-        digest : str, optional
-            The digest of the first block; the others then get theirs.
         """
         self._check = check
-        self._has_digests = digest is not None
         if first is not None:
-            self._first = first._replace(digest=digest or "")
+            self._first = first
             self._is_first_checked = True
 
     def fold(
@@ -285,14 +280,14 @@ class BlockSource:
                 parameter="blocks",
             )
         iterator, self._begun = self._begun, None
-        number = 0
+        number = n_given = 0  # blocks, those without rows included or not
         if iterator is not None or self.is_whole:
             first = self.first
             yield first if self._is_first_checked else self._check_block(first)
             if iterator is None or self.is_whole:
                 return
             del first
-            self._first, number = None, 1  # not held while others are read
+            self._first, number, n_given = None, 1, 1  # not held while others are read
         else:
             self.require_passes("a second pass")
             iterator = iter(self._blocks)
@@ -300,16 +295,17 @@ class BlockSource:
             unpacked = _unpack(block, number)
             del block
             if not _is_empty(unpacked):
+                if self.digests is not None:
+                    self.digests.take(n_given, *unpacked)
                 yield self._check_block(unpacked)
+                n_given += 1
             del unpacked
             number += 1
+        if self.digests is not None:
+            self.digests.end(n_given)
 
     def _check_block(self, block: Block) -> Block:
-        if self._check is None:
-            return block
-        X, y, weight, _ = block
-        checked = self._check(X, y, weight)
-        return checked._replace(digest=digest_block(X, y, weight)) if self._has_digests else checked
+        return block if self._check is None else self._check(*block)
 
 
 def _unpack(block: Any, number: int) -> Block:
@@ -339,7 +335,7 @@ class _CheckedFold:
 
     def _check_blocks(self, blocks: Iterable[Any]) -> Iterator[Block]:
         for index, block in enumerate(blocks):
-            X, y, weight, _ = _unpack(block, index)
+            X, y, weight = _unpack(block, index)
             # A piece may have no rows, or none that counts, which checks would reject.
             if count_rows(X) and (weight is None or np.any(weight)):
                 yield Block(X, y, weight) if self.check is None else self.check(X, y, weight)
@@ -476,80 +472,3 @@ def concatenate_rows(parts: list[Any]) -> Any:
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
     return scipy.sparse.vstack([scipy.sparse.csr_array(part) for part in parts], format="csr")
-
-
-def digest_block(X: Any, y: Any, sample_weight: Any) -> str:
-    """Return a digest of a block: of up to 1000 of its rows, and of all targets and weights.
-
-    Frames and lists have digests too.
-    """
-    if scipy.sparse.issparse(X):
-        X = X.tocsr()
-    digest = blake2b(digest_size=DIGEST_BYTES)
-    vectors = [part for part in (y, sample_weight) if part is not None]
-    if scipy.sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind != "O"):
-        n_rows = X.shape[0]
-        rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _DIGESTED_ROWS)).astype(np.intp))
-        some = X[rows]
-        digest.update(f"{X.shape} {X.dtype}".encode())
-        parts = (some,) if isinstance(some, np.ndarray) else (some.data, some.indices, some.indptr)
-        for part in parts:
-            digest.update(np.ascontiguousarray(part).tobytes())
-    else:
-        vectors.insert(0, X)
-    for vector in vectors:
-        digest.update(np.ascontiguousarray(_as_bytes(vector)).tobytes())
-    return digest.hexdigest()
-
-
-def _as_bytes(values: Any) -> NDArray[Any]:
-    """Return an array whose bytes are the values, not their addresses."""
-    try:
-        array = np.asarray(values)
-    except ValueError:  # rows of different lengths, for example
-        return np.frombuffer(repr(values).encode(), np.uint8)
-    if array.dtype.kind != "O":
-        return array
-    return np.frombuffer(repr(array.tolist()).encode(), np.uint8)
-
-
-class PassDigest:
-    """Digests of all blocks of a pass up to a row: to find the row again and detect other rows.
-
-    Only the digests that can still be asked for are kept, however many blocks there are.
-    """
-
-    def __init__(self) -> None:
-        self.n_rows = 0
-        self._digest = bytes(DIGEST_BYTES)
-        self._known = [(0, self._digest)]
-
-    def add(self, n_rows: int, digest: str) -> None:
-        """Add a block."""
-        joined = blake2b(self._digest, digest_size=DIGEST_BYTES)
-        joined.update(f"{n_rows} {digest}".encode())
-        self._digest = joined.digest()
-        self._known.append((self.n_rows, self._digest))
-        self.n_rows += n_rows
-
-    def at(self, row: int) -> bytes:
-        """Return the digest of all blocks that begin before this row.
-
-        Later calls are for this row or later ones.
-        """
-        before = [index for index, (begin, _) in enumerate(self._known) if begin < row]
-        if before:
-            del self._known[: before[-1]]
-        return self._known[0][1]
-
-    def compare(self, run: Run, n_rows: int, digest: bytes) -> None:
-        """Raise if a run has a checkpoint and the first `n_rows` rows are not those of before."""
-        if run.path is None or n_rows == 0:
-            return
-        if self.n_rows < n_rows or self.at(n_rows) != digest:
-            raise CheckpointError(
-                run.path,
-                "blocks must be the same in each pass and after a restart, but some of the "
-                f"first {n_rows} rows differ",
-                "pass the same blocks",
-            )

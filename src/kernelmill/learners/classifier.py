@@ -443,7 +443,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         """Open the checkpoint and fit the map on the first block; return its checked rows."""
         self._solver().check_source(source, run)
         first = source.first
-        X = self._fit_map(first.X, first.y, self._open_checkpoint(run, first)[0])
+        X = self._fit_map(first.X, first.y, self._open_checkpoint(run, source))
         self._tune(X, first.y, first.weight, run)
         return X
 

@@ -160,7 +160,7 @@ def compute_feature_blocks(
     features: Features, block: Block, rows: int, *, begin: int = 0
 ) -> Iterator[FeatureBlock]:
     """Yield the features of the rows from `begin` on, at most `rows` at a time, with targets."""
-    X, Y, weights, _ = block
+    X, Y, weights = block
     targets = Y.reshape(len(Y), -1)
     for rest in slice_rows(count_rows(X) - begin, rows):
         part = slice(begin + rest.start, begin + rest.stop)

@@ -509,15 +509,15 @@ class KernelRegressor(
             source.require_passes(
                 "a checkpoint", Remedy("train without a checkpoint", checkpoint=None)
             )
-        X, y, sample_weight, _ = source.first
-        stream, digest = self._open_checkpoint(run, source.first)
+        X, y, sample_weight = source.first
+        stream = self._open_checkpoint(run, source)
         if y is None:
             check_targets(y, 0, type(self).__name__)
         X = self._fit_map(X, y, stream)
         Y = check_targets(y, count_rows(X), type(self).__name__)
         self._targets = TargetShape.of_targets(Y)
         weights = check_optional_weights(sample_weight, len(Y))
-        source.check_with(self._check_block, Block(X, Y, weights), digest=digest)
+        source.check_with(self._check_block, Block(X, Y, weights))
         return compute_features(self.feature_map_, take_rows(X, slice(0, 1)))
 
     def _fit_source(self, source: BlockSource, run: Run, *, adding: bool = False) -> None:

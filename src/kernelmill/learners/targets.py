@@ -197,7 +197,7 @@ def _count_labels(
     counts = before
     if counts is None:
         counts = _LabelCounts(known, np.zeros(0 if known is None else len(known)), 0)
-    for X, y, weight, _digest in blocks:
+    for X, y, weight in blocks:
         labels = check_labels(y, X, name)
         found = np.unique(labels) if known is None else known
         codes = encode_labels(labels, found)

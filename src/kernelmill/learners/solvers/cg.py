@@ -21,11 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.learners.blocks import (
-    DIGEST_BYTES,
     Block,
     BlockSource,
-    PassDigest,
-    count_rows,
     first_block,
     fold_blocks,
     take_rows,
@@ -160,9 +157,7 @@ def solve_cg(
     passes = _Passes(objective, blocks, run)
     saved = run.take_saved()
     if saved is not None:
-        iteration, passes.digest = _iteration_from_arrays(
-            saved, objective.n_features, objective.n_targets
-        )
+        iteration = _iteration_from_arrays(saved, objective.n_features, objective.n_targets)
         del saved
     else:
         iteration = _prepare(passes, alpha, fit_intercept=objective.fit_intercept, stream=stream)
@@ -190,28 +185,20 @@ def solve_cg(
 
 
 class _Passes:
-    """Passes over the features of all rows; with a checkpoint, each has to have the same rows."""
+    """Passes over the features of all rows."""
 
     def __init__(self, objective: RidgeObjective, blocks: Iterable[Block], run: Run) -> None:
         self._features = objective.features
         self._rows = rows_per_update(objective.n_features)
         self._blocks = blocks
         self.run = run
-        self.digest: bytes | None = None  # of all blocks, after the first pass
 
     def __iter__(self) -> Iterator[FeatureBlock]:
-        passed = PassDigest()
-        found = b""
         for block in self._blocks:
-            passed.add(count_rows(block.X), block.digest)
             for mapped in compute_feature_blocks(self._features, block, self._rows):
                 yield mapped
                 self.run.progress.advance(len(mapped[1]))
-            found = passed.at(passed.n_rows)
             del block  # not held while the next one is read
-        if self.digest is not None:
-            passed.compare(self.run, passed.n_rows, self.digest)
-        self.digest = found
 
     @property
     def sample(self) -> Block | None:
@@ -228,7 +215,6 @@ class _Passes:
         """Return what `add` returns for the features of all rows, wherever these are."""
         if self.sample is None:
             return add(self)
-        self.digest = bytes(DIGEST_BYTES)  # the sample identifies the rows
         fold = partial(_fold_features, self._features, self._rows, add, merge)
         return fold_blocks(self._blocks, fold, merge, progress=self.run.progress)
 
@@ -241,8 +227,7 @@ class _Passes:
     def save(self, iteration: Iteration) -> None:
         """Write the state to the checkpoint if it is time."""
         if self.run.is_due():
-            assert self.digest is not None  # there was a pass before
-            self.run.save(_iteration_to_arrays(iteration, self.digest))
+            self.run.save(_iteration_to_arrays(iteration))
 
 
 def _fold_features(
@@ -485,8 +470,8 @@ def _compute_top_spectrum(sample: _Array) -> tuple[_Array, _Array]:
     return squares, (found / np.sqrt(squares)).T @ sample
 
 
-def _iteration_to_arrays(iteration: Iteration, digest: bytes) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a checkpoint; `digest` is that of all blocks."""
+def _iteration_to_arrays(iteration: Iteration) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a checkpoint."""
     means = iteration.means
     return {
         "counts": np.array([means.n_seen, means.n_rows, iteration.n_iter], np.int64),
@@ -501,18 +486,15 @@ def _iteration_to_arrays(iteration: Iteration, digest: bytes) -> dict[str, NDArr
         "residuals": iteration.residuals,
         "directions": iteration.directions,
         "energy": iteration.energy,
-        "digest": np.frombuffer(digest, np.uint8),
     }
 
 
-def _iteration_from_arrays(
-    saved: SavedState, n_features: int, n_targets: int
-) -> tuple[Iteration, bytes]:
-    """Return the iteration that was saved, and the digest of all blocks."""
+def _iteration_from_arrays(saved: SavedState, n_features: int, n_targets: int) -> Iteration:
+    """Return the iteration that was saved."""
     n_seen, n_rows, n_iter = saved.counts("counts", 3)
     matrix, row = (n_features, n_targets), (n_targets,)
     eigenvalues = saved.array("eigenvalues", (None,), np.float64)
-    iteration = Iteration(
+    return Iteration(
         means=Means(
             n_seen,
             n_rows,
@@ -530,4 +512,3 @@ def _iteration_from_arrays(
         energy=saved.array("energy", row, np.float64),
         n_iter=n_iter,
     )
-    return iteration, saved.array("digest", (DIGEST_BYTES,), np.uint8).tobytes()

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from kernelmill.files import ModelFileError
 from kernelmill.learners.blocks import (
-    DIGEST_BYTES,
     Block,
     BlockSource,
     FoldState,
-    PassDigest,
     count_rows,
     first_block,
     slice_rows,
@@ -42,7 +40,7 @@ from kernelmill.learners.ridge import (
     gcv_scores,
     leave_one_out_scores,
 )
-from kernelmill.learners.run import Run, SavedState
+from kernelmill.learners.run import CheckpointError, Run, SavedState
 from kernelmill.learners.statistics import RidgeStatistics, check_some_weight, rows_per_update
 
 __all__ = [
@@ -229,41 +227,35 @@ def _add_rows(
     features: Features, blocks: Iterable[Block], run: Run, statistics: RidgeStatistics
 ) -> RidgeStatistics:
     n_features = statistics.n_features
-    n_passed, expected = 0, b""
+    n_passed = 0
     saved = run.take_saved()
     if saved is not None:
-        statistics, n_passed, expected = _statistics_from_arrays(
+        statistics, n_passed = _statistics_from_arrays(
             saved, n_features, statistics.n_targets, statistics.single_precision
         )
         del saved
-    passed = PassDigest()
     rows = rows_per_update(n_features)
     features = ReusedMemory(features)
     # New arrays are small: then their memory is used again instead of being requested each time.
     together = rows if features.is_used else min(rows, rows_per_block(n_features, 8))
 
     def compute_unseen(to_skip: int) -> Iterator[FeatureBlock]:
-        n_seen, is_compared = to_skip, False
         for block in blocks:
             n_rows = count_rows(block.X)
-            passed.add(n_rows, block.digest)
             if n_rows > to_skip:
-                if not is_compared:
-                    passed.compare(run, n_seen, expected)
-                    is_compared = True
                 yield from compute_feature_blocks(features, block, together, begin=to_skip)
             to_skip = max(0, to_skip - n_rows)
             del block  # not held while the next one is read
-        if not is_compared:
-            passed.compare(run, n_seen, expected)
+        if to_skip:
+            assert run.path is not None
+            raise CheckpointError(run.path, f"it has {to_skip} rows more than the data")
 
     for mapped in gather_blocks(compute_unseen(n_passed), rows):
         statistics.update(*mapped)
         n_passed += len(mapped[1])
-        digest = passed.at(n_passed)
         run.progress.advance(len(mapped[1]))
         if run.is_due():
-            run.save(_statistics_to_arrays(statistics, n_passed, digest))
+            run.save(_statistics_to_arrays(statistics, n_passed))
     return statistics
 
 
@@ -356,13 +348,8 @@ def _add_signs(
     return statistics
 
 
-def _statistics_to_arrays(
-    statistics: RidgeStatistics, n_passed: int, digest: bytes
-) -> dict[str, NDArray[Any]]:
-    """Return the state after `n_passed` rows, those of weight zero included.
-
-    `digest` is that of the blocks of these rows.
-    """
+def _statistics_to_arrays(statistics: RidgeStatistics, n_passed: int) -> dict[str, NDArray[Any]]:
+    """Return the state after `n_passed` rows, those of weight zero included."""
     return {
         "counts": np.array([n_passed, statistics.n_rows], np.int64),
         "weights": np.array([statistics.weight, statistics.log_weight]),
@@ -371,14 +358,13 @@ def _statistics_to_arrays(
         "moments": statistics.moments,
         "cross": statistics.cross,
         "target_moments": statistics.target_moments,
-        "digest": np.frombuffer(digest, np.uint8),
     }
 
 
 def _statistics_from_arrays(
     saved: SavedState, n_features: int, n_targets: int, single_precision: bool = False
-) -> tuple[RidgeStatistics, int, bytes]:
-    """Return the statistics that were saved, the number of rows, and the digest of their blocks."""
+) -> tuple[RidgeStatistics, int]:
+    """Return the statistics that were saved, and the number of rows passed."""
     n_passed, n_rows = saved.counts("counts", 2)
     weight, log_weight = saved.array("weights", (2,), np.float64).tolist()
     if n_rows > n_passed or not weight >= 0:
@@ -397,15 +383,14 @@ def _statistics_from_arrays(
         single_precision=single_precision,
         _scratch=None,
     )
-    digest = saved.array("digest", (DIGEST_BYTES,), np.uint8)
-    return statistics, n_passed, digest.tobytes()
+    return statistics, n_passed
 
 
 def _fold_to_arrays(state: FoldState) -> dict[str, NDArray[Any]]:
     """Return the sums of finished groups of blocks on other machines."""
     arrays = {"groups": np.array([state.n_groups, state.n_done], np.int64)}
     for number, total in enumerate(state.totals):
-        members = _statistics_to_arrays(total, total.n_rows, bytes(DIGEST_BYTES))
+        members = _statistics_to_arrays(total, total.n_rows)
         arrays |= {f"part {number} {name}": array for name, array in members.items()}
     return arrays
 

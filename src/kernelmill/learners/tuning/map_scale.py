@@ -204,7 +204,7 @@ def _evaluate(
 
 def _sample_rows(block: Block, stream: Stream) -> Block:
     """Return at most `TUNING_ROWS` of the rows with a positive weight."""
-    X, Y, weights, _ = block
+    X, Y, weights = block
     present = np.arange(count_rows(X)) if weights is None else np.flatnonzero(weights)
     check_some_weight(len(present))
     if len(present) > TUNING_ROWS:

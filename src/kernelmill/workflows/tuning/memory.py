@@ -137,7 +137,9 @@ def _add(found: Any, value: Any) -> None:
     found.update(type(value).__name__.encode())
     if scipy.sparse.issparse(value):
         value = (value.shape, value.indptr, value.indices, value.data)
-    if isinstance(value, np.ndarray) and value.dtype != object:
+    if isinstance(value, np.ndarray) and value.dtype.hasobject:
+        value = value.tolist()  # as text, it would be cut short
+    if isinstance(value, np.ndarray):
         found.update(f"{value.dtype.str}{value.shape}".encode())
         found.update(np.ascontiguousarray(value).view(np.uint8).data)
     elif is_dataclass(value) and not isinstance(value, type):
