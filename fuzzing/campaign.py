@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import signal
 import traceback
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import numpy as np
 __all__ = ["Subject", "Tally", "run_campaign"]
 
 _HANGS_AFTER = 60  # seconds
+_MOST_MEMORY = 1 << 20  # KiB that a file may take
 
 
 @dataclass(frozen=True)
@@ -89,15 +91,22 @@ def _last_lines() -> str:
 
 @contextlib.contextmanager
 def _watch() -> Iterator[None]:
-    """Raise TimeoutError in a call that hangs."""
+    """Raise TimeoutError in a call that hangs, and MemoryError after one that takes much memory.
+
+    Only calls that take more memory than all before them are noticed.
+    """
 
     def stop(*_: Any) -> None:
         raise TimeoutError(f"no end after {_HANGS_AFTER} s")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.alarm(_HANGS_AFTER)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         yield
+        taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most
+        if taken > _MOST_MEMORY:
+            raise MemoryError(f"it took {taken >> 10} MiB")
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["change_record", "mutate_bytes", "mutate_text"]
+__all__ = ["change_record", "mutate_bytes", "mutate_json", "mutate_text"]
 
 _TOKENS = (
     *(b'"', b'""', b",", b";", b"\t", b"\n", b"\r", b"\r\n", b"\n\n", b" ", b"\0"),
@@ -33,6 +35,59 @@ def mutate_text(content: bytes, rng: np.random.Generator) -> bytes:
         token = _TOKENS[int(rng.integers(len(_TOKENS)))]
         content = content[:at] + token + content[at + cut :]
     return mutate_bytes(content, rng) if rng.random() < 0.3 else content
+
+
+_JSON_TOKENS = (
+    *(b'"', b"\\", b'\\"', b"\\u0000", b"\\ud800", b"{", b"}", b"[", b"]", b",", b":", b"\n"),
+    *(b"{}", b"[]", b"null", b"true", b"-", b"0", b"1e999", b"NaN", b"-Infinity", b"9" * 400),
+    *(b'"a":1,', b'"a":{},', b'{"a":1}\n', b'{"a":', b"}\n{", b"1.5", b"\0", b"\xef\xbb\xbf"),
+    *(b"\r\n", b"\xff"),
+)
+
+
+def mutate_json(content: bytes, rng: np.random.Generator) -> bytes:
+    """Lines of JSON with other values, tokens, or what is deep, long or wide; seldom very much."""
+    for _ in range(int(rng.choice([1, 1, 2, 4]))):
+        lines = content.split(b"\n")
+        number = int(rng.integers(len(lines)))
+        kind = int(rng.integers(4))
+        try:
+            record = json.loads(lines[number])
+        except ValueError:  # changed before
+            record = None
+        if kind == 0 and isinstance(record, dict):
+            changed = change_record(record, rng)
+            lines[number] = json.dumps(changed, ensure_ascii=bool(rng.integers(2))).encode()
+            content = b"\n".join(lines)
+        elif kind == 1 and isinstance(record, dict) and record:
+            name = json.dumps(list(record)[int(rng.integers(len(record)))]).encode()
+            lines[number] = lines[number].replace(name + b": ", name + b": " + _bloat(rng) + b", ")
+            content = b"\n".join(lines)
+        else:
+            at, cut = int(rng.integers(len(content) + 1)), int(rng.choice([0, 0, 1, 5]))
+            token = _bloat(rng) if kind == 2 else _JSON_TOKENS[rng.integers(len(_JSON_TOKENS))]
+            content = content[:at] + token + content[at + cut :]
+    return mutate_bytes(content, rng) if rng.random() < 0.2 else content
+
+
+def _bloat(rng: np.random.Generator) -> bytes:
+    """A value of JSON that is deep, long or wide, with or without its end."""
+    largest = 20_000_000 if rng.random() < 0.01 else 100_000 if rng.random() < 0.1 else 200
+    n = int(rng.integers(1, largest))
+    n_members = min(n, 200_000)
+    made: tuple[Callable[[], bytes], ...] = (
+        lambda: b"[" * n + b"]" * n,
+        lambda: b'{"a":' * n + b"1" + b"}" * n,
+        lambda: b'[{"a":[1,' * n + b"2" + b"]}]" * n,
+        lambda: b"[" * n,
+        lambda: b'"' + b"x" * n + b'"',
+        lambda: b'"' + b'\\"[' * n + b'"',
+        lambda: b'"' + b"x" * n,
+        lambda: b"9" * n,
+        lambda: b"[" + b"[1]," * n + b"[2]]",
+        lambda: b"{" + b",".join(b'"k%d":1' % each for each in range(n_members)) + b"}",
+    )
+    return made[int(rng.integers(len(made)))]()
 
 
 def _change(content: bytes, rng: np.random.Generator) -> bytes:

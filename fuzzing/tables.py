@@ -25,7 +25,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from fuzzing.campaign import Subject
-from fuzzing.mutation import mutate_bytes, mutate_text
+from fuzzing.mutation import mutate_bytes, mutate_json, mutate_text
 from kernelmill.errors import KernelmillError
 from kernelmill.io import open_table
 
@@ -62,6 +62,7 @@ def make_subjects() -> list[Subject]:
     subjects = [
         _subject("rows.csv", (text,), mutate_text, _read_csv),
         _subject("rows.jsonl", (lines,), mutate_text, _read_json),
+        _subject("nested.jsonl", (_nested_bytes(rng),), mutate_json, _read_json),
         _subject("rows.svm", (pairs,), mutate_text, _read_svmlight),
         _subject("rows.npy", (_npy_bytes(arrays["X"]),), mutate_bytes, _read_npy),
         _subject("rows.idx", (idx,), mutate_bytes, _read_idx),
@@ -268,17 +269,33 @@ def _json_bytes(rng: np.random.Generator) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
+def _nested_bytes(rng: np.random.Generator) -> bytes:
+    """Columns that no model takes, which are null, next to others."""
+    rows = (
+        {
+            "x": float(f"{rng.normal():.6g}"),
+            "at": {"town": ["Rome", "Oslo"][i % 2], "place": [i, 0.5, None]},
+            "words": ["[", '"}', "\\"][: i % 4],
+            "note": ['a "quoted" {word}', "]]", "é\n"][i % 3],
+            "n": i % 5,
+        }
+        for i in range(_N_ROWS)
+    )
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
 def _read_json(path: Path) -> Rows:
     lines = path.read_bytes().split(b"\n")
     try:
         rows = [json.loads(line) for line in lines if line.strip()]
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Incomparable from None
     names = list(dict.fromkeys(name for row in rows for name in row))
-    values = [tuple(row.get(name) for name in names) for row in rows]
-    if any(isinstance(value, (list, dict)) for row in values for value in row):
-        raise Incomparable
-    return values
+    return [tuple(_without_parts(row.get(name)) for name in names) for row in rows]
+
+
+def _without_parts(value: Any) -> Any:
+    return None if isinstance(value, (list, dict)) else value
 
 
 def _svmlight_bytes(rng: np.random.Generator) -> bytes:

@@ -141,6 +141,16 @@ def test_large_integers_of_later_lines(tmp_path):
     assert found["a"][-3:] == [1, 2, 1.5]
 
 
+def test_digits_in_strings_and_names_of_json_are_no_integers(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(f'{{"{LARGE}": "{LARGE}", "b": 1e300}}\n{{"b": 2.5}}\n')
+    for block_bytes in (1 << 20, 20):
+        assert read(path, block_bytes=block_bytes)[1] == {
+            str(LARGE): [str(LARGE), None],
+            "b": [1e300, 2.5],
+        }
+
+
 def test_large_integers_in_text(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(f"id,x\n{LARGE},1\n{LARGE + 1},2\n12,3\n")

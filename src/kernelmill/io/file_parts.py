@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 from kernelmill.io.compression import open_stream, read_at
 
-__all__ = ["Part", "align_part", "cut_evenly", "line_start", "open_range"]
+__all__ = ["Part", "align_part", "cut_evenly", "find_long_line", "line_start", "open_range"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,17 @@ def line_start(stream: IO[bytes], position: int, n_bytes: int) -> int:
             break
         place += len(piece)
     return min(position, n_bytes) if place < 0 else n_bytes
+
+
+def find_long_line(data: bytes, longest: int) -> int | None:
+    """Return the offset of a line of more than `longest` bytes, without its LF; None if none is."""
+    begin = 0
+    while len(data) - begin > longest:
+        end = data.rfind(b"\n", begin, begin + longest + 1) + 1
+        if end == 0:
+            return begin
+        begin = end
+    return None
 
 
 class _Range(io.RawIOBase):

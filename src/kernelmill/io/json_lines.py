@@ -7,11 +7,14 @@ import re
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any, ClassVar, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
+from numpy.typing import NDArray
 
 from kernelmill.errors import Remedy
 from kernelmill.io.columnar.arrow_values import exceeds_exact
@@ -24,15 +27,15 @@ from kernelmill.io.compression import (
     read_at,
 )
 from kernelmill.io.errors import TableError
-from kernelmill.io.file_parts import Part, align_part, cut_evenly
-from kernelmill.io.table_file import TableOptions, large_integer_error
+from kernelmill.io.file_parts import Part, align_part, cut_evenly, find_long_line
+from kernelmill.io.limits import LONGEST_VALUE, MOST_COLUMNS, MOST_LEVELS
+from kernelmill.io.table_file import LARGEST_EXACT, TableOptions, large_integer_error
 from kernelmill.io.text.records import LONG_INTEGER
 
 __all__ = ["JsonLinesFile"]
 
 _WHOLE = Part(0, None)
 _PIECE_BYTES = 4 << 20
-_LONGEST_LINE = 64 << 20
 # A line that does not end in }, or one that does not begin with {; pyarrow would join lines.
 _BROKEN_LINE = re.compile(rb"[^}\s][ \t\r]*\n|\n[ \t\r]*[^{\s]")
 
@@ -49,6 +52,7 @@ class _MixedTypesError(TableError):
 class JsonLinesFile(ColumnarFile):
     """A file with one JSON object per line; the first 4 MiB determine the columns.
 
+    Or fewer lines, which together have no more members and arrays than a table may have columns.
     Members that a line lacks are missing. Blocks are cut at fixed positions between lines, so that
     each can be read again. Compressed files are decompressed to a temporary file.
     """
@@ -72,10 +76,11 @@ class JsonLinesFile(ColumnarFile):
             found = next(self._pieces(_PIECE_BYTES), None)
             if found is None:
                 raise TableError(f"{self.path} has no lines", "use a file with rows")
-            first = self._infer(found[1])
+            data = _limit_columns(found[1])
+            first = self._infer(data)
             fields = [(each.name, _widen(each.type)) for each in first.schema]
             self._schema = pa.schema([*fields, *((name, pa.null()) for name in self.unreadable)])
-            self._first = self._parse(found[1], self._schema, self.unreadable)
+            self._first = self._parse(data, self._schema, self.unreadable)
         return self._schema
 
     def _infer(self, data: bytes) -> Any:
@@ -91,7 +96,7 @@ class JsonLinesFile(ColumnarFile):
                 unreadable[error.column] = error.message.problem.partition(": ")[2]
                 try:
                     data = _drop_members(data, unreadable)
-                except (ValueError, AttributeError, RecursionError):  # pyarrow stopped before it
+                except (ValueError, AttributeError):  # pyarrow stopped before it
                     raise error from None
         self.unreadable = unreadable
         return rows
@@ -145,21 +150,26 @@ class JsonLinesFile(ColumnarFile):
             while data := read_at(stream, offset, min(size, stop - offset)):
                 is_last = len(data) < size or offset + len(data) == stop
                 cut = len(data) if is_last else data.rfind(b"\n") + 1
-                if cut == 0:
+                if cut == 0 and len(data) <= LONGEST_VALUE:
                     size *= 2
-                    if size > _LONGEST_LINE:
-                        raise TableError(
-                            f"{self.path}: a line is longer than {_LONGEST_LINE >> 20} MiB",
-                            "check that each line contains one object",
-                        )
                     continue
+                cut = cut or len(data)
                 if data[:cut].strip():
+                    self._check_lines(stream, offset, data[:cut])
                     yield offset, data[:cut]
                 offset += cut
 
+    def _check_lines(self, stream: IO[bytes], offset: int, data: bytes) -> None:
+        """Raise an error for a line that would exhaust the memory; `data` are at an offset."""
+        found = _find_oversized_line(data)
+        if found is not None:
+            number, problem, remedy = found
+            line = 1 + _count_lines(stream, offset) + number
+            raise TableError(f"{self.path}, line {line}: {problem}", remedy)
+
     def _parse(self, data: bytes, schema: Any, ignored: Collection[str] = ()) -> Any:
         """Return the rows of some lines; columns in `ignored` are null."""
-        broken = _BROKEN_LINE.search(data)
+        broken = _find_broken_line(data)
         if data.lstrip()[:1] != b"{" or broken is not None:
             found = data.lstrip() if broken is None else data[broken.start() :].lstrip()
             raise self._line_error(found[:20])
@@ -222,14 +232,26 @@ class JsonLinesFile(ColumnarFile):
 
     def _check_integers(self, batch: Any, data: bytes) -> None:
         """Raise an error for an integer that became another number."""
-        if (found := LONG_INTEGER.search(data)) is None:
+        if LONG_INTEGER.search(data) is None:
             return
         assert self.columns is not None
         used = {each.name for each in self.columns if each.kind != "other" or self.originals}
-        for name, column in zip(self._names, batch.columns, strict=True):
-            is_checked = name in used and name not in self._rounded
-            if is_checked and pa.types.is_floating(column.type) and exceeds_exact(column):
-                raise large_integer_error(str(self.path), name, found[0].decode())
+        large = [
+            name
+            for name, column in zip(self._names, batch.columns, strict=True)
+            if name in used.difference(self._rounded)
+            and pa.types.is_floating(column.type)
+            and exceeds_exact(column)
+        ]
+        if not large:
+            return
+        for line in data.split(b"\n"):
+            # The digits may be in a string, or in a name.
+            row = json.loads(line, parse_int=Decimal) if LONG_INTEGER.search(line) else {}
+            for name in large:
+                value = row.get(name)
+                if isinstance(value, Decimal) and abs(value) > LARGEST_EXACT:
+                    raise large_integer_error(str(self.path), name, str(value))
 
     def blocks(self) -> Iterator[tuple[Any, None]]:
         """Yield record batches in order, and store their positions."""
@@ -248,6 +270,95 @@ class JsonLinesFile(ColumnarFile):
         with self._open() as stream:
             data = read_at(stream, offset, size)
         return self.convert(self._read(data), before), None
+
+
+def _find_broken_line(data: bytes) -> re.Match[bytes] | None:
+    """Return where a line does not begin with { or does not end with }, if there is such a line."""
+    n_ends = data.count(b"\n")
+    if data.count(b"}\n") == n_ends == data.count(b"\n{") + data.endswith(b"\n"):
+        return None
+    return _BROKEN_LINE.search(data)
+
+
+def _find_oversized_line(data: bytes) -> tuple[int, str, str] | None:
+    """Return the number of a line that would exhaust the memory, the problem and a remedy.
+
+    pyarrow overflows the stack for deep arrays, and keeps some kilobytes for each column.
+    """
+    place = find_long_line(data, LONGEST_VALUE)
+    if place is not None:
+        problem = f"the line is longer than {LONGEST_VALUE >> 20} MiB"
+        return data.count(b"\n", 0, place), problem, "check that each line contains one object"
+    if (sizes := _measure_lines(data)) is None:
+        return None
+    for number in np.flatnonzero((sizes.levels > MOST_LEVELS) | (sizes.parts > MOST_COLUMNS)):
+        if sizes.levels[number] > MOST_LEVELS:
+            problem = f"arrays and objects are nested {sizes.levels[number]} levels deep"
+            return int(number), f"{problem}, more than {MOST_LEVELS}", "write inner ones as strings"
+        problem = f"the line has {sizes.parts[number]} members and arrays"
+        remedy = "write the numbers as a matrix (NPY), or as svmlight if most are 0"
+        return int(number), f"{problem}, more than {MOST_COLUMNS}", remedy
+    return None
+
+
+class _LineSizes(NamedTuple):
+    """The size of each line of JSON: nested levels; members of objects, arrays and objects."""
+
+    levels: NDArray[np.int32]
+    parts: NDArray[np.int32]
+
+
+_QUOTE, _LINE_END, _COLON = b'"\n:'
+_OPENING = b"[{"
+_NOT_OPENING, _NOT_STRUCTURE = (
+    bytes(set(range(256)).difference(kept)) for kept in (b"\n[{", b'\n[{]}":')
+)
+_ESCAPED = re.compile(rb"\\.")
+_STEPS = np.zeros(256, np.int8)
+_STEPS[[*_OPENING]], _STEPS[[*b"]}"]] = 1, -1
+
+
+def _measure_lines(data: bytes) -> _LineSizes | None:
+    """Return the sizes of lines; None if each has few brackets and is short, so that all are small.
+
+    A line is measured correctly up to its first invalid character, where pyarrow stops.
+    """
+    if find_long_line(data, MOST_COLUMNS) is None:
+        if data.count(b"{") + data.count(b"[") - data.count(b"\n{") <= MOST_LEVELS:
+            return None  # at most one line has other brackets than its first one
+        kept = np.frombuffer(data.translate(None, _NOT_OPENING) + b"\n", np.uint8)
+        if np.diff(np.flatnonzero(kept == _LINE_END), prepend=-1).max() <= MOST_LEVELS:
+            return None
+    text = _ESCAPED.sub(b"", data) if b"\\" in data else data
+    marks = np.frombuffer(text.translate(None, _NOT_STRUCTURE) + b"\n", np.uint8)
+    ends = np.flatnonzero(marks == _LINE_END)
+    begins, counts = np.append(0, ends[:-1] + 1), np.diff(ends, prepend=-1)
+    # A mark is inside a string if an odd number of quotes is before it in its line.
+    quotes = np.cumsum(marks == _QUOTE, dtype=np.uint8)
+    before = np.append(np.uint8(0), quotes[ends[:-1]])
+    outside = ((quotes - np.repeat(before, counts)) & 1) == 0
+    depths = np.cumsum(_STEPS[marks] * outside, dtype=np.int32)
+    levels = np.maximum.reduceat(depths, begins) - np.append(np.int32(0), depths[ends[:-1]])
+    is_part = outside & ((_STEPS[marks] > 0) | (marks == _COLON))
+    return _LineSizes(levels, np.add.reduceat(is_part, begins, dtype=np.int32))
+
+
+def _count_lines(stream: IO[bytes], end: int) -> int:
+    """Return the number of line ends before an offset."""
+    pieces = (read_at(stream, at, min(1 << 20, end - at)) for at in range(0, end, 1 << 20))
+    return sum(piece.count(b"\n") for piece in pieces)
+
+
+def _limit_columns(data: bytes) -> bytes:
+    """Return the first of some lines: together they have no more columns than a table may have."""
+    data = data.lstrip()
+    text = np.frombuffer(data, np.uint8)
+    parts = np.flatnonzero((text == ord(":")) | (text == ord("[")))  # also in strings
+    if len(parts) <= MOST_COLUMNS:
+        return data
+    most = int(parts[MOST_COLUMNS])
+    end = data.rfind(b"\n", 0, most) + 1 or data.find(b"\n", most) + 1  # at least one line
+    return data[:end] if end else data
 
 
 def _drop_members(data: bytes, names: Collection[str]) -> bytes:

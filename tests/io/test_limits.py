@@ -1,0 +1,131 @@
+"""What a table in a file may hold: lengths of values, numbers of columns, levels of JSON."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelmill.io import TableError, json_lines, open_table
+from kernelmill.io.limits import LONGEST_VALUE, MOST_COLUMNS, MOST_LEVELS
+
+
+def problem_of(path, **options):
+    with pytest.raises(TableError) as caught:
+        list(open_table(path, **options).blocks())
+    return str(caught.value)
+
+
+def nested(levels):
+    """An object whose member is arrays of arrays."""
+    return b'{"a": 1, "b": ' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}\n"
+
+
+def test_levels_of_json(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(nested(MOST_LEVELS) * 3)
+    assert sum(block.n_rows for block in open_table(path).blocks()) == 3
+    path.write_bytes(nested(2) * 3 + nested(MOST_LEVELS + 1))
+    assert "rows.jsonl, line 4: arrays and objects are nested 65 levels deep, more than 64" in (
+        problem_of(path)
+    )
+    path.write_bytes(nested(2) * 3000 + b"\n" + nested(200) + nested(2))
+    assert "line 3002: arrays and objects are nested 200 levels" in problem_of(path)
+    assert "line 3002: arrays" in problem_of(path, block_bytes=5000)
+    path.write_bytes(nested(2) * 20 + b'{"a": 1, "b": "' + b"[" * 9000 + b'\\"[{"}\n')
+    assert "has a array in one line and a string" in problem_of(path)  # these are in a string
+
+
+@pytest.mark.representative
+def test_deep_json_ends_in_an_error(tmp_path):
+    """pyarrow overflowed the stack: the process was killed."""
+    path = tmp_path / "rows.jsonl.gz"
+    for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):
+        content = b'{"a": ' + 100_000 * opening + b"1" + 100_000 * closing + b"}\n"
+        path.write_bytes(gzip.compress(content))
+        assert path.stat().st_size < 2000
+        assert "line 1: arrays and objects are nested 100001 levels deep" in problem_of(path)
+    path.write_bytes(gzip.compress(b'{"a": ' + b"[" * 100_000))  # not closed
+    assert "line 1: arrays and objects" in problem_of(path)
+
+
+JSON = st.recursive(
+    st.none() | st.integers(0, 9) | st.text('["]{}\\:,a\n', max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("[}a", max_size=2), inner),
+    max_leaves=12,
+)
+
+
+def levels_of(value):
+    inner = (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    )
+    return 0 if inner is None else 1 + max(map(levels_of, inner), default=0)
+
+
+def parts_of(value):
+    if isinstance(value, dict):
+        return 1 + len(value) + sum(map(parts_of, value.values()))
+    return 1 + sum(map(parts_of, value)) if isinstance(value, list) else 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=st.lists(st.dictionaries(st.text("[}a", max_size=2), JSON), min_size=1, max_size=4))
+def test_sizes_of_lines_of_json(rows):
+    """They are those of the parsed lines, whatever brackets the strings have."""
+    lines = "\n".join(map(json.dumps, rows)).encode()
+    for ending in (b"", b"\n"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(json_lines, "MOST_LEVELS", -1)  # every line is measured
+            sizes = json_lines._measure_lines(lines + ending)
+        assert sizes.levels[: len(rows)].tolist() == list(map(levels_of, rows))
+        assert sizes.parts[: len(rows)].tolist() == list(map(parts_of, rows))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.lists(st.dictionaries(st.text("[}a", max_size=2), JSON), min_size=1, max_size=6),
+    most=st.integers(1, 6),
+)
+def test_lines_of_json_that_are_too_deep_are_found(rows, most):
+    """Also if all lines but a few are not measured."""
+    lines = "\n".join(map(json.dumps, rows)).encode()
+    deep = [number for number, row in enumerate(rows) if levels_of(row) > most]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_lines, "MOST_LEVELS", most)
+        found = json_lines._find_oversized_line(lines)
+    assert (None if found is None else found[0]) == (deep[0] if deep else None)
+
+
+def test_columns_of_json(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    members = ",".join(f'"c{i}":1' for i in range(MOST_COLUMNS + 1))
+    path.write_text('{"c1": 5}\n{' + members + "}\n")
+    assert f"rows.jsonl, line 2: the line has {MOST_COLUMNS + 2} members and arrays, more than" in (
+        problem_of(path)
+    )
+
+
+def test_columns_of_many_lines_of_json(tmp_path, monkeypatch):
+    """The lines that determine the columns cannot have too many together."""
+    monkeypatch.setattr(json_lines, "MOST_COLUMNS", 100)
+    path = tmp_path / "rows.jsonl"
+    rows = [{f"c{row}_{i}": row for i in range(10)} for row in range(40)]
+    path.write_text("\n" + "\n".join(map(json.dumps, rows)))
+    assert len(open_table(path).columns) == 100
+    path.write_text(json.dumps({"a": ":" * 200}) + "\n" + json.dumps(rows[0]))
+    assert [column.name for column in open_table(path).columns] == ["a"]
+
+
+def test_length_of_a_line_of_json(tmp_path):
+    path = tmp_path / "rows.jsonl.gz"
+    line = b'{"a": "' + b"x" * LONGEST_VALUE
+    for end, content in (("", line), ('"}', line + b'"}\n{"a": ""}\n')):
+        path.write_bytes(gzip.compress(b'{"a": "y"}\n' + content, 1))
+        for block_bytes in (1 << 20, 1 << 26):
+            said = problem_of(path, block_bytes=block_bytes)
+            assert "rows.jsonl.gz, line 2: the line is longer than 16 MiB" in said, end
+    path.write_bytes(gzip.compress(b'{"a": 1}\n' + b" " * (2 * LONGEST_VALUE) + b'\n{"a": 2}\n', 1))
+    assert np.concatenate([b.data["a"] for b in open_table(path).blocks()]).tolist() == [1.0, 2.0]
