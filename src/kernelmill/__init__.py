@@ -49,13 +49,15 @@ from kernelmill.cli.program.signals import exit_on_interrupt as _exit_on_interru
 from kernelmill.cli.program.signals import runs_as_program as _runs_as_program
 
 with _exit_on_interrupt() if _runs_as_program() else nullcontext():  # numpy takes a while
-    from kernelmill import kernels, random, runtime, transforms
+    from kernelmill import kernels, runtime, transforms
+    from kernelmill import random as random
     from kernelmill.runtime import get_num_threads, set_num_threads
     from kernelmill.runtime.isa import apply_environment as _apply_environment
     from kernelmill.transforms import fwht
 
 if TYPE_CHECKING:
-    from kernelmill import diagnostics, io, learners, maps, report, scale, stats, workflows
+    from kernelmill import diagnostics, learners, maps, report, scale, stats, workflows
+    from kernelmill import io as io
     from kernelmill.learners import KernelClassifier, KernelRegressor
     from kernelmill.maps import (
         AdditiveFourier,
@@ -83,6 +85,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
+# What `from kernelmill import *` imports: without `io` and `random`, which would hide modules of
+# the standard library.
 __all__ = [
     "AdditiveFourier",
     "CountSketch",
@@ -106,13 +110,11 @@ __all__ = [
     "fit_table",
     "fwht",
     "get_num_threads",
-    "io",
     "kernels",
     "learners",
     "load",
     "load_predictor",
     "maps",
-    "random",
     "report",
     "runtime",
     "scale",
@@ -159,4 +161,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "io", "random"])

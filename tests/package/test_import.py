@@ -1,6 +1,7 @@
 """The cost of `import kernelmill`, and the stub of the extension module."""
 
 import ast
+import builtins
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,23 @@ def test_public_names_exist():
         for name in module.__all__:
             assert getattr(module, name) is not None
         assert list(module.__all__) == sorted(module.__all__)
+
+
+def test_star_import_hides_neither_modules_of_the_standard_library_nor_builtins():
+    """`import io, random` before it, and `from kernelmill import io` still work."""
+    package = Path(kernelmill.__file__).parent
+    taken = {*sys.stdlib_module_names, *dir(builtins)} - {"__doc__"}
+    for path in package.rglob("__init__.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                assert not taken & set(ast.literal_eval(node.value)), path
+    names = {}
+    exec("import io, random\nfrom kernelmill import *", names)
+    assert names["io"].StringIO
+    assert names["random"].randrange
+    assert {"io", "random"} <= set(dir(kernelmill))
+    for name in ("io", "random"):
+        assert getattr(kernelmill, name).__name__ == f"kernelmill.{name}"
 
 
 def test_version_is_that_of_the_installed_package():
