@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 from scipy.optimize import brentq
+from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -30,6 +31,7 @@ from kernelmill.diagnostics import (
 from kernelmill.diagnostics.variance import _collision_probabilities
 from kernelmill.errors import ArgumentError
 from kernelmill.kernels import Gaussian, Matern, Polynomial
+from kernelmill.maps.transformers import MAPS
 from kernelmill.sketches.hashing import lattice_multipliers
 
 
@@ -339,6 +341,14 @@ def test_unknown_variances():
     X = rows(4, 5)
     for feature_map in (RandomFourier(sampling="qmc"), Fastfood(structure="fft")):
         assert estimate_variance(feature_map.fit(X), X, X) is None
+
+
+@pytest.mark.parametrize("feature_map", MAPS.values(), ids=MAPS)
+def test_variance_of_an_unfitted_map(feature_map):
+    X = rows(4, 5)
+    name = feature_map.__name__
+    with pytest.raises(NotFittedError, match=f"This {name} instance is not fitted yet. Call 'fit'"):
+        estimate_variance(feature_map(), X, X)
 
 
 def test_variance_of_sparse_rows():

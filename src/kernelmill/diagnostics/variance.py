@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from kernelmill.diagnostics.approximation import Rows, exact_values
 from kernelmill.diagnostics.bounds import (
@@ -106,6 +107,7 @@ def estimate_variance(
     >>> estimate_variance(features, x, y)
     Variance(values=array([0.0009029]), is_exact=True)
     """
+    check_is_fitted(fitted_map)
     size = int(fitted_map.n_components) if n_components is None else int(n_components)
     moments = estimate_moments(fitted_map, X, Y, size)
     if moments is None:
