@@ -111,7 +111,7 @@ class Cluster:
         for worker, version in found.items():
             if version != installed_version():
                 has = "no kernelmill" if isinstance(version, Exception) else f"{version}"
-                raise other_version(worker, has)
+                raise _other_version(f"worker {worker}", has, installed_version())
 
     def compute(self, value: Any) -> Any:
         """Return the result of a delayed value; if it is not awaited, its tasks are cancelled."""
@@ -207,11 +207,10 @@ def installed_version() -> str:
     return importlib.metadata.version(_PACKAGE)
 
 
-def other_version(worker: str, found: str) -> ClusterError:
-    """Return the error for a worker with another version."""
+def _other_version(worker: str, found: str, expected: str) -> ClusterError:
+    """Return the error for a worker with another version than the client's."""
     return ClusterError(
-        f"worker {worker} must have the same kernelmill version as this process, "
-        f"{installed_version()}, got {found}",
+        f"{worker} must have the same kernelmill version as the client, {expected}, got {found}",
         "install the same version on all workers",
     )
 
@@ -220,7 +219,8 @@ def check_task(version: str) -> None:
     """Raise in a task if the process that sent it has another version than this worker."""
     worker = current_worker()
     if version != installed_version():
-        raise other_version("" if worker is None else worker.address, installed_version())
+        name = "a worker" if worker is None else f"worker {worker.address}"
+        raise _other_version(name, installed_version(), version)
 
 
 def report_rows(topic: str | None, n_rows: int) -> None:

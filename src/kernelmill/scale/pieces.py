@@ -37,11 +37,11 @@ from kernelmill.runtime.progress import Progress
 from kernelmill.scale.cluster import (
     Cluster,
     PieceError,
+    check_task,
     installed_version,
-    other_version,
     report_rows,
 )
-from kernelmill.scale.resources import current_worker, use_worker
+from kernelmill.scale.resources import use_worker
 
 __all__ = ["KeyedSample", "Piece", "Pieces", "merge_samples"]
 
@@ -333,9 +333,7 @@ class _Work(NamedTuple):
 
 def _fold_piece(work: _Work, total: Any, source: Any, place: str, number: int) -> Any:
     """Return the sum of the pieces before this one in its group, with this one."""
-    worker = current_worker()
-    if work.version != installed_version():
-        raise other_version("" if worker is None else worker.address, installed_version())
+    check_task(work.version)
     try:
         with use_worker():
             n_rows = _Count()

@@ -72,7 +72,7 @@ class MapChoice:
         if not isinstance(self.feature_map, str) or self.feature_map not in (AUTO, *MAPS):
             known = ", ".join((AUTO, *MAPS))
             raise ArgumentError(
-                f"must be one of {known}or a map of kernelmill, got {self.feature_map!r}",
+                f"must be one of {known}, or a map of kernelmill, got {self.feature_map!r}",
                 parameter="feature_map",
             )
         known_options = map_parameters(self.name)
