@@ -1,1 +1,1 @@
-"""Speed of kernelmill beside its peers and the physical limits, all timed in one run."""
+"""Speed of kernelmill compared with its peers and with physical limits, timed in one run."""

@@ -1,7 +1,6 @@
 """Run every benchmark, or those named: ``python -m benchmarks fwht sincos``.
 
-The comparison on tables takes hours and has options: ``python -m benchmarks tables --help``. It is
-run where it is named, alone.
+The comparison on tables takes hours and runs only if it is named: ``python -m benchmarks tables``.
 """
 
 import sys
@@ -9,49 +8,38 @@ import sys
 from benchmarks import (
     bench_cluster,
     bench_commands,
-    bench_convolution,
-    bench_fwht,
-    bench_import,
+    bench_files,
     bench_learner_costs,
-    bench_map_limits,
     bench_maps,
     bench_mnist,
-    bench_polynomial_error,
-    bench_random,
     bench_ridge,
-    bench_sincos,
-    bench_single_row,
-    bench_sketch_costs,
     bench_sketches,
     bench_svm,
-    bench_svmlight,
-    bench_table_files,
     bench_training,
+    bench_transforms,
 )
 from benchmarks.tables import comparison
 from kernelmill import get_num_threads, runtime
 
 ALL = {
-    "fwht": bench_fwht.main,
-    "convolution": bench_convolution.main,
-    "sincos": bench_sincos.main,
-    "random": bench_random.main,
-    "maps": bench_maps.main,
-    "map_limits": bench_map_limits.main,
-    "single_row": bench_single_row.main,
-    "sketches": bench_sketches.main,
-    "sketch_costs": bench_sketch_costs.main,
-    "polynomial_error": bench_polynomial_error.main,
+    "fwht": bench_transforms.bench_fwht,
+    "convolution": bench_transforms.bench_convolution,
+    "sincos": bench_transforms.bench_sincos,
+    "maps": bench_maps.bench_maps,
+    "map_limits": bench_maps.bench_map_limits,
+    "single_row": bench_maps.bench_single_row,
+    "sketches": bench_sketches.bench_sketches,
+    "sketch_costs": bench_sketches.bench_sketch_costs,
     "ridge": bench_ridge.main,
     "learner_costs": bench_learner_costs.main,
     "training": bench_training.main,
     "mnist": bench_mnist.main,
     "svm": bench_svm.main,
-    "svmlight": bench_svmlight.main,
-    "table_files": bench_table_files.main,
+    "svmlight": bench_files.bench_svmlight,
+    "table_files": bench_files.bench_table_files,
     "cluster": bench_cluster.main,
-    "import": bench_import.main,
-    "commands": bench_commands.main,
+    "import": bench_commands.bench_import,
+    "commands": bench_commands.bench_commands,
 }
 
 if sys.argv[1:2] == ["tables"]:

@@ -1,4 +1,4 @@
-"""The Adult data as binary rows, or rows like them where the file is not at hand."""
+"""The Adult data as binary rows, or similar rows if the file is not available."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ ONES_A_ROW = 14
 
 
 def find_adult() -> Path | None:
-    """Return the path of a9a in $KERNELMILL_DATA or in shared/data beside the repository."""
+    """Return the path of a9a in $KERNELMILL_DATA or in ../shared/data."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     for folder in (os.environ.get("KERNELMILL_DATA"), beside):
         if folder and (path := Path(folder) / "adult" / "a9a").is_file():
@@ -33,10 +33,10 @@ def binary_rows(n: int) -> Any:
 
 
 def adult_rows() -> tuple[Any, str]:
-    """Return CSR rows of 123 columns, of length 1 each, in float32, and what they are.
+    """Return CSR rows of 123 columns, of length 1 each, in float32, and their description.
 
-    Rows of a9a have up to 14 ones. Scaled to length 1 a kernel is 1 on its diagonal, as when
-    people train with it; the relative error of homogeneous kernels does not depend on the scale.
+    Rows of a9a have up to 14 ones. Rows of length 1 have k(x, x) = 1, as in typical models; the
+    relative error of homogeneous kernels does not depend on the scale.
     """
     path = find_adult()
     if path is None:

@@ -1,8 +1,8 @@
-"""Learners on a Dask cluster beside the same learners on one machine, and beside Incremental SGD.
+"""Learners on a Dask cluster compared with the same learners on one machine and Incremental SGD.
 
-Clusters are local processes with one thread each, beside one process with as many threads. CPU time
-is that of all processes together: on a machine that does other work, too, its ratios are what can
-be compared. Wall-clock times are printed beside it. Without dask-ml, its rows are left out.
+A cluster is a number of local processes with one thread each, compared with one process with as
+many threads. CPU times are those of all processes; on a busy machine, compare their ratios.
+Wall-clock times are also printed. Rows of dask-ml are omitted if it is not installed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 from threadpoolctl import threadpool_limits
 
-from benchmarks.extent import at_least, load
-from benchmarks.timing import heading
+from benchmarks.timing import at_least, heading, load
 from kernelmill import Fastfood, KernelClassifier, KernelRegressor
 from kernelmill.scale import DaskKernelClassifier, DaskKernelRegressor
 
@@ -131,7 +130,7 @@ class Comparison:
             parts = [da.from_array(part, (CHUNK_ROWS, -1)[: part.ndim]) for part in given]
             rows, targets, codes = client.persist(parts)
             wait([rows, targets, codes])
-            client.run(import_module, "kernelmill.scale")  # once in the life of a worker
+            client.run(import_module, "kernelmill.scale")  # Workers import it once.
             if "ridge" in models:
                 spread: Any = DaskKernelRegressor(**self.settings["ridge"])
                 measure(f"ridge, {n} workers", partial(spread.fit, rows, targets), client)
@@ -156,5 +155,5 @@ def main(models: Sequence[str] = MODELS, workers: Sequence[int] = (1, 2)) -> Non
         comparison.run(n, models)
 
 
-if __name__ == "__main__":  # a part of it: python -m benchmarks.bench_cluster ridge 2
+if __name__ == "__main__":  # For example: python -m benchmarks.bench_cluster ridge 2
     main(sys.argv[1:2] or MODELS, [int(n) for n in sys.argv[2:]] or (1, 2))

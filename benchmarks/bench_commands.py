@@ -1,4 +1,4 @@
-"""Commands from the start of the process, beside the import of numpy and scipy.linalg."""
+"""Commands and imports from the start of the process, and the prediction of single rows."""
 
 import os
 import subprocess
@@ -10,8 +10,25 @@ from pathlib import Path
 import numpy as np
 
 import kernelmill
-from benchmarks.extent import load
-from benchmarks.timing import best_times, heading
+from benchmarks.timing import best_times, heading, load
+
+
+def bench_import() -> None:
+    """Time interpreters that import kernelmill or its dependencies."""
+    heading("import, whole interpreter, warm disk")
+    statements = {
+        "nothing": "pass",
+        "numpy, scipy.linalg, sklearn.base": "import numpy, scipy.linalg, sklearn.base",
+        "kernelmill": "import kernelmill",
+    }
+
+    def start(statement: str) -> None:
+        subprocess.run([sys.executable, "-c", statement], check=True)
+
+    t = best_times({name: partial(start, s) for name, s in statements.items()}, rounds=5)
+    for name, seconds in t.items():
+        print(f"{name:36s} {seconds * 1e3:6.0f} ms")
+
 
 ROWS, FEATURES, ROUNDS = 1000, 1024, 7
 
@@ -44,7 +61,7 @@ def commands() -> None:
         table, model = Path(folder, "rows.csv"), Path(folder, "model.kmill")
         write_table(table)
         kernelmill.fit_table(table, "place", n_components=FEATURES, tune=False).save(model)
-        # As in an installation, where modules are compiled once.
+        # Compile modules once, as an installation does.
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(Path(folder, "compiled"))}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         program = [sys.executable, "-m", "kernelmill.cli"]
@@ -73,7 +90,7 @@ def commands() -> None:
 
 
 def single_rows() -> None:
-    """Time the prediction of one row in Python, beside its features."""
+    """Time the prediction of one row in Python, compared with its features."""
     heading(f"one row in Python, {FEATURES} features; {load()}")
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder, "rows.csv")
@@ -93,11 +110,7 @@ def single_rows() -> None:
         print(f"{name:28s} {seconds * 1e6:6.1f} us {seconds / t['its features']:5.1f}x")
 
 
-def main() -> None:
+def bench_commands() -> None:
     """Run both tables."""
     commands()
     single_rows()
-
-
-if __name__ == "__main__":
-    main()

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.extent import at_least, load
 from benchmarks.peak_memory import Task, measure_in_process
-from benchmarks.timing import best_times, heading
+from benchmarks.timing import at_least, best_times, heading, load
 from kernelmill import Fastfood, KernelClassifier, KernelRegressor
 from kernelmill.stats import two_sample_test
 
@@ -43,7 +42,7 @@ def feature_map() -> Fastfood:
 
 
 def classifier() -> KernelClassifier:
-    """Return a classifier with as many passes for any number of rows."""
+    """Return a classifier with the same number of epochs for any number of rows."""
     return KernelClassifier(feature_map(), epochs=2, random_state=0)
 
 
@@ -53,7 +52,7 @@ def regressor() -> KernelRegressor:
 
 
 def task(name: str, n: int) -> Callable[[], Any]:
-    """Draw the data of a task and fit what it needs; the call is what is measured."""
+    """Draw the data of a task and fit its model; the returned call is measured."""
     X = draw_rows(n)
     if name == "classifier, fit":
         return partial(classifier().fit, X, labels_of(X))
@@ -78,7 +77,7 @@ def kept_features(model: Any, X: NDArray[np.float32]) -> NDArray[Any]:
 
 
 def prepare(name: str, n: int) -> Task:
-    """Make a task ready to be measured, its libraries loaded and its threads started."""
+    """Run a small task, which loads libraries and starts threads, and prepare the task."""
     task(name, 1000)()
     call = task(name, n)
 
@@ -114,13 +113,13 @@ def growth() -> None:
             f"{peaks[0]:9.1f} {peaks[1]:7.1f}",
             flush=True,
         )
-        # Results and orders of rows are of n numbers or a few; features would be of a thousand.
+        # Results and row orders have a few numbers for each row; features would have a thousand.
         allowed = 8 * 8 * many / 1e6 + 20
         assert peaks[1] - peaks[0] < allowed, f"The memory of {name!r} grows with the rows."
 
 
 def compare_fused_prediction() -> None:
-    """Measure prediction without an array of features beside transform and a product."""
+    """Compare prediction without an array of features with transform and a product."""
     _, n = few_and_many()
     heading(f"decision_function of {n} rows, {FEATURES} features; {load()}")
     names = ["classifier, decision_function", "classifier, transform and product"]

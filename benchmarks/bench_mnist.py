@@ -5,7 +5,6 @@ kernel SVM on all rows is in bench_svm.py.
 """
 
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,18 +14,17 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
-from benchmarks.extent import at_least, load
 from benchmarks.mnist import NOT_FOUND, Mnist, load_mnist
 from benchmarks.peak_memory import Measured, Task, measure_in_process
-from benchmarks.timing import heading
+from benchmarks.timing import at_least, heading, load, time_once
 from kernelmill import Fastfood, KernelClassifier, PrincipalFourier
 
-EXACT = {"C": 100, "gamma": 0.02}  # a length scale of 5
+EXACT = {"C": 100, "gamma": 0.02}  # Length scale 5.
 LENGTH_SCALE, ALPHA = 6.0, 1e-6
-LARGE_LENGTH_SCALE = 5.0  # of 16384 features and more, for all pixels
-DIRECTIONS = 64  # principal components
+LARGE_LENGTH_SCALE = 5.0  # For all pixels and 16384 or more features.
+N_PRINCIPAL = 64  # Number of principal components.
 PEER_ROWS, PEER_FEATURES = 10_000, 2048
-WORST_ERROR = 0.03  # a larger error with 8192 features means that something is broken
+MAX_ERROR = 0.03  # A larger error with 8192 features indicates a defect.
 WORST_PEER_ERROR = 0.1
 
 
@@ -41,26 +39,19 @@ def machine(n_components: int, length_scale: float = LENGTH_SCALE, **options: An
 
 
 def prepare_fit(n_components: int, length_scale: float, options: dict[str, Any]) -> Task:
-    """Load the digits; the task is to fit and to predict, which the result times apart."""
+    """Load the digits; the task fits and predicts, and times both."""
     data = load_mnist()
     assert data is not None
-    machine(64, epochs=1).fit(data.X[:200], data.y[:200])  # libraries loaded, threads started
+    machine(64, epochs=1).fit(data.X[:200], data.y[:200])  # Loads libraries and starts threads.
 
     def fit_and_predict() -> dict[str, Any]:
         model = machine(n_components, length_scale, **options)
-        seconds, cpu = seconds_of(lambda: model.fit(data.X, data.y))
+        seconds, cpu = time_once(lambda: model.fit(data.X, data.y))
         wrong = model.predict(data.X_test) != data.y_test
         error = float(wrong.mean())
         return {"fit": seconds, "cpu": cpu, "error": error, "epochs": model.n_iter_}
 
     return fit_and_predict
-
-
-def seconds_of(call: Callable[[], object]) -> tuple[float, float]:
-    """Return the time of a single call, and the CPU time of all threads in it."""
-    start, cpu_start = time.perf_counter(), time.process_time()
-    call()
-    return time.perf_counter() - start, time.process_time() - cpu_start
 
 
 def fit_of(n_components: int, length_scale: float, seeds: int, **options: Any) -> list[Measured]:
@@ -78,11 +69,11 @@ def fit_of(n_components: int, length_scale: float, seeds: int, **options: Any) -
         f"{n_components:8d} {columns:5d}  {name:13s} {length_scale:6.1f} "
         f"{runs[0].result['epochs']:6d}  "
         f"{np.mean(errors):5.2f} ({min(errors):.2f}-{max(errors):.2f}, {seeds})"
-        f"{least(runs, 'fit'):9.1f} {least(runs, 'cpu'):8.1f} "
+        f"{smallest(runs, 'fit'):9.1f} {smallest(runs, 'cpu'):8.1f} "
         f"{max(run.megabytes for run in runs):9.0f}"
     )
     if options.get("solver") != "plain_sgd":
-        assert max(errors) < 100 * WORST_ERROR, (
+        assert max(errors) < 100 * MAX_ERROR, (
             f"{max(errors):.2f} % of the digits were misclassified."
         )
     return runs
@@ -90,13 +81,13 @@ def fit_of(n_components: int, length_scale: float, seeds: int, **options: Any) -
 
 def fits() -> None:
     """Fit on all digits."""
-    heading(f"MNIST, 60000 x 784 float32: all pixels, or {DIRECTIONS} components; {load()}")
+    heading(f"MNIST, 60000 x 784 float32: all pixels, or {N_PRINCIPAL} components; {load()}")
     print(
         "features  from  loss          length epochs  error, % (range, seeds)  fit, s   CPU, s  "
         "peak, MB"
     )
     more = 3 if at_least("full") else 1
-    few = {"directions": DIRECTIONS}
+    few = {"directions": N_PRINCIPAL}
     fit_of(2048, LENGTH_SCALE, more, **few)
     fit_of(8192, LENGTH_SCALE, 3 if at_least("usual") else 1, epochs=3, **few)
     fit_of(8192, LENGTH_SCALE, more, loss="log_loss", alpha=1e-7, **few)
@@ -111,7 +102,7 @@ def fits() -> None:
     print("error: mean over the seeds; fit: the fastest; peak: resident memory beyond the data")
 
 
-def least(runs: list[Measured], key: str) -> float:
+def smallest(runs: list[Measured], key: str) -> float:
     """Return the smallest value of some runs."""
     return min(float(run.result[key]) for run in runs)
 
@@ -141,7 +132,7 @@ def peers(data: Mnist) -> None:
     print("                                  error, %    fit, s  predict, s   fit / first")
     first = 0.0
     for name, model in contenders.items():
-        fit_seconds, _ = seconds_of(partial(model.fit, X, y))
+        fit_seconds, _ = time_once(partial(model.fit, X, y))
         start = time.perf_counter()
         error = float((model.predict(data.X_test) != data.y_test).mean())
         seconds = time.perf_counter() - start

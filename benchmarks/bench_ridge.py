@@ -1,10 +1,9 @@
 """Exact ridge regression on streamed features against the bare product that bounds it.
 
-The moments of n rows of D features take n D² multiplications, whatever else is done: that is the
-BLAS routine syrk, here on float64 features that are in memory already.
+The moments of n rows of D features take at least n D² multiplications, which is the BLAS routine
+syrk, here on float64 features in memory.
 """
 
-import time
 from functools import partial
 from typing import Any
 
@@ -12,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from benchmarks.extent import at_least, load
 from benchmarks.peak_memory import Task, measure_in_process
-from benchmarks.timing import heading
+from benchmarks.timing import at_least, best_wall_and_cpu, heading, load
 from kernelmill import Fastfood, KernelRegressor
 from kernelmill.learners.statistics import rows_per_update
 
 FULL_ROWS, PART_ROWS, SHORT_ROWS = 500_000, 50_000, 10_000
 COLUMNS, FEATURES = 90, 4096
 ALPHA, NOISE = 1.0, 0.1
-SMALL_ALPHA = 1e-3  # for which products are summed in float64: docs/decisions/030
+SMALL_ALPHA = 1e-3  # Products are then summed in float64 (docs/decisions/030).
 
 
 def draw_regression(n: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
@@ -35,20 +33,20 @@ def draw_regression(n: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray
 
 
 def regressor(n_components: int = FEATURES, alpha: float = ALPHA) -> Any:
-    """Return what is timed."""
+    """Return the regressor that is timed."""
     features = Fastfood(n_components=n_components, length_scale=COLUMNS**0.5)
     return KernelRegressor(features, alpha=alpha, solver="exact", random_state=0)
 
 
 def bare_syrk(chunk: NDArray[np.float64], n: int, moments: NDArray[np.float64]) -> None:
-    """Add the products of n rows to the moments: the same chunk, as often as it takes."""
+    """Add the products of n rows to the moments, using the same chunk repeatedly."""
     for begin in range(0, n, len(chunk)):
         rows = chunk[: min(len(chunk), n - begin)]
         dsyrk(1.0, rows.T, beta=1.0, c=moments, overwrite_c=1)
 
 
 def check_solution() -> None:
-    """Compare the weights with those of a direct solve from features that are kept."""
+    """Compare the weights with a direct solution from stored features."""
     X, y = draw_regression(3000)
     model = regressor(256).fit(X, y)
     Z = model.feature_map_.transform(X).astype(np.float64)
@@ -60,7 +58,7 @@ def check_solution() -> None:
 
 
 def against_syrk(n: int, rounds: int) -> None:
-    """Time the whole of fit beside the bare products of as many rows."""
+    """Time fit compared with the bare products of the same number of rows."""
     heading(f"exact ridge, {n} x {COLUMNS} float32 -> {FEATURES} features; {load()}")
     X, y = draw_regression(n)
     model = regressor()
@@ -72,17 +70,12 @@ def against_syrk(n: int, rounds: int) -> None:
         "fit, products in float64": partial(regressor(alpha=SMALL_ALPHA).fit, X, y),
         "fit, alpha = 1": partial(model.fit, X, y),
     }
-    t = dict.fromkeys(calls, float("inf"))
-    cpu = dict(t)
-    for _ in range(rounds):  # no round to warm up: it would take as long as the others
-        for name, call in calls.items():
-            seconds, cpu_seconds = seconds_of(call)
-            t[name], cpu[name] = min(t[name], seconds), min(cpu[name], cpu_seconds)
+    times = best_wall_and_cpu(calls, rounds)
+    bare, bare_cpu = times["dsyrk alone"]
     work = n * FEATURES * (FEATURES + 1.0)
-    for name, seconds in t.items():
+    for name, (seconds, cpu) in times.items():
         print(f"{name:26s} {seconds:8.2f} s {work / seconds / 1e9:8.1f} Gflop/s", end=" ")
-        print(f"{seconds / t['dsyrk alone']:6.2f}x", end="   ")
-        print(f"CPU {cpu[name]:8.2f} s {cpu[name] / cpu['dsyrk alone']:6.2f}x")
+        print(f"{seconds / bare:6.2f}x   CPU {cpu:8.2f} s {cpu / bare_cpu:6.2f}x")
     print("On a busy machine compare the CPU times, taken with OMP_NUM_THREADS=1.")
     X_test, y_test = draw_regression(2000, seed=2)
     score = model.score(X_test, y_test)
@@ -90,18 +83,11 @@ def against_syrk(n: int, rounds: int) -> None:
     assert score > 0.5, "The fit explains less than half of what there is to explain."
 
 
-def seconds_of(call: partial[Any]) -> tuple[float, float]:
-    """Return the time of a single call, and the CPU time of all threads in it."""
-    start, cpu_start = time.perf_counter(), time.process_time()
-    call()
-    return time.perf_counter() - start, time.process_time() - cpu_start
-
-
 def prepare_fit(n: int) -> Task:
     """Draw the rows; the task is to fit."""
     X, y = draw_regression(n)
     small = draw_regression(100)
-    regressor(64).fit(*small)  # libraries are loaded and threads started
+    regressor(64).fit(*small)  # Loads libraries and starts threads.
     return lambda: {"intercept": float(regressor().fit(X, y).intercept_[0])}
 
 

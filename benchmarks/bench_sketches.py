@@ -1,24 +1,93 @@
-"""Tensor and count sketches on batches: against scikit-learn, scipy, and writing the output."""
+"""Tensor and count sketches compared with scikit-learn, SciPy and Random Maclaurin features."""
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from functools import partial
+from math import comb
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
+from numpy.polynomial.polynomial import polyval
+from numpy.typing import NDArray
 from scipy.linalg import clarkson_woodruff_transform
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.kernel_approximation import PolynomialCountSketch
 from sklearn.random_projection import SparseRandomProjection
 
 from benchmarks.adult import adult_rows
-from benchmarks.polynomial_rows import check_polynomial, unit_rows
+from benchmarks.peak_memory import Task, measure_in_process
 from benchmarks.timing import best_times, heading
-from kernelmill import CountSketch, TensorSketch, get_num_threads
+from kernelmill import (
+    CountSketch,
+    DotProductFastfood,
+    RandomMaclaurin,
+    TensorSketch,
+    get_num_threads,
+)
+from kernelmill.kernels import Polynomial
 
-# The length of the output, at most that: a power of two, small primes, a large prime.
+SEEDS = (1, 2, 3, 4)  # In addition to the seed of the map.
+
+
+def unit_rows(n: int, d: int) -> NDArray[np.float32]:
+    """Draw n rows of length 1 in float32, with nonnegative entries so that kernels are not 0."""
+    X = np.abs(np.random.default_rng(0).standard_normal((n, d), dtype=np.float32))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X
+
+
+def standard_errors(
+    X: NDArray[Any], degree: int, coef0: float, n_columns: int
+) -> NDArray[np.float64]:
+    """Return standard errors of estimates of (<x, y> + coef0) ** degree, independent hashing."""
+    U = np.hstack([X, np.full((len(X), 1), np.sqrt(coef0))]).astype(np.float64)
+    a = (U @ U.T) ** 2
+    s = U**2 @ (U**2).T
+    b = np.outer(np.diag(U @ U.T), np.diag(U @ U.T)) - s
+    terms = [
+        comb(degree, m) * a ** (degree - m) * (b**m + (a - s) ** m) for m in range(1, degree + 1)
+    ]
+    return np.asarray(np.sqrt(np.maximum(sum(terms), 0) / n_columns))
+
+
+def check_polynomial(features: Any, X: Any, degree: int, coef0: float = 0.0) -> None:
+    """Assert that features of some rows, first and last ones, estimate the kernel.
+
+    Errors are compared with those of a Tensor Sketch with independent hashing.
+    """
+
+    def expected(rows: NDArray[Any], n_columns: int) -> NDArray[np.float64]:
+        return standard_errors(rows, degree, coef0, n_columns)
+
+    check_estimates(features, X, lambda products: (products + coef0) ** degree, expected)
+
+
+def check_estimates(
+    features: Any,
+    X: Any,
+    kernel: Callable[[NDArray[Any]], NDArray[Any]],
+    expected: Callable[[NDArray[Any], int], NDArray[Any]],
+) -> None:
+    """Assert that errors are not above 3 times the expected ones, for most of 5 seeds.
+
+    The seed of `features` is one of them. Products of random signs have heavy tails: at degree 6,
+    some draws in a hundred are more than 6 standard errors off, in every library. But the mean
+    square of errors in units of standard errors is 1 on average, so that it is above 9 in at most
+    one draw of 9, whatever the tails are. At high degrees and few columns it is a weak check.
+    """
+    some = X[[0, 1, 2, -3, -2, -1]]
+    rows = np.asarray(some.toarray() if scipy.sparse.issparse(some) else some, np.float64)
+    exact = kernel(rows @ rows.T)
+    errors: list[float] = []
+    for seed in (features.random_state, *SEEDS):
+        other = clone(features).set_params(random_state=seed).fit(X[:8])
+        Z = np.asarray((other if errors else features).transform(some), np.float64)
+        scores = (Z @ Z.T - exact) / expected(rows, Z.shape[1])
+        errors.append(float(np.sqrt((scores**2).mean())))
+    assert np.median(errors) < 3, f"{features}: errors of {errors} standard errors"
+
+
+# Numbers of columns: powers of two, a product of small primes, a large prime.
 LENGTHS = {4096: "2^12", 5000: "2^3 5^4", 5003: "prime", 8192: "2^13"}
 GOAL = "goal 40x, aim 80x"
 LONG_DEGREE, LONG_DIM, LONG_ROWS = 4, 5000, 400
@@ -123,55 +192,34 @@ def lengths() -> None:
         )
 
 
-MEASURE_PEAK = """
-import sys
-from kernelmill import TensorSketch
-from sklearn.kernel_approximation import PolynomialCountSketch
-from benchmarks.polynomial_rows import check_polynomial, unit_rows
-
-def kilobytes(name):
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith(name))
-
-features = eval(sys.argv[1])
-n = int(sys.argv[2])
-X = unit_rows(n, 5000)
-features.fit(X[:8])
-check_polynomial(features, X, 4)
-before = kilobytes("VmRSS")
-# What went before may have reached further than what is resident now.
-with open("/proc/self/clear_refs", "w") as peak:
-    peak.write("5")
-Z = features.transform(X)
-assert kilobytes("VmHWM") >= before + Z.nbytes // 1024
-print(kilobytes("VmHWM") - before - Z.nbytes // 1024, Z.nbytes)
-"""
+def prepare_transform(name: str, n_columns: int, n: int) -> Task:
+    """Fit a sketch of degree 4 by its name; the task is to transform."""
+    X = unit_rows(n, LONG_DIM)
+    kind: Any = {"ours": TensorSketch, "theirs": PolynomialCountSketch}[name]
+    features = kind(degree=LONG_DEGREE, n_components=n_columns, random_state=0).fit(X[:8])
+    check_polynomial(features, X, LONG_DEGREE)
+    return lambda: {"output": features.transform(X).nbytes / 1e6}
 
 
 def memory() -> None:
     """Measure the peak resident memory in separate processes (Linux)."""
     heading("memory of transform beyond its output, 5000 -> D, p = 4, float32 given: MB")
     print("map                        D  rows  output  beyond it")
-    # Arrays that were freed before must not stay resident, to be used again.
-    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"}
+    # Freed arrays must not stay resident, or their memory would be used again.
     for name, D, n in [
-        ("TensorSketch", 5000, 500),
-        ("TensorSketch", 5000, 4000),
-        ("TensorSketch", 4096, 4000),
-        ("TensorSketch", 5003, 4000),
-        ("TensorSketch", 8192, 4000),
-        ("PolynomialCountSketch", 5000, 500),
+        ("ours", 5000, 500),
+        ("ours", 5000, 4000),
+        ("ours", 4096, 4000),
+        ("ours", 5003, 4000),
+        ("ours", 8192, 4000),
+        ("theirs", 5000, 500),
     ]:
-        expression = f"{name}(degree=4, n_components={D}, random_state=0)"
-        ran = subprocess.run(
-            [sys.executable, "-c", MEASURE_PEAK, expression, str(n)],
-            check=True,
-            capture_output=True,
-            text=True,
-            env=environment,
+        measured = measure_in_process(
+            prepare_transform, name, D, n, environment={"MALLOC_MMAP_THRESHOLD_": "65536"}
         )
-        beyond, output = map(int, ran.stdout.split())
-        print(f"{name:22s} {D:5d} {n:5d} {output / 1e6:7.1f} {beyond * 1024 / 1e6:10.1f}")
+        output = measured.result["output"]
+        title = {"ours": "TensorSketch", "theirs": "PolynomialCountSketch"}[name]
+        print(f"{title:22s} {D:5d} {n:5d} {output:7.1f} {measured.megabytes - output:10.1f}")
 
 
 class ClarksonWoodruff(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
@@ -211,7 +259,7 @@ def count_sketches() -> None:
         ours = CountSketch(D, random_state=0).fit(X[:2])
         woodruff = ClarksonWoodruff(D)
         sparse_signs = SparseRandomProjection(D, dense_output=True, random_state=0).fit(X[:2])
-        # Signs with a density of 1 / sqrt(d) are of less error than a count sketch.
+        # Signs with a density of 1 / sqrt(d) have less error than a count sketch.
         for made in (ours, woodruff, sparse_signs):
             check_polynomial(made, X, 1)
         out = np.empty((X.shape[0], D), np.float32)
@@ -232,8 +280,8 @@ def count_sketches() -> None:
         )
 
 
-def main() -> None:
-    """Run all tables."""
+def bench_sketches() -> None:
+    """Compare sketches with those of scikit-learn and SciPy."""
     against_polynomial_count_sketch()
     sparse()
     lengths()
@@ -241,5 +289,89 @@ def main() -> None:
     count_sketches()
 
 
-if __name__ == "__main__":
-    main()
+FIGURE_KERNEL = Polynomial(4, coef0=1.0)
+FIGURE_COLUMNS = [500, 1000, 2000, 3000, 4000]
+FIGURE_SQUARES = [512, 1024, 2048, 4096]
+MAX_PRODUCTS = 1.2e10  # Multiplications of RandomMaclaurin in a call, about a second.
+
+
+def figure_maps(X: Any, n_columns: int) -> dict[str, Any]:
+    """Fit the maps of the figure."""
+    maps = {
+        "sketch": TensorSketch(4, coef0=1.0, n_components=n_columns, random_state=0),
+        "geometric": RandomMaclaurin(
+            FIGURE_KERNEL, degrees="geometric", n_components=n_columns, random_state=0
+        ),
+        "proportional": RandomMaclaurin(FIGURE_KERNEL, n_components=n_columns, random_state=0),
+        "fastfood": DotProductFastfood(FIGURE_KERNEL, n_components=n_columns, random_state=0),
+    }
+    for features in maps.values():
+        features.fit(X[:8])
+    check_polynomial(maps["sketch"], X, 4, 1.0)
+    for name in ("geometric", "proportional", "fastfood"):
+        check_series(maps[name], X)
+    return maps
+
+
+def check_series(features: Any, X: Any) -> None:
+    """Assert that the features of some rows estimate the kernel.
+
+    A column of degree n contributes a_n / p_n, where p_n is the probability of n, times a product
+    of n factors with the second moment |x|^2 |y|^2 + 2 <x, y>^2 - 2 sum x_i^2 y_i^2 each. Errors of
+    DotProductFastfood were measured to be about those of proportional degrees.
+    """
+    a = FIGURE_KERNEL.coefficients(5)
+    geometric = getattr(features, "degrees", None) == "geometric"
+    shares = 0.5 ** np.arange(5) if geometric else a
+    weights = a**2 / shares * shares.sum()
+
+    def expected(rows: NDArray[Any], n_columns: int) -> NDArray[Any]:
+        squares = rows**2
+        lengths = squares.sum(axis=1)
+        moment = np.outer(lengths, lengths) + 2 * (rows @ rows.T) ** 2 - 2 * squares @ squares.T
+        return np.asarray(np.sqrt(polyval(moment, weights) / n_columns))
+
+    check_estimates(features, X, lambda products: (products + 1) ** 4, expected)
+
+
+def time_figure(sizes: list[tuple[int, int]]) -> list[dict[str, float]]:
+    """Time the maps of the figure for (d, D): a table of us a row, and its lines."""
+    print("                    us a row                              / TensorSketch")
+    print("   d     D  rows        TS      RM geo     RM prop   DPF    RM geo  RM prop      DPF")
+    lines = []
+    for d, n_columns in sizes:
+        n = int(np.clip(MAX_PRODUCTS / (2 * d * n_columns), 100, 2000))
+        X = unit_rows(n, d)
+        maps = figure_maps(X, n_columns)
+        calls = {name: partial(made.transform, X) for name, made in maps.items()}
+        us = {name: t / n * 1e6 for name, t in best_times(calls, rounds=5).items()}
+        lines.append(us)
+        print(
+            f"{d:4d} {n_columns:5d} {n:5d} {us['sketch']:9.2f} {us['geometric']:11.2f} "
+            f"{us['proportional']:11.2f} {us['fastfood']:5.2f} "
+            f"{us['geometric'] / us['sketch']:8.1f}x {us['proportional'] / us['sketch']:7.1f}x "
+            f"{us['fastfood'] / us['sketch']:7.2f}x"
+        )
+    return lines
+
+
+def bench_sketch_costs() -> None:
+    """Time maps as in figure 2 of Pham & Pagh (2013), kernel (1 + <x, y>)^4.
+
+    TS is TensorSketch, RM RandomMaclaurin with geometric and proportional degrees; DPF,
+    DotProductFastfood, is not in the paper.
+    """
+    heading("(1 + <x, y>)^4, float32, all threads: us per row, as D grows")
+    small = time_figure([(123, D) for D in FIGURE_COLUMNS])
+    large = time_figure([(780, D) for D in FIGURE_COLUMNS])
+    print(f"d = 780 takes, of the time of d = 123, at D = {FIGURE_COLUMNS}:")
+    for name, title in {
+        "sketch": "TensorSketch",
+        "geometric": "RandomMaclaurin, geometric",
+        "proportional": "RandomMaclaurin, proportional",
+        "fastfood": "DotProductFastfood",
+    }.items():
+        ratios = [more[name] / less[name] for less, more in zip(small, large, strict=True)]
+        print(f"  {title:30s}", " ".join(f"{ratio:6.2f}x" for ratio in ratios))
+    heading("(1 + <x, y>)^4, float32, all threads: us per row, as d = D grows")
+    time_figure([(size, size) for size in FIGURE_SQUARES])

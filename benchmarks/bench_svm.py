@@ -1,9 +1,9 @@
-"""KernelClassifier beside scikit-learn's kernel SVM on all digits of MNIST, by CPU time.
+"""KernelClassifier compared with scikit-learn's kernel SVM on all digits of MNIST, by CPU time.
 
-SVC has one thread, so CPU times are compared; run it with OMP_NUM_THREADS=1 for ours to have one,
-too. SVC takes five to ten minutes on all pixels, and one minute on the principal components that
-PrincipalFourier has. Its results are kept in build/svm.json and used again; delete the file to
-measure them again. ``python -m benchmarks.bench_svm exact`` does this part alone.
+SVC has one thread, so CPU times are compared; set OMP_NUM_THREADS=1 for the same in kernelmill. SVC
+takes five to ten minutes on all pixels, and one minute on the principal components of
+PrincipalFourier. Its results are stored in build/svm.json; delete the file to measure them again.
+``python -m benchmarks.bench_svm exact`` measures only SVC.
 """
 
 import json
@@ -15,29 +15,28 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVC
 
-from benchmarks.bench_mnist import DIRECTIONS, EXACT, LENGTH_SCALE, machine
-from benchmarks.extent import at_least, load
+from benchmarks.bench_mnist import EXACT, LENGTH_SCALE, N_PRINCIPAL, machine
 from benchmarks.mnist import NOT_FOUND, Mnist, load_mnist
-from benchmarks.timing import heading
+from benchmarks.timing import at_least, heading, load
 from kernelmill import get_num_threads
 from kernelmill.maps.principal_fourier import principal_directions
 
 RESULT = Path("build/svm.json")
-# Features, principal components (0: all pixels), epochs, seeds; the least ratio of times and the
-# largest error, in percent.
+# Features, principal components (0: all pixels), epochs, seeds; the intended ratio of times and
+# error in percent.
 FITS = [
-    (8192, DIRECTIONS, 3, 3, 80, 1.80),
+    (8192, N_PRINCIPAL, 3, 3, 80, 1.80),
     (8192, 0, 3, 3, 80, 1.80),
-    (65536, DIRECTIONS, 4, 1, 5, 1.35),
+    (65536, N_PRINCIPAL, 4, 1, 5, 1.35),
 ]
 
 
 def measure_exact(data: Mnist) -> dict[str, dict[str, Any]]:
-    """Fit the SVM to pixels and to principal components, predict, and keep what it took."""
-    P = principal_directions(data.X, DIRECTIONS).T.astype(np.float32)
+    """Fit the SVM to pixels and to principal components, predict, and store times and errors."""
+    P = principal_directions(data.X, N_PRINCIPAL).T.astype(np.float32)
     results = {
         "all pixels": _measure_svm(data.X, data.y, data.X_test, data.y_test),
-        f"{DIRECTIONS} components": _measure_svm(data.X @ P, data.y, data.X_test @ P, data.y_test),
+        f"{N_PRINCIPAL} components": _measure_svm(data.X @ P, data.y, data.X_test @ P, data.y_test),
     }
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps(results))
@@ -95,7 +94,7 @@ def _met(is_met: bool) -> str:
 
 
 def main() -> None:
-    """Measure what is missing and compare."""
+    """Measure the SVM if there are no results of it, and compare."""
     data = load_mnist()
     if data is None:
         print(NOT_FOUND)

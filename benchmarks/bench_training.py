@@ -1,19 +1,16 @@
-"""Training and prediction beside what bounds them: computing the features as often.
+"""Training and prediction compared with computing the same features.
 
-Also the products of a batch with few outputs beside NumPy's.
+Also the products of a batch with few outputs compared with NumPy's.
 """
 
-import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.extent import at_least, load
 from benchmarks.mnist import load_mnist
-from benchmarks.timing import best_times, heading
+from benchmarks.timing import at_least, best_times, best_wall_and_cpu, heading, load
 from kernelmill import Fastfood, KernelClassifier
 from kernelmill.learners.few_outputs import add_weighted_rows, lay_out_columns, score_rows
 
@@ -34,7 +31,7 @@ def rows_and_labels() -> tuple[NDArray[np.float32], NDArray[Any]]:
 
 
 def fit_against_features() -> None:
-    """Time fit, and the features of its rows in batches, as often; and prediction."""
+    """Time fit and prediction, each compared with computing the features of its batches."""
     X, y = rows_and_labels()
     heading(f"{len(X)} x {X.shape[1]} -> {FEATURES} features, {EPOCHS} epochs; {load()}")
     feature_map = Fastfood(n_components=FEATURES, length_scale=5.0, random_state=0).fit(X)
@@ -51,22 +48,14 @@ def fit_against_features() -> None:
         for begin in range(0, len(some), BATCH):
             feature_map.transform(some[begin : begin + BATCH])
 
-    fitted = turns({"features as often": all_features, "fit": partial(model.fit, X, y)}, 3)
+    fitted = best_wall_and_cpu(
+        {"features as often": all_features, "fit": partial(model.fit, X, y)}, 3
+    )
     show(fitted, "features as often")
-    predicted = turns({"features": features_alone, "predict": partial(model.predict, some)}, 5)
+    predicted = best_wall_and_cpu(
+        {"features": features_alone, "predict": partial(model.predict, some)}, 5
+    )
     show(predicted, "features")
-
-
-def turns(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, tuple[float, float]]:
-    """Return the best wall and CPU times of calls that take turns."""
-    best = dict.fromkeys(calls, (float("inf"), float("inf")))
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start, cpu = time.perf_counter(), time.process_time()
-            call()
-            seconds = (time.perf_counter() - start, time.process_time() - cpu)
-            best[name] = (min(best[name][0], seconds[0]), min(best[name][1], seconds[1]))
-    return best
 
 
 def show(times: dict[str, tuple[float, float]], limit: str) -> None:
@@ -77,7 +66,7 @@ def show(times: dict[str, tuple[float, float]], limit: str) -> None:
 
 
 def products_of_a_batch() -> None:
-    """Time the two products with few outputs beside NumPy's, and check them."""
+    """Time the two products with few outputs compared with NumPy's, and check them."""
     heading(f"products of {BATCH} x {FEATURES} with {OUTPUTS} outputs, float32; {load()}")
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((BATCH, FEATURES), dtype=np.float32)

@@ -31,7 +31,7 @@ class Mnist:
 
 
 def find_mnist() -> Path | None:
-    """Return the folder mnist in $KERNELMILL_DATA or in shared/data beside the repository."""
+    """Return the folder mnist in $KERNELMILL_DATA or in ../shared/data."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     for folder in (os.environ.get("KERNELMILL_DATA"), beside):
         if folder and all(_path(Path(folder) / "mnist", name) for name in FILES.values()):
@@ -40,7 +40,7 @@ def find_mnist() -> Path | None:
 
 
 def load_mnist() -> Mnist | None:
-    """Load the digits, or None where there are none."""
+    """Load the digits; None if the files are not available."""
     folder = find_mnist()
     if folder is None:
         return None
@@ -58,7 +58,7 @@ def read_idx(folder: Path, name: str) -> NDArray[np.uint8]:
     assert path is not None
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     if len(data) < 4 or data[:3] != b"\0\0\x08":
-        raise SystemExit(f"{path} is no idx file of bytes: it begins with {data[:4]!r}.")
+        raise SystemExit(f"{path} is not an idx file of bytes: it begins with {data[:4]!r}.")
     shape = np.frombuffer(data, ">u4", count=data[3], offset=4).astype(int)
     values = np.frombuffer(data, np.uint8, offset=4 + 4 * len(shape))
     if len(values) != shape.prod():

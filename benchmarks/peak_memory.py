@@ -1,6 +1,7 @@
-"""Result, time and memory beyond the data of work in its own process."""
+"""Results, times and memory beyond the data of tasks in processes of their own."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -27,7 +28,9 @@ class Measured:
     megabytes: float
 
 
-def measure_in_process(prepare: Callable[..., Task], *arguments: Any) -> Measured:
+def measure_in_process(
+    prepare: Callable[..., Task], *arguments: Any, environment: Mapping[str, str] | None = None
+) -> Measured:
     """Call ``prepare(*arguments)``, which loads the data, and time the task that it returns.
 
     For Linux. The level before the task is read when the data are there. Arguments and results
@@ -44,6 +47,7 @@ def measure_in_process(prepare: Callable[..., Task], *arguments: Any) -> Measure
         ],
         stdout=subprocess.PIPE,
         text=True,
+        env={**os.environ, **(environment or {})},
         cwd=Path(__file__).resolve().parents[1],
         check=False,
     )
@@ -53,7 +57,7 @@ def measure_in_process(prepare: Callable[..., Task], *arguments: Any) -> Measure
 
 
 def answer() -> None:
-    """Do what `measure_in_process` asks for, in its process."""
+    """Run the task of `measure_in_process` in the new process."""
     module, name, arguments = sys.argv[1:]
     task: Task = getattr(import_module(module), name)(*json.loads(arguments))
     # Loading may have peaked above the data; if the peak cannot be reset, the result is a bound.
@@ -69,7 +73,7 @@ def answer() -> None:
 
 
 def _module_of(function: Callable[..., Any]) -> str:
-    """Return the name to import it by, also from a module that is being run."""
+    """Return the importable name of its module, also if that is the main module."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     if function.__module__ != "__main__":
         return function.__module__

@@ -1,1 +1,1 @@
-"""Error and time of kernelmill's defaults beside boosted trees and others, on many tables."""
+"""Error and time of kernelmill's defaults compared with other learners, on many tables."""

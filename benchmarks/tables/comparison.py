@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.extent import load
 from benchmarks.tables.contenders import CONTENDERS, list_contenders
 from benchmarks.tables.results import (
     OURS,
@@ -25,7 +24,7 @@ from benchmarks.tables.results import (
     with_fewer_rows,
 )
 from benchmarks.tables.sources import Table, count_splits, find_tables, split_table
-from benchmarks.timing import heading
+from benchmarks.timing import heading, load
 
 RESULTS = Path(__file__).resolve().parents[2] / "build" / "tables.jsonl"
 

@@ -33,7 +33,7 @@ from benchmarks.tables.sources import Split
 
 SVM_ROWS, SVM_TUNING_ROWS = 10_000, 3_000
 ALPHAS = np.logspace(-6, 6, 25)
-MOST_LEVELS = 254  # of a category, which is what HistGradientBoosting accepts
+MAX_LEVELS = 254  # Maximum number of categories that HistGradientBoosting accepts.
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _inputs(rows: pd.DataFrame, split: Split) -> pd.DataFrame:
     """Return the inputs, with the categories of the training rows; others are missing."""
     X = rows.drop(columns=split.target)
     for column in split.categorical:
-        levels = split.train[column].value_counts().index[:MOST_LEVELS]
+        levels = split.train[column].value_counts().index[:MAX_LEVELS]
         X[column] = pd.Categorical(X[column].astype(object), categories=sorted(levels))
     X.columns = pd.Index([f"c{i}" for i in range(X.shape[1])])
     return X
