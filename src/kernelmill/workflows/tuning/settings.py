@@ -4,7 +4,7 @@ A search by ridge regression (`kernel_search`) finds the kernel and its length s
 rows, and in regression as long as the budget allows a few thousand landmarks, the features are
 those of `Nystroem`; with all rows as landmarks, as for small tables, this is the exact kernel
 machine. For a classifier, penalty and bandwidth are then refined with its own loss (`refinement`).
-docs/decisions/014, 018, 021, 023, 030 and 033 have the measurements.
+docs/decisions/018, 021, 023, 030 and 033 have the measurements.
 """
 
 from __future__ import annotations
