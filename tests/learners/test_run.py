@@ -64,6 +64,57 @@ def test_the_maker_of_a_run_finishes_it(tmp_path, rows, name, in_blocks):
     np.testing.assert_array_equal(model.coef_, plain.coef_)
 
 
+LAST = {
+    **MODELS,
+    "early stopping": lambda: KernelClassifier(
+        Fastfood(n_components=32), validation_fraction=0.3, patience=1, epochs=50, random_state=0
+    ),
+    "plain": lambda: KernelClassifier(
+        Fastfood(n_components=32), solver="plain_sgd", epochs=3, random_state=0
+    ),
+    "lbfgs": lambda: KernelClassifier(Fastfood(n_components=32), solver="lbfgs", random_state=0),
+    "few iterations": lambda: KernelRegressor(
+        Fastfood(n_components=32), solver="cg", tol=1e-30, max_iter=4, random_state=0
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Conjugate gradients stopped")
+@pytest.mark.parametrize("name", LAST)
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_the_last_state_is_kept_however_short_the_run(tmp_path, rows, name, in_blocks):
+    """What resumes from it has the same bits, and does no work."""
+    X, y = rows
+    blocks = [(X[:200], y[:200]), (X[200:], y[200:])]
+
+    def train(blocks, progress=None):
+        run = Run(tmp_path / "state.npz", progress=progress)
+        model = LAST[name]()
+        if in_blocks:
+            return model.fit_blocks(blocks, run=run)
+        return model.fit(X, y, run=run)
+
+    whole = train(blocks)
+    content = (tmp_path / "state.npz").read_bytes()
+    progress = Recorder()
+    resumed = train(blocks, progress)
+    for part in ("coef_", "intercept_", "n_iter_"):
+        np.testing.assert_array_equal(getattr(resumed, part), getattr(whole, part))
+    assert progress.rows == 0
+    assert (tmp_path / "state.npz").read_bytes() == content
+    if in_blocks:
+        other = [blocks[0], (X[200:], y[200:][::-1])]
+        with pytest.raises(CheckpointError, match="blocks must be the same"):
+            train(other)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_disk_without_room_for_the_model_gets_no_last_state(tmp_path, rows, name, monkeypatch):
+    monkeypatch.setattr("kernelmill.learners.run._has_room", lambda path, n_bytes: n_bytes < 0)
+    MODELS[name]().fit(*rows, run=Run(tmp_path / "state.npz"))
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_an_own_run_deletes_its_checkpoint(tmp_path, rows, name):
     model = MODELS[name]().set_params(checkpoint=tmp_path / "state.npz", checkpoint_seconds=0)

@@ -258,6 +258,25 @@ def test_scheduler_that_goes_away(tmp_path, rings_csv, client):
     assert not checkpoint.exists()
 
 
+@pytest.mark.parametrize("name", ["rings", "waves"])
+def test_the_last_state_is_kept_until_the_model_is_saved(
+    tmp_path, rings_csv, waves_csv, client, monkeypatch, name
+):
+    source, settings = (rings_csv, SGD) if name == "rings" else (waves_csv, RIDGE)
+    settings = {**settings, "checkpoint": tmp_path / "state", "cluster": client}
+    expected = fit_table(source, **settings)
+
+    def train(*_, **__):
+        raise AssertionError("it trains again")
+
+    for work in ("averaging._visit", "exact._fold_statistics"):
+        monkeypatch.setattr(f"kernelmill.learners.solvers.{work}", train)
+    resumed = fit_table(source, **settings)
+    np.testing.assert_array_equal(resumed.learner.coef_, expected.learner.coef_)
+    resumed.save(tmp_path / "model.kmill")
+    assert not (tmp_path / "state").exists()
+
+
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [

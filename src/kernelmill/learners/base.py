@@ -80,6 +80,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
                 yield run
                 return
             current = self._make_run(self.checkpoint)
+            current.keeps_last = False
             with current.lock():
                 yield current
                 current.finish()

@@ -266,6 +266,15 @@ class BlockSource:
         total: _Total = self._blocks.fold(checked, merge, progress=progress, **options)
         return total
 
+    def compare_rest(self) -> None:
+        """Compare all blocks with the checkpoint, if no pass of the solver has done so.
+
+        A solver that has finished already reads none of them.
+        """
+        if self.digests is not None and not self.digests.was_passed:
+            for _ in self:
+                pass
+
     def take_first(self) -> Block:
         """Return the first block, checked; of blocks that are spread, the sample."""
         if not self.is_spread:

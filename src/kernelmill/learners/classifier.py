@@ -524,6 +524,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             if run.watch is not None:
                 run.watch.X = compute_features(self.feature_map_, run.watch.X)
         fit = solver.solve(objective, source, run, stream=self.stream_, n_rows=n_rows)
+        source.compare_rest()
         self._take_fit(fit)
 
     def _take_fit(self, fit: ClassifierFit) -> None:

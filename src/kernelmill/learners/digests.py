@@ -87,6 +87,11 @@ class BlockDigests:
         With a checkpoint, which has been opened.
     first : str
         The digest of the first block.
+
+    Attributes
+    ----------
+    was_passed : bool
+        Whether there was a complete pass in this process.
     """
 
     def __init__(self, run: Run, first: str) -> None:
@@ -94,6 +99,7 @@ class BlockDigests:
         self._known: list[bytes] = []
         self._is_complete = False
         self._n_compared = 0
+        self.was_passed = False
         if run.saved is not None:
             known = run.saved.array("blocks", (None, _BYTES), np.uint8)
             self._known = [each.tobytes() for each in known]
@@ -112,7 +118,7 @@ class BlockDigests:
         """Compare the number of blocks of a complete pass."""
         if n_blocks < len(self._known):
             raise self._error(f"there are {n_blocks} instead of {len(self._known)}")
-        self._is_complete = True
+        self._is_complete = self.was_passed = True
 
     def _compare(self, number: int, digest: str) -> None:
         found = bytes.fromhex(digest)

@@ -33,6 +33,7 @@ __all__ = [
     "Watch",
     "WatchedPoint",
     "check_identity",
+    "has_last_state",
 ]
 
 CHECKPOINT_SECONDS = 60.0
@@ -78,9 +79,18 @@ class CheckpointError(KernelmillError, ValueError):
 
 
 class SavedState:
-    """The arrays of a checkpoint, each checked when it is taken."""
+    """The arrays of a checkpoint, each checked when it is taken.
 
-    def __init__(self, path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    Attributes
+    ----------
+    is_last : bool
+        Whether the training had finished.
+    """
+
+    def __init__(
+        self, path: Path, arrays: Mapping[str, NDArray[Any]], is_last: bool = False
+    ) -> None:
+        self.is_last = is_last
         self._path = path
         self._arrays = arrays
 
@@ -91,7 +101,7 @@ class SavedState:
         """Return the arrays whose names begin with the prefix, without it."""
         length = len(prefix)
         arrays = {name[length:]: a for name, a in self._arrays.items() if name.startswith(prefix)}
-        return SavedState(self._path, arrays)
+        return SavedState(self._path, arrays, self.is_last)
 
     def array(self, name: str, shape: tuple[int | None, ...], dtype: Any) -> NDArray[Any]:
         """Return a finite array of this shape and dtype; None in `shape` is any length."""
@@ -206,6 +216,8 @@ class Run:
         What measures the classifier during training; set it before.
     describe_data : function or None
         Returns arrays that identify the data, which every state is saved with.
+    keeps_last : bool
+        Whether the last state is written, too: the result of the training is needed later.
 
     Examples
     --------
@@ -235,13 +247,14 @@ class Run:
         self.saved: SavedState | None = None
         self.watch: Watch | None = None
         self.describe_data: Callable[[], Mapping[str, NDArray[Any]]] | None = None
+        self.keeps_last = True
         self._has_begun = False
         self._is_interrupted = False
         self._seconds, self._last = 0.0, time.monotonic()
         self._identity: dict[str, str] | None = None  # once a learner has opened the checkpoint
         self._origin: dict[str, NDArray[Any]] = {}
         self._kept: dict[str, NDArray[Any]] = {}
-        self._has_failed = self._was_training = False
+        self._has_failed = self._was_training = self._has_last = False
         if checkpoint is None:
             return
         if not isinstance(checkpoint_seconds, Real) or not float(checkpoint_seconds) >= 0:
@@ -296,7 +309,8 @@ class Run:
         found = _read(self.path) if self.path.exists() else None
         if found is not None and found.identity is not None:
             check_identity(self.path, found.identity, self._identity)
-            self.saved = SavedState(self.path, found.arrays)
+            self.saved = SavedState(self.path, found.arrays, found.is_last)
+            self._has_last = found.is_last
 
     def keep(self, name: str, data: bytes) -> None:
         """Write these bytes with every state from now on, beside what a learner saves."""
@@ -306,9 +320,9 @@ class Run:
         """Return the bytes that an earlier run kept under this name, if there are any."""
         if self.path is None or not self.path.exists():
             return None
-        identity, arrays = _read(self.path)
-        self._was_training = identity is not None
-        found = arrays.get(name)
+        content = _read(self.path)
+        self._was_training = content.identity is not None
+        found = content.arrays.get(name)
         return None if found is None else found.astype(np.uint8, casting="no").tobytes()
 
     def draw_stream(self, random_state: Any) -> Stream | None:
@@ -384,23 +398,38 @@ class Run:
         assert self.path is not None
         if arrays is None and self._was_training:
             return  # the file has a later state
-        header: dict[str, Any] = {"format": _FORMAT, "identity": None}
+        self._write(arrays)
+        if self._is_interrupted:
+            self._is_interrupted = False
+            raise KeyboardInterrupt
+
+    def save_last(self, arrays: Mapping[str, Any]) -> None:
+        """Write the state at the end of the training, from which `take_saved` returns its result.
+
+        It is not written where it would take the room of the model that follows.
+        """
+        if self.path is not None and self.keeps_last and not self._has_last:
+            self._write(arrays, is_last=True)
+
+    def _write(self, arrays: Mapping[str, Any] | None, *, is_last: bool = False) -> None:
+        assert self.path is not None
+        header: dict[str, Any] = {"format": _FORMAT, "identity": None, "last": is_last}
         members = dict(self._kept)
         if arrays is not None:
             header["identity"] = self._identity
             about_data = {} if self.describe_data is None else self.describe_data()
             members |= {**self._origin, **about_data, **arrays}
         members["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+        n_bytes = sum(np.asarray(each).nbytes for each in members.values())
         try:
-            with atomic_file(self.path, parameter="checkpoint") as file:
-                np.savez(file, allow_pickle=False, **members)
+            if not is_last or _has_room(self.path, 2 * n_bytes):
+                with atomic_file(self.path, parameter="checkpoint") as file:
+                    np.savez(file, allow_pickle=False, **members)
             self._has_failed = False
         except OSError as error:
-            self._note_failure(error, sum(np.asarray(each).nbytes for each in members.values()))
+            if not is_last:
+                self._note_failure(error, n_bytes)
         self._last = time.monotonic()
-        if self._is_interrupted:
-            self._is_interrupted = False
-            raise KeyboardInterrupt
 
     def _note_failure(self, error: OSError, n_bytes: int) -> None:
         if self._has_failed:
@@ -427,9 +456,25 @@ class Run:
             Path(os.path.realpath(self.path)).unlink(missing_ok=True)
 
 
+def has_last_state(path: Path) -> bool:
+    """Return whether a file is the checkpoint of a finished training."""
+    try:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            return bool(json.loads(file["header"].tobytes())["last"])
+    except Exception:  # damaged files raise many kinds of errors
+        return False
+
+
+def _has_room(path: Path, n_bytes: int) -> bool:
+    """Return whether so many bytes fit on the disk, or whether nobody knows."""
+    found = os.statvfs(Path(os.path.realpath(path)).parent)
+    return found.f_blocks == 0 or found.f_bavail * found.f_frsize >= n_bytes
+
+
 class _Content(NamedTuple):
     identity: dict[str, str] | None  # None before the training
     arrays: dict[str, NDArray[Any]]
+    is_last: bool
 
 
 def _read(path: Path) -> _Content:
@@ -438,13 +483,13 @@ def _read(path: Path) -> _Content:
             _reject_oversized(file.zip, path.stat().st_size)
             header = json.loads(file["header"].astype(np.uint8, casting="no").tobytes())
             written, found = str(header["format"]), header["identity"]
-            identity = None if found is None else dict(found)
+            identity, is_last = None if found is None else dict(found), bool(header["last"])
             arrays = {name: file[name] for name in file.files if name != "header"}
     except Exception as error:  # damaged files raise many kinds of errors
         raise CheckpointError(path, "it is damaged or not a checkpoint") from error
     if written != _FORMAT:
         raise CheckpointError(path, f"its format is {written!r}, not {_FORMAT!r}")
-    return _Content(identity, arrays)
+    return _Content(identity, arrays, is_last)
 
 
 def check_identity(path: Path, found: Mapping[str, str], identity: Mapping[str, str]) -> None:

@@ -6,15 +6,18 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from kernelmill.cli.program.errors import Interrupted, UsageError
+from kernelmill.cli.program.errors import CommandError, Interrupted, UsageError
 from kernelmill.cli.program.files import (
     STDOUT,
     FitCheckpoint,
@@ -39,11 +42,16 @@ from kernelmill.cli.program.options import (
     transform_option,
 )
 from kernelmill.cli.program.signals import exit_on_interrupt
-from kernelmill.cli.program.terminal import Terminal, get_terminal, stdout_errors
+from kernelmill.cli.program.terminal import (
+    Terminal,
+    discard_stdout,
+    get_terminal,
+    stdout_errors,
+)
 from kernelmill.cli.render.messages import find_parameter
 from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, render_summary
-from kernelmill.errors import Message, Remedy
+from kernelmill.errors import ArgumentError, KernelmillError, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.learners.files.stored import WEIGHTS
 from kernelmill.learners.losses import LOSSES
@@ -59,6 +67,7 @@ __all__ = ["command"]
 MAPS = list(FAMILIES)
 _MODEL = "Model"
 _TRAINING = "Training"
+_COPY = "copy it: the folder is temporary"
 
 
 def _first(source: str | list[str]) -> str:
@@ -441,14 +450,13 @@ def command(
             model = fit_table(
                 source, **settings, **table, checkpoint=checkpoint.path, progress=progress
             )
-        _save(terminal, model, out, precision, uncertainty)
+        _save_or_keep(terminal, model, out, precision, uncertainty, checkpoint)
     except KeyboardInterrupt:
         raise Interrupted(*checkpoint.describe_interrupt()) from None
+    except UnsavedModelError:
+        raise
     except BaseException as error:
-        note = checkpoint.restore()
-        if note is None and isinstance(error, OSError) and not out.exists():
-            note = f"no model was written to {out}"
-        if note is not None:
+        if (note := checkpoint.restore()) is not None:
             terminal.note(note)
         if isinstance(error, CheckpointError):
             remedy = "run again without --resume to start from the beginning"
@@ -474,12 +482,66 @@ def command(
     )
 
 
+class UnsavedModelError(CommandError):
+    """A model could not be written; the message tells where the work of its training is."""
+
+
+def _save_or_keep(
+    terminal: Terminal,
+    model: TableModel,
+    path: Path,
+    precision: str,
+    uncertainty: bool | str,
+    checkpoint: FitCheckpoint,
+) -> None:
+    """Save the model; if that fails, keep its training and raise an error that says how."""
+    try:
+        _save(terminal, model, path, precision, uncertainty)
+        return
+    except (OSError, KernelmillError) as error:
+        problem = f"{path} cannot be written: {_give_reason(error)}"
+    if checkpoint.is_last:
+        kept, other = checkpoint.path, path.with_name(f"OTHER{path.suffix}")
+        raise UnsavedModelError(
+            f"{problem}; the training has finished, and its checkpoint is kept in {kept}",
+            "run again with --resume, which does not train again",
+            f"write another file: mv {shlex.quote(str(kept))} {other.name}.checkpoint, and run "
+            f"again with --resume --out {other.name}",
+        )
+    try:
+        with _keeping_folder() as folder:
+            _save(terminal, model, folder / path.name, precision, uncertainty)
+    except (OSError, KernelmillError) as error:
+        problem += f", and neither can a temporary file: {_give_reason(error)}"
+        if (note := checkpoint.restore()) is not None:
+            raise UnsavedModelError(problem, f"free some disk space: {note}") from None
+        problem += "; the work of this training is lost"
+        raise UnsavedModelError(problem, "free some disk space") from None
+    raise UnsavedModelError(f"{problem}; it was written to {folder / path.name} instead", _COPY)
+
+
+@contextmanager
+def _keeping_folder() -> Iterator[Path]:
+    """Yield a temporary folder, which stays unless there is an error."""
+    folder = Path(tempfile.mkdtemp(prefix="kernelmill-"))
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _give_reason(error: Exception) -> str:
+    """Return why a file cannot be written, as a clause."""
+    if isinstance(error, KernelmillError):
+        return error.message.problem
+    return ((isinstance(error, OSError) and error.strerror) or str(error)).lower()
+
+
 def _save(
     terminal: Terminal, model: TableModel, path: Path, precision: str, uncertainty: bool | str
 ) -> None:
     """Save the model; parts that cannot be saved are left out, so that it is not lost."""
-    from kernelmill.errors import ArgumentError
-
     try:
         model.save(path, weights=precision, uncertainty=uncertainty)
     except ArgumentError as error:
@@ -511,15 +573,25 @@ def _print_model(
     with exit_on_interrupt():
         from kernelmill.workflows import fit_table
 
-    with tempfile.TemporaryDirectory(prefix="kernelmill-") as folder:
-        path = Path(folder) / "model.kmill"
+    with _keeping_folder() as folder:
+        path = folder / "model.kmill"
         with ProgressBars(terminal) as progress:
             model = fit_table(source, **settings, progress=progress)
-        model.save(path, weights=precision, uncertainty=uncertainty)
+        _save(terminal, model, path, precision, uncertainty)
+    try:
         with stdout_errors():
             sys.stdout.flush()
             with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stream:
                 stream.write(path.read_bytes())
+    except (KernelmillError, BrokenPipeError) as error:
+        discard_stdout()
+        reason = "the reader of stdout has ended"
+        if isinstance(error, KernelmillError):
+            reason = error.message.problem
+        raise UnsavedModelError(
+            f"{reason}; the model was written to {path} instead", _COPY
+        ) from None
+    shutil.rmtree(folder)
 
 
 def _suggest_name(data: str, table: dict[str, Any]) -> str:

@@ -335,6 +335,13 @@ class FitCheckpoint:
         self.restore()
         return ("interrupted before the first checkpoint: nothing was written",)
 
+    @property
+    def is_last(self) -> bool:
+        """Whether the checkpoint has the result of a training that has finished."""
+        from kernelmill.learners.run import has_last_state
+
+        return has_last_state(self.path)
+
     def restore(self) -> str | None:
         """Rename an earlier checkpoint back if this run wrote none; return what to print."""
         if self.old.exists() and not self.path.exists():

@@ -60,15 +60,14 @@ def solve_averaged_sgd(
         fold = partial(_count_correct, objective, settings, state)
         return blocks.fold(fold, _add_pairs)
 
-    while state.epoch < settings.n_epochs:
+    while not training.has_ended:
         fold = partial(_visit, objective, settings, state)
         lane = blocks.fold(fold, _average, progress=run.progress, **shape)
         state.weights, state.loss_sum, state.loss_rows = lane.weights, lane.loss_sum, lane.n_rows
-        is_last = training.end_epoch(count_correct)
-        if run.path is not None:
+        training.end_epoch(count_correct)
+        if run.path is not None and not training.has_ended:
             run.save(state_to_arrays(state))
-        if is_last:
-            break
+    run.save_last(state_to_arrays(state))
     return training.finish()
 
 

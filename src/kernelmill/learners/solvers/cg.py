@@ -120,6 +120,10 @@ class Iteration:
     energy: _Array
     n_iter: int = 0
 
+    def without_preconditioner(self) -> Iteration:
+        """Return the last state, which is smaller."""
+        return replace(self, eigenvalues=self.eigenvalues[:0], vectors=self.vectors[:0])
+
 
 def solve_cg(
     objective: RidgeObjective,
@@ -157,12 +161,14 @@ def solve_cg(
     passes = _Passes(objective, blocks, run)
     saved = run.take_saved()
     if saved is not None:
+        max_iter = 0 if saved.is_last else max_iter
         iteration = _iteration_from_arrays(saved, objective.n_features, objective.n_targets)
         del saved
     else:
         iteration = _prepare(passes, alpha, fit_intercept=objective.fit_intercept, stream=stream)
         passes.save(iteration)
     residual = _iterate(iteration, passes, alpha, tol=tol, max_iter=max_iter)
+    run.save_last(_iteration_to_arrays(iteration.without_preconditioner()))
     if residual > tol:
         warnings.warn(
             f"Conjugate gradients stopped after {iteration.n_iter} iterations at a residual of "

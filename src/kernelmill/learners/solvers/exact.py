@@ -196,7 +196,9 @@ def _add_blocks(
     saved = run.take_saved()
 
     def save(state: FoldState) -> bool:
-        is_due = run.is_due()
+        if state.n_done == state.n_groups:
+            run.save_last(_fold_to_arrays(state))
+        is_due = state.n_done < state.n_groups and run.is_due()
         if is_due:
             run.save(_fold_to_arrays(state))
         return is_due
@@ -256,6 +258,7 @@ def _add_rows(
         run.progress.advance(len(mapped[1]))
         if run.is_due():
             run.save(_statistics_to_arrays(statistics, n_passed))
+    run.save_last(_statistics_to_arrays(statistics, n_passed))
     return statistics
 
 

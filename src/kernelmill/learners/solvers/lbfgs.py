@@ -90,6 +90,14 @@ def solve_lbfgs(
         if slope[0] <= tol:
             raise StopIteration
 
+    def finish(weights: NDArray[np.float64]) -> ClassifierFit:
+        run.save_last({"weights": weights, "curve": np.array(curve)})
+        return ClassifierFit(
+            np.ascontiguousarray(weights[:-1].T, dtype=objective.dtype),
+            (constant * weights[-1]).astype(objective.dtype),
+            curve,
+        )
+
     saved = run.take_saved()
     if saved is None:
         start = np.zeros(shape)
@@ -97,6 +105,8 @@ def solve_lbfgs(
     else:
         start = saved.array("weights", shape, np.float64).copy()
         curve.extend(saved.array("curve", (None,), np.float64).tolist())
+        if saved.is_last:
+            return finish(start)
     with one_blas_thread():  # many short products
         result = scipy.optimize.minimize(
             evaluate,
@@ -122,11 +132,7 @@ def solve_lbfgs(
             ConvergenceWarning,
             stacklevel=5,  # the caller of `fit`
         )
-    return ClassifierFit(
-        np.ascontiguousarray(weights[:-1].T, dtype=objective.dtype),
-        (constant * weights[-1]).astype(objective.dtype),
-        curve,
-    )
+    return finish(weights)
 
 
 def _sample_first_block(

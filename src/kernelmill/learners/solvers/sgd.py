@@ -137,15 +137,22 @@ class Training:
 
     def pass_over(self, blocks: Iterable[Block]) -> None:
         """Train until the end."""
-        state, n_epochs = self.state, self.settings.n_epochs
+        state = self.state
         if self.run.watch is not None:
             self.run.watch.begin(state.epoch * state.weight_rows + state.loss_rows)
-        while state.epoch < n_epochs:
+        while not self.has_ended:
             self.visit(blocks)
-            if self.end_epoch(lambda: self.count_correct(blocks)):
-                break
+            self.end_epoch(lambda: self.count_correct(blocks))
+        self.run.save_last(state_to_arrays(state))
         if self.run.watch is not None:
             self._measure(self.run.watch)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all epochs are done, or the held-out score has stopped improving."""
+        state, settings = self.state, self.settings
+        is_stale = settings.validation_fraction and state.n_stale >= settings.patience
+        return state.epoch >= settings.n_epochs or bool(is_stale)
 
     def visit(self, blocks: Iterable[Block]) -> None:
         """Take the steps of one epoch, or of the rest of it."""
@@ -164,8 +171,8 @@ class Training:
                     self.run.save(state_to_arrays(state))
             state.block, state.batch = index + 1, 0
 
-    def end_epoch(self, count_correct: Callable[[], tuple[float, float]]) -> bool:
-        """Record the loss of the epoch and the held-out score; return whether it is the last one.
+    def end_epoch(self, count_correct: Callable[[], tuple[float, float]]) -> None:
+        """Record the loss of the epoch and the held-out score.
 
         `count_correct` returns the weights of correctly classified and of all held-out rows.
         """
@@ -180,7 +187,6 @@ class Training:
             text += f"  held-out accuracy {state.validation_curve[-1]:.5g}"
         self.run.progress.end_pass(text)
         state.epoch, state.block = state.epoch + 1, 0
-        return bool(fraction) and state.n_stale >= self.settings.patience
 
     def begin(self, block: Block) -> None:
         """Estimate the spectrum and the first weights from these rows, which are not visited."""

@@ -226,7 +226,7 @@ def fit_table(
     n_threads : int, optional
     checkpoint : path, optional
         A file for the state of tuning and training. If the process is interrupted, the same call
-        resumes from it. `TableModel.save` deletes it.
+        resumes from it. The last state stays in it until `TableModel.save` deletes it.
     checkpoint_seconds : float, default=60.0
         The time between checkpoints.
     cluster : str, distributed.Client or Dask cluster, optional
