@@ -1,9 +1,9 @@
 """Faults while commands run: `python -m fuzzing.faults --count 40`, or `make faults`.
 
 Processes are killed and interrupted at random moments, of tuning too, disks are full after some
-bytes, clocks jump, memory is short, checkpoints are damaged, two runs write one file. Afterwards
-each file is the old one or a complete new one, `--resume` gives the same bits, and messages name
-the file and a remedy, which is tried. Only processes started here are killed.
+bytes, clocks jump, memory is short, checkpoints are damaged, two runs write one file, outputs are
+inputs. Afterwards each file is the old one or a complete new one, `--resume` gives the same bits,
+and messages name the file and a remedy, which is tried. Only processes started here are killed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -230,11 +231,65 @@ class Faults:
             self._lose(f"{what}: no file is named: {done.stderr[-300:]}")
         if done.returncode != 0 and out.exists():
             self._lose(f"{what}: a part of a model")
+        if found := re.search("written to (/.*) instead", done.stderr):
+            elsewhere = Path(found[1])
+            if _digest(elsewhere) != self.expected:
+                self._lose(f"{what}: another model elsewhere")
+            shutil.rmtree(elsewhere.parent)
         _mount(disk, 16 << 20, again=True)
         again = (*command, "--resume") if _RESUME in done.stderr else command
         self._run(again)
         if _digest(out) != self.expected:
             self._lose(f"{what}: another model after the remedy")
+
+    def overwrite(self) -> None:
+        """Name an input, or another output, as an output: an error, and no file changes."""
+        source = ("few.csv", "*.csv", "rows.csv")[int(self.rng.integers(3))]
+        commands = (
+            ("fit", source, "-t", "label", "-o", "{}", *_FIT),
+            ("fit", "few.csv", "-t", "label", "--validation", "rows.csv", "-o", "{}", *_FIT),
+            ("fit", source, "-t", "label", "-o", "{}", "--report", "new.html", *_FIT),
+            ("predict", "model.kmill", source, "-o", "{}"),
+            ("transform", "model.kmill", source, "-o", "{}"),
+            ("evaluate", "model.kmill", source, "--report", "{}"),
+            ("compare", source, "-t", "label", "--report", "{}"),
+            ("diagnose", source, "--report", "{}"),
+        )
+        command = commands[int(self.rng.integers(len(commands)))]
+        inputs = [self.folder / name for name in ("model.kmill", "rows.csv") if name in command]
+        inputs += [] if source == "rows.csv" else [self.folder / "few.csv"] * (source in command)
+        if "new.html" in command:
+            inputs = [self.folder / "new.html"]
+        target = inputs[int(self.rng.integers(len(inputs)))]
+        links = self.folder / "links"
+        links.mkdir()
+        name = self._spell(target, links, ".html" if command[-2] == "--report" else target.suffix)
+        before = {path: path.read_bytes() for path in self.folder.iterdir() if path.is_file()}
+        done = self._run(tuple(part.format(name) for part in command), env=dict(os.environ))
+        shutil.rmtree(links)
+        what = f"{command} with {name}"
+        self.check_words(what, done)
+        if done.returncode == 0:
+            self._lose(f"{what}: it is written")
+        after = {path: path.read_bytes() for path in self.folder.iterdir() if path.is_file()}
+        if after != before:
+            changed = [path.name for path in before if after.get(path) != before[path]]
+            self._lose(f"{what}: changed {changed}")
+
+    def _spell(self, target: Path, links: Path, suffix: str) -> str:
+        """Return one of the names that a file, which may not exist, can have."""
+        link = links / f"link{suffix}"
+        kinds = ["link", "links", "hard", "name", "dots", "absolute"]
+        kind = kinds[int(self.rng.integers(6 if target.suffix == suffix else 3))]
+        if kind == "hard" and target.exists():
+            os.link(target, link)
+        elif kind == "links":
+            (links / "other").symlink_to(os.path.relpath(target, links))
+            link.symlink_to("other")
+        else:
+            link.symlink_to(target)
+        spellings = {"name": target.name, "dots": f"links/../{target.name}", "absolute": target}
+        return str(spellings.get(kind, f"links/{link.name}"))
 
     def _try_remedy(self, what: str, said: str) -> None:
         """Run a fit again, with --resume if the message says so."""
@@ -318,6 +373,7 @@ class Faults:
             self.kill,
             self.jump_clock,
             self.run_twice,
+            self.overwrite,
         )
         for number in range(count):
             fault = kinds[number % len(kinds)]

@@ -387,8 +387,8 @@ def _parse_class_weight(
     cls=Option,
     section=_TRAINING,
     is_flag=True,
-    help="Resume from MODEL.checkpoint, which training writes regularly and removes at the end "
-    "(in the current folder if MODEL is a URL). "
+    help="Resume from MODEL.checkpoint, which training writes regularly and at its end, and which "
+    "is removed when the model is written (in the current folder if MODEL is a URL). "
     "Without this option training starts from the beginning; an earlier checkpoint is kept as "
     "MODEL.checkpoint.old until the new model is written.",
 )
