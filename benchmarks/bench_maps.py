@@ -17,7 +17,7 @@ from benchmarks.timing import best_times, heading
 from kernelmill import Fastfood, GaussianTemplates, RandomFourier, TaylorSketch, get_num_threads
 from kernelmill.kernels import Gaussian
 from kernelmill.projections import HadamardProjection
-from kernelmill.projections.layout import FeatureLayout
+from kernelmill.projections.base import FeatureLayout
 
 
 def draw_rows(n: int, d: int, dtype: Any = np.float32) -> NDArray[Any]:

@@ -31,8 +31,8 @@ from kernelmill.diagnostics import (
 from kernelmill.diagnostics.variance import _collision_probabilities
 from kernelmill.errors import ArgumentError
 from kernelmill.kernels import Gaussian, Matern, Polynomial
+from kernelmill.maps.hashing import lattice_multipliers
 from kernelmill.maps.transformers import MAPS
-from kernelmill.sketches.hashing import lattice_multipliers
 
 
 def rows(n, dim, seed=0):

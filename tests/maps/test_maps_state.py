@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from kernelmill import Fastfood, RandomFourier
 from kernelmill.kernels import Gaussian, Matern
-from kernelmill.maps.shift_invariant import ShiftInvariantMap
+from kernelmill.maps.random_fourier import ShiftInvariantMap
 from kernelmill.random import Stream
 
 GOLDEN = {
@@ -67,7 +67,7 @@ def golden_maps():
 def digest(feature_map, dim=11):
     """A hash of all coefficients in float64."""
     fitted = clone(feature_map).fit(np.zeros((1, dim)))
-    arrays = [fitted._phases_in(np.dtype(np.float64))]
+    arrays = [fitted._draw_phases(np.dtype(np.float64))]
     if isinstance(fitted, RandomFourier):
         arrays.append(fitted.projection_.frequencies())
     else:

@@ -14,9 +14,9 @@ from scipy import stats
 
 from kernelmill import RandomMaclaurin
 from kernelmill.kernels import ExponentialDotProduct, Maclaurin, Polynomial
+from kernelmill.maps.random_maclaurin import degree_terms, spread_degrees
 from kernelmill.maps.scales import resolve_radius
 from kernelmill.random import Stream
-from kernelmill.sketches.degrees import degree_terms, spread_degrees
 
 FALSE_ALARM = 1e-6
 N_SEEDS = 400
@@ -132,9 +132,9 @@ def test_drawn_again_in_parts_is_the_same(monkeypatch, same_bits):
     stored = RandomMaclaurin(Polynomial(3, coef0=1.0), **options).fit(X)
     Z = stored.transform(X)
     with monkeypatch.context() as patch:
-        patch.setattr("kernelmill.sketches.maclaurin._OUTPUT_BYTES", 1)
+        patch.setattr("kernelmill.maps.random_maclaurin._OUTPUT_BYTES", 1)
         same_bits(stored.transform(np.tile(X, (10, 1))), np.tile(Z, (10, 1)))
-    monkeypatch.setattr("kernelmill.sketches.maclaurin._BLOCK_ELEMENTS", 100)
+    monkeypatch.setattr("kernelmill.maps.random_maclaurin._BLOCK_ELEMENTS", 100)
     for store in (False, True):
         parts = RandomMaclaurin(Polynomial(3, coef0=1.0), store_matrix=store, **options).fit(X)
         assert len(list(parts.sketch_._parts())) > 6

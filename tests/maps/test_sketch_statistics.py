@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from kernelmill import CountSketch, TensorSketch
+from kernelmill.maps.hashing import lattice_multipliers
+from kernelmill.maps.tensor_sketch import PolynomialSketch
 from kernelmill.random import Stream
-from kernelmill.sketches import PolynomialSketch
-from kernelmill.sketches.hashing import lattice_multipliers
 
 SEEDS = 4000
 STANDARD_ERRORS = 4.9

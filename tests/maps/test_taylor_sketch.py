@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from kernelmill import Fastfood, TaylorSketch
-from kernelmill.sketches.taylor import columns_of_degrees
+from kernelmill.maps.taylor_sketch import columns_of_degrees
 
 
 def gaussian_rows(n_rows, dim, seed=0):

@@ -189,7 +189,7 @@ def test_wrong_factors_would_be_noticed(wrong):
     elif wrong == "permutation":  # the inverse one
         inverse = np.argsort(factors.permutation, axis=1).astype(np.int32)
         changed = hadamard(20, 301, scale=1.5)
-        changed._drawn["d"] = dataclasses.replace(factors, permutation=inverse)
+        changed._factors["d"] = dataclasses.replace(factors, permutation=inverse)
         other, _ = explicit_matrix(changed, "hadamard")
     else:  # blocks that do not share the signs of their group
         other, _ = explicit_matrix(hadamard(20, 301, stratified=False, scale=1.5), "hadamard")
@@ -387,7 +387,7 @@ def test_rows_that_share_their_normals_would_be_noticed():
     projection = hadamard(16, GROUP * 400)
     factors = projection.factors(np.float64)
     unsigned = dataclasses.replace(factors, inner=np.abs(factors.inner))
-    projection._drawn["d"] = unsigned
+    projection._factors["d"] = unsigned
     V = project(projection, np.eye(16)).T
     scores = scores_of_products(V, 400, np.array([0]), np.array([64]))
     assert np.abs(scores).max() > 2 * threshold(scores.size)

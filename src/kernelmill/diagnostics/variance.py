@@ -28,7 +28,7 @@ from kernelmill.maps import (
     TaylorSketch,
     TensorSketch,
 )
-from kernelmill.sketches.hashing import lattice_multipliers
+from kernelmill.maps.hashing import lattice_multipliers
 
 if TYPE_CHECKING:
     from kernelmill.maps.transformers import MapTransformer

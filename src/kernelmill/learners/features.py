@@ -14,7 +14,7 @@ from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
 from kernelmill.learners.few_outputs import CACHE_LINE, lay_out_rows, score_rows
 from kernelmill.maps.base import REAL, FeatureMap
-from kernelmill.maps.shift_invariant import ShiftInvariantMap
+from kernelmill.maps.random_fourier import ShiftInvariantMap
 
 __all__ = [
     "FeatureBlock",

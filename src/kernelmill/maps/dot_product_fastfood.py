@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill import _native
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
 from kernelmill.files.fields import Fields
@@ -30,22 +32,205 @@ from kernelmill.maps.fields import MOST_DEGREES, POSITIVE, RADIUS, KernelKind
 from kernelmill.maps.scales import resolve_radius
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.projections.fastfood import padded_size
-from kernelmill.projections.zonal import (
-    ZonalColumns,
-    ZonalTerms,
-    allocate_columns,
-    legendre_terms,
-    power_terms,
-)
 from kernelmill.random import Stream
-from kernelmill.runtime.arrays import blocks_of_rows, row_products, rows_in_cache
+from kernelmill.runtime.arrays import (
+    Floats,
+    PerDtype,
+    Rows,
+    blocks_of_rows,
+    round_coefficients,
+    row_products,
+    rows_in_cache,
+)
 
-__all__ = ["DotProductFastfoodMap"]
+__all__ = [
+    "DotProductFastfoodMap",
+    "ZonalColumns",
+    "ZonalTerms",
+    "allocate_columns",
+    "legendre_terms",
+    "power_terms",
+]
 
 _DEGREE_OF_ZONAL = 128
 _SHORTEST = 1e-100  # radius: squares and their inverses are finite
 _MOST_EXACT_DIMENSIONS = 1024
 _REACH = 2.0  # radii: up to here, infinite series are complete
+
+
+@dataclass(frozen=True, eq=False)
+class ZonalTerms:
+    r"""Terms :math:`c_j E_v[f_j(x) f_j(y)]`, v uniform on the unit sphere, of a kernel.
+
+    Here :math:`f_j(x) = \|x\|^{q_j} p_{n_j}(\langle x, v \rangle / \|x\|)` with polynomials p of
+    the recurrence :math:`p_{n+1}(u) = \alpha_n u p_n(u) - \beta_n p_{n-1}(u)`, :math:`p_0 = 1`.
+
+    Attributes
+    ----------
+    coefficients, powers : ndarray of shape (n_terms,)
+        c and q.
+    degrees : ndarray of int64 of shape (n_terms,)
+        n, in ascending order.
+    at_one : ndarray of shape (n_terms,)
+        What the terms contribute to k(x, x) for a unit vector x.
+    alpha, beta : ndarray
+        As many as the highest degree.
+    """
+
+    coefficients: NDArray[np.float64]
+    powers: NDArray[np.float64]
+    degrees: NDArray[np.int64]
+    at_one: NDArray[np.float64]
+    alpha: NDArray[np.float64]
+    beta: NDArray[np.float64]
+
+
+def legendre_terms(
+    weights: NDArray[np.float64], powers: NDArray[np.float64], degrees: NDArray[np.int64], dim: int
+) -> ZonalTerms:
+    r"""The terms of an expansion in Legendre polynomials, :math:`L_n(1) = 1`, in `dim` dimensions.
+
+    On the sphere :math:`E_v[L_n(\langle x, v \rangle) L_n(\langle y, v \rangle)] =
+    L_n(\langle x, y \rangle) / N`, N being the number of spherical harmonics. The polynomials
+    :math:`p_n = \sqrt N L_n` are orthonormal. Their recurrence is that of a Jacobi matrix with the
+    off-diagonal :math:`b_n^2 = n (n + d - 3) / ((2 n + d - 2) (2 n + d - 4))`. Neither overflows
+    nor underflows.
+    """
+    order = np.lexsort((powers, degrees))
+    n = np.arange(1, int(degrees.max(initial=0)) + 1, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        off_diagonal = np.sqrt(n * (n + dim - 3) / ((2 * n + dim - 2) * (2 * n + dim - 4)))
+    off_diagonal[:1] = 1 / math.sqrt(dim)  # in two dimensions the formula has 0 / 0
+    return ZonalTerms(
+        coefficients=weights[order],
+        powers=powers[order],
+        degrees=degrees[order],
+        at_one=weights[order],
+        alpha=1 / off_diagonal,
+        beta=np.concatenate([np.zeros(min(1, n.size)), off_diagonal[:-1] / off_diagonal[1:]]),
+    )
+
+
+def power_terms(
+    coefficients: NDArray[np.float64], at_one: NDArray[np.float64], dim: int
+) -> ZonalTerms:
+    r"""The terms :math:`c_p E_v[\langle x, v \rangle^p \langle y, v \rangle^p]`, p = 0, 1, ...
+
+    A coordinate of v is of the size :math:`1 / \sqrt d`, which the recurrence takes out.
+    """
+    used = np.flatnonzero(coefficients > 0)
+    highest = int(used.max(initial=0))
+    return ZonalTerms(
+        coefficients=coefficients[used] / float(dim) ** used,
+        powers=used.astype(np.float64),
+        degrees=used.astype(np.int64),
+        at_one=at_one[used],
+        alpha=np.full(highest, math.sqrt(dim)),
+        beta=np.zeros(highest),
+    )
+
+
+def allocate_columns(
+    shares: NDArray[np.float64], constant: NDArray[np.bool_], n_columns: int, uniform: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the number of columns of each term, and the divisor of its estimate.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_terms,)
+        What the terms should get in proportion, positive.
+    constant : ndarray of bool of shape (n_terms,)
+        The terms whose columns are all the same: one is enough.
+    n_columns : int
+    uniform : float
+        In (0, 1): the only randomness.
+
+    Returns
+    -------
+    counts : ndarray of int64 of shape (n_terms,)
+        Their sum is n_columns, unless one column of each term would be more than enough.
+    divisors : ndarray of shape (n_terms,)
+        The count itself where it is positive for all values of `uniform`, otherwise its mean over
+        them: so means over columns, summed over terms, are unbiased.
+
+    Notes
+    -----
+    Systematic sampling: the points i + uniform for i = 0, 1, ... fall into intervals as long as
+    the terms' shares of the columns.
+    """
+    alone = np.zeros(shares.size, bool)
+    while True:
+        free = n_columns - int(np.count_nonzero(alone))
+        rest = np.where(alone, 0.0, shares)
+        total = rest.sum()
+        means = free * (rest / total) if total > 0 else rest
+        more = constant & ~alone & (means >= 1)
+        if not more.any():
+            break
+        alone |= more
+    ends = np.cumsum(means)
+    if total > 0:
+        ends[ends == ends[-1]] = free  # exactly to the last column, despite rounding
+    counts = np.diff(np.ceil(np.concatenate([[0.0], ends]) - uniform)).astype(np.int64)
+    counts[alone] = 1
+    sure = alone | ((means >= 1) & (counts > 0))
+    return counts, np.where(sure, counts, means)
+
+
+@dataclass(eq=False)
+class ZonalColumns:
+    """The columns of some terms, grouped by term in their order.
+
+    Parameters
+    ----------
+    terms : ZonalTerms
+    counts : ndarray of int64 of shape (n_terms,)
+        How many columns each has.
+    divisors : ndarray of shape (n_terms,)
+        What squares of its columns are divided by.
+    n_columns : int
+        Those beyond the terms' are 0.
+    """
+
+    terms: ZonalTerms
+    counts: NDArray[np.int64]
+    divisors: NDArray[np.float64]
+    n_columns: int
+    _recurrence: PerDtype[tuple[Floats, Floats]] = field(
+        default_factory=PerDtype, init=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        used = np.flatnonzero(self.counts)
+        empty = self.n_columns - int(self.counts.sum())
+        self._starts = np.cumsum([0, *self.counts[used], empty])
+        self._degrees = np.append(self.terms.degrees[used], 0)
+        self._powers = np.append(self.terms.powers[used], 0.0)
+        self._weights = np.append(np.sqrt(self.terms.coefficients[used] / self.divisors[used]), 0.0)
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """The degree of each column."""
+        return np.repeat(self._degrees, np.diff(self._starts))
+
+    def apply(self, z: Floats, squares: NDArray[np.float64], n_threads: int = 0) -> None:
+        """Replace projections z on unit vectors by features; `squares` are squared row lengths."""
+        alpha, beta = self._recurrence.of(z.dtype, self._round_recurrence)
+        _native.zonal(
+            z,
+            squares,
+            self._starts,
+            self._degrees,
+            self._powers,
+            self._weights,
+            alpha,
+            beta,
+            n_threads,
+        )
+
+    def _round_recurrence(self, dtype: np.dtype[np.floating]) -> tuple[Floats, Floats]:
+        alpha, beta = self.terms.alpha, self.terms.beta
+        return round_coefficients(alpha, dtype), round_coefficients(beta, dtype)
 
 
 class DotProductFastfoodMap(FeatureMap):
@@ -180,7 +365,7 @@ class DotProductFastfoodMap(FeatureMap):
         if not isinstance(self.radius, str):
             check_positive("radius", self.radius)
 
-    def _learn(self, X: Any) -> None:
+    def _learn(self, X: Rows) -> None:
         self.radius_ = resolve_radius(self.radius, X)
 
     def _build(self, dim: int, n_components: int) -> None:
@@ -205,7 +390,7 @@ class DotProductFastfoodMap(FeatureMap):
         )
         self._columns: ZonalColumns | None = None
 
-    def _prepare(self, X: Any) -> None:
+    def _prepare(self, X: Rows) -> None:
         self._columns, self.remainder_ = self._make_columns()
         self.projection_.prepare(X.dtype)
 
@@ -284,25 +469,26 @@ class DotProductFastfoodMap(FeatureMap):
         left_out = 0.0 if whole else float(kernel.value(square)) - math.fsum(series)
         return series, max(0.0, left_out)
 
-    def _features(self, X: Any) -> NDArray[Any]:
+    def _features(self, X: Rows) -> Floats:
+        n_threads = self._threads
         columns = self._zonal_columns()
         layout = FeatureLayout("projection", columns.n_columns)
         out = np.empty((X.shape[0], columns.n_columns), X.dtype)
         for rows, part in blocks_of_rows(X, out, most_rows=rows_in_cache(columns.n_columns)):
-            self.projection_.features(rows, layout, None, part, self.n_threads)
-            squares = row_products(rows, n_threads=self.n_threads) / self.radius_**2
+            self.projection_.features(rows, layout, None, part, n_threads)
+            squares = row_products(rows, n_threads=n_threads) / self.radius_**2
             if not np.isfinite(squares).all():
                 raise ArgumentError(
                     "has a row whose squared norm is too large for float64",
                     "scale the data",
                     parameter="X",
                 )
-            columns.apply(part, squares, self.n_threads)
+            columns.apply(part, squares, n_threads)
             if isinstance(self.kernel_, Zonal):
                 part[squares == 0] = 0  # no direction
         return out
 
-    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+    def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         kernel, cut = self.kernel_, self._cut
         if cut is None:
             return kernel(X, Y)
@@ -329,7 +515,7 @@ def _resolve(kernel: Any) -> DotProductKernel | Zonal | SpherePower:
     return resolve_dot_product(kernel, also="a Zonal (ArcCosine) or SpherePower kernel")
 
 
-def _cut_zonal(kernel: Zonal, cut: int, dim: int, X: Any, Y: Any) -> NDArray[np.float64]:
+def _cut_zonal(kernel: Zonal, cut: int, dim: int, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
     """Return a kernel of angles without its higher degrees."""
     expansion = spherical_expansion(kernel, dim, max_degree=cut)
     cosines, own, others = cosines_and_norms(*check_pair(X, Y))

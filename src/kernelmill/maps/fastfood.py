@@ -12,10 +12,16 @@ from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.files.kinds import Choice
 from kernelmill.kernels import Kernel, RadialKernel
 from kernelmill.maps.fields import FactorsKind
-from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap
-from kernelmill.projections import FourierProjection, HadamardProjection
-from kernelmill.projections.custom_fastfood import GivenFactors, GivenProjection
+from kernelmill.maps.random_fourier import ShiftInvariantMap
+from kernelmill.projections import (
+    FourierProjection,
+    GivenFactors,
+    GivenProjection,
+    HadamardProjection,
+    Projection,
+)
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import Rows
 
 __all__ = ["BLOCKS", "FastfoodMap"]
 
@@ -182,12 +188,12 @@ class FastfoodMap(ShiftInvariantMap):
                 parameter="kernel",
             )
 
-    def _resolve_length_scale(self, X: Any) -> LengthScale:
+    def _resolve_length_scale(self, X: Rows) -> LengthScale:
         if self.factors is not None and self.length_scale is None and self.gamma is None:
             return 1.0
         return super()._resolve_length_scale(X)
 
-    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+    def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         if self.factors is not None:
             raise ArgumentError(
                 "the kernel is not known, since the factors are custom",
@@ -201,7 +207,7 @@ class FastfoodMap(ShiftInvariantMap):
 
     def _make_projection(self, dim: int) -> Projection:
         if self.factors is not None:
-            return GivenProjection(self.factors, self.length_scale_, dim, self.n_frequencies_)
+            return GivenProjection(self.length_scale_, dim, self.n_frequencies_, self.factors)
         assert isinstance(self.kernel_, RadialKernel)
         family = HadamardProjection if self.structure in ("hadamard", "sorf") else FourierProjection
         return family(

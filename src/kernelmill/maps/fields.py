@@ -40,7 +40,7 @@ from kernelmill.kernels import (
     SpherePower,
 )
 from kernelmill.kernels.gegenbauer import MOST_DEGREES
-from kernelmill.projections.custom_fastfood import GivenFactors
+from kernelmill.projections import GivenFactors
 from kernelmill.random import Stream
 
 __all__ = [

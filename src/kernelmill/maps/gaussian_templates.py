@@ -29,12 +29,14 @@ from kernelmill.maps.scales import (
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import (
+    Floats,
+    PerDtype,
+    Rows,
     blocks_of_rows,
     round_coefficients,
     rows_in_cache,
     split_length_scale,
 )
-from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["GaussianTemplatesMap"]
 
@@ -222,7 +224,7 @@ class GaussianTemplatesMap(FeatureMap):
     def _is_gaussian(self) -> bool:
         return isinstance(self.weighting, str) and self.weighting == "gaussian"
 
-    def _learn(self, X: Any) -> None:
+    def _learn(self, X: Rows) -> None:
         self.length_scale_ = resolve_length_scale(Gaussian(), self.length_scale, self.gamma, X)
         self.center_ = None if self.center is None else column_means(X)
         self.spread_ = self._resolve_spread(X)
@@ -252,7 +254,9 @@ class GaussianTemplatesMap(FeatureMap):
         self._constant = dim / 4 * math.log1p(growth) if gaussian else 0.0
         self._constant -= math.log(n_components) / 2
         self._n_features_out = n_components
-        self._columns: dict[tuple[str, bool], NDArray[Any]] = {}
+        # What the exponents of a column share: if the center is subtracted from rows, or if not.
+        self._centered: PerDtype[Floats] = PerDtype()
+        self._uncentered: PerDtype[Floats] = PerDtype()
         self.projection_ = HadamardProjection(
             kernel=Radial(self._law()),
             length_scale=1 / (precision * self.spread_),
@@ -263,19 +267,19 @@ class GaussianTemplatesMap(FeatureMap):
             stratified=True,
         )
 
-    def _prepare(self, X: Any) -> None:
-        self._columns_in(X.dtype, isinstance(X, np.ndarray))
+    def _prepare(self, X: Rows) -> None:
+        self._columns_for(X)
 
     def _law(self) -> Callable[[Stream, int, int], ArrayLike]:
         if callable(self.weighting):
             return self.weighting
         return gaussian_lengths if self._is_gaussian() else partial(student_lengths, df=self.df)
 
-    def _resolve_spread(self, X: Any) -> float:
+    def _resolve_spread(self, X: Rows) -> float:
         if not isinstance(self.spread, str):
             return check_positive("spread", self.spread)
         dim, (scale, weights) = X.shape[1], split_length_scale(self.length_scale_)
-        squares = distances_from(X, self.center_, self.n_threads, weights)
+        squares = distances_from(X, self.center_, self._threads, weights)
         mean_square = float(squares.mean()) / scale**2
         if not math.isfinite(mean_square):
             raise ArgumentError(
@@ -298,43 +302,44 @@ class GaussianTemplatesMap(FeatureMap):
             return 2 / scale**2  # the limit of wide spreads
         return float((1 + math.hypot(1, scale / self.spread_)) / scale**2)
 
-    def _columns_in(self, dtype: np.dtype[Any], centered: bool) -> NDArray[Any]:
-        """What the exponents of a column share, if the center is subtracted from rows or not."""
-        key = (dtype.char, centered or self._shift is None)
-        if key not in self._columns:
-            lengths = self.projection_.lengths()  # of the centres times a
-            columns = self._constant - lengths**2 / (2 * self._precision)
-            self._longest = float(lengths.max())
-            if not key[1]:
-                assert self._shift is not None
-                of_center = np.empty((1, lengths.size))
-                layout = FeatureLayout("projection", lengths.size)
-                self.projection_.features(self._shift[np.newaxis], layout, None, of_center)
-                columns -= of_center[0]
-            self.projection_.prepare(dtype)
-            self._columns[key] = round_coefficients(columns, dtype)
-        return self._columns[key]
+    def _columns_for(self, X: Rows) -> Floats:
+        """Return what the exponents of a column share; draw the centres."""
+        self.projection_.prepare(X.dtype)
+        if isinstance(X, np.ndarray) or self._shift is None:
+            return self._centered.of(X.dtype, partial(self._exponents, None))
+        return self._uncentered.of(X.dtype, partial(self._exponents, self._shift))
 
-    def _features(self, X: Any) -> NDArray[Any]:
+    def _exponents(self, shift: NDArray[np.float64] | None, dtype: np.dtype[np.floating]) -> Floats:
+        lengths = self.projection_.lengths()  # of the centres times a
+        columns = self._constant - lengths**2 / (2 * self._precision)
+        self._longest = float(lengths.max())
+        if shift is not None:
+            of_center = np.empty((1, lengths.size))
+            layout = FeatureLayout("projection", lengths.size)
+            self.projection_.features(shift[np.newaxis], layout, None, of_center)
+            columns -= of_center[0]
+        return round_coefficients(columns, dtype)
+
+    def _features(self, X: Rows) -> Floats:
         dense = isinstance(X, np.ndarray)
-        columns, threads = self._columns_in(X.dtype, dense), resolve_threads(self.n_threads)
+        columns, n_threads = self._columns_for(X), self._threads
         layout = FeatureLayout("projection", columns.size)
         out = np.empty((X.shape[0], columns.size), X.dtype)
         most_rows = rows_in_cache(max(columns.size, X.shape[1]))
         for given, part in blocks_of_rows(X, out, most_rows=most_rows):
             rows = minus_center(given, self.center_, self._weights)
-            squares = distances_from(rows, None if dense else self._shift, self.n_threads)
-            self.projection_.features(rows, layout, None, part, self.n_threads)
+            squares = distances_from(rows, None if dense else self._shift, n_threads)
+            self.projection_.features(rows, layout, None, part, n_threads)
             with np.errstate(over="ignore", invalid="ignore"):
                 exponents = -self._row_factor * squares
                 highest = exponents + np.sqrt(squares) * self._longest + self._constant
-            _native.exponentials(part, columns, exponents, threads)
+            _native.exponentials(part, columns, exponents, n_threads)
             far = ~(highest > _ZERO_BELOW)  # too far for the projection to make up for it
             if far.any():
                 part[far] = 0
         return out
 
-    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+    def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         if not self._is_gaussian():
             raise ArgumentError(
                 "exact_kernel needs weighting='gaussian', for which the kernel has a closed "
@@ -347,13 +352,9 @@ class GaussianTemplatesMap(FeatureMap):
             fall = self._precision / (2 + 4 * self._precision * self.spread_**2)
             exact = (each.astype(np.float64) for each in (X, X if Y is None else Y))
             of_rows, of_columns = (
-                np.exp(-fall * distances_from(each, self.center_, self.n_threads, self._weights))
+                np.exp(-fall * distances_from(each, self.center_, self._threads, self._weights))
                 for each in exact
             )
             k *= of_rows[:, np.newaxis]
             k *= of_columns
         return k
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        return {**state, "_columns": {}} if "_columns" in state else state

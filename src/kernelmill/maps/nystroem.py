@@ -19,7 +19,7 @@ from kernelmill.maps.base import REAL, FeatureMap
 from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
 from kernelmill.maps.scales import check_length_scales, resolve_length_scale
 from kernelmill.random import Stream
-from kernelmill.runtime.arrays import split_length_scale, weigh_columns
+from kernelmill.runtime.arrays import Floats, PerDtype, Rows, split_length_scale, weigh_columns
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
 
 __all__ = ["MOST_LANDMARKS", "NystroemMap"]
@@ -175,7 +175,7 @@ class NystroemMap(FeatureMap):
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = resolve(self.kernel)
         self._n_features_out = len(self.landmarks_)
-        self._factors: dict[str, NDArray[Any]] = {}
+        self._factors: PerDtype[Floats] = PerDtype()
         scale, self._weights = split_length_scale(self.length_scale_)
         self._scale = float(scale)
         self._center = self.landmarks_.mean(axis=0, dtype=np.float64)
@@ -197,22 +197,19 @@ class NystroemMap(FeatureMap):
         with np.errstate(over="ignore"):
             return np.asarray(weigh_columns(dense - self._center, self._weights) / self._scale)
 
-    def _prepare(self, X: Any) -> None:
-        self._factor(X.dtype)
+    def _prepare(self, X: Rows) -> None:
+        self._factors.of(X.dtype, self._factor)
 
     def _remember_parameters(self) -> None:
         super()._remember_parameters()
         self._fitted_parameters["n_components"] = len(self.landmarks_)  # there may be fewer rows
 
-    def _factor(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def _factor(self, dtype: np.dtype[np.floating]) -> Floats:
         """Return L in Fortran order, for features of a dtype."""
-        if dtype.char not in self._factors:
-            values = self._kernel_rows(self.landmarks_, np.dtype(np.float64))
-            values = (values + values.T) / 2
-            diagonal = 1 + self._slope * self._squares
-            factor = _whitening(values, diagonal)
-            self._factors[dtype.char] = np.asfortranarray(factor, dtype=dtype)
-        return self._factors[dtype.char]
+        values = self._kernel_rows(self.landmarks_, np.dtype(np.float64))
+        values = (values + values.T) / 2
+        diagonal = 1 + self._slope * self._squares
+        return np.asfortranarray(_whitening(values, diagonal), dtype=dtype)
 
     def _kernel_rows(self, X: Any, dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
         """Return the kernel between checked rows and the landmarks."""
@@ -271,7 +268,7 @@ class NystroemMap(FeatureMap):
         return values if line is None else values + line
 
     def _features(self, X: Any) -> NDArray[Any]:
-        factor = self._factor(X.dtype)
+        factor = self._factors.of(X.dtype, self._factor)
         solve = scipy.linalg.get_blas_funcs("trsm", (factor,))
         out = np.empty((X.shape[0], len(factor)), X.dtype)
 
@@ -284,8 +281,8 @@ class NystroemMap(FeatureMap):
 
     def _dual_weights(self, coef: NDArray[Any]) -> NDArray[np.float64]:
         """Return weights of kernel values with the same scores: L⁻ᵀ times those of features."""
-        known = [np.dtype(char) for char in self._factors]
-        factor = self._factor(known[0] if known else np.dtype(coef.dtype))
+        known = next(iter(self._factors), coef.dtype)  # of the training rows, if it was fitted
+        factor = self._factors.of(known, self._factor)
         dual = scipy.linalg.solve_triangular(
             factor.astype(np.float64, copy=False),
             coef.T.astype(np.float64),
@@ -307,10 +304,6 @@ class NystroemMap(FeatureMap):
         if not self._slope:
             return np.ones(X.shape[0])
         return np.asarray(1 + self._slope * _squared_norms(self._in_length_scales(X)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        return {**state, "_factors": {}} if "_factors" in state else state
 
 
 def _whitening(values: NDArray[np.float64], diagonal: NDArray[np.float64]) -> NDArray[np.float64]:

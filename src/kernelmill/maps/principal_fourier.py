@@ -16,14 +16,20 @@ from kernelmill.files.kinds import Array, Choice, Integer, Null, Number, PlainOr
 from kernelmill.kernels import Kernel, RadialKernel, resolve
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import GAMMA, POSITIVE, KernelKind
+from kernelmill.maps.random_fourier import ShiftInvariantMap
 from kernelmill.maps.scales import resolve_length_scale
-from kernelmill.maps.shift_invariant import Projection, ShiftInvariantMap
-from kernelmill.projections import HadamardProjection
-from kernelmill.projections.fastfood import Scoring
-from kernelmill.projections.layout import KINDS, FeatureLayout
+from kernelmill.projections import FeatureLayout, HadamardProjection, Projection
+from kernelmill.projections.base import KINDS, Scoring
 from kernelmill.random import Stream
-from kernelmill.runtime.arrays import blocks_of_rows, native_rows, round_coefficients
-from kernelmill.runtime.threads import one_blas_thread, resolve_threads
+from kernelmill.runtime.arrays import (
+    Floats,
+    PerDtype,
+    Rows,
+    blocks_of_rows,
+    native_rows,
+    round_coefficients,
+)
+from kernelmill.runtime.threads import one_blas_thread
 
 __all__ = ["PrincipalFourierMap", "principal_directions"]
 
@@ -160,12 +166,12 @@ class PrincipalFourierMap(ShiftInvariantMap):
                 parameter="length_scale",
             )
 
-    def _learn(self, X: Any) -> None:
+    def _learn(self, X: Rows) -> None:
         if np.ndim(self.directions) == 0:
             self.directions_ = principal_directions(X, int(self.directions))  # type: ignore[arg-type]
         else:
             self.directions_ = _check_directions(self.directions, X.shape[1])
-        self._packed: dict[str, NDArray[Any]] = {}
+        self._packed: PerDtype[Floats] = PerDtype()
         components = self._components(_some_rows(X, _MOST_ROWS))
         if not np.isfinite(components).all():
             raise ArgumentError(
@@ -181,7 +187,7 @@ class PrincipalFourierMap(ShiftInvariantMap):
 
     def _build(self, dim: int, n_components: int) -> None:
         _check_directions(self.directions_, dim)
-        self._packed = {}
+        self._packed = PerDtype()
         super()._build(len(self.directions_), n_components)
 
     def _substream(self) -> Stream:
@@ -203,44 +209,38 @@ class PrincipalFourierMap(ShiftInvariantMap):
             stratified=True,
         )
 
-    def _prepare(self, X: Any) -> None:
+    def _prepare(self, X: Rows) -> None:
         super()._prepare(X)
-        self._pack(X.dtype)
+        self._packed.of(X.dtype, self._pack)
 
-    def _pack(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def _pack(self, dtype: np.dtype[np.floating]) -> Floats:
         """Return the directions in the memory layout of the native code."""
-        if dtype.char not in self._packed:
-            n_directions, dim = self.directions_.shape
-            packed = np.empty(_native.dense_packed_size(n_directions, dim, dtype.itemsize), dtype)
-            _native.dense_pack(round_coefficients(self.directions_, dtype), packed)
-            self._packed[dtype.char] = packed
-        return self._packed[dtype.char]
+        n_directions, dim = self.directions_.shape
+        packed = np.empty(_native.dense_packed_size(n_directions, dim, dtype.itemsize), dtype)
+        _native.dense_pack(round_coefficients(self.directions_, dtype), packed)
+        return packed
 
-    def _components(self, X: Any) -> NDArray[Any]:
-        """Return P x of checked rows: a row depends on the same row of X alone."""
+    def _components(self, X: Rows) -> Floats:
+        """Return P x of checked rows; a row depends only on the same row of X."""
         n_directions = len(self.directions_)
         out = np.empty((X.shape[0], n_directions), X.dtype)
         kind = FeatureLayout("projection", n_directions).native_kind
         for rows, part in blocks_of_rows(X, out):
             _native.dense(
-                *(native_rows(rows), self._pack(out.dtype), n_directions, 0, part),
-                *(kind, 1.0, None, resolve_threads(self.n_threads)),
+                *(native_rows(rows), self._packed.of(X.dtype, self._pack), n_directions, 0, part),
+                *(kind, 1.0, None, self._threads),
             )
         return out
 
-    def _write_features(self, X: Any, out: NDArray[Any], scoring: Scoring | None = None) -> None:
+    def _write_features(self, X: Rows, out: Floats, scoring: Scoring | None = None) -> None:
         for begin in range(0, X.shape[0], _ROWS_AT_ONCE):
             rows = slice(begin, begin + _ROWS_AT_ONCE)
             part = None if scoring is None else (scoring[0], scoring[1][rows])
             super()._write_features(self._components(X[rows]), out[rows], part)
 
-    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+    def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         others = None if Y is None else self._components(Y)
         return super()._exact_kernel(self._components(X), others)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        return {**state, "_packed": {}} if "_packed" in state else state
 
 
 def _check_directions(directions: Any, dim: int) -> NDArray[np.float64]:
@@ -264,7 +264,7 @@ def _check_directions(directions: Any, dim: int) -> NDArray[np.float64]:
     return array
 
 
-def _some_rows(X: Any, most: int) -> Any:
+def _some_rows(X: Rows, most: int) -> Rows:
     """Return all rows, or `most` of them; the choice depends only on the number of rows."""
     if X.shape[0] <= most:
         return X
@@ -286,7 +286,7 @@ def principal_directions(X: Any, most: int) -> NDArray[np.float64]:
     """
     dim = X.shape[1]
     is_wide = dim > _MOST_SQUARE
-    rows = _some_rows(X, _MOST_SQUARE if is_wide else _MOST_ROWS).astype(np.float64)
+    rows: Any = _some_rows(X, _MOST_SQUARE if is_wide else _MOST_ROWS).astype(np.float64)
     k = min(most, dim, max(1, rows.shape[0] - 1))
     # With one thread, directions do not depend on the number of threads.
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):

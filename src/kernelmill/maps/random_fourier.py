@@ -1,20 +1,109 @@
-"""Random Fourier features with a dense matrix of frequencies."""
+"""Maps of shift-invariant kernels; random Fourier features with a dense matrix of frequencies."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from kernelmill.arguments import check_choice, check_flag
+from kernelmill.arguments import LengthScale, check_choice, check_flag
+from kernelmill.errors import ArgumentError, Remedy
+from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Choice, Flag
-from kernelmill.kernels import Kernel
-from kernelmill.maps.shift_invariant import ShiftInvariantMap
-from kernelmill.projections import DenseProjection
+from kernelmill.kernels import Kernel, resolve
+from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
+from kernelmill.maps.scales import check_length_scales, resolve_length_scale
+from kernelmill.projections import DenseProjection, FeatureLayout, Projection
+from kernelmill.projections.base import KINDS, Scoring
 from kernelmill.projections.dense import SAMPLINGS
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import Floats, PerDtype, Rows
 
-__all__ = ["RandomFourierMap"]
+__all__ = ["RandomFourierMap", "ShiftInvariantMap"]
+
+
+class ShiftInvariantMap(FeatureMap):
+    """A map whose features have inner products that estimate a shift-invariant kernel.
+
+    A subclass declares its parameters and constructs the projection from them.
+    """
+
+    _stored_parameters = FeatureMap._stored_parameters | {
+        "kernel": KernelKind(),
+        "length_scale": LENGTH_SCALE,
+        "gamma": GAMMA,
+        "features": Choice(*KINDS),
+    }
+    _stored_attributes = Fields(length_scale_=FITTED_LENGTH_SCALE)
+
+    kernel: Any
+    length_scale: Any
+    gamma: Any
+    features: str
+
+    def _check_parameters(self) -> None:
+        check_choice("features", self.features, KINDS)
+        self._check_kernel(resolve(self.kernel))
+
+    def _learn(self, X: Rows) -> None:
+        self.length_scale_ = self._resolve_length_scale(X)
+
+    def _check_attributes(self) -> None:
+        check_length_scales(self)
+
+    def _build(self, dim: int, n_components: int) -> None:
+        self.kernel_ = resolve(self.kernel)
+        self._layout = FeatureLayout(self.features, n_components)
+        self._phases: PerDtype[Floats | None] = PerDtype()
+        self.n_frequencies_ = self._layout.n_frequencies
+        self._n_features_out = self._layout.n_columns
+        self.projection_ = self._make_projection(dim)
+
+    def _prepare(self, X: Rows) -> None:
+        self.projection_.prepare(X.dtype)
+
+    def _resolve_length_scale(self, X: Rows) -> LengthScale:
+        return resolve_length_scale(resolve(self.kernel), self.length_scale, self.gamma, X)
+
+    @abstractmethod
+    def _check_kernel(self, kernel: Kernel) -> None:
+        """Raise an error if the kernel or the parameters of the subclass are not supported."""
+
+    @abstractmethod
+    def _substream(self) -> Stream:
+        """Return the part of the stream that belongs to this kind of map."""
+
+    @abstractmethod
+    def _make_projection(self, dim: int) -> Projection:
+        """Return the projection for data of `dim` columns, from the fitted attributes."""
+
+    def _features(self, X: Rows) -> NDArray[np.inexact]:
+        out, view = self._layout.empty(X.shape[0], X.dtype)
+        self._write_features(X, view)
+        return out
+
+    def _write_features(self, X: Rows, out: Floats, scoring: Scoring | None = None) -> None:
+        """Write the features of checked rows, complex ones as real and imaginary parts.
+
+        With `scoring`, write also their inner products with each row of its weights.
+        """
+        phases = self._phases.of(X.dtype, self._draw_phases)
+        self.projection_.features(X, self._layout, phases, out, self._threads, scoring)
+
+    def _draw_phases(self, dtype: np.dtype[np.floating]) -> Floats | None:
+        phases = self._layout.phases(self._substream())
+        return None if phases is None else phases.astype(dtype)
+
+    def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
+        if self.features == "projection":
+            raise ArgumentError(
+                "features='projection' computes plain projections, which have no kernel",
+                Remedy("use cosine and sine features", features="cos_sin"),
+            )
+        return self.kernel_(X, Y, length_scale=self.length_scale_)
 
 
 class RandomFourierMap(ShiftInvariantMap):

@@ -1,24 +1,258 @@
-"""Random Maclaurin features of dot-product kernels."""
+"""Random Maclaurin features: products of projections to vectors of random signs."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from kernelmill import _native
 from kernelmill.arguments import check_choice, check_flag
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Choice, Flag, Integer
 from kernelmill.kernels import DotProductKernel, resolve_dot_product
+from kernelmill.kernels.dot_product import MOST_TERMS
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import POSITIVE, RADIUS, KernelKind
 from kernelmill.maps.scales import resolve_radius
-from kernelmill.sketches.degrees import DEGREE_LAWS, degree_terms
-from kernelmill.sketches.maclaurin import MaclaurinSketch
+from kernelmill.random import Stream
+from kernelmill.runtime.arrays import (
+    Floats,
+    PerDtype,
+    Rows,
+    blocks_of_rows,
+    native_rows,
+    round_coefficients,
+)
 
-__all__ = ["RandomMaclaurinMap"]
+__all__ = ["MaclaurinSketch", "RandomMaclaurinMap", "degree_terms", "spread_degrees"]
+
+_DISTRIBUTIONS = ("proportional", "geometric")
+
+_GEOMETRIC_DEPTH = 64
+"""The number of degrees drawn with powers of two: the others have a probability below 1e-19."""
+
+_BLOCK_ELEMENTS = 1 << 19
+"""Elements of a matrix of signs that are drawn at a time."""
+
+_OUTPUT_BYTES = 1 << 22
+"""The output of as many rows is multiplied by all factors before the next rows."""
+
+
+def degree_terms(
+    kernel: DotProductKernel, distribution: str, scale: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""Return the terms :math:`a_n s^n` of a series that may be drawn, and their probabilities.
+
+    Parameters
+    ----------
+    kernel : DotProductKernel
+    distribution : {"proportional", "geometric"}
+        The probability of degree n is proportional to the term itself, or to :math:`2^{-n}` where
+        it is positive.
+    scale : float
+        s.
+
+    Returns
+    -------
+    terms, shares : ndarray of one size
+        Shares are proportional to probabilities, and 0 where terms are.
+
+    Examples
+    --------
+    >>> from kernelmill.kernels import Polynomial
+    >>> from kernelmill.maps.random_maclaurin import degree_terms
+    >>> degree_terms(Polynomial(2, coef0=1.0), "geometric", 3.0)
+    (array([1., 6., 9.]), array([1.  , 0.5 , 0.25]))
+    """
+    if distribution == "proportional":
+        terms = kernel.terms(scale)
+        shares = terms
+    else:
+        terms = _terms_from_the_first(kernel, scale)
+        first = int(np.flatnonzero(terms)[0]) if terms.any() else 0
+        powers = np.ldexp(1.0, np.minimum(0, first - np.arange(terms.size)))
+        shares = np.where(terms > 0, powers, 0.0)
+    if not terms.any():
+        raise ValueError(
+            f"The terms of {kernel!r} vanish at inner products of {scale:.3g}; scale the data, or "
+            "use a larger radius."
+        )
+    return terms, shares
+
+
+def _terms_from_the_first(kernel: DotProductKernel, scale: float) -> NDArray[np.float64]:
+    """Return all terms, or those up to 64 degrees after the first that is positive."""
+    if kernel.degree is not None:
+        return kernel.coefficients(kernel.degree + 1, scale=scale)
+    count = 2 * _GEOMETRIC_DEPTH
+    while True:
+        terms = kernel.coefficients(count, scale=scale)
+        positive = np.flatnonzero(terms)
+        if positive.size and positive[0] + _GEOMETRIC_DEPTH <= count:
+            return terms[: positive[0] + _GEOMETRIC_DEPTH]
+        if count >= MOST_TERMS:
+            return terms
+        count *= 2
+
+
+def spread_degrees(stream: Stream, shares: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Return degrees of `count` features, the highest first, by systematic sampling.
+
+    For a uniform variable U, the points (j + U) / count fall into intervals as long as the
+    probabilities. So each degree gets the expected number of features, rounded up or down.
+    Probabilities are added from the highest degree down, so that rare high degrees keep their
+    digits, down to 1e-16 of a feature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.random import Stream
+    >>> from kernelmill.maps.random_maclaurin import spread_degrees
+    >>> spread_degrees(Stream.from_seed(0), np.array([0.0, 2.0, 1.0, 1.0]), 8)
+    array([3, 3, 2, 2, 1, 1, 1, 1])
+    """
+    above = np.cumsum(shares[::-1])  # above[i]: the sum over the i + 1 highest degrees
+    places = (np.arange(count) + stream.uniforms(1)[0]) / count * above[-1]
+    found = np.minimum(np.searchsorted(above, places, side="right"), shares.size - 1)
+    degrees = shares.size - 1 - found
+    # Rounding may place a feature after the lowest degree with a positive share.
+    return np.asarray(np.maximum(degrees, int(np.flatnonzero(shares)[0])), np.int64)
+
+
+def feature_weights(
+    terms: NDArray[np.float64], shares: NDArray[np.float64], degrees: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the root of term / (number of features * probability), for each feature."""
+    total = math.fsum(shares)
+    return np.asarray(np.sqrt(terms[degrees] / shares[degrees] * (total / degrees.size)))
+
+
+@dataclass(eq=False)
+class MaclaurinSketch:
+    r"""Features :math:`w_j \prod_{l \le n_j} \langle \omega_{jl}, x \rangle / r`.
+
+    All entries of the vectors :math:`\omega_{jl}` are independent random signs.
+
+    Parameters
+    ----------
+    dim : int
+        The number of columns of the data.
+    length : int
+        The number of features.
+    terms, shares : ndarray of one size
+        The terms of the series at the square of the radius and, up to a factor, the probabilities
+        of their degrees; see :func:`degree_terms`. If all shares are
+        0, so are the features.
+    radius : float
+        r.
+    stream : Stream
+        A vector is a function of it, of j and of l.
+    stored : bool
+        Whether the vectors are stored. Otherwise they are drawn whenever they are needed, some at a
+        time.
+    """
+
+    dim: int
+    length: int
+    terms: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    radius: float
+    stream: Stream
+    stored: bool
+    degrees: NDArray[np.int64] = field(init=False, repr=False)
+    weights: NDArray[np.float64] = field(init=False, repr=False)
+    _packed: PerDtype[list[Floats]] = field(default_factory=PerDtype, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Draw the degrees :math:`n_j`, in descending order, and the weights :math:`w_j`."""
+        if self.shares.any():
+            stream = self.stream.substream("degrees")
+            self.degrees = spread_degrees(stream, self.shares, self.length)
+            self.weights = feature_weights(self.terms, self.shares, self.degrees)
+        else:
+            self.degrees, self.weights = np.zeros(self.length, np.int64), np.zeros(self.length)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k not in ("degrees", "weights")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def factors(self, level: int, start: int = 0, stop: int | None = None) -> NDArray[np.float64]:
+        """Return factor number `level` of features start, ..., stop - 1, divided by r.
+
+        Factors of level 0 are multiplied by the weights.
+        """
+        stop = self._columns_of(level) if stop is None else stop
+        signs = self.stream.substream("factor", level).signs(
+            (stop - start, self.dim), start=start * self.dim
+        )
+        scales = self.weights[start:stop] / self.radius if level == 0 else 1 / self.radius
+        return np.asarray(signs * np.reshape(scales, (-1, 1)), np.float64)
+
+    def _columns_of(self, level: int) -> int:
+        """Return the number of features with more than `level` factors, which come first."""
+        return int(np.count_nonzero(self.degrees > level))
+
+    def _parts(self) -> Iterator[tuple[int, int, int]]:
+        """Yield level, first and last column of what is drawn and multiplied at a time."""
+        # Whole panels of native code, and whole tiles if memory suffices.
+        rows = max(1, _BLOCK_ELEMENTS // self.dim)
+        tile = _native.tile_columns
+        unit = tile if rows >= tile else _native.panel_columns
+        step = -(-rows // unit) * unit
+        for level in range(int(self.degrees.max(initial=0))):
+            columns = self._columns_of(level)
+            for start in range(0, columns, step):
+                yield level, start, min(start + step, columns)
+
+    def _pack(self, part: tuple[int, int, int], dtype: np.dtype[np.floating]) -> Floats:
+        _, start, stop = part
+        size = _native.dense_packed_size(stop - start, self.dim, dtype.itemsize)
+        packed = np.empty(size, dtype)
+        _native.dense_pack(round_coefficients(self.factors(*part), dtype), packed)
+        packed.flags.writeable = False
+        return packed
+
+    def _pack_all(self, dtype: np.dtype[np.floating]) -> list[Floats]:
+        return [self._pack(part, dtype) for part in self._parts()]
+
+    def prepare(self, dtype: DTypeLike) -> None:
+        """Draw the vectors, if they are stored, for data of this dtype."""
+        if self.stored:
+            self._packed.of(dtype, self._pack_all)
+
+    def features(self, X: Rows, out: Floats, n_threads: int = 0) -> None:
+        """Write the features of the rows of X, which has the dtype of `out`."""
+        constant = self._columns_of(0)
+        out[:, constant:] = self.weights[constant:]
+        if not self.stored:
+            for part in self._parts():
+                packed = self._pack(part, out.dtype)
+                for rows, to in blocks_of_rows(X, out):
+                    self._multiply(part, packed, rows, to, n_threads)
+            return
+        every = self._packed.of(out.dtype, self._pack_all)
+        most_rows = max(_native.tile_rows, _OUTPUT_BYTES // max(1, out.shape[1] * out.itemsize))
+        for rows, to in blocks_of_rows(X, out, most_rows=most_rows):
+            for part, packed in zip(self._parts(), every, strict=True):
+                self._multiply(part, packed, rows, to, n_threads)
+
+    def _multiply(
+        self, part: tuple[int, int, int], packed: Floats, rows: Rows, out: Floats, n_threads: int
+    ) -> None:
+        level, start, stop = part
+        kind = _native.feature_kinds["times" if level else "projection"]
+        _native.dense(
+            native_rows(rows), packed, stop - start, start, out, kind, 1.0, None, n_threads
+        )
 
 
 class RandomMaclaurinMap(FeatureMap):
@@ -119,7 +353,7 @@ class RandomMaclaurinMap(FeatureMap):
         "kernel": KernelKind(),
         "n_components": Integer(1, 1 << 24),  # the degrees of the columns are drawn at once
         "h01": Flag(),
-        "degrees": Choice(*DEGREE_LAWS),
+        "degrees": Choice(*_DISTRIBUTIONS),
         "radius": RADIUS,
         "store_matrix": Flag(),
     }
@@ -148,11 +382,11 @@ class RandomMaclaurinMap(FeatureMap):
 
     def _check_parameters(self) -> None:
         resolve_dot_product(self.kernel)
-        check_choice("degrees", self.degrees, DEGREE_LAWS)
+        check_choice("degrees", self.degrees, _DISTRIBUTIONS)
         check_flag("h01", self.h01)
         check_flag("store_matrix", self.store_matrix)
 
-    def _learn(self, X: Any) -> None:
+    def _learn(self, X: Rows) -> None:
         radius = resolve_radius(self.radius, X)
         self.radius_ = radius if self.degrees == "proportional" else 1.0
 
@@ -171,7 +405,7 @@ class RandomMaclaurinMap(FeatureMap):
         )
         self._n_features_out = n_components
 
-    def _prepare(self, X: Any) -> None:
+    def _prepare(self, X: Rows) -> None:
         self.sketch_.prepare(X.dtype)
 
     @property
@@ -226,7 +460,7 @@ class RandomMaclaurinMap(FeatureMap):
             )
         return rest
 
-    def _features(self, X: Any) -> NDArray[Any]:
+    def _features(self, X: Rows) -> Floats:
         out = np.empty((X.shape[0], self._n_features_out), X.dtype)
         out[:, : self._n_constant] = self._root_constant
         if self._n_exact > self._n_constant:
@@ -238,8 +472,8 @@ class RandomMaclaurinMap(FeatureMap):
                 rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
                 linear[:] = 0
                 linear[rows, X.indices] = X.data * root
-        self.sketch_.features(X, out[:, self._n_exact :], self.n_threads)
+        self.sketch_.features(X, out[:, self._n_exact :], self._threads)
         return out
 
-    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+    def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         return self.kernel_(X, Y)

@@ -7,7 +7,6 @@ from typing import Any
 from kernelmill.formatting import plain
 from kernelmill.maps.additive_fourier import AdditiveFourierMap
 from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.count_sketch import CountSketchMap
 from kernelmill.maps.dot_product_fastfood import DotProductFastfoodMap
 from kernelmill.maps.fastfood import FastfoodMap
 from kernelmill.maps.gaussian_templates import GaussianTemplatesMap
@@ -16,7 +15,7 @@ from kernelmill.maps.principal_fourier import PrincipalFourierMap
 from kernelmill.maps.random_fourier import RandomFourierMap
 from kernelmill.maps.random_maclaurin import RandomMaclaurinMap
 from kernelmill.maps.taylor_sketch import TaylorSketchMap
-from kernelmill.maps.tensor_sketch import TensorSketchMap
+from kernelmill.maps.tensor_sketch import CountSketchMap, TensorSketchMap
 
 __all__ = ["FAMILIES", "describe_construction", "map_name", "map_parameters"]
 

@@ -270,7 +270,7 @@ def minus_center(
 def distances_from(
     X: Any,
     center: NDArray[np.float64] | None,
-    n_threads: int | None = None,
+    n_threads: int = 0,
     weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Squared distances of rows from the center, infinite if too large.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelmill import _native
 from kernelmill.arguments import check_choice, check_flag, check_integer, check_positive
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.files.fields import Fields
@@ -23,6 +25,7 @@ from kernelmill.maps.fields import (
     POSITIVE,
     RADIUS,
 )
+from kernelmill.maps.hashing import HASHINGS
 from kernelmill.maps.scales import (
     check_center,
     check_length_scales,
@@ -31,13 +34,22 @@ from kernelmill.maps.scales import (
     minus_center,
     resolve_length_scale,
 )
-from kernelmill.runtime.arrays import blocks_of_rows, row_products, split_length_scale
-from kernelmill.sketches import HASHINGS, PolynomialSketch
-from kernelmill.sketches.taylor import columns_of_degrees
+from kernelmill.maps.tensor_sketch import PolynomialSketch
+from kernelmill.runtime.arrays import (
+    Floats,
+    Rows,
+    blocks_of_rows,
+    row_products,
+    split_length_scale,
+)
 
-__all__ = ["TaylorSketchMap"]
+__all__ = ["TaylorSketchMap", "columns_of_degrees"]
 
 _BLOCK_ELEMENTS = 1 << 20
+_MOST_TERMS = 64
+
+_REACH = 1.25
+"""Up to this multiple of the typical norm, rows should not suffer from the truncation."""
 
 
 class TaylorSketchMap(FeatureMap):
@@ -185,7 +197,7 @@ class TaylorSketchMap(FeatureMap):
         else:
             check_positive("radius", self.radius)
 
-    def _learn(self, X: Any) -> None:
+    def _learn(self, X: Rows) -> None:
         self.length_scale_ = resolve_length_scale(Gaussian(), self.length_scale, self.gamma, X)
         self.center_ = None if self.center is None else column_means(X)
         self.radius_ = self._resolve_radius(X)
@@ -231,19 +243,19 @@ class TaylorSketchMap(FeatureMap):
         self._normalized = bool(self.normalize)
         self._n_features_out = n_components
 
-    def _prepare(self, X: Any) -> None:
+    def _prepare(self, X: Rows) -> None:
         for sketch in self.sketches_:
             sketch.tables(X.dtype)
 
-    def _resolve_radius(self, X: Any) -> float:
+    def _resolve_radius(self, X: Rows) -> float:
         if not isinstance(self.radius, str):
             return check_positive("radius", self.radius)
         scale, weights = split_length_scale(self.length_scale_)
-        squares = distances_from(X, self.center_, self.n_threads, weights)
+        squares = distances_from(X, self.center_, self._threads, weights)
         radius = math.sqrt(math.fsum(squares / squares.size)) if np.isfinite(squares).all() else 0.0
         return radius if radius > 0 else scale
 
-    def _features(self, X: Any) -> NDArray[Any]:
+    def _features(self, X: Rows) -> Floats:
         out = np.empty((X.shape[0], self._n_features_out), X.dtype)
         # A block stays in the cache while its terms are written and its lengths found.
         most_rows = max(1, _BLOCK_ELEMENTS // max(X.shape[1], out.shape[1]))
@@ -251,9 +263,10 @@ class TaylorSketchMap(FeatureMap):
             self._write(minus_center(rows, self.center_, self._weights), part)
         return out
 
-    def _write(self, X: Any, out: NDArray[Any]) -> None:
+    def _write(self, X: Rows, out: Floats) -> None:
+        n_threads = self._threads
         dense = isinstance(X, np.ndarray)  # then measured from the center
-        squares = distances_from(X, None if dense else self._shift, self.n_threads)
+        squares = distances_from(X, None if dense else self._shift, n_threads)
         with np.errstate(over="ignore", under="ignore"):
             factors = np.exp(squares / self._scale / self._scale / -2)
         # Where powers may overflow: 0 times infinity is not 0.
@@ -263,7 +276,7 @@ class TaylorSketchMap(FeatureMap):
         for sketch in self.sketches_:
             part = out[:, begin : begin + sketch.length]
             scales = (factors / _root_of_factorial(sketch.degree)).astype(out.dtype)
-            sketch.write(X, part, row_scales=scales, shifted=dense, n_threads=self.n_threads)
+            sketch.write(X, part, row_scales=scales, shifted=dense, n_threads=n_threads)
             # Powers may overflow where the factor of a high degree is below the smallest number.
             if not scales.all():
                 part[scales == 0] = 0
@@ -271,11 +284,11 @@ class TaylorSketchMap(FeatureMap):
         if far.any():
             out[far] = 0
         if self._normalized:
-            lengths = np.sqrt(row_products(out, n_threads=self.n_threads))
+            lengths = np.sqrt(row_products(out, n_threads=n_threads))
             lengths[lengths == 0] = 1
             out *= np.reciprocal(lengths).astype(out.dtype)[:, np.newaxis]
 
-    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+    def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         return self.kernel_(X, Y, length_scale=self.length_scale_)
 
 
@@ -284,3 +297,135 @@ def _root_of_factorial(n: int) -> float:
     if n <= 170:
         return math.sqrt(math.factorial(n))
     return float(math.isqrt(math.factorial(n))) if n <= 300 else math.inf
+
+
+def columns_of_degrees(
+    square: float, dim: int, n_columns: int, degree: int | None = None
+) -> list[int]:
+    r"""Columns for the terms :math:`\langle u, v \rangle^n / n!` of degree 0, 1, 2, ...
+
+    Parameters
+    ----------
+    square : float
+        The typical square of the norm of u.
+    dim : int
+        The number of coordinates of u.
+    n_columns : int
+        The sum of the result.
+    degree : int, optional
+        The highest degree, at least 1; by default the one with the least expected square of the
+        error. Lower if there are not enough columns.
+
+    Returns
+    -------
+    list of int
+        One column for degree 0, which is exact with it, and at least one for each other degree.
+    """
+    return list(_find_columns(square, dim, n_columns, degree))
+
+
+@lru_cache(maxsize=256)  # maps that differ in their seed only have the same columns
+def _find_columns(square: float, dim: int, n_columns: int, degree: int | None) -> tuple[int, ...]:
+    if degree is not None:
+        best = _allocate(square, dim, n_columns, min(degree, n_columns - 1))
+    else:
+        candidates = range(1 if n_columns > 1 else 0, min(_MOST_TERMS, n_columns - 1) + 1)
+        shares = (_allocate(square, dim, n_columns, last) for last in candidates)
+        best = min(shares, key=lambda columns: _squared_error(square, dim, columns))
+    estimated = [n for n in range(2, len(best)) if best[n] < _columns_needed(dim, n)]
+    for n, count in zip(
+        estimated, _shift_to_fast_lengths([best[n] for n in estimated]), strict=True
+    ):
+        best[n] = count
+    return tuple(best)
+
+
+def _allocate(square: float, dim: int, n_columns: int, degree: int) -> list[int]:
+    """Columns in proportion to the standard deviations of the terms, up to where they are exact."""
+    left = n_columns - 1
+    if degree == 0:
+        return [1]
+    by_size = _in_proportion(square, dim, left, range(1, degree + 1))
+    options = [[1, *by_size]]
+    if by_size[0] < dim <= left - (degree - 1):  # a column for each coordinate: exact
+        options.append([1, dim, *_in_proportion(square, dim, left - dim, range(2, degree + 1))])
+    return min(options, key=lambda columns: _squared_error(square, dim, columns))
+
+
+def _in_proportion(square: float, dim: int, n_columns: int, degrees: range) -> list[int]:
+    counts = dict.fromkeys(degrees, 1)
+    left = n_columns - len(counts)
+    open_degrees = [n for n in degrees if _columns_needed(dim, n) > 1]
+    # Rounded, so that the result does not depend on the last bits of the exponential function.
+    sizes = {n: float(f"{math.sqrt(_variance(square, n)):.6g}") for n in degrees}
+    while left > 0 and open_degrees:
+        total = sum(sizes[n] for n in open_degrees)
+        if total == 0:  # below the smallest number: none of them matters
+            grants = {open_degrees[0]: left}
+        else:
+            grants = {n: int(left * (sizes[n] / total)) for n in open_degrees}
+        if not any(grants.values()):
+            grants = {max(open_degrees, key=lambda n: sizes[n] / counts[n]): 1}
+        for n, grant in grants.items():
+            counts[n] += min(grant, _columns_needed(dim, n) - counts[n])
+        left = n_columns - sum(counts.values())
+        open_degrees = [n for n in open_degrees if counts[n] < _columns_needed(dim, n)]
+    if degrees:
+        counts[degrees[-1]] += left  # all are exact: columns of zeros
+    return list(counts.values())
+
+
+@lru_cache(maxsize=1024)
+def _columns_needed(dim: int, degree: int) -> int:
+    """Columns with which a term is exact."""
+    return 2**62 if degree * math.log2(dim) > 62 else int(dim**degree)
+
+
+@lru_cache(maxsize=1024)
+def _variance(square: float, degree: int) -> float:
+    """D times the variance of a term for close points, up to a factor of all terms."""
+    ways = 2.0 if degree == 1 else 2.0 * (2.0**degree - 1 - degree)
+    return ways * math.exp(2 * _log_term(square, degree))
+
+
+def _log_term(square: float, degree: int) -> float:
+    """The logarithm of the term for equal points, times the exponential that goes with it."""
+    return degree * math.log(square) - math.lgamma(degree + 1) - square
+
+
+def _squared_error(square: float, dim: int, columns: list[int]) -> float:
+    """Return the expected square of the error for close points: variances, and what is cut off."""
+    variance = 0.0
+    for degree, count in enumerate(columns[1:], start=1):
+        if degree == 1:
+            copies = -(-dim // count)
+            share = (copies - 1) / max(1, copies * count - 1)
+        else:
+            share = max(0.0, 1 / count - 1 / _columns_needed(dim, degree))
+        variance += share * _variance(square, degree)
+    far = _REACH**2 * square
+    kept = math.fsum(math.exp(_log_term(far, n)) for n in range(len(columns)))
+    return variance + max(0.0, 1 - kept) ** 2
+
+
+def _shift_to_fast_lengths(lengths: list[int]) -> list[int]:
+    """Return lengths close to these, with the same sum.
+
+    All of them have fast transforms, except perhaps the shortest, which takes the rest.
+    """
+    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
+    result = list(lengths)
+    carry = 0
+    for i in order[:-1]:
+        result[i] = _fast_at_most(lengths[i] + carry)
+        carry += lengths[i] - result[i]
+    if order:
+        result[order[-1]] += carry
+    return result
+
+
+def _fast_at_most(length: int) -> int:
+    """Return the largest length up to this one with its own transform: no prime factor above 13."""
+    while length & (length - 1) and _native.ring_roots_size(length) == 0:
+        length -= 1
+    return length

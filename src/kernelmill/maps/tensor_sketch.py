@@ -1,26 +1,165 @@
-"""Tensor Sketch: features of polynomial kernels in loglinear time."""
+"""Count sketches and their products: Tensor Sketch, features of polynomial kernels."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from kernelmill import _native
 from kernelmill.arguments import check_choice
 from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Choice, Integer, Number
 from kernelmill.kernels import Polynomial
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import MOST_DEGREES, POSITIVE
+from kernelmill.maps.hashing import HASHINGS, draw_hashes
 from kernelmill.maps.scales import resolve_gamma
-from kernelmill.sketches import HASHINGS, PolynomialSketch
+from kernelmill.random import Stream
+from kernelmill.runtime.arrays import (
+    Floats,
+    PerDtype,
+    Rows,
+    blocks_of_rows,
+    native_rows,
+    round_coefficients,
+)
 
-__all__ = ["TensorSketchMap"]
+__all__ = ["CountSketchMap", "PolynomialSketch", "TensorSketchMap"]
 
 
-class TensorSketchMap(FeatureMap):
+class _Tables(NamedTuple):
+    """The parameters of the native kernels, in one dtype."""
+
+    buckets: NDArray[np.int32]  # (degree, dim)
+    weights: Floats  # (degree, dim): signs times the scale
+    offsets: Floats | None  # (degree, length): the sketches of a row of zeros
+    constants: Floats | None  # (degree, length): the same for rows that are shifted already
+    ring_roots: Floats | None  # constants of transforms whose length has odd factors
+
+
+@dataclass(eq=False)
+class PolynomialSketch:
+    r"""Sketches of :math:`u \otimes \dots \otimes u`, where u is scale (x - shift) and a constant.
+
+    Their inner products estimate :math:`(scale^2 \langle x - shift, y - shift \rangle +
+    constant^2)^{degree}` without bias.
+
+    Parameters
+    ----------
+    degree, dim, length : int
+        The number of factors, of columns of x, and of columns of the sketch.
+    stream : Stream
+        Buckets and signs are functions of it.
+    hashing : {"collision_free", "independent"}
+    scale, constant : float
+    shift : ndarray of shape (dim,), optional
+        Subtracted from every row: from its sketches, so that sparse rows stay sparse.
+    """
+
+    degree: int
+    dim: int
+    length: int
+    stream: Stream
+    hashing: str
+    scale: float = 1.0
+    constant: float = 0.0
+    shift: NDArray[np.float64] | None = None
+    _tables: PerDtype[_Tables] = field(default_factory=PerDtype, init=False, repr=False)
+
+    def tables(self, dtype: DTypeLike) -> _Tables:
+        """Return the parameters of sketches for rows of this dtype."""
+        return self._tables.of(dtype, self._draw)
+
+    def _draw(self, dtype: np.dtype[np.floating]) -> _Tables:
+        has_constant = self.constant > 0  # one more coordinate, equal in all rows
+        buckets, signs = draw_hashes(
+            self.stream, self.hashing, self.degree, self.dim + has_constant, self.length
+        )
+        columns = np.ascontiguousarray(buckets[:, : self.dim])
+        columns.flags.writeable = False
+        weights = round_coefficients(signs[:, : self.dim] * self.scale, dtype)
+        constants = None
+        if has_constant:
+            constants = np.zeros((self.degree, self.length))
+            constants[np.arange(self.degree), buckets[:, -1]] = signs[:, -1] * self.constant
+        offsets = constants
+        if self.shift is not None:
+            offsets = np.zeros((self.degree, self.length))
+            if constants is not None:
+                offsets += constants
+            for k in range(self.degree):
+                np.subtract.at(offsets[k], columns[k], weights[k] * self.shift)
+        return _Tables(
+            columns,
+            weights,
+            None if offsets is None else round_coefficients(offsets, dtype),
+            None if constants is None else round_coefficients(constants, dtype),
+            self._ring_roots(dtype),
+        )
+
+    def _ring_roots(self, dtype: np.dtype[np.floating]) -> Floats | None:
+        size = _native.ring_roots_size(self.length) if self.degree > 1 else 0
+        if size == 0:
+            return None
+        roots = np.empty(size, dtype)
+        _native.ring_roots(roots, self.length)
+        return roots
+
+    def write(
+        self,
+        X: Rows,
+        out: Floats,
+        *,
+        row_scales: Floats | None = None,
+        shifted: bool = False,
+        n_threads: int = 0,
+    ) -> None:
+        """Write the sketches of the rows of X, times `row_scales`; all have the dtype of `out`.
+
+        `shifted` states that the shift is subtracted from the rows already. 0 stands for the
+        default number of threads.
+        """
+        tables = self.tables(out.dtype)
+        begin = 0
+        for rows, part in blocks_of_rows(X, out):
+            end = begin + part.shape[0]
+            scales = None if row_scales is None else row_scales[begin:end]
+            _native.tensor_sketch(
+                native_rows(rows),
+                tables.buckets,
+                tables.weights,
+                tables.constants if shifted else tables.offsets,
+                scales,
+                tables.ring_roots,
+                part,
+                n_threads,
+            )
+            begin = end
+
+
+class _SketchMap(FeatureMap):
+    """A map whose features are the sketch `sketch_`."""
+
+    kernel_: Polynomial
+    sketch_: PolynomialSketch
+
+    def _prepare(self, X: Rows) -> None:
+        self.sketch_.tables(X.dtype)
+
+    def _features(self, X: Rows) -> Floats:
+        out = np.empty((X.shape[0], self.sketch_.length), X.dtype)
+        self.sketch_.write(X, out, n_threads=self._threads)
+        return out
+
+    def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
+        return self.kernel_(X, Y)
+
+
+class TensorSketchMap(_SketchMap):
     r"""Features of the polynomial kernel :math:`(\gamma \langle x, y \rangle + c)^p`.
 
     The kernel is an inner product of tensor powers of the inputs, with d\ :sup:`p` entries. Their
@@ -128,7 +267,7 @@ class TensorSketchMap(FeatureMap):
             resolve_gamma(self.gamma, None)
         Polynomial(self.degree, coef0=self.coef0)
 
-    def _learn(self, X: Any) -> None:
+    def _learn(self, X: Rows) -> None:
         self.gamma_ = resolve_gamma(self.gamma, X)
 
     def _build(self, dim: int, n_components: int) -> None:
@@ -144,13 +283,88 @@ class TensorSketchMap(FeatureMap):
         )
         self._n_features_out = n_components
 
-    def _prepare(self, X: Any) -> None:
-        self.sketch_.tables(X.dtype)
 
-    def _features(self, X: Any) -> NDArray[Any]:
-        out = np.empty((X.shape[0], self.sketch_.length), X.dtype)
-        self.sketch_.write(X, out, n_threads=self.n_threads)
-        return out
+class CountSketchMap(_SketchMap):
+    r"""Random projection that adds every column, with a random sign, to one random output column.
 
-    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        return self.kernel_(X, Y)
+    .. math:: z(x)_j = \sum_{i : h(i) = j} s(i) \, x_i
+
+    Inner products are estimated without bias: :math:`E \langle z(x), z(y) \rangle = \langle x, y
+    \rangle`. The cost of a row is proportional to its nonzero entries. Also known as feature
+    hashing.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        The number of output columns.
+    hashing : {"collision_free", "independent"}, default="collision_free"
+        "collision_free": no two input columns share an output column while there are enough of
+        them, so that inner products are exact if ``n_components >= n_features``; otherwise output
+        columns are filled as evenly as possible. "independent": the choice of Charikar, Chen &
+        Farach-Colton (2002), 2-wise independent buckets and (4-wise) independent signs.
+    random_state : int, RandomState, Generator or Stream, default=None
+        The seed. An integer gives the same coefficients on every machine and in every release.
+    n_threads : int, default=None
+        By default :func:`kernelmill.get_num_threads`. Results do not depend on it.
+
+    Attributes
+    ----------
+    kernel_ : Polynomial
+        Of degree 1.
+    sketch_ : PolynomialSketch
+        Of degree 1.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X had column names at `fit`.
+
+    See Also
+    --------
+    TensorSketch : Count sketches of polynomials of the input.
+
+    Notes
+    -----
+    The variance of an estimate is q times :math:`\sum_{i \ne j} x_i^2 y_j^2 + x_i y_i x_j y_j`
+    (Pham & Pagh, 2013, lemma 2), where q is the probability that two columns collide: 1 /
+    n_components for "independent"; for "collision_free" 0 up to n_features = n_components = D, and
+    (c - 1) / (c D - 1) with :math:`c = \lceil n\_features / D \rceil` beyond.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill import CountSketch
+    >>> X = np.random.default_rng(0).uniform(size=(3, 1000))
+    >>> Z = CountSketch(n_components=200, random_state=0).fit_transform(X)
+    >>> Z.shape
+    (3, 200)
+    >>> bool(np.allclose(Z @ Z.T, X @ X.T, rtol=0.2))
+    True
+    """
+
+    _stored_parameters = FeatureMap._stored_parameters | {"hashing": Choice(*HASHINGS)}
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        hashing: str = "collision_free",
+        random_state: Any = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.hashing = hashing
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        check_choice("hashing", self.hashing, HASHINGS)
+
+    def _build(self, dim: int, n_components: int) -> None:
+        self.kernel_ = Polynomial(degree=1)
+        self.sketch_ = PolynomialSketch(
+            degree=1,
+            dim=dim,
+            length=n_components,
+            stream=self.stream_.substream("count sketch"),
+            hashing=self.hashing,
+        )
+        self._n_features_out = n_components

@@ -22,7 +22,6 @@ from kernelmill.files.kinds import Mismatch, Place, Tensors
 from kernelmill.kernels.points import canonical_rows
 from kernelmill.maps.additive_fourier import AdditiveFourierMap
 from kernelmill.maps.base import MOST_COMPONENTS, REAL, FeatureMap
-from kernelmill.maps.count_sketch import CountSketchMap
 from kernelmill.maps.dot_product_fastfood import DotProductFastfoodMap
 from kernelmill.maps.fastfood import FastfoodMap
 from kernelmill.maps.gaussian_templates import GaussianTemplatesMap
@@ -33,8 +32,8 @@ from kernelmill.maps.random_maclaurin import RandomMaclaurinMap
 from kernelmill.maps.registry import FAMILIES, map_name
 from kernelmill.maps.stored import FittedMapKind
 from kernelmill.maps.taylor_sketch import TaylorSketchMap
-from kernelmill.maps.tensor_sketch import TensorSketchMap
-from kernelmill.projections.custom_fastfood import GivenFactors
+from kernelmill.maps.tensor_sketch import CountSketchMap, TensorSketchMap
+from kernelmill.projections import GivenFactors
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 
@@ -116,6 +115,7 @@ class MapTransformer(
         ndarray of shape (n_samples, n_components)
             The features. Those of a row depend only on this row of X, to the last bit.
         """
+        resolve_threads(self.n_threads)
         if not self._is_plain(X):
             check_is_fitted(self)
             X = check_data(self, X, reset=False)

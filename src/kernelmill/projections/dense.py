@@ -3,38 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy  # scipy.stats is loaded when it is first used
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from kernelmill import _native
 from kernelmill.arguments import LengthScale
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Gaussian, Kernel, Laplacian, RadialKernel
-from kernelmill.projections.layout import FeatureLayout
+from kernelmill.projections.base import FeatureLayout, Projection, Scoring, score_features
 from kernelmill.random import Stream, normal_quantile
 from kernelmill.runtime.arrays import (
+    Floats,
+    PerDtype,
+    Rows,
     blocks_of_rows,
     divide_by_length_scale,
     native_rows,
     round_coefficients,
 )
-from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["SAMPLINGS", "DenseProjection"]
 
 SAMPLINGS = ("iid", "orthogonal", "qmc")
 
-_LARGEST_ORTHOGONAL = 8192
-_MOST_SOBOL_DIMENSIONS = 21201  # scipy's table of direction numbers (Joe & Kuo) ends here
+_MOST_ORTHOGONAL = 8192
+_MOST_SOBOL_DIMENSIONS = 21201
+"""The limit of SciPy's table of direction numbers (Joe & Kuo)."""
+
 _SOBOL_BITS = 32
-_BLOCK_ELEMENTS = 1 << 19  # of the matrix, drawn at a time
+_BLOCK_ELEMENTS = 1 << 19
+"""Elements of the matrix that are drawn at a time, if it is not stored."""
 
 
 @dataclass(eq=False)
-class DenseProjection:
+class DenseProjection(Projection):
     """Frequencies as rows of a matrix W, and the features of W x.
 
     Parameters
@@ -58,7 +62,7 @@ class DenseProjection:
     stream: Stream
     sampling: str
     stored: bool
-    _packed: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    _packed: PerDtype[Floats] = field(default_factory=PerDtype, init=False, repr=False)
 
     def __post_init__(self) -> None:
         name = type(self.kernel).__name__
@@ -67,9 +71,9 @@ class DenseProjection:
                 f"sampling='orthogonal' needs a radial kernel, got {name}",
                 Remedy("draw independent frequencies", sampling="iid"),
             )
-        if self.sampling == "orthogonal" and self.dim > _LARGEST_ORTHOGONAL:
+        if self.sampling == "orthogonal" and self.dim > _MOST_ORTHOGONAL:
             raise ArgumentError(
-                f"sampling='orthogonal' takes at most {_LARGEST_ORTHOGONAL} columns, since it "
+                f"sampling='orthogonal' takes at most {_MOST_ORTHOGONAL} columns, since it "
                 f"draws square matrices of that size, got {self.dim}",
                 "use Fastfood(structure='sorf')",
             )
@@ -87,11 +91,8 @@ class DenseProjection:
                     "use Fastfood",
                 )
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_packed": {}}
-
     def frequencies(self, start: int = 0, stop: int | None = None) -> NDArray[np.float64]:
-        """Rows start, ..., stop - 1 of W."""
+        """Return rows start, ..., stop - 1 of W."""
         stop = self.n_frequencies if stop is None else stop
         draw = {"iid": self._iid, "orthogonal": self._orthogonal, "qmc": self._qmc}[self.sampling]
         return divide_by_length_scale(draw(start, stop), self.length_scale)
@@ -106,7 +107,7 @@ class DenseProjection:
         return self.kernel.radii(stream, stop - start, self.dim, start=start)
 
     def _orthogonal(self, start: int, stop: int) -> NDArray[np.float64]:
-        """Rows of independent random orthogonal matrices, with random lengths."""
+        """Return rows of independent random orthogonal matrices, with random lengths."""
         out = np.empty((stop - start, self.dim))
         stream = self.stream.substream("orthogonal")
         for index in range(start // self.dim, -(-stop // self.dim)):
@@ -118,7 +119,7 @@ class DenseProjection:
         return out
 
     def _qmc(self, start: int, stop: int) -> NDArray[np.float64]:
-        """Scrambled Sobol points through the quantile functions of the coordinates."""
+        """Return scrambled Sobol points, transformed by the quantiles of the coordinates."""
         stream = self.stream.substream("sobol")
         points = _draw_sobol_points(stream, stop - start, self.dim, start=start)
         if not self.kernel.radial:
@@ -130,58 +131,58 @@ class DenseProjection:
         if isinstance(self.kernel, Gaussian):
             return normals
         squares = np.zeros(len(normals))
-        for column in normals.T:  # added in one order everywhere
+        for column in normals.T:  # in the same order on every machine
             squares += column * column
         normals *= (self._radii(start, stop) / np.sqrt(squares))[:, np.newaxis]
         return normals
 
     @property
     def _rows_at_once(self) -> int:
-        least = self.dim if self.sampling == "orthogonal" else 1  # one matrix is drawn as a whole
-        rows = max(least, _BLOCK_ELEMENTS // self.dim, 1)
+        whole_matrix = self.dim if self.sampling == "orthogonal" else 1
+        rows = max(whole_matrix, _BLOCK_ELEMENTS // self.dim, 1)
         return -(-rows // _native.tile_columns) * _native.tile_columns
 
-    def _pack(self, start: int, stop: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def _pack(self, start: int, stop: int, dtype: np.dtype[np.floating]) -> Floats:
         size = _native.dense_packed_size(stop - start, self.dim, dtype.itemsize)
         packed = np.empty(size, dtype)
         _native.dense_pack(round_coefficients(self.frequencies(start, stop), dtype), packed)
         return packed
 
-    def pack_matrix(self, dtype: Any) -> NDArray[Any]:
+    def _pack_matrix(self, dtype: np.dtype[np.floating]) -> Floats:
         """Return the matrix in the memory layout of the native code."""
-        kind = np.dtype(dtype)
-        if kind.char not in self._packed:
-            size = _native.dense_packed_size(self.n_frequencies, self.dim, kind.itemsize)
-            whole = np.empty(size, kind)
-            for start in range(0, self.n_frequencies, self._rows_at_once):
-                stop = min(start + self._rows_at_once, self.n_frequencies)
-                part = self._pack(start, stop, kind)
-                whole[start * self.dim : start * self.dim + part.size] = part
-            whole.flags.writeable = False
-            self._packed[kind.char] = whole
-        return self._packed[kind.char]
+        size = _native.dense_packed_size(self.n_frequencies, self.dim, dtype.itemsize)
+        whole = np.empty(size, dtype)
+        for start in range(0, self.n_frequencies, self._rows_at_once):
+            stop = min(start + self._rows_at_once, self.n_frequencies)
+            part = self._pack(start, stop, dtype)
+            whole[start * self.dim : start * self.dim + part.size] = part
+        whole.flags.writeable = False
+        return whole
 
-    def prepare(self, dtype: Any) -> None:
+    def prepare(self, dtype: DTypeLike) -> None:
         """Draw the matrix, if it is stored, for data of this dtype."""
         if self.stored:
-            self.pack_matrix(dtype)
+            self._packed.of(dtype, self._pack_matrix)
         elif self.sampling == "iid":  # a custom kernel should fail now rather than later
             self.frequencies(self.n_frequencies - 1, self.n_frequencies)
 
     def features(
         self,
-        X: Any,
+        X: Rows,
         layout: FeatureLayout,
-        phases: NDArray[Any] | None,
-        out: NDArray[Any],
-        n_threads: int | None = None,
+        phases: Floats | None,
+        out: Floats,
+        n_threads: int = 0,
+        scoring: Scoring | None = None,
     ) -> None:
-        """Write the features of the rows of X, which has the real dtype of `out`."""
+        """Write the features of the rows of X; see `Projection.features`."""
         step = self.n_frequencies if self.stored else self._rows_at_once
         for start in range(0, self.n_frequencies, step):
             stop = min(start + step, self.n_frequencies)
-            kept = self.stored
-            packed = self.pack_matrix(out.dtype) if kept else self._pack(start, stop, out.dtype)
+            if self.stored:
+                packed = self._packed.of(out.dtype, self._pack_matrix)
+            else:
+                packed = self._pack(start, stop, out.dtype)
             for rows, part in blocks_of_rows(X, out):
                 _native.dense(
                     native_rows(rows),
@@ -192,21 +193,22 @@ class DenseProjection:
                     layout.native_kind,
                     layout.scale,
                     phases,
-                    resolve_threads(n_threads),
+                    n_threads,
                 )
+        score_features(out, scoring, n_threads)
 
 
 def _draw_sobol_points(stream: Stream, n: int, dim: int, *, start: int = 0) -> NDArray[np.float64]:
-    """Points number start, ..., start + n - 1 of a randomly scrambled Sobol sequence in (0, 1)^dim.
+    """Return points start, ..., start + n - 1 of a randomly scrambled Sobol sequence in (0, 1)^dim.
 
-    Every point is uniform. The sequence comes from scipy; the scrambling, by random lower
+    Every point is uniform. The sequence comes from SciPy; the scrambling, by random lower
     triangular matrices of bits and a random digital shift (Matoušek, 1998), from the stream. So
-    points are bit-identical on every machine and in every release of scipy.
+    points are bit-identical on every machine and in every release of SciPy.
     """
     sequence = scipy.stats.qmc.Sobol(dim, scramble=False, bits=_SOBOL_BITS)
     if start > 0:
         sequence.fast_forward(start)
-    # Drawing 2^k points keeps scipy from warning; points do not depend on how many are drawn.
+    # SciPy warns unless 2^k points are drawn; points do not depend on their number.
     raw = sequence.random(1 << max(0, n - 1).bit_length())[:n] if n else np.empty((0, dim))
     digits = (raw * 2.0**_SOBOL_BITS).astype(np.uint32)
     words = stream.integers((dim, _SOBOL_BITS + 1), 2**_SOBOL_BITS).astype(np.uint32)

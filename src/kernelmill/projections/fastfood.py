@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from kernelmill import _native
 from kernelmill.arguments import LengthScale
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import RadialKernel
-from kernelmill.projections.layout import FeatureLayout
+from kernelmill.projections.base import FeatureLayout, Projection, Scoring
 from kernelmill.random import Stream, normal_quantile
 from kernelmill.runtime.arrays import (
+    Floats,
+    PerDtype,
+    Rows,
     blocks_of_rows,
     divide_by_length_scale,
     native_rows,
@@ -23,14 +26,14 @@ from kernelmill.runtime.arrays import (
     row_products,
     split_length_scale,
 )
-from kernelmill.runtime.threads import resolve_threads
 from kernelmill.transforms import fwht
 
 __all__ = [
     "STRATA",
     "FastfoodFactors",
+    "GivenFactors",
+    "GivenProjection",
     "HadamardProjection",
-    "Scoring",
     "block_lengths",
     "draw_normals",
     "draw_permutations",
@@ -38,14 +41,13 @@ __all__ = [
 ]
 
 STRATA = 4
+"""The number of blocks that share signs and a permutation."""
 
-Scoring = tuple[NDArray[Any], NDArray[Any]]
-"""Weights (T, D) of few outputs, and scores (n, T) to be written: products of the features."""
-
-# With fewer dimensions, the rows of one block are too similar: docs/decisions/008.
 _SMALLEST_BLOCK = 64
+"""In smaller blocks, the rows are too similar: docs/decisions/008."""
+
 _FEW_DIMENSIONS = 64
-_FEWEST_FOR_SORF = 16
+_SMALLEST_SORF_DIMENSION = 16
 
 
 def padded_size(dim: int) -> int:
@@ -59,13 +61,13 @@ class FastfoodFactors:
 
     Blocks come in groups of `blocks_per_group` that share the signs and the permutation. The
     blocks of the first group take turns in the order of the frequencies, of `first_turn` rows each,
-    so that even a few frequencies come from all of them; other blocks follow each other.
+    so that even a few frequencies come from all of them; other blocks follow one another.
 
     Attributes
     ----------
     signs : ndarray of shape (n_groups, n_stages, p)
         B. With two stages, :math:`H B` is applied twice, with different signs each time. The first
-        ones are times the weights of the columns, if these have length scales of their own.
+        signs are multiplied by the weights of the columns, if each has its own length scale.
     permutation : ndarray of int32 of shape (n_groups, p), or None
         Element i of :math:`\Pi w` is ``w[permutation[i]]``.
     inner : ndarray of shape (n_blocks, p)
@@ -74,17 +76,17 @@ class FastfoodFactors:
         S with all normalization and the length scale.
     blocks_per_group : int
     first_turn : int
-        p if also the blocks of the first group follow each other.
+        p if the blocks of the first group follow one another, too.
     """
 
-    signs: NDArray[Any]
+    signs: Floats
     permutation: NDArray[np.int32] | None
-    inner: NDArray[Any]
-    outer: NDArray[Any]
+    inner: Floats
+    outer: Floats
     blocks_per_group: int
     first_turn: int
 
-    def astype(self, dtype: np.dtype[Any]) -> FastfoodFactors:
+    def astype(self, dtype: np.dtype[np.floating]) -> FastfoodFactors:
         """Return the same factors rounded to another dtype, read-only."""
         arrays = [round_coefficients(a, dtype) for a in (self.signs, self.inner, self.outer)]
         if self.permutation is not None:  # native code relies on it
@@ -112,7 +114,7 @@ class FastfoodFactors:
 def _draw_hadamard(
     stream: Stream, n_blocks: int, size: int, stratified: bool
 ) -> tuple[FastfoodFactors, NDArray[np.float64]]:
-    """Signs, permutations and normals, and the length of the rows of H G P H B in each block."""
+    """Return random factors, and the length of the rows of H G P H B in each block."""
     per_group = STRATA if stratified else 1
     n_groups = -(-n_blocks // per_group)
     inner = draw_normals(stream, n_blocks, size, stratified)
@@ -130,7 +132,7 @@ def _draw_hadamard(
 def _draw_sorf(
     stream: Stream, n_blocks: int, size: int
 ) -> tuple[FastfoodFactors, NDArray[np.float64]]:
-    """Three diagonals of signs, and the length of the rows of (H D)^3."""
+    """Return three diagonals of signs as factors, and the length of the rows of (H D)^3."""
     signs = [stream.substream("sorf signs", stage).signs((n_blocks, size)) for stage in range(3)]
     factors = FastfoodFactors(
         signs=np.stack(signs[:2], axis=1),
@@ -148,16 +150,16 @@ def _lengths_of_leading_part(
 ) -> NDArray[np.float64]:
     """Return the length of the first `dim` coordinates of the rows of H G P H B, block by block.
 
-    Lengths of rows that are not used as frequencies are arbitrary. A few coordinates can be small
-    compared with the others, so the lengths are computed by the operations that project data, with
-    the same rounding errors.
+    Rows that are not used as frequencies have arbitrary lengths. A few coordinates can be small
+    compared with the others, so the lengths are computed by the operations that project data: the
+    rounding errors are the same.
     """
     few = dim <= _FEW_DIMENSIONS
     return _lengths_by_units(factors, dim) if few else _lengths_by_rows(factors, dim, n_frequencies)
 
 
 def _lengths_by_units(factors: FastfoodFactors, dim: int) -> NDArray[np.float64]:
-    """By projections of the unit vectors; squares are added in their order."""
+    """Return the lengths from projections of the unit vectors, whose squares are added in order."""
     n_blocks, size = factors.inner.shape
     squares = np.zeros((n_blocks, size))
     units = np.eye(dim, size)
@@ -174,7 +176,7 @@ def _lengths_by_units(factors: FastfoodFactors, dim: int) -> NDArray[np.float64]
 
 
 def _lengths_by_rows(factors: FastfoodFactors, dim: int, n_frequencies: int) -> NDArray[np.float64]:
-    """By the rows that are frequencies: transposed products with unit vectors, some at a time."""
+    """Return the lengths of the rows that are frequencies, from transposed products."""
     n_blocks, size = factors.inner.shape
     squares = np.ones((n_blocks, size))
     needed = np.sort(factors.rows_in_order()[:n_frequencies])
@@ -198,7 +200,65 @@ def _lengths_by_rows(factors: FastfoodFactors, dim: int, n_frequencies: int) -> 
 
 
 @dataclass(eq=False)
-class HadamardProjection:
+class _FactoredProjection(Projection):
+    """A projection by factors, which are drawn once for each dtype."""
+
+    length_scale: LengthScale
+    dim: int
+    n_frequencies: int
+    _factors: PerDtype[FastfoodFactors] = field(default_factory=PerDtype, init=False, repr=False)
+
+    @abstractmethod
+    def _draw(self) -> FastfoodFactors:
+        """Return the factors in float64."""
+
+    def factors(self, dtype: DTypeLike = np.float64) -> FastfoodFactors:
+        """Return the coefficients in float64 or float32."""
+        return self._factors.of(dtype, lambda kind: self._draw().astype(kind))
+
+    def prepare(self, dtype: DTypeLike) -> None:
+        """Draw the coefficients for data of this dtype."""
+        self.factors(dtype)
+
+    def features(
+        self,
+        X: Rows,
+        layout: FeatureLayout,
+        phases: Floats | None,
+        out: Floats,
+        n_threads: int = 0,
+        scoring: Scoring | None = None,
+    ) -> None:
+        """Write the features of the rows of X; see `Projection.features`.
+
+        Scores are computed while the features are in the cache.
+        """
+        factors = self.factors(out.dtype)
+        weights, scores = (None, None) if scoring is None else scoring
+        begin = 0
+        for rows, part in blocks_of_rows(X, out):
+            end = begin + len(part)
+            _native.fastfood(
+                native_rows(rows),
+                part,
+                factors.signs,
+                factors.permutation,
+                factors.inner,
+                factors.outer,
+                factors.blocks_per_group,
+                factors.first_turn,
+                layout.native_kind,
+                layout.scale,
+                phases,
+                weights,
+                None if scores is None else scores[begin:end],
+                n_threads,
+            )
+            begin = end
+
+
+@dataclass(eq=False)
+class HadamardProjection(_FactoredProjection):
     r"""Frequencies of a radial kernel as rows of :math:`S H G \Pi H B` or of :math:`S (H D)^3`.
 
     Parameters
@@ -222,38 +282,24 @@ class HadamardProjection:
     """
 
     kernel: RadialKernel
-    length_scale: LengthScale
-    dim: int
-    n_frequencies: int
     stream: Stream
     structure: str
     stratified: bool
-    _drawn: dict[str, FastfoodFactors] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        # Rows of signs take few values, and may be 0, in few of their coordinates.
-        mixture, few = self.kernel.gaussian_mixture, self.dim < _FEWEST_FOR_SORF
+        # A few coordinates of rows of signs have few values, and may all be 0.
+        mixture, few = self.kernel.gaussian_mixture, self.dim < _SMALLEST_SORF_DIMENSION
         if self.structure == "sorf" and few and not mixture:
             raise ArgumentError(
-                f"structure='sorf' needs at least {_FEWEST_FOR_SORF} columns for "
+                f"structure='sorf' needs at least {_SMALLEST_SORF_DIMENSION} columns for "
                 f"{type(self.kernel).__name__}, got {self.dim}",
                 Remedy("use Walsh-Hadamard matrices", structure="hadamard"),
             )
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_drawn": {}}
 
     @property
     def block_size(self) -> int:
         """The padded length of an input, and the number of frequencies in a block."""
         return padded_size(self.dim)
-
-    def factors(self, dtype: Any = np.float64) -> FastfoodFactors:
-        """Return the coefficients in float64 or float32."""
-        name = np.dtype(dtype).char
-        if name not in self._drawn:
-            self._drawn[name] = self._draw().astype(np.dtype(dtype))
-        return self._drawn[name]
 
     @property
     def _n_blocks(self) -> int:
@@ -263,8 +309,8 @@ class HadamardProjection:
         )
 
     def _radii(self) -> NDArray[np.float64]:
-        # The first d of p coordinates have the distribution of a frequency in d dimensions if the
-        # spectrum is a scale mixture of Gaussians. Otherwise their length is drawn instead.
+        # If the spectrum is a scale mixture of Gaussians, the first d of p coordinates have the
+        # distribution of a frequency in d dimensions. Otherwise their length is drawn directly.
         dim = self.block_size if self.kernel.gaussian_mixture else self.dim
         stream, shape = self.stream.substream("radii"), (self._n_blocks, self.block_size)
         return self.kernel.radii(stream, shape[0] * shape[1], dim).reshape(shape)
@@ -285,10 +331,10 @@ class HadamardProjection:
         return factors
 
     def lengths(self) -> NDArray[np.float64]:
-        """Return the lengths of the frequencies in their order, as they were drawn.
+        """Return the lengths of the frequencies in order, as they were drawn.
 
-        They are those before columns are weighted by length scales of their own. Not for scale
-        mixtures of Gaussians, of which only the length after padding is drawn.
+        Length scales of single columns are not included. For scale mixtures of Gaussians, only
+        lengths after padding are drawn, so there must be no padding.
         """
         if self.kernel.gaussian_mixture and self.dim < self.block_size:
             raise ArgumentError(
@@ -300,60 +346,119 @@ class HadamardProjection:
         scale, _ = split_length_scale(self.length_scale)
         return divide_by_length_scale(self._radii().ravel()[order], scale)
 
-    def prepare(self, dtype: Any) -> None:
-        """Draw the coefficients for data of this dtype."""
-        self.factors(dtype)
 
-    def features(
-        self,
-        X: Any,
-        layout: FeatureLayout,
-        phases: NDArray[Any] | None,
-        out: NDArray[Any],
-        n_threads: int | None = None,
-        *,
-        scoring: Scoring | None = None,
-    ) -> None:
-        """Write the features of the rows of X, which has the real dtype of `out`."""
-        apply_factors(self.factors(out.dtype), X, layout, phases, out, n_threads, scoring)
+@dataclass(frozen=True, eq=False)
+class GivenFactors:
+    """B, the permutation, G and S of some blocks, each of shape (n_blocks, p)."""
+
+    B: NDArray[np.float64]
+    permutation: NDArray[np.int32]
+    G: NDArray[np.float64]
+    S: NDArray[np.float64]
+
+    @property
+    def block_size(self) -> int:
+        """The longest input, p."""
+        return int(self.G.shape[1])
+
+    @property
+    def n_frequencies(self) -> int:
+        """The number of frequencies of all blocks."""
+        return self.G.size
+
+    @classmethod
+    def from_arrays(
+        cls, B: ArrayLike, permutation: ArrayLike, G: ArrayLike, S: ArrayLike
+    ) -> GivenFactors:
+        """Check the arrays and return them as factors."""
+        arrays = {name: _diagonal(name, value) for name, value in (("B", B), ("G", G), ("S", S))}
+        shape = arrays["G"].shape
+        for name, array in arrays.items():
+            if array.shape != shape:
+                raise ArgumentError(
+                    f"B, permutation, G and S must have the same shape, (n_blocks, p), but G has "
+                    f"{shape} and {name} has {array.shape}"
+                )
+        if shape[1] & (shape[1] - 1):
+            raise ArgumentError(
+                f"the number of columns of a block must be a power of two, got {shape[1]}",
+                "pad the factors to the next power of two",
+            )
+        places = np.atleast_2d(np.asarray(permutation))
+        if places.dtype.kind not in "iu" or places.shape != shape:
+            raise ArgumentError(
+                f"must be an array of integers with the shape of G, {shape}, got dtype "
+                f"{places.dtype} and shape {places.shape}",
+                parameter="permutation",
+            )
+        wrong = (np.sort(places, axis=1) != np.arange(shape[1])).any(axis=1)
+        if wrong.any():
+            raise ArgumentError(
+                f"must contain every integer from 0 to {shape[1] - 1} once in each row, but row "
+                f"{int(wrong.argmax())} does not",
+                parameter="permutation",
+            )
+        return cls(arrays["B"], places.astype(np.int32), arrays["G"], arrays["S"])
+
+    def __repr__(self) -> str:
+        return f"<{self.G.shape[0]} blocks of {self.G.shape[1]}>"
 
 
-def apply_factors(
-    factors: FastfoodFactors,
-    X: Any,
-    layout: FeatureLayout,
-    phases: NDArray[Any] | None,
-    out: NDArray[Any],
-    n_threads: int | None,
-    scoring: Scoring | None = None,
-) -> None:
-    """Write the features of the rows of X, and their scores; all arrays have one real dtype."""
-    threads = resolve_threads(n_threads)
-    weights, scores = (None, None) if scoring is None else scoring
-    n_done = 0
-    for rows, part in blocks_of_rows(X, out):
-        scored = None if scores is None else scores[n_done : n_done + len(part)]
-        n_done += len(part)
-        _native.fastfood(
-            native_rows(rows),
-            part,
-            factors.signs,
-            factors.permutation,
-            factors.inner,
-            factors.outer,
-            factors.blocks_per_group,
-            factors.first_turn,
-            layout.native_kind,
-            layout.scale,
-            phases,
-            weights,
-            scored,
-            threads,
+def _diagonal(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub" or array.ndim not in (1, 2) or array.size == 0:
+        raise ArgumentError(
+            f"must be real and of shape (n_blocks, p) or (p,), got dtype {array.dtype} and "
+            f"shape {array.shape}",
+            parameter=name,
+        )
+    with np.errstate(over="ignore"):
+        diagonal = np.atleast_2d(array).astype(np.float64)
+    if not np.isfinite(diagonal).all():
+        raise ArgumentError(
+            "must be finite in float64, got NaN, infinity or a larger number", parameter=name
+        )
+    return diagonal
+
+
+@dataclass(eq=False)
+class GivenProjection(_FactoredProjection):
+    r"""The projection :math:`S H G \Pi H B / (\ell \sqrt{p})` of given factors."""
+
+    given: GivenFactors
+
+    def __post_init__(self) -> None:
+        if self.dim > self.given.block_size:
+            raise ArgumentError(
+                f"the factors support at most {self.given.block_size} columns, got {self.dim}",
+                "pass factors for a larger power of two",
+            )
+        if self.n_frequencies > self.given.n_frequencies:
+            raise ArgumentError(
+                f"the factors have {self.given.n_frequencies} frequencies, but "
+                f"{self.n_frequencies} are needed",
+                Remedy("use fewer components", n_components=...),
+                "pass more blocks",
+            )
+
+    def _draw(self) -> FastfoodFactors:
+        given = self.given
+        scale, weights = split_length_scale(self.length_scale)
+        signs = given.B.copy()
+        if weights is not None:
+            signs[:, : self.dim] *= weights
+        return FastfoodFactors(
+            signs=signs[:, np.newaxis],
+            permutation=given.permutation,
+            inner=given.G,
+            outer=divide_by_length_scale(given.S / np.sqrt(given.block_size), scale),
+            blocks_per_group=1,
+            first_turn=given.block_size,
         )
 
 
 def draw_permutations(stream: Stream, n_rows: int, size: int) -> NDArray[np.int32]:
-    """Rows of random permutations of 0, ..., size - 1."""
+    """Return rows of random permutations of 0, ..., size - 1."""
     out = np.empty((n_rows, size), np.int32)
     for row in range(n_rows):
         out[row] = stream.permutation(size, index=row, dtype=np.int32)
@@ -361,19 +466,19 @@ def draw_permutations(stream: Stream, n_rows: int, size: int) -> NDArray[np.int3
 
 
 def draw_normals(stream: Stream, n_blocks: int, size: int, stratified: bool) -> NDArray[np.float64]:
-    """Rows of standard normals, independent or stratified over every four rows."""
+    """Return rows of standard normals, independent or stratified over every four rows."""
     if stratified:
         return _stratified_normals(stream.substream("stratified normals"), n_blocks, size)
     return stream.substream("normals").normals((n_blocks, size))
 
 
 def _stratified_normals(stream: Stream, n_blocks: int, size: int) -> NDArray[np.float64]:
-    r"""Rows of standard normals, with the sizes of every four rows spread over the distribution.
+    r"""Return rows of standard normals, stratified over every four rows.
 
-    Each row is a vector of independent standard normals. Among rows :math:`4g, ..., 4g + 3` the
-    absolute values at one place fall into four different quarters of the distribution of
-    :math:`|g|`: in a random order for which the first two also fall into different
-    halves (a scrambled van der Corput sequence of four points).
+    Each row is a vector of independent standard normals. In rows :math:`4g, ..., 4g + 3`, the
+    absolute values in one column fall into four different quarters of the distribution of
+    :math:`|g|`, in a random order: a scrambled van der Corput sequence of four points, whose first
+    two also fall into different halves.
     """
     n_groups = -(-n_blocks // STRATA)
     flips = stream.substream("strata").integers((n_groups, size), 8)
@@ -389,6 +494,6 @@ def _stratified_normals(stream: Stream, n_blocks: int, size: int) -> NDArray[np.
     return normals
 
 
-def block_lengths(inner: NDArray[Any]) -> NDArray[np.float64]:
-    """The Euclidean length of each row, rounded from the exact sum: the same on every machine."""
+def block_lengths(inner: Floats) -> NDArray[np.float64]:
+    """Return the length of each row, rounded from the exact sum: the same on every machine."""
     return np.sqrt([math.fsum(row) for row in np.square(inner, dtype=np.float64)])

@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import scipy  # scipy.fft is loaded when it is first used
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from kernelmill import _native
 from kernelmill.arguments import LengthScale
 from kernelmill.kernels import RadialKernel
+from kernelmill.projections.base import FeatureLayout, Projection, Scoring, score_features
 from kernelmill.projections.fastfood import (
     STRATA,
     block_lengths,
     draw_normals,
     draw_permutations,
 )
-from kernelmill.projections.layout import FeatureLayout
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import (
+    Floats,
+    PerDtype,
+    Rows,
     blocks_of_rows,
     divide_by_length_scale,
     round_coefficients,
     split_length_scale,
 )
-from kernelmill.runtime.threads import resolve_threads
 
 __all__ = ["FourierProjection"]
 
 _SMALLEST_BLOCK = 32
-_BLOCK_ELEMENTS = 1 << 17  # of the transformed rows that wait in memory
+_BLOCK_ELEMENTS = 1 << 17
+"""Elements of rows that are transformed at a time."""
 
 
-def real_fourier(x: NDArray[Any]) -> NDArray[Any]:
-    """The real Fourier transform along the rows, as an orthogonal matrix: cosines, then sines."""
+def real_fourier(x: Floats) -> Floats:
+    """Return the real Fourier transform along the rows, as an orthogonal matrix.
+
+    Cosines are followed by sines.
+    """
     n = x.shape[1]
     spectrum = scipy.fft.rfft(x, axis=1, norm="ortho")
     out = np.empty_like(x)
@@ -49,22 +54,22 @@ def real_fourier(x: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def cosine(x: NDArray[Any]) -> NDArray[Any]:
+def cosine(x: Floats) -> Floats:
     """Return the discrete cosine transform along the rows, as an orthogonal matrix."""
     return np.asarray(scipy.fft.dct(x, axis=1, norm="ortho"))
 
 
 @dataclass(frozen=True, eq=False)
 class _Factors:
-    signs: NDArray[Any]  # (n_groups, p)
+    signs: Floats  # (n_groups, p)
     permutation: NDArray[np.int32]  # (n_groups, p)
-    inner: NDArray[Any] | None  # (n_blocks, p); None for "fft"
-    outer: NDArray[Any]  # (n_blocks, p)
+    inner: Floats | None  # (n_blocks, p); None for "fft"
+    outer: Floats  # (n_blocks, p)
     blocks_per_group: int
 
 
 @dataclass(eq=False)
-class FourierProjection:
+class FourierProjection(Projection):
     r"""Frequencies of a radial kernel by fast transforms of any length.
 
     "dct" replaces both Walsh-Hadamard transforms of Fastfood by cosine transforms T,
@@ -84,33 +89,15 @@ class FourierProjection:
     stream: Stream
     structure: str
     stratified: bool
-    _drawn: dict[str, _Factors] = field(default_factory=dict, repr=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_drawn": {}}
+    _factors: PerDtype[_Factors] = field(default_factory=PerDtype, init=False, repr=False)
 
     @property
     def block_size(self) -> int:
         """The padded length of an input, and the number of frequencies in a block."""
-        # Only for scale mixtures of Gaussians, d of p coordinates are a frequency in d dimensions.
+        # For scale mixtures of Gaussians, d of p coordinates are a frequency in d dimensions.
         return max(_SMALLEST_BLOCK if self.kernel.gaussian_mixture else 1, self.dim)
 
-    def factors(self, dtype: Any = np.float64) -> _Factors:
-        """Return the coefficients in float64 or float32."""
-        kind = np.dtype(dtype)
-        if kind.char not in self._drawn:
-            drawn = self._draw()
-            inner = None if drawn.inner is None else round_coefficients(drawn.inner, kind)
-            self._drawn[kind.char] = _Factors(
-                round_coefficients(drawn.signs, kind),
-                drawn.permutation,
-                inner,
-                round_coefficients(drawn.outer, kind),
-                drawn.blocks_per_group,
-            )
-        return self._drawn[kind.char]
-
-    def _draw(self) -> _Factors:
+    def _draw(self, dtype: np.dtype[np.floating]) -> _Factors:
         size = self.block_size
         n_blocks = -(-self.n_frequencies // size)
         per_group = STRATA if self.stratified and self.structure == "dct" else 1
@@ -125,31 +112,34 @@ class FourierProjection:
         if weights is not None:
             signs[:, : self.dim] *= weights
         radii = self.kernel.radii(self.stream.substream("radii"), n_blocks * size, size)
+        outer = radii.reshape(n_blocks, size) / lengths[:, np.newaxis]
         return _Factors(
-            signs=signs,
+            signs=round_coefficients(signs, dtype),
             permutation=draw_permutations(self.stream.substream("permutations"), n_groups, size),
-            inner=inner,
-            outer=divide_by_length_scale(
-                radii.reshape(n_blocks, size) / lengths[:, np.newaxis], scale
-            ),
+            inner=None if inner is None else round_coefficients(inner, dtype),
+            outer=round_coefficients(divide_by_length_scale(outer, scale), dtype),
             blocks_per_group=per_group,
         )
 
-    def prepare(self, dtype: Any) -> None:
+    def factors(self, dtype: DTypeLike = np.float64) -> _Factors:
+        """Return the coefficients in float64 or float32."""
+        return self._factors.of(dtype, self._draw)
+
+    def prepare(self, dtype: DTypeLike) -> None:
         """Draw the coefficients for data of this dtype."""
         self.factors(dtype)
 
     def features(
         self,
-        X: Any,
+        X: Rows,
         layout: FeatureLayout,
-        phases: NDArray[Any] | None,
-        out: NDArray[Any],
-        n_threads: int | None = None,
+        phases: Floats | None,
+        out: Floats,
+        n_threads: int = 0,
+        scoring: Scoring | None = None,
     ) -> None:
-        """Write the features of the rows of X, which has the real dtype of `out`."""
+        """Write the features of the rows of X; see `Projection.features`."""
         factors = self.factors(out.dtype)
-        threads = resolve_threads(n_threads)
         most_rows = max(1, _BLOCK_ELEMENTS // self.block_size)
         for rows, part in blocks_of_rows(X, out, most_rows=most_rows):
             dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
@@ -162,11 +152,19 @@ class FourierProjection:
                 z = mixed
                 if factors.inner is not None:
                     z = cosine(mixed * factors.inner[block])
-                first = block * self.block_size
-                kind, scale = layout.native_kind, layout.scale
-                _native.features(z, factors.outer[block], first, part, kind, scale, phases, threads)
+                _native.features(
+                    z,
+                    factors.outer[block],
+                    block * self.block_size,
+                    part,
+                    layout.native_kind,
+                    layout.scale,
+                    phases,
+                    n_threads,
+                )
+        score_features(out, scoring, n_threads)
 
-    def _mix(self, padded: NDArray[Any], factors: _Factors, group: int) -> NDArray[Any]:
+    def _mix(self, padded: Floats, factors: _Factors, group: int) -> Floats:
         signed = padded * factors.signs[group]
         forward = real_fourier if self.structure == "fft" else cosine
         return np.ascontiguousarray(forward(signed)[:, factors.permutation[group]])

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import scipy  # scipy.sparse is loaded when it is first used
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from kernelmill import _native
 from kernelmill.arguments import LengthScale
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.runtime.threads import resolve_threads
 
 __all__ = [
     "Floats",
+    "PerDtype",
     "Rows",
     "SparseRows",
     "as_real",
@@ -59,13 +60,41 @@ class SparseRows(Protocol):
 Rows: TypeAlias = Floats | SparseRows
 """A matrix of float32 or float64, dense or CSR."""
 
+T = TypeVar("T")
+
+
+class PerDtype(dict[str, T]):
+    """Coefficients for rows of each dtype: made when first needed, and not pickled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.runtime.arrays import PerDtype
+    >>> ones = PerDtype()
+    >>> ones.of(np.float32, lambda dtype: np.ones(2, dtype))
+    array([1., 1.], dtype=float32)
+    >>> ones.of("float32", np.zeros) is ones.of(np.float32, np.zeros)
+    True
+    """
+
+    def of(self, dtype: DTypeLike, make: Callable[[np.dtype[np.floating]], T]) -> T:
+        """Return the coefficients for a dtype, float64 or float32."""
+        kind = np.dtype(dtype)
+        if kind.char not in self:
+            self[kind.char] = make(_FLOAT32 if kind == _FLOAT32 else _FLOAT64)
+        return self[kind.char]
+
+    def __reduce__(self) -> tuple[type[PerDtype[T]], tuple[()]]:
+        return type(self), ()
+
+
 _BLOCK_BYTES = 1 << 21
 _CACHED_ELEMENTS = 1 << 17
-_FLOAT32 = np.dtype(np.float32)
-_FLOAT64 = np.dtype(np.float64)
+_FLOAT32: np.dtype[np.floating] = np.dtype(np.float32)
+_FLOAT64: np.dtype[np.floating] = np.dtype(np.float64)
 
 
-def as_real(x: ArrayLike, name: str, if_complex: str) -> NDArray[Any]:
+def as_real(x: ArrayLike, name: str, if_complex: str) -> Floats:
     """Return x as an array of float32 or float64 in native byte order, without a copy if it is one.
 
     float16 becomes float32; booleans and integers become float64. `if_complex` is the remedy
@@ -107,8 +136,8 @@ def check_axis(axis: object, ndim: int) -> int:
 
 
 def check_out(
-    out: object, shape: tuple[int, ...], dtype: np.dtype[Any], name: str = "out"
-) -> NDArray[Any]:
+    out: object, shape: tuple[int, ...], dtype: np.dtype[np.floating], name: str = "out"
+) -> Floats:
     """Return ``out`` if a result of this shape and dtype can be written to it."""
     if not isinstance(out, np.ndarray):
         raise TypeError(f"{name} must be a numpy array, got {type(out).__name__}.")
@@ -123,14 +152,14 @@ def check_out(
     return out
 
 
-def native_rows(X: Any) -> Any:
+def native_rows(X: Rows) -> _native.Rows:
     """Return a dense matrix itself, a CSR matrix as (data, indices, indptr, number of columns)."""
     if isinstance(X, np.ndarray):
         return X
     return (X.data, X.indices, X.indptr, X.shape[1])
 
 
-def blocks_of_rows(X: Any, out: NDArray[Any], *, most_rows: int = 0) -> Iterator[tuple[Any, Any]]:
+def blocks_of_rows(X: Rows, out: Floats, *, most_rows: int = 0) -> Iterator[tuple[Rows, Floats]]:
     """Yield rows of X that native code can read, with their part of the output.
 
     Contiguous rows are yielded as one block, others as copies of bounded size. `most_rows` limits
@@ -144,7 +173,7 @@ def blocks_of_rows(X: Any, out: NDArray[Any], *, most_rows: int = 0) -> Iterator
     )
     step = n_rows
     if not readable:
-        step = max(1, _BLOCK_BYTES // max(1, X.shape[1] * X.itemsize))
+        step = max(1, _BLOCK_BYTES // max(1, X.shape[1] * X.dtype.itemsize))
     if most_rows:
         step = min(step, most_rows)
     if step >= n_rows and readable:
@@ -156,16 +185,16 @@ def blocks_of_rows(X: Any, out: NDArray[Any], *, most_rows: int = 0) -> Iterator
 
 
 def row_products(
-    X: Any, vector: NDArray[np.float64] | None = None, *, n_threads: int | None = None
+    X: Rows, vector: NDArray[np.float64] | None = None, *, n_threads: int = 0
 ) -> NDArray[np.float64]:
     """Return the inner product of each row with a vector, or without one its squared length.
 
     In float64, and to the last bit the same for dense and sparse rows on every machine.
     """
     out = np.empty(X.shape[0])
-    like, threads = np.empty(0, X.dtype), resolve_threads(n_threads)
+    like = np.empty(0, X.dtype)
     for rows, part in blocks_of_rows(X, out):
-        _native.row_products(native_rows(rows), like, vector, part, threads)
+        _native.row_products(native_rows(rows), like, vector, part, n_threads)
     return out
 
 
@@ -203,17 +232,22 @@ def split_length_scale(length_scale: LengthScale) -> tuple[float, NDArray[np.flo
     return least, least / length_scale
 
 
-def weigh_columns(X: Any, weights: NDArray[np.float64] | None) -> Any:
+@overload
+def weigh_columns(X: Floats, weights: NDArray[np.float64] | None) -> Floats: ...
+@overload
+def weigh_columns(X: Rows, weights: NDArray[np.float64] | None) -> Rows: ...
+def weigh_columns(X: Rows, weights: NDArray[np.float64] | None) -> Rows:
     """Return a matrix, dense or CSR, with its columns times the weights, rounded to its dtype."""
     if weights is None:
         return X
     if isinstance(X, np.ndarray):
         return (X * weights).astype(X.dtype, copy=False)
     data = (X.data * weights[X.indices]).astype(X.dtype, copy=False)
-    return type(X)((data, X.indices, X.indptr), shape=X.shape)
+    weighed: SparseRows = scipy.sparse.csr_array((data, X.indices, X.indptr), X.shape)
+    return weighed
 
 
-def round_coefficients(coefficients: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+def round_coefficients(coefficients: NDArray[Any], dtype: np.dtype[np.floating]) -> Floats:
     """Return a read-only copy in a dtype; raise an error if it cannot hold the coefficients."""
     with np.errstate(over="ignore"):
         out = coefficients.astype(dtype)

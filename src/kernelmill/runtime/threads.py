@@ -12,8 +12,11 @@ from threadpoolctl import LibController, ThreadpoolController, register
 from kernelmill import _native
 from kernelmill.arguments import check_integer
 
-_MOST = 2**31 - 1  # of an int in C++
-_FEW_ROWS = 2000  # matrices with fewer rows are not worth several BLAS threads
+MOST_THREADS = 2**31 - 1
+"""The largest number of threads, an int in C++."""
+
+_FEW_ROWS = 2000
+"""Matrices with fewer rows are not worth several BLAS threads."""
 
 
 def get_num_threads() -> int:
@@ -51,12 +54,12 @@ def set_num_threads(count: int) -> None:
     1
     >>> kernelmill.set_num_threads(before)
     """
-    _native.set_num_threads(min(check_integer("count", count, 1), _MOST))
+    _native.set_num_threads(min(check_integer("count", count, 1), MOST_THREADS))
 
 
 def resolve_threads(n_threads: int | None) -> int:
-    """Return the argument ``n_threads`` as native code takes it: 0 stands for the default."""
-    return 0 if n_threads is None else min(check_integer("n_threads", n_threads, 1), _MOST)
+    """Check the argument ``n_threads`` and return it for native code: 0 stands for the default."""
+    return 0 if n_threads is None else min(check_integer("n_threads", n_threads, 1), MOST_THREADS)
 
 
 class _ThreadpoolctlController(LibController):  # type: ignore[misc] # threadpoolctl is untyped

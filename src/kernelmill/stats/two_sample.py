@@ -23,8 +23,8 @@ from kernelmill.learners.blocks import (
 from kernelmill.learners.features import compute_features, rows_per_block
 from kernelmill.maps.base import REAL
 from kernelmill.maps.principal_fourier import PrincipalFourierMap
+from kernelmill.maps.random_fourier import ShiftInvariantMap
 from kernelmill.maps.scales import typical_length_scale
-from kernelmill.maps.shift_invariant import ShiftInvariantMap
 from kernelmill.maps.transformers import check_data, make_feature_map
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads

@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from kernelmill.maps.hashing import draw_hashes, lattice_multipliers
 from kernelmill.random import Stream
-from kernelmill.sketches import draw_hashes
-from kernelmill.sketches.hashing import lattice_multipliers
 
 SHAPES = [(1, 1, 1), (2, 1, 1), (2, 5, 1), (3, 7, 2), (2, 16, 16), (3, 20, 21), (2, 100, 64)]
 

@@ -15,22 +15,25 @@ __all__ = ["HASHINGS", "draw_hashes", "lattice_multipliers"]
 
 HASHINGS = ("collision_free", "independent")
 
-_GOLDEN = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: its multiples fill any interval evenly
-_WORK = 1 << 21  # numbers to examine in total
+_GOLDEN = 0x9E3779B97F4A7C15
+"""2**64 over the golden ratio: its multiples fill any interval evenly."""
+
+_MOST_WORK = 1 << 21
+"""Numbers that a search for multipliers examines."""
 
 
 def draw_hashes(
     stream: Stream, hashing: str, degree: int, dim: int, length: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-    """Buckets in [0, length) and signs of `dim` coordinates, for a product of `degree` sketches.
+    """Draw buckets in [0, length) and signs of `dim` coordinates, for `degree` count sketches.
 
     Parameters
     ----------
     stream : Stream
     hashing : {"collision_free", "independent"}
-        "independent": buckets of any two coordinates are independent, and signs of any four. The
-        variance of a count sketch depends on nothing else. "collision_free": the coordinates of a
-        sketch have different buckets if ``dim <= length``; otherwise buckets are filled as evenly
+        "independent": the buckets of any two coordinates are independent, and the signs of any
+        four, which determines the variance of a count sketch. "collision_free": the coordinates of
+        a sketch have different buckets if ``dim <= length``; otherwise buckets are filled as evenly
         as possible. The entries of the tensor product, whose buckets are sums of these, are spread
         nearly as evenly. Coordinates are permuted at random; all signs are independent.
     degree, dim, length : int
@@ -58,15 +61,15 @@ def draw_hashes(
     return buckets, signs
 
 
-@lru_cache(64)  # the search takes as long as the rest of fitting a map of few columns
+@lru_cache(64)  # for few columns, the search takes as long as the rest of `fit`
 def lattice_multipliers(dim: int, length: int, degree: int) -> tuple[int, ...]:
-    r"""Multipliers g_k under which sums of g_k u_k modulo `length` seldom collide, 0 <= u_k < dim.
+    r"""Return multipliers g_k for which sums of g_k u_k modulo `length` rarely collide.
 
-    If ``dim**degree <= length`` they never do: g_k = dim**k. Otherwise they are powers of one
-    generator g that is prime to the length (a Korobov lattice, so that no two values of one u_k
-    collide): the one, among some candidates, with the fewest pairs :math:`(u_k, u_l) \ne (v_k,
-    v_l)` of equal :math:`g_k u_k + g_l u_l`, over all k and l. All arithmetic is in integers, so
-    that the choice is the same on every machine.
+    Here 0 <= u_k < dim. If ``dim**degree <= length``, sums with g_k = dim**k never collide.
+    Otherwise multipliers are powers of one generator g that is prime to the length (a Korobov
+    lattice, so that no two values of one u_k collide). Among some candidates, it is the one with
+    the fewest pairs :math:`(u_k, u_l) \ne (v_k, v_l)` of equal :math:`g_k u_k + g_l u_l`, over all
+    k and l. All arithmetic is in integers, so the choice is the same on every machine.
     """
     if degree * math.log2(dim) < 63 and dim**degree <= length:
         return tuple(dim**k for k in range(degree))
@@ -75,7 +78,7 @@ def lattice_multipliers(dim: int, length: int, degree: int) -> tuple[int, ...]:
     if dim >= length or degree == 1:  # all residues occur: every generator is as good
         return tuple(pow(first, k, length) for k in range(degree))
     fewest, best = _collisions(first, dim, length, degree), first
-    for _ in range(min(63, _WORK // (dim * degree))):
+    for _ in range(min(63, _MOST_WORK // (dim * degree))):
         generator = next(candidates, None)
         if generator is None or fewest == 0:
             break
@@ -86,7 +89,7 @@ def lattice_multipliers(dim: int, length: int, degree: int) -> tuple[int, ...]:
 
 
 def _candidates(dim: int, length: int) -> Iterator[int]:
-    """Numbers prime to the length: some near dim, where pairs fill the buckets in turns; others."""
+    """Yield numbers prime to the length, first those near dim, then others spread evenly."""
     seen = {0, 1}
     near = [g for step in range(16) for g in (dim + step, dim - step)]
     spread = ((k * _GOLDEN % 2**64) * length >> 64 for k in range(1, 256))
@@ -97,13 +100,13 @@ def _candidates(dim: int, length: int) -> Iterator[int]:
 
 
 def _collisions(generator: int, dim: int, length: int, degree: int) -> int:
-    """Pairs of different u_k and different u_l with equal sums, over all k < l."""
-    differences = np.arange(1, dim, dtype=np.int64)  # of u_l; the negative ones are as many
+    """Count pairs of different u_k and different u_l with equal sums, over all k < l."""
+    differences = np.arange(1, dim, dtype=np.int64)  # of u_l, up to their sign
     total, multiplier = 0, 1
     for gap in range(1, degree):
         multiplier = multiplier * generator % length
         residues = multiplier * differences % length
-        # Differences of u_k that make up for it: the residue itself, and that minus the length.
+        # Differences of u_k that cancel it: the residue, and the residue minus the length.
         ways = np.maximum(dim - residues, 0) + np.maximum(dim - (length - residues), 0)
         total += (degree - gap) * 2 * int(np.dot(dim - differences, ways))
     return total

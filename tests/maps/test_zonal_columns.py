@@ -5,7 +5,12 @@ import pytest
 from scipy import stats
 
 from kernelmill.kernels.gegenbauer import legendre_polynomials, number_of_harmonics
-from kernelmill.projections.zonal import ZonalColumns, allocate_columns, legendre_terms, power_terms
+from kernelmill.maps.dot_product_fastfood import (
+    ZonalColumns,
+    allocate_columns,
+    legendre_terms,
+    power_terms,
+)
 from kernelmill.random import Stream
 
 

@@ -1,19 +1,62 @@
-"""The output columns of a map: cosines and sines of the projections, and their scale."""
+"""The interface of projections z = V x, and the features of z with their scale."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from kernelmill import _native
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import Floats, Rows
 
-__all__ = ["KINDS", "FeatureLayout"]
+__all__ = ["KINDS", "FeatureLayout", "Projection", "Scoring", "score_features"]
 
 KINDS = ("cos_sin", "complex", "cos_phase", "projection")
+
+Scoring = tuple[Floats, Floats]
+"""Weights of shape (T, D) of a few outputs, and scores of shape (n, T), which are written."""
+
+
+class Projection(ABC):
+    """Projections z = V x of rows, and features of z that are computed while it is in the cache."""
+
+    @abstractmethod
+    def prepare(self, dtype: DTypeLike) -> None:
+        """Draw the coefficients for data of this dtype."""
+
+    @abstractmethod
+    def features(
+        self,
+        X: Rows,
+        layout: FeatureLayout,
+        phases: Floats | None,
+        out: Floats,
+        n_threads: int = 0,
+        scoring: Scoring | None = None,
+    ) -> None:
+        """Write the features of the rows of X, which has the real dtype of `out`.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, dim)
+        layout : FeatureLayout
+        phases : ndarray of shape (n_frequencies,), or None
+        out : ndarray of shape (n, n_columns)
+        n_threads : int, default=0
+            0 stands for the default number.
+        scoring : Scoring, optional
+            The scores are the inner products of the features with each row of the weights.
+        """
+
+
+def score_features(features: Floats, scoring: Scoring | None, n_threads: int) -> None:
+    """Write the scores of features that have been computed, if there are any to write."""
+    if scoring is not None:
+        _native.score_rows(features, *scoring, n_threads)
 
 
 @dataclass(frozen=True)
@@ -39,14 +82,14 @@ class FeatureLayout:
         """The number of projections z_j."""
         return (self.n_columns + 1) // 2 if self.kind == "cos_sin" else self.n_columns
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The factor that makes the inner product of two rows an unbiased estimate of k."""
         if self.kind == "complex":
             return float(1 / np.sqrt(self.n_columns))
         return float(np.sqrt(2 / self.n_columns))
 
-    @property
+    @cached_property
     def native_kind(self) -> int:
         """The number of the kind in native code."""
         return _native.feature_kinds[self.kind]
@@ -57,15 +100,17 @@ class FeatureLayout:
         return self.kind == "cos_phase" or (self.kind == "cos_sin" and self.n_columns % 2 == 1)
 
     def phases(self, stream: Stream) -> NDArray[np.float64] | None:
-        """Return a phase in [0, 2 pi) for each frequency, where the columns need any."""
+        """Return a phase in [0, 2 pi) for each frequency; None if no column needs one."""
         if not self.has_phases:
             return None
         return 2 * np.pi * stream.substream("phases").uniforms(self.n_frequencies)
 
-    def empty(self, n_rows: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def empty(
+        self, n_rows: int, dtype: np.dtype[np.floating]
+    ) -> tuple[NDArray[np.inexact], Floats]:
         """Return a new output for rows of this real dtype, and its view for native code."""
         if self.kind != "complex":
             out = np.empty((n_rows, self.n_columns), dtype)
             return out, out
-        out = np.empty((n_rows, self.n_columns), np.result_type(dtype, np.complex64))
-        return out, out.view(dtype)
+        pairs = np.empty((n_rows, self.n_columns), np.result_type(dtype, np.complex64))
+        return pairs, pairs.view(dtype)
