@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
@@ -14,8 +15,10 @@ from numpy.typing import DTypeLike, NDArray
 from kernelmill.errors import ArgumentError, ArgumentTypeError
 
 __all__ = [
+    "SURROGATE",
     "LengthScale",
     "Size",
+    "as_labels",
     "check_choice",
     "check_dtype",
     "check_flag",
@@ -32,6 +35,7 @@ Size = SupportsIndex | Sequence[SupportsIndex]
 LengthScale = float | NDArray[np.float64]
 
 LAST_POSITION = 2**63
+SURROGATE = re.compile("[\ud800-\udfff]")  # half of a pair: not valid Unicode
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
@@ -169,3 +173,97 @@ def check_dtype(dtype: DTypeLike, allowed: Sequence[str]) -> np.dtype[Any]:
         except (TypeError, SyntaxError, ValueError):  # not a dtype at all
             break
     raise ArgumentTypeError(f"must be {' or '.join(allowed)}, got {dtype!r}", parameter="dtype")
+
+
+_NUMBERS = (bool, np.bool_, int, float, np.integer, np.floating)
+_NO_VALUES = ("NAType", "NaTType")  # pandas.NA and pandas.NaT
+
+
+def as_labels(name: str, labels: Any) -> Any:
+    """`labels`, or an array of the numbers that they hold as objects.
+
+    Labels that NumPy would change in an array, or that cannot be sorted and saved, raise an error:
+    missing labels and numbers among strings; strings with a NUL at their end, which NumPy drops, or
+    with lone surrogates; integers beyond 64 bits, which become floats; other objects.
+    """
+    is_list = isinstance(labels, (list, tuple))
+    array = None if is_list else np.asarray(labels)
+    if array is not None and array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+        native = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).ravel()
+        codes = native.view(np.uint32)
+        is_surrogate = codes >> 11 == 0xD800 >> 11
+        if is_surrogate.any():
+            place = int(is_surrogate.argmax()) // (codes.size // native.size)
+            _check_strings(name, [str(native[place])])
+    if array is not None and (array.dtype.kind != "O" or array.ndim != 1):
+        return labels
+    values = list(labels) if array is None else array.tolist()
+    kinds = set(map(type, values))
+    if any(issubclass(kind, (list, tuple, np.ndarray, bytes)) for kind in kinds):
+        return labels  # not one label for each row, or of a type that scikit-learn names
+    if all(issubclass(kind, str) for kind in kinds):
+        _check_strings(name, list(dict.fromkeys(values)))
+        return labels
+    if not all(issubclass(kind, _NUMBERS) for kind in kinds):
+        raise _label_error(name, values)
+    numbers = np.asarray(values)
+    large = []
+    if numbers.dtype.kind in "fO" and not all(
+        issubclass(kind, (float, np.floating)) for kind in kinds
+    ):
+        integers = (value for value in values if isinstance(value, (int, np.integer)))
+        large = [value for value in integers if not -(2**63) <= value < 2**63]
+    if large:
+        raise ArgumentError(
+            "must have integers from -2**63 to 2**63 - 1 as labels, or only from 0 to 2**64 - 1, "
+            f"got one of {int(large[0]).bit_length()} bits",
+            "convert the labels to strings",
+            parameter=name,
+        )
+    return labels if is_list else numbers
+
+
+def _check_strings(name: str, labels: Sequence[str]) -> None:
+    for label in labels:
+        if label.endswith("\0"):
+            raise ArgumentError(
+                f"must not have NUL characters at the end of labels, since NumPy drops them, got "
+                f"{label!r}",
+                "remove them, or write another character",
+                parameter=name,
+            )
+        if not label.isascii() and SURROGATE.search(label):
+            raise ArgumentError(
+                f"must have labels of valid Unicode, got {label!a} with a lone surrogate",
+                "correct the encoding with which the labels were read",
+                parameter=name,
+            )
+
+
+def _label_error(name: str, values: Sequence[Any]) -> ArgumentError | ArgumentTypeError:
+    """Return the error for labels that are neither all numbers nor all strings."""
+    first: tuple[int, Any] | None = None
+    for place, value in enumerate(values):
+        is_nan = isinstance(value, float) and math.isnan(value)
+        if value is None or is_nan or type(value).__name__ in _NO_VALUES:
+            return ArgumentError(
+                f"must not have missing labels, got {value} at position {place}",
+                "leave out rows without a label, or give them a label of their own",
+                parameter=name,
+            )
+        if not isinstance(value, (str, *_NUMBERS)):
+            return ArgumentTypeError(
+                f"must have integers, floats, booleans or strings as labels, got {value!r:.80} "
+                f"({type(value).__name__}) at position {place}",
+                "convert the labels to strings",
+                parameter=name,
+            )
+        first = first or (place, value)
+        if isinstance(value, str) != isinstance(first[1], str):
+            return ArgumentTypeError(
+                f"must have labels that are all numbers or all strings, got {first[1]!r:.80} at "
+                f"position {first[0]} and {value!r:.80} at position {place}",
+                "convert all of them to strings",
+                parameter=name,
+            )
+    raise AssertionError

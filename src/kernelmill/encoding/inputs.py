@@ -451,9 +451,10 @@ def choose_inputs(table: Table, target: str | int | None, drop: Sequence[str | i
 
 def _check_kind(table: Table, name: str, kind: str) -> None:
     if name in table.unreadable:
+        message = table.unreadable[name]
         raise TableError(
-            f"{table.files[0]}: {table.unreadable[name]}",
-            "convert them to numbers or to strings",
+            f"{table.files[0]}: {message.problem}",
+            *message.remedies,
             Remedy("leave the column out", drop=[name]),
         )
     if kind not in _KINDS:

@@ -92,7 +92,10 @@ def _number_writer(column: NumericEncoding) -> _Write:
     def write(value: Any, out: list[float], begin: int) -> bool:
         if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            return False
         if not math.isfinite(number):
             return False
         if column.transform is not None or column.both:

@@ -51,7 +51,7 @@ def _to_numbers(labels: Any) -> Any:
         return pa.array(labels.astype(str).tolist(), pa.string()).dictionary_encode()
     if labels.dtype.kind in "biuf":
         return labels.astype(np.float64)
-    return pa.array(labels.astype(str).tolist(), pa.string()).dictionary_encode()
+    return pa.array(labels.tolist(), pa.string()).dictionary_encode()
 
 
 def _find_range(labels: NDArray[Any]) -> tuple[int, int]:
@@ -328,7 +328,15 @@ class TargetLearner:
         """Return the sorted labels."""
         labels: list[Any] = list(self.counts)
         if strings:
-            return np.array(sorted(str(label) for label in labels))
+            names = sorted(str(label) for label in labels)
+            for name in names:
+                if name.endswith("\0"):
+                    raise TableError(
+                        f"the target {self.target!r} has the class {name!r}, and NumPy drops NUL "
+                        "characters at the end of strings",
+                        "remove them, or write another character",
+                    )
+            return np.array(names)
         classes = np.array(sorted(labels))
         if not self._integers:
             return classes

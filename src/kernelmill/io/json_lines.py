@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.json
 from numpy.typing import NDArray
 
-from kernelmill.errors import Remedy
+from kernelmill.errors import Message, Remedy
 from kernelmill.io.columnar.arrow_values import exceeds_exact
 from kernelmill.io.columnar.columnar_files import ColumnarFile
 from kernelmill.io.compression import (
@@ -39,7 +39,10 @@ _PIECE_BYTES = 4 << 20
 # A line that does not end in }, or one that does not begin with {; pyarrow would join lines.
 _BROKEN_LINE = re.compile(rb"[^}\s][ \t\r]*\n|\n[ \t\r]*[^{\s]")
 
-
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][\da-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][\da-fA-F]{2})\\u[dD][c-fC-F][\da-fA-F]{2}"
+)
 _CHANGED_TYPE = re.compile(r"Column\(/(.+?)\) changed from (\w+) to (\w+)")
 
 
@@ -85,7 +88,7 @@ class JsonLinesFile(ColumnarFile):
 
     def _infer(self, data: bytes) -> Any:
         """The rows of the first lines, without columns that have values of different types."""
-        unreadable: dict[str, str] = {}
+        unreadable: dict[str, Message] = {}
         rows: Any = None
         while rows is None:
             try:
@@ -93,7 +96,9 @@ class JsonLinesFile(ColumnarFile):
             except _MixedTypesError as error:
                 if error.column in unreadable:
                     raise
-                unreadable[error.column] = error.message.problem.partition(": ")[2]
+                problem = error.message.problem.partition(": ")[2]
+                remedy = "convert them to numbers or to strings"
+                unreadable[error.column] = Message(problem, remedy)
                 try:
                     data = _drop_members(data, unreadable)
                 except (ValueError, AttributeError):  # pyarrow stopped before it
@@ -205,6 +210,12 @@ class JsonLinesFile(ColumnarFile):
                 )
                 mixed.column = changed[1].split("/")[0]
                 raise mixed from None
+            if "surrogate" in first and (half := _LONE_SURROGATE.search(data)) is not None:
+                raise TableError(
+                    f"{self.path} has a string with {half[0].decode()}, half of a surrogate pair, "
+                    "which is not valid Unicode",
+                    "write the character itself, or both halves",
+                ) from None
             raise TableError(f"{self.path} cannot be read as JSON lines: {first}") from None
 
     def _line_error(self, found: bytes) -> TableError:
@@ -251,7 +262,8 @@ class JsonLinesFile(ColumnarFile):
             for name in large:
                 value = row.get(name)
                 if isinstance(value, Decimal) and abs(value) > LARGEST_EXACT:
-                    raise large_integer_error(str(self.path), name, str(value))
+                    strings = "write the integers as strings if they are categories"
+                    raise large_integer_error(str(self.path), name, str(value), strings)
 
     def blocks(self) -> Iterator[tuple[Any, None]]:
         """Yield record batches in order, and store their positions."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ import pyarrow as pa
 import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import NDArray
 
-from kernelmill.errors import Remedy
-from kernelmill.io.columnar.arrow_values import detect_kind, to_plain
+from kernelmill.arguments import SURROGATE
+from kernelmill.errors import Message, Remedy
+from kernelmill.io.columnar.arrow_values import detect_kind, is_text, to_plain
 from kernelmill.io.columnar.columnar_files import INSPECTED_ROWS, ColumnarFile
 from kernelmill.io.errors import TableError
 from kernelmill.io.matrix.matrix_file import MEANINGLESS, check_exact, check_matrix
@@ -26,6 +28,9 @@ from kernelmill.io.sources import describe_data, is_data, package_of
 from kernelmill.io.table_file import TableFile, TableOptions
 
 LABEL_COLUMN = "labels"
+_LARGE_INTEGERS = pa.decimal256(76, 0)
+_UNREADABLE = (pa.ArrowException, ValueError, TypeError, OverflowError)
+_VALID_UNICODE = "correct the encoding with which it was read"
 
 __all__ = [
     "LABEL_COLUMN",
@@ -60,7 +65,7 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
         labels = labels.values if isinstance(labels, NamedLabels) else labels
     if options.names is not None:
         source = _name_columns(source, options.names)
-    unreadable: dict[str, str] = {}
+    unreadable: dict[str, Message] = {}
     try:
         table = _view_columns(source, unreadable)
         if labels is not None:
@@ -68,6 +73,11 @@ def open_data(source: Any, options: TableOptions) -> TableFile:
     except (pa.ArrowException, ValueError, TypeError) as error:
         if isinstance(error, TableError):
             raise
+        if isinstance(error, UnicodeEncodeError):
+            raise TableError(
+                f"{label}: the name {error.object!a:.80} of a column is not valid Unicode",
+                _VALID_UNICODE,
+            ) from None
         # pyarrow names the column among the arguments of its errors.
         reason = ", ".join(str(each).rstrip(".") for each in error.args)
         raise TableError(
@@ -117,10 +127,21 @@ def _add_labels(label: Path, table: Any, labels: Any, name: str) -> Any:
     """Return the table with a further column, which has the labels of its rows."""
     if name in table.column_names:
         raise TableError(f"{label}: y and a column of X have the same name, {name!r}", "rename it")
-    column = _view_values("y", labels)
+    column = _view_labels(label, labels)
     if len(column) != table.num_rows:
         raise TableError(f"{label}: y has {len(column)} labels for {table.num_rows} rows of X")
     return table.append_column(name, column)
+
+
+def _view_labels(label: Path, labels: Any) -> Any:
+    """The labels of a pair as an Arrow array."""
+    try:
+        return _view_values("y", labels)
+    except _UNREADABLE as error:
+        if isinstance(error, TableError):
+            raise
+        message = _explain_values("y", labels)
+        raise TableError(f"{label}: {message.problem}", *message.remedies) from None
 
 
 def _has_integer_names(source: Any) -> bool:
@@ -160,7 +181,7 @@ def _name_columns(source: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     return {str(name): source[:, place] for place, name in enumerate(names)}
 
 
-def _view_columns(source: Any, unreadable: dict[str, str] | None = None) -> Any:
+def _view_columns(source: Any, unreadable: dict[str, Message] | None = None) -> Any:
     """Return the columns of a data frame, a dictionary or a structured array as an Arrow table.
 
     `unreadable` gets the columns that Arrow does not know, which are null; without it they raise.
@@ -189,7 +210,7 @@ def _view_columns(source: Any, unreadable: dict[str, str] | None = None) -> Any:
         frame = _convert_types(source)
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
-        except (pa.ArrowException, ValueError, TypeError):
+        except _UNREADABLE:
             names = [str(name) for name in frame.columns]
             arrays = [
                 _view_or_explain(name, frame.iloc[:, place], unreadable)
@@ -233,31 +254,43 @@ def _convert_types(frame: Any) -> Any:
     return frame
 
 
-def _view_or_explain(name: str, values: Any, unreadable: dict[str, str] | None) -> Any:
+def _view_or_explain(name: str, values: Any, unreadable: dict[str, Message] | None) -> Any:
     try:
         return _view_values(name, values)
-    except (pa.ArrowException, ValueError, TypeError) as error:
+    except _UNREADABLE as error:
         if unreadable is None or isinstance(error, TableError):
             raise
-        unreadable[name] = _explain_types(name, values)
+        unreadable[name] = _explain_values(f"column {name!r}", values)
         return pa.nulls(len(values), pa.binary())  # of the kind "other"
 
 
-def _explain_types(name: str, values: Any) -> str:
-    """Why the values of a column are not those of one type."""
-    first = None
-    for row, value in enumerate(values):
-        if value is None or value != value:  # noqa: PLR0124  (NaN)
-            continue
-        kind = type(value).__name__
-        if first is not None and kind != first[0]:
-            return (
-                f"column {name!r} has values of different types: {first[0]} in row {first[1]}, "
-                f"{kind} in row {row + 1}"
-            )
-        first = first or (kind, row + 1)
-    kind = "unknown" if first is None else first[0]
-    return f"column {name!r} has values of type {kind}, which tables cannot contain"
+def _explain_values(what: str, values: Any) -> Message:
+    """Why values are not those of one type, and what to do about it."""
+    numbered = [
+        (row, value)
+        for row, value in enumerate(values, 1)
+        if value is not None and value == value  # noqa: PLR0124  (NaN)
+    ]
+    for row, value in numbered:
+        if isinstance(value, str) and SURROGATE.search(value):
+            problem = f"the string {value!a:.80} in row {row}, which is not valid Unicode"
+            return Message(f"{what} has {problem}", _VALID_UNICODE)
+    if all(isinstance(value, Real) for _, value in numbered):
+        for row, value in numbered:
+            if isinstance(value, int) and value.bit_length() > 64:
+                return Message(
+                    f"{what} has an integer of {value.bit_length()} bits in row {row}",
+                    "convert all values to floats, or to strings if they are categories",
+                )
+    kinds: dict[str, int] = {}
+    for row, value in numbered:
+        kinds.setdefault(type(value).__name__, row)
+    if len(kinds) > 1:
+        (first, row), (other, later), *_ = kinds.items()
+        problem = f"different types: {first} in row {row}, {other} in row {later}"
+    else:
+        problem = f"type {next(iter(kinds), 'unknown')}, which tables cannot contain"
+    return Message(f"{what} has values of {problem}", "convert them to numbers or to strings")
 
 
 def _view_values(name: str, values: Any) -> Any:
@@ -271,9 +304,12 @@ def _view_values(name: str, values: Any) -> Any:
     array = values if package_of(values) == "pandas" else np.asanyarray(values)
     if array.ndim != 1:
         raise TableError(f"column {name!r} must have one dimension, got shape {array.shape}")
-    if not isinstance(values, (list, tuple)):
+    if isinstance(values, (list, tuple)):
+        array = values
+    try:
         return pa.array(array, from_pandas=True)
-    return pa.array(values, from_pandas=True)
+    except OverflowError:  # integers beyond 64 bits
+        return pa.array(array, _LARGE_INTEGERS, from_pandas=True)
 
 
 class ColumnsInMemory(ColumnarFile):
@@ -298,7 +334,7 @@ class ColumnsInMemory(ColumnarFile):
         options: TableOptions,
         *,
         integer_names: bool = False,
-        unreadable: Mapping[str, str] | None = None,
+        unreadable: Mapping[str, Message] | None = None,
         label_column: str | None = None,
     ) -> None:
         self._table = table
@@ -417,14 +453,22 @@ class MatrixInMemory(TableFile):
 
 
 def _check_labels(path: Path, labels: Any, n_rows: int) -> NDArray[Any]:
-    y = np.asarray(labels)
-    if y.dtype == object:
-        y = y.astype(str)
+    """Labels as numbers, NaN where missing, or as strings, None where missing."""
+    y = labels if isinstance(labels, (list, tuple)) else np.asarray(labels)
+    if isinstance(y, list | tuple) or y.dtype == object:
+        column = _view_labels(path, y)
+        if pa.types.is_decimal(column.type):  # integers that float64 does not represent
+            column = column.cast(pa.string())
+        y = (
+            np.array(column.to_pylist(), object)
+            if is_text(column.type)
+            else column.to_numpy(zero_copy_only=False)
+        )
     if y.shape != (n_rows,):
         raise TableError(
             f"{path}: y must have one label for each of {n_rows} rows, got shape {y.shape}"
         )
-    if y.dtype.kind not in "biufU":
+    if y.dtype.kind not in "biufUO":
         raise TableError(f"{path}: y must hold numbers or strings, got dtype {y.dtype}")
     return y
 

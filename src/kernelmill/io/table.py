@@ -387,8 +387,8 @@ class Table:
         digits, or "". Numbers of others have a decimal point and no such groups.
     decimal : str
         The decimal point of numbers in text; "" if there are only integers, and of other formats.
-    unreadable : mapping of str to str
-        Columns of data in memory that have no single type, which are of the kind "other", and why.
+    unreadable : mapping of str to Message
+        Columns without a single type, which are of the kind "other", and why.
     label_column : str or None
         The column with the labels of a pair (X, y), if X has columns.
     notes : list of Message or str
@@ -431,7 +431,7 @@ class Table:
         self.carries_labels: bool = first.carries_labels
         self.zero_based: bool | None = first.zero_based
         self.missing_codes: tuple[str, ...] = tuple(first.options.missing_codes)
-        self.unreadable: Mapping[str, str] = first.unreadable
+        self.unreadable: Mapping[str, Message] = first.unreadable
         self.signs: Mapping[str, tuple[str, str]] = first.signs
         self.marks: Mapping[str, tuple[str, str]] = first.marks
         self.decimal: str = first.decimal

@@ -133,7 +133,7 @@ class TableFile(ABC):
     marks: Mapping[str, tuple[str, str]] = MappingProxyType({})
     decimal: str = ""
     originals: Mapping[str, Original] = MappingProxyType({})
-    unreadable: Mapping[str, str] = MappingProxyType({})
+    unreadable: Mapping[str, Message] = MappingProxyType({})
     label_column: str | None = None
     _is_copy = False
 
@@ -222,14 +222,19 @@ def _read_state(path: Path) -> tuple[int, int, int]:
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
-def large_integer_error(place: str, column: str, value: int | str) -> TableError:
-    """Return the error for an integer that float64 may not represent."""
+def large_integer_error(
+    place: str, column: str, value: int | str, as_categories: str | None = None
+) -> TableError:
+    """Return the error for an integer that float64 may not represent.
+
+    `as_categories` is what to do in files whose integers cannot be read as categories.
+    """
     shown = str(value)
     shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
     return TableError(
         f"{place}: column {column!r} has integers beyond 2**53, such as {shown}, which float64 "
         "does not represent exactly",
-        Remedy("read it as categories", categorical=[column]),
+        as_categories or Remedy("read it as categories", categorical=[column]),
         Remedy("leave it out if it is an identifier", drop=[column]),
         Remedy("round them", numeric=[column]),
     )

@@ -234,7 +234,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
         ----------
         X : array_like or CSR matrix of shape (n_samples, n_features)
         y : array_like of shape (n_samples,)
-            Labels: numbers or strings.
+            Labels: numbers or strings. Missing labels, numbers among strings, NUL characters at the
+            end of strings, lone surrogates and integers beyond 64 bits raise an error.
         sample_weight : array_like of shape (n_samples,), default=None
         run : Run, default=None
             The checkpoint and progress of the training run. It replaces the parameters

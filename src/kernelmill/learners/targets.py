@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_array
 
+from kernelmill.arguments import as_labels
 from kernelmill.errors import ArgumentError, ArgumentTypeError
 from kernelmill.learners.blocks import Block, count_rows, fold_blocks
 from kernelmill.learners.statistics import check_weights
@@ -28,6 +29,7 @@ __all__ = [
     "compute_row_weights",
     "encode_labels",
     "encode_rows",
+    "unite_labels",
 ]
 
 
@@ -41,7 +43,7 @@ def check_labels(y: Any, X: Any, name: str) -> NDArray[Any]:
             "leave out the masked rows",
             parameter="y",
         )
-    y = _check_y(y, multi_output=False, estimator=name)
+    y = _check_y(as_labels("y", y), multi_output=False, estimator=name)
     check_classification_targets(y)
     if len(y) != count_rows(X):
         raise ArgumentError(
@@ -53,7 +55,8 @@ def check_labels(y: Any, X: Any, name: str) -> NDArray[Any]:
 
 def check_classes(classes: Any) -> NDArray[Any]:
     """Return two or more different labels, sorted."""
-    listed = np.asarray(list(classes) if isinstance(classes, (set, frozenset)) else classes)
+    classes = list(classes) if isinstance(classes, (set, frozenset)) else classes
+    listed = np.asarray(as_labels("classes", classes))
     if listed.ndim != 1:
         raise ArgumentError(
             f"must be a list of labels, got an array of shape {listed.shape}", parameter="classes"
@@ -76,8 +79,9 @@ def encode_labels(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
     np.minimum(codes, len(classes) - 1, out=codes)
     unknown = classes[codes] != y
     if np.any(unknown):
+        (label,) = y[unknown][:1].tolist()
         raise ArgumentError(
-            f"has the label {y[unknown][0]!r}, which is not among the classes {classes.tolist()}",
+            f"has the label {label!r}, which is not among the classes {classes.tolist()}",
             "pass all labels as `classes` in the first call",
             parameter="y",
         )
@@ -209,11 +213,25 @@ def _count_labels(
 def _add_counts(a: _LabelCounts, b: _LabelCounts) -> _LabelCounts:
     if a.labels is None or b.labels is None:
         return b if a.labels is None else a
-    labels = np.union1d(a.labels, b.labels)
+    labels = unite_labels(a.labels, b.labels)
     totals = np.zeros(len(labels))
     totals[encode_labels(a.labels, labels)] += a.totals
     totals[encode_labels(b.labels, labels)] += b.totals
     return _LabelCounts(labels, totals, a.n_rows + b.n_rows)
+
+
+def unite_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted labels of both, in a dtype that tells them apart."""
+    kinds = [each.dtype.kind in "OU" for each in (first, second)]
+    if kinds[0] == kinds[1]:
+        labels = np.union1d(first, second)
+        if len(labels) == len({*first.tolist(), *second.tolist()}):
+            return labels
+    raise ArgumentTypeError(
+        f"must have labels of one type in all blocks, got {first.dtype} and {second.dtype}",
+        "convert all of them to strings",
+        parameter="y",
+    )
 
 
 def check_targets(y: Any, n_rows: int, name: str) -> NDArray[np.float64]:
@@ -234,14 +252,20 @@ def check_targets(y: Any, n_rows: int, name: str) -> NDArray[np.float64]:
             "convert times to floats in a unit",
             parameter="y",
         )
-    Y = check_array(
-        y,
-        dtype=np.float64,
-        ensure_2d=False,
-        ensure_min_samples=0,
-        input_name="y",
-        estimator=name,
-    )
+    try:
+        Y = check_array(
+            y,
+            dtype=np.float64,
+            ensure_2d=False,
+            ensure_min_samples=0,
+            input_name="y",
+            estimator=name,
+        )
+    except OverflowError:
+        raise ArgumentError(
+            "must hold numbers that float64 can represent, got an integer beyond 1.8e308",
+            parameter="y",
+        ) from None
     if Y.ndim not in (1, 2) or 0 in Y.shape[1:]:
         raise ArgumentError(
             f"must have shape (n_samples,) or (n_samples, n_outputs), got {Y.shape}",

@@ -32,6 +32,7 @@ from kernelmill.learners.blocks import (
     count_rows,
     take_rows,
 )
+from kernelmill.learners.targets import unite_labels
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
 from kernelmill.scale.cluster import (
@@ -427,7 +428,7 @@ def merge_samples(a: KeyedSample, b: KeyedSample, n_rows: int) -> KeyedSample:
 def _join_labels(a: NDArray[Any] | None, b: NDArray[Any] | None) -> NDArray[Any] | None:
     if a is None or b is None:
         return b if a is None else a
-    return np.union1d(a, b)
+    return unite_labels(a, b)
 
 
 def _smallest(keys: NDArray[np.float64], rows: Block, n_rows: int) -> KeyedSample:

@@ -127,10 +127,12 @@ def find_inexact_integer(array: Any) -> int | None:
     """Return an integer of the array that float64 may not represent, if any."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary
-    if array.type not in (pa.int64(), pa.uint64()):
+    kind = array.type
+    is_integer = pa.types.is_decimal(kind) and kind.scale <= 0 and kind.precision > 15
+    if not is_integer and kind not in (pa.int64(), pa.uint64()):
         return None
     extremes = pc.min_max(array)
-    found = (extremes["min"].as_py() or 0, extremes["max"].as_py() or 0)
+    found = (int(extremes["min"].as_py() or 0), int(extremes["max"].as_py() or 0))
     return next((value for value in found if abs(value) > LARGEST_EXACT), None)
 
 

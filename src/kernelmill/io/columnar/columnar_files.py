@@ -215,9 +215,8 @@ class ColumnarFile(TableFile):
 
     def type_error(self, name: str) -> TableError:
         """Return the error for a column in `unreadable`."""
-        return TableError(
-            f"{self.path}: {self.unreadable[name]}", "convert them to numbers or to strings"
-        )
+        message = self.unreadable[name]
+        return TableError(f"{self.path}: {message.problem}", *message.remedies)
 
     def convert(self, batch: Any, first_row: int, *, copied: bool = False) -> Any:
         """Convert the columns of a batch to those of a block; `first_row` counts in the file.

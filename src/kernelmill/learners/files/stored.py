@@ -55,8 +55,8 @@ class LabelsKind(Kind):
 
     def write(self, value: NDArray[Any], place: Place) -> Any:
         kind, labels = value.dtype.kind, value.tolist()
-        if kind == "O" and all(type(label) is str for label in labels):
-            return {"dtype": "object", "labels": labels}
+        if kind == "O" and all(isinstance(label, str) for label in labels):
+            return {"dtype": "object", "labels": [str(label) for label in labels]}
         if kind not in _LABELS or (kind == "f" and value.dtype.itemsize > 8):
             raise ModelFileError(
                 "labels must be integers, floats, booleans or strings for the model to be "
