@@ -86,7 +86,7 @@ def test_classification_with_everything(tmp_path, client):
         lines.append(f"{'' if i % 31 == 4 else f'{a:.4f}'},{color},{1 + i % 3},{place}")
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(lines) + "\n")
-    options = {**LBFGS, "missing": "impute", "weights": "w", "epochs": 8}
+    options = {**LBFGS, "missing": "impute", "weights": "w", "epochs": 20}
     one = fit_table(path, **options)
     other = fit_table(path, **options, cluster=client)
     assert_same_summary(one, other)
@@ -329,9 +329,9 @@ def test_conjugate_gradients(waves_csv, client, ridge):
 
 @pytest.mark.parametrize("name", ["rows.npz", "rows.svm"])
 def test_labels_and_sparse_rows(tmp_path, client, name):
-    """By least squares on the classes, whose solution is the same to rounding."""
+    """By least squares on the classes, whose solution is the same to rounding. Rows have copies."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 5)).round(3)
+    X = np.tile(rng.normal(size=(200, 5)).round(3), (3, 1))
     y = (X[:, 0] > 0).astype(int)
     if name == "rows.npz":
         np.savez(tmp_path / name, X=X, y=y)
@@ -343,6 +343,8 @@ def test_labels_and_sparse_rows(tmp_path, client, name):
     scale = np.abs(one.learner.coef_).max()
     assert np.abs(other.learner.coef_ - one.learner.coef_).max() < 1e-6 * scale
     assert other.summary.held_out.confusion == one.summary.held_out.confusion
+    assert other.summary.notes == one.summary.notes
+    assert any(note.startswith("400 of 600 rows repeat") for note in one.summary.notes)
 
 
 def test_progress_of_a_cluster(waves_csv, client):

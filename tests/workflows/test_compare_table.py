@@ -91,8 +91,8 @@ def test_regression(waves_csv, kernel):
     found = compare_table(waves_csv, "y", n_components=[128], kernel=kernel, rows=300)
     by_name = {model.name: model.error for model in found.models}
     assert found.error_name == "rmse"
-    assert by_name["fastfood"] < 0.13 < by_name["linear"]
-    assert by_name["exact kernel"] < 0.13
+    assert by_name["fastfood"] < 0.14 < by_name["linear"]  # the noise is 0.1
+    assert by_name["exact kernel"] < 0.14
 
 
 def test_all_models_can_learn():

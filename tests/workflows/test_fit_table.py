@@ -477,11 +477,11 @@ def test_one_choice_of_the_solver(few_epochs, monkeypatch, task):
             assert getattr(model.learner, "solver_", used) == used
 
 
-def test_no_rows_left_to_train_on(folder):
-    path = folder / "two.csv"
-    path.write_text("a,y\n1,0.5\n2,1.5\n")
-    with pytest.raises(TableError, match="all rows are held out"):
-        fit_table(path, "y", holdout=0.9, random_state=4)
+def test_one_row_is_left_to_train_on():
+    rows = {"a": [1.0, 2.0], "y": [0.5, 1.5]}
+    for seed in range(4):
+        summary = fit_table(rows, "y", holdout=0.9, n_components=8, random_state=seed).summary
+        assert (summary.n_rows, summary.n_held_out) == (1, 1)
 
 
 def test_few_rows(folder):

@@ -12,11 +12,13 @@ import pytest
 from kernelmill.encoding.column_statistics import CategoryCounts, NumericMoments
 from kernelmill.encoding.dates import DateFormats
 from kernelmill.encoding.inputs import choose_inputs
+from kernelmill.encoding.row_keys import InputKeys
 from kernelmill.encoding.targets import TargetLearner
 from kernelmill.io import TableError, open_table
 from kernelmill.io.pieces import cut_table
 from kernelmill.io.row_sample import RowSample, find_limit
 from kernelmill.random import Stream
+from kernelmill.random.row_hashes import rank_keys
 from kernelmill.runtime.progress import SilentProgress
 from kernelmill.workflows.evaluation import make_scores
 from kernelmill.workflows.training.survey import SurveyPass, open_source, survey_table
@@ -90,8 +92,6 @@ def write_mixed(path, n_rows=3000, target="word"):
     targets = [f"class {i % 3}" for i in range(n_rows)]
     if target == "number":
         targets = [f"{x:.3f}" for x in rng.normal(size=n_rows)]
-    first_draws = STREAM.substream("held out").uniforms(n_rows)
-    targets[int(np.argmin(first_draws))] = "99" if target == "number" else "rare"
     lines = ["row,flat,bit,skewed,town,age,day,y"]
     for i in range(n_rows):
         skewed = "" if i % 50 == 7 else f"{np.exp(2 * rng.normal()):.4f}"
@@ -99,19 +99,31 @@ def write_mixed(path, n_rows=3000, target="word"):
         age = rng.choice(["<18", "18-64", "65+"])
         day = f"{1 + i % 12}/{1 + i % 28}/2023"
         flat = "2" if i < n_rows - 3 else "2.7"
-        lines.append(f"{i + 1},{flat},{i % 2},{skewed},{town},{age},{day},{targets[i]}")
-    path.write_text("\n".join(lines) + "\n")
-    return path
+        lines.append(f"{i + 1},{flat},{i % 2},{skewed},{town},{age},{day},")
+    path.write_text(f"{lines[0]}\n" + "".join(f"{line}0\n" for line in lines[1:]))
+    keys = keys_of(path)
+    first = int(np.argmin(rank_keys(keys, STREAM.substream("held out"))))
+    targets[first] = "99" if target == "number" else "rare"
+    rows = "".join(f"{a}{b}\n" for a, b in zip(lines[1:], targets, strict=True))
+    path.write_text(f"{lines[0]}\n{rows}")
+    return path, int(keys[first])
+
+
+def keys_of(path):
+    table = open_table(path)
+    row_keys = InputKeys(choose_inputs(table, "y", []))
+    return np.concatenate([row_keys.of(block) for block in table.blocks()])
 
 
 @pytest.mark.parametrize("target", ["word", "number"])
 def test_columns_of_all_kinds(tmp_path, target):
-    path = write_mixed(tmp_path / "rows.csv", target=target)
+    path, rare_key = write_mixed(tmp_path / "rows.csv", target=target)
     one, merged = survey_both(path, "y", 9_000)
     assert_same_survey(one, merged)
     assert any("increases by one" in str(note) for note in one.notes)
     if target == "word":
-        assert one.held_out.kept == (3,)
+        assert one.held_out.kept == (rare_key,)
+        assert any("is a training row" in str(note) for note in one.notes)
 
 
 def test_matrix_with_missing_values(tmp_path):

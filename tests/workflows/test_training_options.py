@@ -13,6 +13,7 @@ from kernelmill.formatting import html
 from kernelmill.io import TableError
 from kernelmill.random import Stream
 from kernelmill.report.plots.evaluation import class_table
+from kernelmill.workflows.training.encoded_rows import EncodedRows
 from kernelmill.workflows.training.fit_table import _tuning_weights
 from kernelmill.workflows.training.plan import _assign_folds
 
@@ -219,11 +220,18 @@ def test_the_interval_of_folds_without_errors_has_a_width():
 
 
 def test_folds_have_all_classes():
+    """And rows with equal keys are in one fold: here the first 10 rows, and the next two."""
     target = np.array([0] * 50 + [1] * 3 + [2])
-    folds = _assign_folds(target, 3, 3, Stream.from_seed(0))
-    assert folds[-1] == -1
-    assert sorted(folds[50:53]) == [0, 1, 2]
-    assert sorted(np.bincount(folds[:50])) == [16, 17, 17]
+    keys = np.arange(54, dtype=np.uint64)
+    keys[:10], keys[10:12] = 0, 10
+    for distinct in (True, False):
+        own = np.arange(54, dtype=np.uint64) if distinct else keys
+        rows = EncodedRows(np.zeros((54, 1)), target, keys=own)
+        folds = _assign_folds(rows, 3, Stream.from_seed(0))
+        assert folds[-1] == -1
+        assert sorted(folds[50:53]) == [0, 1, 2]
+        assert sorted(np.bincount(folds[:50])) == [16, 17, 17]
+        assert distinct or [len(set(folds[:10])), len(set(folds[10:12]))] == [1, 1]
 
 
 @pytest.mark.parametrize("memory", [0, 1 << 24])
@@ -276,7 +284,9 @@ def test_bad_weights_and_labels_are_named(columns):
 
 def test_more_folds_than_rows():
     rows = np.random.default_rng(0).normal(size=(20, 3))
-    with pytest.raises(ValueError, match="folds must be at most the number of rows, 20, got 30"):
+    with pytest.raises(
+        ValueError, match="folds must be at most 20, the number of rows with different inputs"
+    ):
         fit_table(rows, 2, folds=30, tune=False, n_components=8)
 
 

@@ -17,7 +17,7 @@ from kernelmill.files.fields import ADDED
 from kernelmill.files.kinds import Choice, Float, ListOf
 from kernelmill.io.errors import TableError
 
-__all__ = ["DateEncoding", "DateFormats", "check_zones", "date_values"]
+__all__ = ["DateEncoding", "DateFormats", "check_zones", "date_values", "find_seconds"]
 
 _DAY = 86_400.0
 _MICROSECONDS = {"days": 86_400_000_000, "s": 1_000_000, "ms": 1000}
@@ -196,17 +196,23 @@ def date_values(
     """
     if pa.types.is_temporal(column.type):
         _check_range(column, name, file, first_row)
-        return _seconds_of_type(column)
-    words = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    seconds, wrong = _parse(words, format_)
+    seconds, wrong = find_seconds(column, format_)
     if wrong.any():
         row = int(np.argmax(wrong))
+        found = str(column[row].as_py()).strip()
         raise TableError(
-            f"{file}: column {name!r} has {words[row].as_py()!r} in row {first_row + row + 1}, "
+            f"{file}: column {name!r} has {found!r} in row {first_row + row + 1}, "
             f"which is not a valid date; dates of this column are {format_}, as in training",
             "correct it",
         )
     return seconds
+
+
+def find_seconds(column: Any, format_: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The same seconds, NaN also for strings that are not such dates, and which strings are not."""
+    if pa.types.is_temporal(column.type):
+        return _seconds_of_type(column), np.zeros(len(column), bool)
+    return _parse(pc.utf8_trim_whitespace(column.cast(pa.string())), format_)
 
 
 def _check_range(column: Any, name: str, file: Any, first_row: int) -> None:
@@ -427,8 +433,8 @@ class DateFormats:
             Remedy("read it as categories", categorical=[self.name]),
         )
 
-    def encoding(self, sample: Any, *, marks: bool, day_first: bool | None) -> DateEncoding:
-        """Return the fitted encoding; parts that do not vary in `sample` are left out."""
+    def choose_format(self, day_first: bool | None) -> str:
+        """Return the format of the column; `day_first` decides where several are possible."""
         formats = self._formats or ["year first"]
         if formats[0] == "day first" and "month first" in formats:
             if day_first is None:
@@ -440,8 +446,12 @@ class DateFormats:
                     "write the dates as 2024-05-31",
                     Remedy("leave the column out", drop=[self.name]),
                 )
-            formats = ["day first" if day_first else "month first"]
-        chosen = formats[0]
+            return "day first" if day_first else "month first"
+        return formats[0]
+
+    def encoding(self, sample: Any, *, marks: bool, day_first: bool | None) -> DateEncoding:
+        """Return the fitted encoding; parts that do not vary in `sample` are left out."""
+        chosen = self.choose_format(day_first)
         seconds = date_values(sample, self.name, chosen)
         seconds = seconds[~np.isnan(seconds)]
         names: tuple[str, ...] = PARTS

@@ -16,6 +16,7 @@ from kernelmill.files.fields import ADDED, Stored
 from kernelmill.files.kinds import SMALLEST_INTEGER, Choice, Float, Integer, ListOf, Null, Text
 from kernelmill.io.errors import TableError
 from kernelmill.io.table_file import LARGEST_EXACT
+from kernelmill.random.row_hashes import Keys
 
 __all__ = ["LABELS", "TargetLearner", "TargetReader", "format_label", "read_target"]
 
@@ -186,34 +187,45 @@ class TargetLearner:
         self.first_missing = ""
         self.n_rows = 0
         self.counts: Counter[float | str] = Counter()
-        # The largest random number of the rows of each class, which decides what is held out.
-        self.highest: dict[float | str, float] = {}
+        # The largest rank of the keys of each class, which decides what is held out, and its key.
+        self.lasts: dict[float | str, tuple[int, int]] = {}
         self._integers = True
         self._n_distinct_exceeded = False
 
-    def update(self, block: Any, draws: NDArray[np.float64] | None = None) -> None:
-        """Add the target of a block, and the random numbers of its rows."""
+    def update(
+        self, block: Any, keys: Keys | None = None, ranks: Keys | None = None
+    ) -> NDArray[np.bool_]:
+        """Add the target of a block, with the keys of its rows and their ranks.
+
+        Returns
+        -------
+        ndarray of bool
+            Whether each row has a target.
+        """
         values = read_target(block, self.target)
+        labels: list[Any] = []
+        places: NDArray[Any] = np.zeros(0, np.int64)
         if isinstance(values, np.ndarray):
-            self._count_missing(np.isnan(values), block)
-            present = values[~np.isnan(values)]
+            present = ~np.isnan(values)
+            self._count_missing(~present, block)
+            known = values[present]
             self._check_finite(values, block)
-            self._integers = self._integers and bool((present == np.round(present)).all())
+            self._integers = self._integers and bool((known == np.round(known)).all())
             if not self._n_distinct_exceeded:
-                labels, places, times = np.unique(present, return_inverse=True, return_counts=True)
-                self.counts.update(dict(zip(labels.tolist(), times.tolist(), strict=True)))
-                if draws is not None:
-                    self._raise_highest(labels.tolist(), places, draws[~np.isnan(values)])
+                found, places, times = np.unique(known, return_inverse=True, return_counts=True)
+                labels = found.tolist()
+                self.counts.update(dict(zip(labels, times.tolist(), strict=True)))
         else:
-            self._count_missing(values.is_null().to_numpy(zero_copy_only=False), block)
-            indices = values.indices.drop_null().to_numpy(zero_copy_only=False)
-            found = np.bincount(indices, minlength=len(values.dictionary)).tolist()
-            strings = values.dictionary.to_pylist()
-            self.counts.update({s: n for s, n in zip(strings, found, strict=True) if n})
-            if draws is not None:
-                there = values.is_valid().to_numpy(zero_copy_only=False)
-                self._raise_highest(strings, indices, draws[there])
+            present = values.is_valid().to_numpy(zero_copy_only=False)
+            self._count_missing(~present, block)
+            places = values.indices.drop_null().to_numpy(zero_copy_only=False)
+            counts = np.bincount(places, minlength=len(values.dictionary)).tolist()
+            labels = values.dictionary.to_pylist()
+            self.counts.update({s: n for s, n in zip(labels, counts, strict=True) if n})
+        if keys is not None and ranks is not None and len(places):
+            self._find_lasts(labels, places, keys[present], ranks[present])
         self._check_distinct(f"{block.file}: ")
+        return present
 
     def merge(self, later: TargetLearner) -> None:
         """Add the targets of the rows that follow."""
@@ -223,15 +235,15 @@ class TargetLearner:
         self._integers = self._integers and later._integers
         if not self._n_distinct_exceeded:
             self.counts.update(later.counts)
-            for label, draw in later.highest.items():
-                self.highest[label] = max(draw, self.highest.get(label, 0.0))
+            for label, last in later.lasts.items():
+                self.lasts[label] = max(last, self.lasts.get(label, last))
         self._check_distinct("")
 
     def _check_distinct(self, where: str) -> None:
         if len(self.counts) > _MOST_CLASSES:
             # Too many for classes; regression needs no counts.
             self._n_distinct_exceeded = True
-            self.highest.clear()
+            self.lasts.clear()
             if self.task == "classification" or any(isinstance(k, str) for k in self.counts):
                 raise TableError(
                     f"{where}the target {self.target!r} has more than {_MOST_CLASSES} "
@@ -240,14 +252,14 @@ class TargetLearner:
                     Remedy("if they are numbers, fit a regressor", task="regression"),
                 )
 
-    def _raise_highest(
-        self, labels: list[Any], places: NDArray[Any], draws: NDArray[np.float64]
-    ) -> None:
-        highest = np.full(len(labels), -np.inf)
-        np.maximum.at(highest, places, draws)
-        for label, draw in zip(labels, highest.tolist(), strict=True):
-            if draw >= 0:
-                self.highest[label] = max(draw, self.highest.get(label, 0.0))
+    def _find_lasts(self, labels: list[Any], places: NDArray[Any], keys: Keys, ranks: Keys) -> None:
+        highest = np.zeros(len(labels), np.uint64)
+        np.maximum.at(highest, places, ranks)
+        rows = np.flatnonzero(ranks == highest[places])
+        key_of = dict(zip(places[rows].tolist(), keys[rows].tolist(), strict=True))
+        for place, key in key_of.items():
+            last = (int(highest[place]), key)
+            self.lasts[labels[place]] = max(last, self.lasts.get(labels[place], last))
 
     def _count_missing(self, absent: NDArray[np.bool_], block: Any) -> None:
         count = int(absent.sum())

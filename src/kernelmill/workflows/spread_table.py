@@ -26,6 +26,7 @@ from kernelmill.workflows.model.prediction import (
     UnseenCategories,
     slim,
 )
+from kernelmill.workflows.splits import KeyCounts
 from kernelmill.workflows.training.encoded_rows import (
     EncodedBlock,
     EncodedRows,
@@ -149,7 +150,14 @@ def _lighten(survey: Survey) -> Survey:
     """Return the part of a survey that workers need: the encoding, not the sample."""
     nothing = np.empty(0)
     return replace(
-        survey, sample=None, sample_target=nothing, sample_weight=None, unencoded=None, notes=[]
+        survey,
+        counts=KeyCounts(),
+        sample=None,
+        sample_target=nothing,
+        sample_keys=np.empty(0, np.uint64),
+        sample_weight=None,
+        unencoded=None,
+        notes=[],
     )
 
 

@@ -24,8 +24,10 @@ from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Kernel, resolve
 from kernelmill.learners.statistics import check_some_weight
+from kernelmill.learners.tuning.copies import list_together, merge_copies, residuals_without
 from kernelmill.maps.transformers import MapTransformer
 from kernelmill.random import Stream
+from kernelmill.random.row_hashes import Keys, hash_rows
 from kernelmill.runtime.threads import one_blas_thread
 from kernelmill.transforms import sincos
 
@@ -504,21 +506,30 @@ def tune_columns(
         order = order[sample_weight[order] > 0]
         check_some_weight(len(order))
     order = order[:_JUDGED_ROWS]
+    keys = hash_rows(X[order])
+    _, first_of, place = np.unique(keys, return_index=True, return_inverse=True)
+    together = np.argsort(first_of[place], kind="stable")  # copies next to each other
+    order, keys = order[together], keys[together]
     X, Y = X[order], Y[order]
     unit, weights = 1.0, None
     if sample_weight is not None:
         unit = float(sample_weight[order].mean())
         weights = sample_weight[order] / unit
     n_learning = min(_ROWS, max(2, (3 * len(Y)) // 4))
+    while n_learning < len(Y) and keys[n_learning] == keys[n_learning - 1]:
+        n_learning += 1
     kernel = resolve(getattr(feature_map, "kernel", "gaussian"))
+    distinct, means, mean_weights = merge_copies(
+        X[:n_learning], Y[:n_learning], None if weights is None else weights[:n_learning]
+    )
     learned = learn_length_scales(
         kernel,
-        X[:n_learning],
-        Y[:n_learning],
+        distinct,
+        means,
         groups=groups,
         stream=stream,
         n_frequencies=int(np.clip(n_learning // 8, 32, _FREQUENCIES)),
-        sample_weight=None if weights is None else weights[:n_learning],
+        sample_weight=mean_weights,
     )
     first = n_learning if n_learning < len(Y) else 0
     small = min(int(feature_map.n_components), _JUDGED_COMPONENTS)
@@ -528,7 +539,7 @@ def tune_columns(
         if "gamma" in parameters:
             parameters["gamma"] = None
         made = type(feature_map)(**{**parameters, "n_components": small}).fit(X)
-        errors = leave_one_out_errors(made, X, Y, first, sample_weight=weights)
+        errors = leave_one_out_errors(made, X, Y, first, sample_weight=weights, keys=keys)
         best = min(errors, key=lambda ridge: errors[ridge])
         tried.append((errors[best], best, type(feature_map)(**parameters)))
     _, alpha, chosen = min(tried, key=lambda each: each[0])
@@ -544,12 +555,13 @@ def leave_one_out_errors(
     start: float = 0.1,
     least: float = _LEAST_RIDGE,
     sample_weight: _Array | None = None,
+    keys: Keys | None = None,
 ) -> dict[float, float]:
     """Mean squared leave-one-out errors of the rows from `first` on, for some ridges.
 
-    With weights, whose mean is 1, it is the weighted mean.
+    With weights, whose mean is 1, it is the weighted mean. For `keys`, see `leave_one_out`.
     """
-    measure = leave_one_out(fitted, X, Y, first, sample_weight)
+    measure = leave_one_out(fitted, X, Y, first, sample_weight, keys)
     return walk_ridges([measure], start=start, least=least)
 
 
@@ -573,11 +585,17 @@ def walk_ridges(
 
 
 def leave_one_out(
-    fitted: Any, X: Any, Y: _Array, first: int, sample_weight: _Array | None = None
+    fitted: Any,
+    X: Any,
+    Y: _Array,
+    first: int,
+    sample_weight: _Array | None = None,
+    keys: Keys | None = None,
 ) -> Callable[[float], float]:
     """The mean squared leave-one-out error of the rows from `first` on, as a function of the ridge.
 
-    The residual of row i without that row is rᵢ / (1 - hᵢ), for its leverage hᵢ.
+    The residual of row i without that row is rᵢ / (1 - hᵢ), for its leverage hᵢ. With `keys`, rows
+    from `first` on whose keys are equal are left out together; no earlier row may have their key.
     """
     Z = np.asarray(fitted.transform(X), np.float64)
     n = len(Z)
@@ -588,6 +606,8 @@ def leave_one_out(
     moments = Z.T @ Z
     products = Z.T @ centered
     judged, residuals = np.asfortranarray(Z[first:].T), centered[first:]
+    together = list_together(None if keys is None else keys[first:])
+    roots = np.sqrt(judged_weights)
 
     def measure(ridge: float) -> float:
         shifted = moments.copy()
@@ -599,9 +619,13 @@ def leave_one_out(
             halves = solve_triangular(factor, judged, lower=True, check_finite=False)
             weights = solve_triangular(factor, products, lower=True, check_finite=False)
             leverages = np.einsum("ij,ij->j", halves, halves) + judged_weights / n
-            left_out = (residuals - halves.T @ weights) / (1 - np.minimum(leverages, 1 - 1e-9))[
-                :, np.newaxis
-            ]
+            with_all = residuals - halves.T @ weights
+            left_out = with_all / (1 - np.minimum(leverages, 1 - 1e-9))[:, np.newaxis]
+            try:
+                for rows in together:
+                    left_out[rows] = residuals_without(with_all, halves.T, roots, n, rows)
+            except np.linalg.LinAlgError:
+                return math.inf
             error = float(np.sum(left_out**2)) / total
         return error if math.isfinite(error) else math.inf
 

@@ -11,7 +11,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from kernelmill.arguments import check_choice, check_integer
 from kernelmill.encoding import MISSING, TASKS
@@ -34,6 +34,7 @@ from kernelmill.workflows.comparison.baselines import (
 from kernelmill.workflows.comparison.benchmark import FitBenchmark
 from kernelmill.workflows.evaluation import measure_kernel_error
 from kernelmill.workflows.records import DEFAULT_FIT, ComparedModel, Comparison, describe_source
+from kernelmill.workflows.splits import divide_sample
 from kernelmill.workflows.training.encoded_rows import (
     ENCODED_BYTES,
     EncodedRows,
@@ -49,6 +50,7 @@ from kernelmill.workflows.tuning.settings import TunedSettings
 __all__ = ["collect_settings", "compare_table"]
 
 _LINEAR_C = (0.01, 0.1, 1.0, 10.0)
+_RIDGES = tuple(10.0**power for power in range(-2, 5))
 _ROWS_TO_CHOOSE = 8000
 _MOST_EXACT_ROWS = 10_000  # their kernel matrix takes 800 MB
 
@@ -77,16 +79,17 @@ def compare_table(
     r"""Compare kernel machines on random features with a linear model, trees and the exact kernel.
 
     All models are trained on the same random sample of the rows and tested on other rows, a quarter
-    of the table or 10,000 rows. "fit (defaults)" uses the map and the number of features that
-    `fit_table` chooses for the whole table, and its time includes tuning. The length scale and the
-    penalty are tuned once, on the sample, for all models with this kernel (random features, Nyström
-    features, the exact kernel machine); the penalties of the linear model, the polynomial kernel
-    and principal components are tuned separately. Principal components are included if `fit_table`
-    would try them: for more than 20,000 rows with at least 96 dense columns. Boosted trees and the
-    random forest are those of scikit-learn with default parameters. Their inputs are the encoded
-    columns, with one column of codes per category column instead of indicators. Trees are trained
-    on fewer rows if all rows would take longer than about a minute, and the exact machine is
-    trained on as many rows as take about 30 seconds; the results contain these numbers.
+    of the table or 10,000 rows. Rows with equal inputs are not divided. "fit (defaults)" uses the
+    map and the number of features that `fit_table` chooses for the whole table, and its time
+    includes tuning. The length scale and the penalty are tuned once, on the sample, for all models
+    with this kernel (random features, Nyström features, the exact kernel machine); the penalties of
+    the linear model, the polynomial kernel and principal components are tuned separately. Principal
+    components are included if `fit_table` would try them: for more than 20,000 rows with at least
+    96 dense columns. Boosted trees and the random forest are those of scikit-learn with default
+    parameters. Their inputs are the encoded columns, with one column of codes per category column
+    instead of indicators. Trees are trained on fewer rows if all rows would take longer than about
+    a minute, and the exact machine is trained on as many rows as take about 30 seconds; the results
+    contain these numbers.
 
     Parameters
     ----------
@@ -164,7 +167,9 @@ def compare_table(
     )
     survey = choose_unit(survey, Stream.from_seed(seed).substream("table"), progress)
     test = [part for part in encode_held_out(table, survey) if len(part.target)]
-    training = EncodedRows(survey.sample, survey.sample_target, survey.sample_weight)
+    training = EncodedRows(
+        survey.sample, survey.sample_target, survey.sample_weight, survey.sample_keys
+    )
     benchmark = FitBenchmark(
         _with_weight(training, "training"),
         _with_weight(concatenate_rows(test), "test"),
@@ -174,6 +179,7 @@ def compare_table(
         survey.encoder.groups(),
         n_fit=survey.n_rows,
         in_memory=count_encoded_bytes(survey) <= ENCODED_BYTES,
+        share_repeated=survey.counts.n_repeated / survey.n_rows,
     )
     begin = time.perf_counter()
     default = benchmark.tune(MapChoice(AUTO, kernel), None, progress=progress, as_fit=True)
@@ -289,21 +295,29 @@ def _list_fits(
 
 def _fit_linear(benchmark: FitBenchmark) -> ComparedModel:
     """Return the linear model; its penalty is chosen on validation rows, as for all models."""
-    if benchmark.n_classes is None:
-        model = RidgeCV(10.0 ** np.arange(-2, 5))
-        return benchmark.measure("linear", "linear", model, detail="RidgeCV")
     rows = benchmark.training.select(slice(_ROWS_TO_CHOOSE))
-    n = (3 * len(rows.target)) // 4
-    first, others = rows.select(slice(n)), rows.select(slice(n, None))
+    order, ends = divide_sample(rows.keys, None, len(rows.target))
+    rows = rows if order is None else rows.select(order)
+    first, others = rows.select(slice(ends[-2])), rows.select(slice(ends[-2], None))
+    is_regression = benchmark.n_classes is None
+    strengths = _RIDGES if is_regression else _LINEAR_C
+    if not is_regression and len(np.unique(first.target)) == 1:
+        strengths = (1.0,)
     scores = {}
-    for C in _LINEAR_C if len(np.unique(first.target)) > 1 else (1.0,):
+    for each in strengths:
+        fitted = _make_linear(is_regression, each, max_iter=100, tol=1e-2)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fitted = LogisticRegression(C=C, max_iter=100, tol=1e-2).fit(*first)
-            scores[C] = fitted.score(*others)
-    C = max(scores, key=lambda each: (scores[each], -each))
-    model = LogisticRegression(C=C, max_iter=200, tol=1e-3)
-    return benchmark.measure("linear", "linear", model, detail=f"LogisticRegression, C = {C:g}")
+            fitted.fit(*first.block())
+            scores[each] = fitted.score(*others.block())
+    chosen = max(scores, key=lambda each: (scores[each], -each))
+    model = _make_linear(is_regression, chosen, max_iter=200, tol=1e-3)
+    name = f"Ridge, alpha = {chosen:g}" if is_regression else f"LogisticRegression, C = {chosen:g}"
+    return benchmark.measure("linear", "linear", model, detail=name)
+
+
+def _make_linear(is_regression: bool, strength: float, **options: Any) -> Any:
+    return Ridge(strength) if is_regression else LogisticRegression(C=strength, **options)
 
 
 def _fit_directions(benchmark: FitBenchmark, choice: MapChoice, n_components: int) -> ComparedModel:

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from kernelmill.encoding.inputs import read_weights
 from kernelmill.io import Table, TableBlock
 from kernelmill.io.row_sample import stack_rows
+from kernelmill.random.row_hashes import Keys
 from kernelmill.runtime.progress import Progress
-from kernelmill.workflows.training.survey import HeldOut, Survey
+from kernelmill.workflows.splits import HeldOut
+from kernelmill.workflows.training.survey import Survey
 
 __all__ = [
     "ENCODED_BYTES",
@@ -45,6 +47,7 @@ class EncodedRows(NamedTuple):
     X: Any
     target: NDArray[Any]
     weight: NDArray[np.float64] | None = None
+    keys: Keys | None = None
 
     def slices(self) -> Iterator[EncodedRows]:
         """The rows in blocks."""
@@ -53,12 +56,13 @@ class EncodedRows(NamedTuple):
 
     def select(self, rows: Any) -> EncodedRows:
         """Return a selection of the rows, by a slice or a mask."""
-        weight = None if self.weight is None else self.weight[rows]
-        return EncodedRows(self.X[rows], self.target[rows], weight)
+        weight, keys = (None if each is None else each[rows] for each in (self.weight, self.keys))
+        return EncodedRows(self.X[rows], self.target[rows], weight, keys)
 
     def block(self) -> tuple[Any, ...]:
         """Return the rows as learners take them."""
-        return (self.X, self.target) if self.weight is None else tuple(self)
+        rows = (self.X, self.target)
+        return rows if self.weight is None else (*rows, self.weight)
 
 
 class EncodedTable(NamedTuple):
@@ -76,20 +80,16 @@ class EncodedBlock(NamedTuple):
     rows : EncodedRows
     present : ndarray of bool
         Whether each row has a target.
-    first_row : int
-        The position of the first row in the table.
     """
 
     rows: EncodedRows
     present: NDArray[np.bool_]
-    first_row: int
 
     def split(self, held_out: HeldOut) -> tuple[EncodedRows, NDArray[np.bool_]]:
         """Return the rows with a target, and whether each is held out."""
-        out = held_out.rows(self.first_row, self.rows.target)
-        if self.present.all():
-            return self.rows, out
-        return self.rows.select(self.present), out[self.present]
+        rows = self.rows if self.present.all() else self.rows.select(self.present)
+        assert rows.keys is not None
+        return rows, held_out.rows(rows.keys)
 
 
 def encode_blocks(blocks: Iterable[TableBlock], survey: Survey) -> Iterator[EncodedBlock]:
@@ -102,7 +102,7 @@ def encode_blocks(blocks: Iterable[TableBlock], survey: Survey) -> Iterator[Enco
         weight = None
         if survey.weights is not None:
             weight = read_weights(block, survey.weights) / survey.mean_weight
-        yield EncodedBlock(EncodedRows(X, target, weight), present, block.first_row)
+        yield EncodedBlock(EncodedRows(X, target, weight, survey.keys.of(block)), present)
 
 
 def split_blocks(
@@ -121,9 +121,9 @@ def encode_held_out(table: Table, survey: Survey) -> Iterator[EncodedRows]:
 
 def count_encoded_bytes(survey: Survey) -> int:
     """About how much memory the encoded rows of the table take."""
-    row_bytes = 4 * survey.encoder.n_inputs
+    row_bytes = 4 * survey.encoder.n_inputs + 8
     if scipy.sparse.issparse(survey.sample):
-        row_bytes = _n_bytes(survey.sample) // max(1, survey.sample.shape[0]) + 8
+        row_bytes = _n_bytes(survey.sample) // max(1, survey.sample.shape[0]) + 16
     return survey.n_rows * row_bytes
 
 
@@ -148,17 +148,19 @@ def encode_table(
     all_X = np.empty((survey.n_rows, survey.encoder.n_inputs), np.float32)
     all_targets = np.empty(survey.n_rows, np.int64 if is_classification else float)
     all_weights = None if survey.weights is None else np.empty(survey.n_rows)
+    all_keys = np.empty(survey.n_rows, np.uint64)
     end = 0
     for rows, out in split_blocks(table, survey):
         part = rows.select(~out)
         place = slice(end, end + len(part.target))
-        all_X[place], all_targets[place] = part.X, part.target
+        assert part.keys is not None
+        all_X[place], all_targets[place], all_keys[place] = part.X, part.target, part.keys
         if all_weights is not None:
             all_weights[place] = part.weight
         end = place.stop
         held_out.append(rows.select(out))
         progress.advance(len(out))
-    every = EncodedRows(all_X, all_targets, all_weights).select(slice(end))
+    every = EncodedRows(all_X, all_targets, all_weights, all_keys).select(slice(end))
     return EncodedTable(every, concatenate_rows(held_out))
 
 
@@ -221,8 +223,14 @@ def concatenate_rows(parts: list[EncodedRows]) -> EncodedRows:
     """Return the rows one below the other."""
     X = stack_rows([part.X for part in parts])
     weights = [part.weight for part in parts if part.weight is not None]
+    keys = [part.keys for part in parts if part.keys is not None]
     target = np.concatenate([part.target for part in parts])
-    return EncodedRows(X, target, np.concatenate(weights) if weights else None)
+    return EncodedRows(
+        X,
+        target,
+        np.concatenate(weights) if weights else None,
+        np.concatenate(keys) if keys else None,
+    )
 
 
 def _n_bytes(X: Any) -> int:

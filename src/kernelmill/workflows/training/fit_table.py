@@ -187,7 +187,8 @@ def fit_table(
         and elapsed time.
     holdout : float, optional
         The fraction of the rows to hold out. By default 0.1, but at most 10,000 rows, and none if
-        there are fewer than 100 rows.
+        there are fewer than 100 rows. Rows with equal inputs are never divided between training and
+        held-out rows, nor among folds and validation rows, so the fraction is approximate.
     validation : path, list of paths, glob pattern, or data in memory, optional
         A table on which the error is measured instead. No rows of `source` are then held out,
         unless `holdout` is given.
@@ -475,7 +476,8 @@ def _tune(
     """Return the settings to train with, and length scales learned from other rows."""
     steps = TuningMemory(run)
     if given.tune:
-        rows = survey.n_rows, survey.sample, survey.sample_target, survey.sample_weight, in_memory
+        samples = survey.sample, survey.sample_target, survey.sample_weight, survey.sample_keys
+        rows = survey.n_rows, *samples, in_memory
         searched = given, replace(settings, n_threads=None)
         steps.open({"the digest of the data": rows, "the digest of the settings": searched})
     with steps.save_at_end(), one_blas_thread():
@@ -536,6 +538,8 @@ def _choose_settings(
         steps=True,
         budget=given.budget,
         sample_weight=_tuning_weights(survey, settings.class_weight),
+        sample_keys=survey.sample_keys,
+        share_repeated=survey.counts.n_repeated / survey.n_rows,
         memory=steps,
     )
     for note in tuned.notes:

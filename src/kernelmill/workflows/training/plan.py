@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,25 +15,29 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kernelmill.encoding.targets import format_label
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.io import Table, TableError
+from kernelmill.formatting import plain
+from kernelmill.io import Table
 from kernelmill.learners import KernelClassifier, KernelRegressor, Run, default_epochs
 from kernelmill.learners.run import Watch
 from kernelmill.learners.solvers import SOLVERS
 from kernelmill.learners.solvers.choice import choose_solver, takes_one_pass
 from kernelmill.learners.solvers.sgd import PLAIN_EPOCHS
 from kernelmill.random import Stream
+from kernelmill.random.row_hashes import rank_keys
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.evaluation import make_scores, wilson_interval
 from kernelmill.workflows.model.table_model import TableModel
 from kernelmill.workflows.records import CrossValidation, Evaluation, LearningPoint
+from kernelmill.workflows.splits import HeldOut, assign_parts, cut_folds
 from kernelmill.workflows.training.encoded_rows import (
+    EncodedRows,
     EncodedTable,
     InMemoryBlocks,
     TrainingRows,
     concatenate_rows,
     encode_held_out,
 )
-from kernelmill.workflows.training.survey import HeldOut, Survey
+from kernelmill.workflows.training.survey import Survey
 from kernelmill.workflows.tuning.map_choice import MapChoice
 from kernelmill.workflows.tuning.settings import TunedSettings
 
@@ -172,11 +176,6 @@ class TrainingPlan:
         The caller finishes the run: its checkpoint is needed until the model is saved. If
         `watched`, a classifier that descends is measured on some held-out rows now and then.
         """
-        if self.encoded is not None and len(self.encoded.training.target) == 0:
-            raise TableError(
-                "all rows are held out, so no row is left for training",
-                Remedy("hold out fewer rows", holdout=...),
-            )
         feature_map = self.settings.make_map(self.tuned.length_scale)
         if self.survey.reader.classes is None:
             return self._fit_regressor(feature_map, run)
@@ -190,7 +189,8 @@ class TrainingPlan:
             alpha = np.array(tuned.alphas)
         regressor = settings.make_learner("regression", feature_map, alpha)
         if self.encoded is not None and settings.choice.name == "nystroem":
-            return regressor.fit(*self.encoded.training, run=run)  # landmarks come from all rows
+            # Landmarks come from all rows.
+            return regressor.fit(*self.encoded.training.block(), run=run)
         rows = self._read_rows() if self.encoded is None else InMemoryBlocks(self.encoded.training)
         with run.save_on_interrupt():
             return regressor.fit_blocks(rows, run=run)
@@ -254,7 +254,7 @@ class TrainingPlan:
         in_memory = None if self.encoded is None else [self.encoded.held_out]
         for block in in_memory or encode_held_out(self.table, self.survey):
             for rows in block.slices():
-                scores.update(*rows)
+                scores.update(*rows.block())
             self.progress.advance(len(block.target))
         return scores
 
@@ -282,24 +282,8 @@ class TrainingPlan:
         """
         survey = self.survey
         metric = "rmse" if survey.reader.classes is None else "error"
-        stream = Stream.from_seed(self.settings.seed).substream("folds")
-        rows, folds = None, None
-        if self.encoded is not None:
-            rows = concatenate_rows([self.encoded.training, self.encoded.held_out])
-            n_classes = survey.n_classes
-            if n_folds > len(rows.target):
-                raise ArgumentError(
-                    f"must be at most the number of rows, {len(rows.target)}, got {n_folds}",
-                    parameter="folds",
-                )
-            folds = _assign_folds(rows.target, n_classes, n_folds, stream)
         errors, n_tested = [], 0.0
-        for fold in range(n_folds):
-            held_out = HeldOut(stream, 1 / n_folds, survey.held_out.kept, fold / n_folds)
-            part = None
-            if rows is not None:
-                out = folds == fold
-                part = EncodedTable(rows.select(~out), rows.select(out))
+        for held_out, part in self._fold_rows(n_folds):
             plan = replace(self, survey=replace(survey, held_out=held_out), encoded=part)
             scores = plan._score(plan.fit(Run(progress=self.progress)))
             error = scores.finish("", []).metrics[metric] if scores.n_rows else None
@@ -315,6 +299,26 @@ class TrainingPlan:
             low, high = max(0.0, mean - half), mean + half
         return CrossValidation(n_folds, metric, errors, mean, low, high)
 
+    def _fold_rows(self, n_folds: int) -> Iterator[tuple[HeldOut, EncodedTable | None]]:
+        """Yield which rows each fold holds out, and all rows so divided if they are in memory."""
+        survey = self.survey
+        stream = Stream.from_seed(self.settings.seed).substream("folds")
+        if n_folds > survey.counts.n_keys:
+            raise ArgumentError(
+                f"must be at most {plain.count(survey.counts.n_keys)}, the number of rows with "
+                f"different inputs, got {n_folds}",
+                parameter="folds",
+            )
+        folds = cut_folds(survey.held_out, survey.counts, n_folds, stream)
+        if self.encoded is None:
+            yield from ((held_out, None) for held_out in folds)
+            return
+        rows = concatenate_rows([self.encoded.training, self.encoded.held_out])
+        numbers = _assign_folds(rows, n_folds, stream)
+        for number, held_out in enumerate(folds):
+            out = numbers == number
+            yield held_out, EncodedTable(rows.select(~out), rows.select(out))
+
     def fit_all_rows(self) -> Any:
         """Fit a learner with the same settings to all rows, including held-out ones."""
         survey = replace(self.survey, held_out=replace(self.survey.held_out, share=0.0))
@@ -325,23 +329,32 @@ class TrainingPlan:
         return replace(self, survey=survey, encoded=encoded).fit(Run(progress=self.progress))
 
 
-def _assign_folds(
-    target: NDArray[Any], n_classes: int | None, n_folds: int, stream: Stream
-) -> NDArray[np.int64]:
+def _assign_folds(rows: EncodedRows, n_folds: int, stream: Stream) -> NDArray[np.int64]:
     """Return the fold of each row, about the same number of each class in each; -1 is in no fold.
 
-    The only row of a class is in no fold: a model could not know the class otherwise.
+    Rows with equal keys are in one fold. If all rows of a class have one key, they are in no fold:
+    a model could not know the class otherwise.
     """
-    n = len(target)
-    order = np.argsort(stream.uniforms(n), kind="stable")
-    folds = np.empty(n, np.int64)
-    if n_classes is None:
-        folds[order] = np.arange(n) % n_folds
-        return folds
-    by_class = order[np.argsort(target[order], kind="stable")]
-    folds[by_class] = np.arange(n) % n_folds
-    single = np.bincount(target, minlength=n_classes) == 1
-    folds[single[target]] = -1
+    keys, codes = rows.keys, rows.target
+    assert keys is not None
+    classes = codes if codes.dtype.kind == "i" else None
+    order = np.argsort(rank_keys(keys, stream), kind="stable")
+    folds = np.empty(len(keys), np.int64)
+    folds[order] = assign_parts(keys[order], n_folds, None if classes is None else classes[order])
+    if classes is not None:
+        place = np.unique(keys, return_inverse=True)[1]
+        pairs = np.unique(np.stack([classes, place]), axis=1)
+        single = np.bincount(pairs[0]) == 1
+        alone = pairs[1][single[pairs[0]]]
+        folds[np.isin(place, alone)] = -1
+    n_filled = len(np.unique(folds[folds >= 0]))
+    if n_filled < n_folds:
+        raise ArgumentError(
+            f"is {n_folds}, but there are rows for {plain.count(n_filled, 'fold')} only: those "
+            "with the same inputs stay together, and one of each class is for training",
+            "leave it out",
+            parameter="folds",
+        )
     return folds
 
 

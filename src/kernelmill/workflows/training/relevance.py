@@ -21,6 +21,7 @@ from kernelmill.encoding.dates import date_values
 from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.encoding.inputs import Inputs
 from kernelmill.kernels import resolve
+from kernelmill.learners.tuning.copies import merge_copies
 from kernelmill.learners.tuning.length_scales import LearnedScales, learn_length_scales
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress
@@ -148,18 +149,19 @@ def learn_scales_again(
     def learn(number: int) -> _Array:
         stream = Stream.from_seed(seed).substream("relevance", number)
         rows = np.sort(stream.substream("subset").permutation(n)[:size])
+        X, Y, weights = merge_copies(sample.X[rows], sample.Y[rows], sample.weights_of(rows))
         learned = memory.recall_scales(
             ("relevance", number, begin),
             lambda: learn_length_scales(
                 kernel,
-                sample.X[rows],
-                sample.Y[rows],
+                X,
+                Y,
                 groups=groups,
                 stream=stream,
                 start=begin,
                 max_evaluations=_EVALUATIONS,
                 n_frequencies=_SEARCHED_FREQUENCIES,
-                sample_weight=sample.weights_of(rows),
+                sample_weight=weights,
             ),
         )
         progress.advance(1)

@@ -25,6 +25,7 @@ from kernelmill.encoding.inputs import (
     read_weights,
 )
 from kernelmill.encoding.matrix import MatrixLearner
+from kernelmill.encoding.row_keys import InputKeys, RowKeys
 from kernelmill.encoding.targets import TargetLearner, TargetReader, format_label
 from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
 from kernelmill.formatting import plain
@@ -33,6 +34,7 @@ from kernelmill.io.errors import NotANumberError
 from kernelmill.io.row_sample import RowSample, find_limit, take_rows
 from kernelmill.io.table import check_columns
 from kernelmill.kernels import Gaussian
+from kernelmill.learners.tuning.copies import merge_copies
 from kernelmill.learners.tuning.length_scales import (
     MOST_COLUMNS,
     learn_length_scales,
@@ -40,13 +42,14 @@ from kernelmill.learners.tuning.length_scales import (
 )
 from kernelmill.maps import Nystroem
 from kernelmill.random import Stream
+from kernelmill.random.row_hashes import Keys
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import one_blas_thread
 from kernelmill.workflows.records import InputColumn
+from kernelmill.workflows.splits import HeldOut, KeyCounts, choose_held_out
 from kernelmill.workflows.tuning.kernel_search import Sample
 
 __all__ = [
-    "HeldOut",
     "Survey",
     "SurveyPass",
     "SurveyPlan",
@@ -132,31 +135,6 @@ def explain_target(blocks: Iterable[Any], target: str | int) -> Iterator[Any]:
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """The rows kept out of training: those whose random number is below `share`.
-
-    Rows of the classes in `kept` (their numbers) stay in training: no other row has such a class.
-    """
-
-    stream: Stream
-    share: float
-    kept: tuple[int, ...] = ()
-    low: float = 0.0  # smaller numbers are not held out either
-
-    def rows(self, first_row: int, target: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return whether each row is held out; the position of the first row is `first_row`."""
-        if self.share <= 0:
-            return np.zeros(len(target), bool)
-        draws = self.draws(first_row, len(target))
-        out: NDArray[np.bool_] = (draws >= self.low) & (draws < self.low + self.share)
-        return out & ~np.isin(target, self.kept) if self.kept else out
-
-    def draws(self, first_row: int, n_rows: int) -> NDArray[np.float64]:
-        """Return the random numbers of rows."""
-        return self.stream.uniforms(n_rows, start=first_row)
-
-
-@dataclass(frozen=True)
 class Survey:
     """The results of the first pass."""
 
@@ -165,9 +143,12 @@ class Survey:
     columns: list[InputColumn]
     reader: TargetReader
     n_rows: int  # with a target
+    keys: RowKeys
+    counts: KeyCounts  # of rows with a target
     held_out: HeldOut
     sample: Any  # encoded rows that are not held out, in random order
     sample_target: NDArray[Any]
+    sample_keys: Keys
     notes: list[Message | str]
     unencoded: Any = None  # the first rows of the sample, as they were read
     weights: str | int | None = None  # the column of row weights
@@ -189,6 +170,7 @@ class SurveyPlan:
     Attributes
     ----------
     inputs : Inputs
+    keys : RowKeys
     learner, target
         The learners of the inputs and of the target, before the first row.
     missing : {"error", "impute"}
@@ -201,6 +183,7 @@ class SurveyPlan:
     """
 
     inputs: Inputs
+    keys: RowKeys
     learner: MatrixLearner | ColumnLearner
     target: TargetLearner
     missing: str
@@ -239,7 +222,8 @@ class SurveyPass:
     def __init__(self, plan: SurveyPlan) -> None:
         self._inputs = plan.inputs
         self._missing, self._weights = plan.missing, plan.weights
-        self._held_out = HeldOut(plan.held_out_stream, 0.0)
+        self._keys, self._held_out = plan.keys, HeldOut(plan.held_out_stream)
+        self.counts = KeyCounts()
         self.learner: Any = deepcopy(plan.learner)
         self.target = deepcopy(plan.target)
         self.sample = RowSample(plan.sample_size, plan.sample_stream, plan.sample_limit)
@@ -249,7 +233,9 @@ class SurveyPass:
         """Add the rows of a block."""
         data = self._inputs.data(block.data)
         self.learner.update(data, file=block.file, first_row=block.row_in_file)
-        self.target.update(block, self._held_out.draws(block.first_row, block.n_rows))
+        keys = self._keys.of(block)
+        present = self.target.update(block, keys, self._held_out.ranks(keys))
+        self.counts.update(keys[present])
         if self._missing == "error" and self.target.missing:
             raise _NoTargetError(
                 f"{self.target.first_missing} has no value for the target {self._inputs.target!r}",
@@ -265,6 +251,7 @@ class SurveyPass:
         """Add a pass over the rows that follow; `later` is changed."""
         self.learner.merge(later.learner)
         self.target.merge(later.target)
+        self.counts.merge(later.counts)
         self.sample.merge(later.sample)
         self.n_rows += later.n_rows
         self.total_weight += later.total_weight
@@ -318,6 +305,7 @@ def survey_table(
     row_bytes = 4 * max(1, count_inputs(table, inputs))
     plan = SurveyPlan(
         inputs,
+        InputKeys(inputs),
         make_input_learner(table, inputs, missing, transform, day_first),
         TargetLearner(inputs.target, task),
         missing,
@@ -334,27 +322,23 @@ def survey_table(
     mean_weight = found.total_weight / found.n_rows if weights is not None else 1.0
     if mean_weight == 0:
         raise TableError(f"all weights in column {weights!r} are 0", "correct them")
-    held_out = HeldOut(plan.held_out_stream, 0.0)
     reader, target_notes = target.finish()
     is_boolean = reader.classes is not None and inputs.target in table.booleans
     reader = replace(reader, boolean=is_boolean)
+    sampled, positions = found.sample.rows()
+    keys = plan.keys.of(sampled, positions)
     share = 0.0 if n_rows < _FEWEST_ROWS else min(default_holdout, _MOST_HELD_OUT / n_rows)
-    if holdout is not None:
-        share = float(holdout)
-    if requires_holdout and share == 0:
+    share = share if holdout is None else float(holdout)
+    held_out, division_notes = _hold_out(found, share, plan.held_out_stream, reader, keys)
+    if requires_holdout and held_out.share == 0:
         raise TableError(
             f"{', '.join(map(str, table.files))} has {n_rows} rows with a target, but at least "
-            f"{_FEWEST_ROWS} rows are needed to hold out rows",
+            f"{_FEWEST_ROWS} rows with different inputs are needed to hold out rows",
             "use a larger table",
         )
-    kept, kept_notes = _keep_rare_classes(target, reader, share)
-    held_out = replace(held_out, share=share, kept=kept)
-    sampled, positions = found.sample.rows()
     data = inputs.data(sampled.data)
     numbers, present = reader.numbers(sampled)
-    out = np.array(
-        [held_out.rows(int(p), numbers[i : i + 1])[0] for i, p in enumerate(positions)], bool
-    )
+    out = held_out.rows(keys)
     chosen = np.flatnonzero(present & ~out)
     if len(chosen) < 2:
         chosen = np.flatnonzero(present)  # for very small tables
@@ -363,17 +347,12 @@ def survey_table(
         known = np.full(len(numbers), np.nan)
         known[chosen] = numbers[chosen]
     encoder, columns, column_notes = learner.finish(data, known)
-    rare_notes = _note_rare_classes(target, reader, n_rows)
-    target_notes = [*target_notes, *rare_notes, *kept_notes]
-    notes = [*inputs.select_notes(table.notes), *inputs.compare_signs(table)]
-    notes += [*target_notes, *column_notes]
+    notes = [*inputs.select_notes(table.notes), *inputs.compare_signs(table), *target_notes]
+    notes += [*_note_rare_classes(target, reader, n_rows), *column_notes]
     if target.missing:
         notes.append(note_missing_targets(target.missing, table, inputs.target, in_training=True))
-    if holdout is None and n_rows < _FEWEST_ROWS:
-        notes.append(
-            "No rows are held out to measure the error: the table has fewer than "
-            f"{_FEWEST_ROWS} rows."
-        )
+    notes += [] if holdout == 0 else division_notes
+    notes += _note_copies(found.counts)
     for note in notes:
         progress.note(note)
     survey = Survey(
@@ -382,9 +361,12 @@ def survey_table(
         _list_columns(columns),
         reader,
         n_rows,
+        plan.keys,
+        found.counts,
         held_out,
         encoder.encode(data)[chosen],
         numbers[chosen],
+        keys[chosen],
         notes,
         take_rows(data, chosen[:_UNENCODED_ROWS]),
         weights,
@@ -410,7 +392,7 @@ def choose_unit(survey: Survey, stream: Stream, progress: Progress) -> Survey:
     progress.start("Choosing the encoding", None)
     encoder, columns, rows = survey.in_one_unit
     sample = Sample.of(survey.sample, survey.sample_target, survey.n_classes, survey.sample_weight)
-    gain = _measure_gain(sample, rows, stream.substream("unit"))
+    gain = _measure_gain(sample, rows, survey.sample_keys, stream.substream("unit"))
     if gain < _WORTH_UNIT + min(len(sample.Y), _ROWS_OF_UNIT) ** -0.5:  # chance, with few rows
         return replace(survey, in_one_unit=None)
     note = (
@@ -429,25 +411,26 @@ def choose_unit(survey: Survey, stream: Stream, progress: Progress) -> Survey:
     )
 
 
-def _measure_gain(sample: Sample, rows: Any, stream: Stream) -> float:
+def _measure_gain(sample: Sample, rows: Any, keys: Keys, stream: Stream) -> float:
     """Return by which share other encodings of the rows of a sample lower the squared error.
 
     That is the leave-one-out error of ridge regression with a Gaussian kernel, whose length scale
-    is chosen for each of the encodings.
+    is chosen for each of the encodings. Rows with equal keys are left out together.
     """
     n = min(len(sample.Y), _ROWS_OF_UNIT)
     Y, weights = sample.Y[:n], sample.weights_of(slice(n))
     errors = []
     for X in (sample.X[:n], rows[:n]):
+        distinct, means, mean_weights = merge_copies(X, Y, weights)
         learned = learn_length_scales(
             Gaussian(),
-            X,
-            Y,
+            distinct,
+            means,
             groups=np.zeros(X.shape[1], np.int64),
             stream=stream,
             n_frequencies=int(np.clip(n // 8, 32, 256)),
             max_evaluations=1,
-            sample_weight=weights,
+            sample_weight=mean_weights,
         )
         landmarks = Nystroem(
             n_components=min(n, _LANDMARKS_OF_UNIT),
@@ -455,7 +438,9 @@ def _measure_gain(sample: Sample, rows: Any, stream: Stream) -> float:
             random_state=0,
         )
         with one_blas_thread():
-            found = leave_one_out_errors(landmarks.fit(X), X, Y, 0, sample_weight=weights)
+            found = leave_one_out_errors(
+                landmarks.fit(X), X, Y, 0, sample_weight=weights, keys=keys[:n]
+            )
         errors.append(min(found.values()))
     gain = 1 - errors[1] / errors[0] if errors[0] > 0 else 0.0
     return gain if math.isfinite(gain) else 0.0
@@ -511,22 +496,41 @@ def _list_classes(counts: Mapping[Any, int]) -> str:
     return ", ".join(shown[:5]) + (", ..." if len(shown) > 5 else "")
 
 
-def _keep_rare_classes(
-    target: TargetLearner, reader: TargetReader, share: float
-) -> tuple[tuple[int, ...], list[str]]:
-    """Return the classes of which all rows would be held out, and a note about them."""
-    if reader.classes is None or share <= 0:
-        return (), []
-    kept = tuple(
-        place
-        for place, label in enumerate(reader.classes.tolist())
-        if target.highest.get(label, 1.0) < share
-    )
-    if not kept:
-        return (), []
-    labels = [reader.classes[place].item() for place in kept]
-    shown = _list_classes({label: target.counts[label] for label in labels})
-    return kept, [f"No rows of these classes are held out, since they are too rare: {shown}."]
+def _hold_out(
+    found: SurveyPass, share: float, stream: Stream, reader: TargetReader, sampled: Keys
+) -> tuple[HeldOut, list[str]]:
+    """Return which rows are held out, and notes if these are none or not random."""
+    lasts = found.target.lasts if reader.classes is not None else {}
+    held_out, kept = choose_held_out(found.counts, share, stream, lasts, sampled)
+    if held_out.share > 0:
+        return held_out, _note_kept_classes(found.target, kept)
+    reason = "all rows with the same inputs are needed for training"
+    if share == 0:
+        reason = f"the table has fewer than {_FEWEST_ROWS} rows"
+    return held_out, [f"No rows are held out to measure the error: {reason}."]
+
+
+def _note_kept_classes(target: TargetLearner, kept: Iterable[Any]) -> list[str]:
+    """Return a note on classes of which all rows would have been held out."""
+    counts = {label: target.counts[label] for label in sorted(kept)}
+    if not counts:
+        return []
+    return [
+        "At least one row of each of these classes is a training row, since they are too rare to "
+        f"be held out at random: {_list_classes(counts)}."
+    ]
+
+
+def _note_copies(counts: KeyCounts) -> list[str]:
+    """Return a note on the number of rows that repeat the inputs of others."""
+    if not counts.n_repeated:
+        return []
+    about = "" if counts.is_exact else "About "
+    n_repeated = int(float(f"{counts.n_repeated:.3g}")) if about else counts.n_repeated
+    return [
+        f"{about}{plain.count(n_repeated)} of {plain.count(counts.n_rows, 'row')} repeat the "
+        "inputs of another row; copies are never divided between training and held-out rows."
+    ]
 
 
 def _make_pass(

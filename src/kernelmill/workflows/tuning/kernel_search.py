@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from kernelmill.formatting import plain
 from kernelmill.kernels import resolve
+from kernelmill.learners.tuning.copies import merge_copies
 from kernelmill.learners.tuning.length_scales import (
     MOST_COLUMNS,
     LearnedScales,
@@ -30,9 +31,11 @@ from kernelmill.learners.tuning.length_scales import (
 )
 from kernelmill.maps.principal_fourier import principal_directions
 from kernelmill.random import Stream
+from kernelmill.random.row_hashes import Keys
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
 from kernelmill.workflows.records import TuningPoint
+from kernelmill.workflows.splits import divide_sample
 from kernelmill.workflows.tuning.budget import (
     MOST_COMPONENTS,
     budget_factor,
@@ -107,32 +110,54 @@ _LEFT_TO_GAIN = {"nystroem": 0.7}
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows in random order: the first `n_train` are for training, the others for validation."""
+    """Rows in quarters, or in fewer parts if they have few keys; the last one is for validation.
+
+    Rows with equal keys are in one part. In each part, rows are in random order.
+    """
 
     X: Any
     Y: _Array  # signs of classes, or values
     codes: NDArray[Any] | None  # of classes
-    n_train: int
+    ends: tuple[int, ...]  # of the parts
     weight: _Array | None = None  # of the rows
+    keys: Keys | None = None
 
     @classmethod
     def of(
-        cls, X: Any, target: NDArray[Any], n_classes: int | None, weight: _Array | None = None
+        cls,
+        X: Any,
+        target: NDArray[Any],
+        n_classes: int | None,
+        weight: _Array | None = None,
+        keys: Keys | None = None,
     ) -> Sample:
-        """Return a sample whose last quarter is for validation."""
-        n_train = max(1, (3 * len(target)) // 4)
+        """Divide rows in random order."""
+        order, ends = divide_sample(keys, None if n_classes is None else target, len(target))
+        if order is not None:
+            X, target = X[order], target[order]
+            weight = None if weight is None else weight[order]
+            keys = None if keys is None else keys[order]
         if n_classes is None:
-            return cls(X, np.asarray(target, np.float64)[:, None], None, n_train, weight)
-        signs = np.where(target[:, None] == np.arange(n_classes), 1.0, -1.0)
-        return cls(X, signs[:, 1:] if n_classes == 2 else signs, target, n_train, weight)
+            Y, codes = np.asarray(target, np.float64)[:, None], None
+        else:
+            signs = np.where(target[:, None] == np.arange(n_classes), 1.0, -1.0)
+            Y, codes = signs[:, 1:] if n_classes == 2 else signs, target
+        return cls(X, Y, codes, tuple(ends), weight, keys)
+
+    @property
+    def n_train(self) -> int:
+        """The number of rows before the last part."""
+        return max(1, self.ends[-2])
 
     def quarters(self) -> list[slice]:
-        """Return the validation rows of each fold: each quarter of few rows, or the last."""
-        total = len(self.Y)
-        if total > MOST_FOLDED_ROWS:
-            return [slice(self.n_train, total)]
-        begins = [(total * quarter) // 4 for quarter in range(4)]
-        return [slice(begin, end) for begin, end in pairwise([*begins, total])]
+        """Return the validation rows of each fold: each part of few rows, or the last."""
+        if len(self.Y) > MOST_FOLDED_ROWS:
+            return [slice(self.n_train, len(self.Y))]
+        return [slice(begin, end) for begin, end in pairwise([0, *self.ends])]
+
+    def keys_of(self, rows: Any) -> Keys | None:
+        """Return the keys of some rows, which are left out together."""
+        return None if self.keys is None else self.keys[rows]
 
     def weights_of(self, rows: Any) -> _Array | None:
         """Return the weights of some rows, with mean 1."""
@@ -367,7 +392,8 @@ class KernelSearch:
         start: LearnedScales | None,
         rows: NDArray[np.intp],
     ) -> list[LearnedScales]:
-        sample, n = self._sample, len(rows)
+        sample = self._sample
+        X, Y, weights = merge_copies(sample.X[rows], sample.Y[rows], sample.weights_of(rows))
 
         def learn(choice: MapChoice) -> LearnedScales:
             kernel = resolve(choice.kernel_name)
@@ -380,13 +406,13 @@ class KernelSearch:
                 ("length scales", choice, start, rows),
                 lambda: learn_length_scales(
                     kernel,
-                    sample.X[rows],
-                    sample.Y[rows],
-                    groups=groups if learns else np.zeros(sample.X.shape[1], np.int64),
+                    X,
+                    Y,
+                    groups=groups if learns else np.zeros(X.shape[1], np.int64),
                     stream=stream,
-                    n_frequencies=int(np.clip(n // 8, 32, 256)),
+                    n_frequencies=int(np.clip(len(Y) // 8, 32, 256)),
                     start=start if learns else None,
-                    sample_weight=sample.weights_of(rows),
+                    sample_weight=weights,
                     max_evaluations=evaluations if learns else 1,
                 ),
             )
@@ -455,7 +481,8 @@ class KernelSearch:
             X, Y = self._sample.X[rows], self._sample.Y[rows]
             fitted = candidate.choice.make(scale, size, self._seed, 1).fit(X)
             weights = self._sample.weights_of(rows)
-            measures.append(leave_one_out(fitted, X, Y, len(rows) - n_judged, weights))
+            keys = self._sample.keys_of(rows)
+            measures.append(leave_one_out(fitted, X, Y, len(rows) - n_judged, weights, keys))
         return walk_ridges(measures, start=max(candidate.ridge, least), least=least)
 
     def _rows_to_judge(self, n_folds: int) -> tuple[list[NDArray[np.intp]], list[int]]:
@@ -468,8 +495,11 @@ class KernelSearch:
             return rows, [len(every[out]) for out in quarters]
         n_rows = min(total, MOST_COMPARING_ROWS)
         others = every[total - n_rows + n_learning :]
+        keys = self._sample.keys
+        if keys is not None:
+            others = others[~np.isin(keys[others], keys[:n_learning])]
         kept = np.concatenate([every[:n_learning], others])
-        return [kept], [min(len(others), _MOST_JUDGED_ROWS) if others.size else n_rows]
+        return [kept], [min(len(others), _MOST_JUDGED_ROWS) if others.size else len(kept)]
 
     @property
     def _bandwidth_components(self) -> int:

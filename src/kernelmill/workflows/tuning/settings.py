@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kernelmill.formatting import plain
 from kernelmill.learners.solvers.choice import BRIEF_LBFGS, choose_solver
+from kernelmill.random.row_hashes import Keys
 from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.records import TuningPoint
 from kernelmill.workflows.tuning.budget import USUAL_BUDGET, estimate_seconds
@@ -46,6 +47,7 @@ _FEW_ROWS = 20_000  # up to which random features are not considered
 _MANY_LANDMARKS = 3072  # with which they beat random features for more rows
 _MOST_LANDMARK_COLUMNS = 1024
 _AROUND = tuple(10.0 ** (power / 2) for power in range(-2, 3))  # of a ridge found with fewer rows
+_FEW_REPEATED = 0.01  # of all rows: generalized cross-validation takes copies for other rows
 _CHECK_AT_SIZE = 0.25  # the share of the budget for a penalty that suits all features
 
 
@@ -105,6 +107,8 @@ def tune_settings(
     steps: bool = False,
     budget: float = USUAL_BUDGET,
     sample_weight: _Array | None = None,
+    sample_keys: Keys | None = None,
+    share_repeated: float = 0.0,
     at_size: bool = True,
     memory: TuningMemory | None = None,
 ) -> TunedSettings:
@@ -141,6 +145,10 @@ def tune_settings(
         As in `fit_table`.
     sample_weight : ndarray, optional
         The weights of the rows of the sample, in training and in validation.
+    sample_keys : ndarray of uint64, optional
+        The keys of the rows: those with equal keys are not divided into training and validation.
+    share_repeated : float, default=0.0
+        The share of all rows that have the key of another row.
     at_size : bool, default=True
         Whether the penalty has to suit a given number of features; otherwise other machines of the
         kernel share it.
@@ -148,7 +156,7 @@ def tune_settings(
         The results of steps, some of which an earlier run may have computed.
     """
     memory = TuningMemory() if memory is None else memory
-    sample = Sample.of(X, target, n_classes, sample_weight)
+    sample = Sample.of(X, target, n_classes, sample_weight, sample_keys)
     points, notes = list[TuningPoint](), list[str]()
     is_free = length_scale is None and choice.has_length_scale
     if is_free and in_memory:
@@ -185,7 +193,8 @@ def tune_settings(
     ridge = best.ridge if alpha is None else alpha
     folds, mean = best.folds, average_scales(best.folds)
     settings = TunedSettings(best.choice, mean, ridge, n_components, points)
-    if n_classes is None and alpha is None and n_rows > MOST_COMPARING_ROWS:
+    is_judged_by_all = share_repeated <= _FEW_REPEATED and n_rows > MOST_COMPARING_ROWS
+    if n_classes is None and alpha is None and is_judged_by_all:
         least = LEAST_RIDGE.get(best.choice.name, 0.0)
         around = [max(ridge * factor, least) for factor in _AROUND]
         settings = replace(settings, alphas=tuple(dict.fromkeys(around)))
