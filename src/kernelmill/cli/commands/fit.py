@@ -234,7 +234,7 @@ def _parse_class_weight(
     section=_MODEL,
     type=float,
     metavar="X",
-    help="Strength of the L2 penalty. Tuned by default.",
+    help="Strength of the L2 penalty. Chosen on validation rows by default.",
 )
 @click.option(
     "--loss",
@@ -268,7 +268,8 @@ def _parse_class_weight(
     section=_TRAINING,
     default=True,
     help="Tune kernel, length scales, alpha and number of features on a sample of the rows. On "
-    "by default. Without tuning, training is faster and often much less accurate.",
+    "by default. Without tuning, only alpha is chosen, among a few: training is faster and often "
+    "much less accurate.",
 )
 @click.option(
     "--column-scales/--no-column-scales",

@@ -23,7 +23,7 @@ from kernelmill.files.outputs import Output, check_outputs
 from kernelmill.formatting import plain
 from kernelmill.io import Table
 from kernelmill.io.sources import find_files, is_data, with_labels
-from kernelmill.learners import KernelRegressor, Run, default_alpha
+from kernelmill.learners import KernelRegressor, Run
 from kernelmill.learners.files.stored import MOST_UNCERTAIN_FEATURES
 from kernelmill.learners.run import CHECKPOINT_SECONDS
 from kernelmill.learners.targets import compute_class_factors
@@ -68,6 +68,7 @@ from kernelmill.workflows.training.survey import (
 from kernelmill.workflows.tuning.budget import USUAL_BUDGET, default_components
 from kernelmill.workflows.tuning.map_choice import AUTO, STEPS, MapChoice
 from kernelmill.workflows.tuning.memory import TuningMemory
+from kernelmill.workflows.tuning.penalty import ChosenPenalty, are_comparable, choose_penalty
 from kernelmill.workflows.tuning.settings import TunedSettings, tune_settings
 
 __all__ = ["fit_table"]
@@ -157,12 +158,13 @@ def fit_table(
         The length scale of the kernel for encoded rows, or one for each encoded column. By default,
         a length scale for each column is learned by maximizing the evidence.
     alpha : float, optional
-        The penalty, as in `KernelClassifier` and `KernelRegressor`. Tuned by default.
+        The penalty, as in `KernelClassifier` and `KernelRegressor`. Chosen by default.
     loss : {"log_loss", "hinge", "squared_hinge", "squared"}, optional
         The loss of a classifier. The default "log_loss" provides probabilities.
     tune : bool, default=True
         Whether to choose kernel, length scales, penalty and number of features on a sample. If
-        False, the defaults of the map and the estimator are used.
+        False, the defaults of the map and the estimator are used, and the penalty is the default
+        one times the power of ten that suits validation rows of at most 2000 rows.
     column_scales : bool, default=True
         Whether to learn a length scale for each column; the one-hot columns of a category share
         one. The learned length scales are used if they lower the error on validation rows.
@@ -506,16 +508,34 @@ def _choose_settings(
         problem = f"cannot be set: {settings.choice.name} has no length scale"
         raise ArgumentError(problem, "leave it out", parameter="length_scale")
     target = survey.sample_target
-    if not given.tune or len(target) < 20 or len(np.unique(target)) < 2:
-        if alpha is None:
-            alpha = 1.0 if survey.n_classes is None else default_alpha(survey.n_rows, settings.loss)
+    if not given.tune or not are_comparable(target):
         if length_scale is None and has_length_scale:
             # Rows of the sample, since the first rows may differ from the rest.
             fitted = settings.make_map(None, 16).fit(survey.sample)
             length_scale = float(fitted.length_scale_)
         n_components = settings.n_components or default_components(survey.reader.task)
+        if alpha is not None:
+            chosen = ChosenPenalty(alpha, [], ())
+        else:
+            chosen = choose_penalty(
+                settings.choice,
+                survey.sample,
+                target,
+                n_classes=survey.n_classes,
+                n_components=n_components,
+                length_scale=length_scale,
+                loss=settings.loss,
+                n_rows=survey.n_rows,
+                seed=settings.seed,
+                n_threads=settings.n_threads,
+                sample_weight=_tuning_weights(survey, settings.class_weight),
+            )
+        for note in chosen.notes:
+            progress.note(note)
         choice = settings.choice.with_steps_of(survey.sample, n_components, length_scale)
-        return TunedSettings(choice, length_scale, alpha, n_components, [])
+        return TunedSettings(
+            choice, length_scale, chosen.alpha, n_components, chosen.points, chosen.notes
+        )
     tuned = tune_settings(
         settings.choice,
         survey.sample,
