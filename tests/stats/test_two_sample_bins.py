@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelmill.stats.permutations import BinnedSamples, most_bins_for
+from kernelmill.stats.permutations import BinnedSamples, choose_max_bins
 
 MOST = 64
 BLOCK = 16
@@ -71,7 +71,7 @@ def test_surplus_of_the_larger_sample_stays_outside_of_bins():
 
 def test_sums_are_bounded_in_memory():
     for n_features in (1, 100, 8192, 8193, 10**5, 10**6):
-        bins = most_bins_for(n_features)
+        bins = choose_max_bins(n_features)
         assert bins & (bins - 1) == 0
         assert 128 <= bins <= 1024
         assert bins == 128 or 8 * bins * n_features <= 1 << 26

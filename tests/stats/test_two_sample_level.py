@@ -45,7 +45,7 @@ def in_blocks(X):
 @pytest.fixture
 def few_bins(monkeypatch):
     """Bins of several rows and streams with first rows, at sizes that take little time."""
-    monkeypatch.setattr(two_sample, "most_bins_for", lambda n_features: 32)
+    monkeypatch.setattr(two_sample, "choose_max_bins", lambda n_features: 32)
     monkeypatch.setattr(two_sample, "_FIRST_ROWS", 24)
 
 

@@ -44,7 +44,7 @@ def skewness(rng, n):
 def test_power_is_that_of_the_exact_test(other, most_bins, monkeypatch):
     """Not less by more than 0.05 and four standard errors (a chance of 3e-5 each)."""
     if most_bins is not None:
-        monkeypatch.setattr(two_sample, "most_bins_for", lambda n_features: most_bins)
+        monkeypatch.setattr(two_sample, "choose_max_bins", lambda n_features: most_bins)
     rng = np.random.default_rng(0)
     features = Fastfood(n_components=512, length_scale="median")
     found = np.zeros((N_TESTS, 2), bool)

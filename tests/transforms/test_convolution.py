@@ -63,7 +63,7 @@ def test_other_lengths(dtype, n):
 def test_blocks_through_either_route(monkeypatch, n):
     from kernelmill.transforms import convolution
 
-    monkeypatch.setattr(convolution, "_BLOCK", 100)
+    monkeypatch.setattr(convolution, "_BLOCK_ELEMENTS", 100)
     x, y = sample((5, 4, n), np.float64), sample((4, n), np.float64, 1)
     expected = reference(x, np.broadcast_to(y, x.shape))
     np.testing.assert_allclose(circular_convolve(x, y), expected, atol=1e-12)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -23,6 +23,7 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.files.fields import Stored
 from kernelmill.maps.transformers import check_data
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import Transformer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -44,18 +45,6 @@ KernelFunction: TypeAlias = Callable[[Rows, Rows], NDArray[np.float64]]
 _CONFIDENCE = 0.95
 _BLOCK_ELEMENTS = 1 << 21  # Maximum number of feature values computed at a time.
 _DIAGONAL_BLOCK = 256  # Pairs whose exact values are taken from the diagonal of one matrix.
-
-
-class Transformer(Protocol):
-    """A map of kernelmill, or another transformer such as scikit-learn's `RBFSampler`."""
-
-    def fit(self, X: Rows, /) -> Self:
-        """Draw the coefficients."""
-        ...
-
-    def transform(self, X: Rows, /) -> NDArray[np.float64]:
-        """Return the features of rows."""
-        ...
 
 
 @dataclass(frozen=True)

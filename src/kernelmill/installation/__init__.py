@@ -1,4 +1,4 @@
 """Checks of an installation: correctness of results (`checks`) and speed (`speed`).
 
-The modules import packages that may be missing or broken only when a check needs them.
+Packages that may be missing or broken are imported only when a check needs them.
 """

@@ -1,10 +1,10 @@
 """Versions and hardware of this installation, and self-tests of its results.
 
-The checks take about a second. Each one imports what it needs, so that a broken package fails one
-check and not all of them.
+The checks take about a second. Each one imports the packages that it needs, so that a broken
+package fails only one check.
 """
 
-# ruff: noqa: PLC0415 # scikit-learn and packages that need it are imported by the checks
+# ruff: noqa: PLC0415 # Checks import scikit-learn and packages that need it.
 from __future__ import annotations
 
 import math
@@ -37,12 +37,12 @@ __all__ = [
 ]
 
 PACKAGES = ("kernelmill", "numpy", "scipy", "scikit-learn", "pyarrow", "matplotlib")
-LEAST_DISK = 100e6  # bytes; models and predictions need some
+MIN_DISK_BYTES = 100e6  # Minimum free disk space in bytes.
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The result of a check, and what to do if it failed."""
+    """The result of a check, with a remedy if it failed."""
 
     name: str
     passed: bool
@@ -96,7 +96,7 @@ def describe_blas() -> str:
     >>> isinstance(describe_blas(), str)
     True
     """
-    import scipy.linalg  # noqa: F401 # loads its BLAS
+    import scipy.linalg  # noqa: F401 # Loads the BLAS of SciPy.
     from threadpoolctl import threadpool_info
 
     found = {
@@ -109,7 +109,7 @@ def describe_blas() -> str:
 
 
 def describe_memory() -> dict[str, str]:
-    """Describe the memory of the machine, the limit of this container, and the disk.
+    """Describe the memory of the machine, the memory limit of the container, and the disk.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def check_packages(versions: dict[str, str]) -> CheckResult:
 
 
 def check_disk() -> CheckResult:
-    """Check that the disk of the current folder has some free space.
+    """Check the free disk space of the current folder.
 
     Examples
     --------
@@ -157,11 +157,11 @@ def check_disk() -> CheckResult:
     """
     free = shutil.disk_usage(Path.cwd()).free
     remedy = "free some disk space, or work in a folder on another disk"
-    return CheckResult("disk", free >= LEAST_DISK, f"{plain.size(free)} free here", remedy)
+    return CheckResult("disk", free >= MIN_DISK_BYTES, f"{plain.size(free)} free here", remedy)
 
 
 def run_self_test() -> Iterator[CheckResult]:
-    """Run the checks one after the other; a check that raises has failed.
+    """Run the checks; one that raises an exception has failed.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def run_self_test() -> Iterator[CheckResult]:
     for name, check in _CHECKS.items():
         try:
             yield CheckResult(name, *check())
-        except Exception as error:  # whatever is broken, the other checks still run
+        except Exception as error:  # The other checks still run.
             yield CheckResult(name, False, f"{type(error).__name__}: {error}", _REINSTALL)
 
 
@@ -182,7 +182,7 @@ _REINSTALL = (
 
 
 def _check_bits() -> tuple[bool, str, str]:
-    """The first uniforms of seed 0 are those of tests/random/golden.json."""
+    """Check that the first uniforms of seed 0 are those of tests/random/golden.json."""
     expected = ["0x1.bf20999a888dfp-1", "0x1.8da9e95bc3fe2p-2", "0x1.08b1821683ef1p-1"]
     drawn = [float(value).hex() for value in Stream.from_seed(0).uniforms(3)]
     if drawn == expected:
@@ -191,7 +191,7 @@ def _check_bits() -> tuple[bool, str, str]:
 
 
 def _check_instruction_sets() -> tuple[bool, str, str]:
-    """Walsh-Hadamard transforms are bit-equal on all of them."""
+    """Check that Walsh-Hadamard transforms are bit-identical on all instruction sets."""
     x = Stream.from_seed(1).normals(4096)
     before = get_isa()
     results = {}
@@ -209,12 +209,12 @@ def _check_instruction_sets() -> tuple[bool, str, str]:
 
 
 def _check_kernel_error() -> tuple[bool, str, str]:
-    """The mean squared error of Gaussian kernel values is at most 1/D (D features: D/2 pairs).
+    """Check that errors of Gaussian kernel values are within 5.2 standard deviations.
 
-    A value that D/2 pairs of cosines and sines estimate has variance at most 1/D for independent
-    frequencies, and about that for those of Fastfood. The largest error of 28 pairs of rows exceeds
-    5.2 / sqrt(D) with a probability below 28 * 2 exp(-5.2² / 2) < 1 in 10,000 (as normal errors),
-    and the seed is fixed: a failure is a defect, not chance.
+    Estimates from D features have variance at most 1/D for independent frequencies, and about that
+    for Fastfood. The largest error of 28 pairs of rows exceeds 5.2 / sqrt(D) with a probability
+    below 28 * 2 exp(-5.2² / 2) < 1 in 10,000 (as normal errors), and the seed is fixed: a failure
+    is a defect, not chance.
     """
     from kernelmill.maps import Fastfood
 
@@ -232,7 +232,7 @@ def _check_kernel_error() -> tuple[bool, str, str]:
 
 
 def _check_round_trip() -> tuple[bool, str, str]:
-    """A model that was saved and loaded makes the same predictions."""
+    """Check that a saved and loaded model makes the same predictions."""
     from kernelmill.learners import KernelRegressor
     from kernelmill.learners.files.loading import load_learner
     from kernelmill.maps import Fastfood

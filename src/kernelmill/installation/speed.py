@@ -1,9 +1,9 @@
 """The speed of this installation, compared with scikit-learn and the limits of the machine.
 
-The results are checked: a wrong one raises an error.
+Results are checked; wrong results raise an error.
 """
 
-# ruff: noqa: PLC0415 # scikit-learn is imported when a benchmark runs
+# ruff: noqa: PLC0415 # Benchmarks import scikit-learn.
 from __future__ import annotations
 
 import math
@@ -11,14 +11,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernelmill.errors import KernelmillError
 from kernelmill.formatting import plain
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import Floats
 
 __all__ = ["Benchmark", "Timing", "WrongResultError", "list_benchmarks"]
 
@@ -45,7 +44,7 @@ class Benchmark:
     error_name: str
     timings: list[Timing]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the fields, and the ratio of each time to that of kernelmill."""
         record = asdict(self)
         for each in record["timings"]:
@@ -107,8 +106,8 @@ def _time_fastfood(quick: bool) -> Benchmark:
         rounds=3 if quick else 5,
     )
     exact = fast.exact_kernel(X[:40])
-    # RBFSampler's variance is up to 2 / D for each value, Fastfood's half of it: the mean of 1600
-    # errors is far below four standard deviations of one.
+    # RBFSampler has a variance of up to 2 / D for each value, Fastfood half of it. The mean of 1600
+    # errors is far below four standard deviations of a single error.
     bound = 4 * math.sqrt(2 / n_components)
     errors = {
         "kernelmill Fastfood": _check_error(fast.transform(X[:40]), exact, bound),
@@ -126,14 +125,9 @@ def _time_tensor_sketch(quick: bool) -> Benchmark:
     n, d, n_components = (500 if quick else 2000), 784, 2048
     X = Stream.from_seed(1).normals((n, d), dtype=np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    settings: dict[str, Any] = {
-        "degree": 2,
-        "gamma": 1.0,
-        "coef0": 1.0,
-        "n_components": n_components,
-    }
-    fast = TensorSketch(**settings, random_state=0).fit(X)
-    peer = PolynomialCountSketch(**settings, random_state=0).fit(X)
+    fast = TensorSketch(2, gamma=1.0, coef0=1.0, n_components=n_components, random_state=0).fit(X)
+    peer = PolynomialCountSketch(degree=2, gamma=1.0, coef0=1.0, n_components=n_components)
+    peer.set_params(random_state=0).fit(X)
     times = measure_times(
         {
             "kernelmill TensorSketch": partial(fast.transform, X),
@@ -143,7 +137,7 @@ def _time_tensor_sketch(quick: bool) -> Benchmark:
     )
     exact = (X[:40].astype(float) @ X[:40].T.astype(float) + 1) ** 2
     # The variance for rows of norm 1 and an added constant is at most (3² - 1) k(x, x)² / D
-    # = 128 / D (Pham and Pagh); the mean of the errors is below two of its roots.
+    # = 128 / D (Pham & Pagh, 2013). The mean error is below two standard deviations.
     bound = 2 * math.sqrt(128 / n_components)
     errors = {
         "kernelmill TensorSketch": _check_error(fast.transform(X[:40]), exact, bound),
@@ -164,7 +158,7 @@ def _time_classifier(quick: bool) -> Benchmark:
     n, n_test, d = (4000 if quick else 8000), 2000, 8
     stream = Stream.from_seed(2)
     X = stream.substream("rows").normals((n + n_test, d), dtype=np.float32)
-    # A wavy border that no linear model can follow, and a tenth of the labels flipped.
+    # A wavy border between the classes, with a tenth of the labels flipped.
     y = (np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0) ^ (
         stream.substream("noise").uniforms(n + n_test) < 0.1
     )
@@ -185,7 +179,7 @@ def _time_classifier(quick: bool) -> Benchmark:
         "scikit-learn SVC, exact kernel": float(1 - exact.score(X[test], y[test])),
     }
     mine, theirs = errors.values()
-    # Four standard deviations of a difference of two shares near 0.15 of 2000 rows.
+    # Four standard deviations of the difference of two error rates near 0.15, on 2000 rows.
     if mine > theirs + 4 * math.sqrt(2 * 0.15 * 0.85 / n_test):
         raise WrongResultError(
             f"the error of KernelClassifier must be close to that of SVC, {theirs:.1%}, "
@@ -196,7 +190,7 @@ def _time_classifier(quick: bool) -> Benchmark:
     return _make_benchmark(title, n, "test error", times, errors)
 
 
-def _check_error(z: NDArray[Any], exact: NDArray[Any], bound: float) -> float:
+def _check_error(z: Floats, exact: Floats, bound: float) -> float:
     """Return the mean error of kernel values; one above the bound is a defect, not chance."""
     error = float(np.abs(z.astype(float) @ z.T.astype(float) - exact).mean())
     if not error < bound:

@@ -474,7 +474,7 @@ class DotProductFastfoodMap(FeatureMap):
         columns = self._zonal_columns()
         layout = FeatureLayout("projection", columns.n_columns)
         out = np.empty((X.shape[0], columns.n_columns), X.dtype)
-        for rows, part in blocks_of_rows(X, out, most_rows=rows_in_cache(columns.n_columns)):
+        for rows, part in blocks_of_rows(X, out, max_rows=rows_in_cache(columns.n_columns)):
             self.projection_.features(rows, layout, None, part, n_threads)
             squares = row_products(rows, n_threads=n_threads) / self.radius_**2
             if not np.isfinite(squares).all():

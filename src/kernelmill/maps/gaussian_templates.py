@@ -326,7 +326,7 @@ class GaussianTemplatesMap(FeatureMap):
         layout = FeatureLayout("projection", columns.size)
         out = np.empty((X.shape[0], columns.size), X.dtype)
         most_rows = rows_in_cache(max(columns.size, X.shape[1]))
-        for given, part in blocks_of_rows(X, out, most_rows=most_rows):
+        for given, part in blocks_of_rows(X, out, max_rows=most_rows):
             rows = minus_center(given, self.center_, self._weights)
             squares = distances_from(rows, None if dense else self._shift, n_threads)
             self.projection_.features(rows, layout, None, part, n_threads)

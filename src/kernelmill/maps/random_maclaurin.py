@@ -241,7 +241,7 @@ class MaclaurinSketch:
             return
         every = self._packed.of(out.dtype, self._pack_all)
         most_rows = max(_native.tile_rows, _OUTPUT_BYTES // max(1, out.shape[1] * out.itemsize))
-        for rows, to in blocks_of_rows(X, out, most_rows=most_rows):
+        for rows, to in blocks_of_rows(X, out, max_rows=most_rows):
             for part, packed in zip(self._parts(), every, strict=True):
                 self._multiply(part, packed, rows, to, n_threads)
 

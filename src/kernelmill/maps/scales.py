@@ -282,7 +282,7 @@ def distances_from(
     if isinstance(X, np.ndarray):
         out = np.empty(X.shape[0])
         step = max(1, _BLOCK_ELEMENTS // X.shape[1])
-        for rows, part in blocks_of_rows(X, out, most_rows=step):
+        for rows, part in blocks_of_rows(X, out, max_rows=step):
             part[:] = row_products(minus_center(rows, center, weights), n_threads=n_threads)
         return out
     if weights is not None:

@@ -259,7 +259,7 @@ class TaylorSketchMap(FeatureMap):
         out = np.empty((X.shape[0], self._n_features_out), X.dtype)
         # A block stays in the cache while its terms are written and its lengths found.
         most_rows = max(1, _BLOCK_ELEMENTS // max(X.shape[1], out.shape[1]))
-        for rows, part in blocks_of_rows(X, out, most_rows=most_rows):
+        for rows, part in blocks_of_rows(X, out, max_rows=most_rows):
             self._write(minus_center(rows, self.center_, self._weights), part)
         return out
 

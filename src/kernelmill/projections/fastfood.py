@@ -165,7 +165,7 @@ def _lengths_by_units(factors: FastfoodFactors, dim: int) -> NDArray[np.float64]
     units = np.eye(dim, size)
     for block in range(n_blocks):
         group = block // factors.blocks_per_group
-        rows = units
+        rows: Floats = units
         for stage_signs in factors.signs[group]:
             rows = fwht(rows * stage_signs)
         if factors.permutation is not None:

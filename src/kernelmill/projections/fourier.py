@@ -141,7 +141,7 @@ class FourierProjection(Projection):
         """Write the features of the rows of X; see `Projection.features`."""
         factors = self.factors(out.dtype)
         most_rows = max(1, _BLOCK_ELEMENTS // self.block_size)
-        for rows, part in blocks_of_rows(X, out, most_rows=most_rows):
+        for rows, part in blocks_of_rows(X, out, max_rows=most_rows):
             dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
             padded = np.zeros((dense.shape[0], self.block_size), out.dtype)
             padded[:, : self.dim] = dense

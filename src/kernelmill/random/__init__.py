@@ -1,8 +1,8 @@
 """Counter-based random streams: randomness as a value.
 
-A `Stream` is a key and nothing else. Every draw is a pure function of the key, the distribution and
-the position, computed from IEEE basic operations alone: the same on every machine, for every number
-of threads and in every release.
+A `Stream` is only a key. Each draw is a pure function of the key, the distribution and the
+position, computed with basic IEEE operations: it is the same on every machine, for every number of
+threads and in every release.
 
 Contents
 --------

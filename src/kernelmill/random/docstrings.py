@@ -1,12 +1,12 @@
-"""The section Parameters that the docstrings of all draws share."""
+"""The common section Parameters of the docstrings of all draws."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+Method = TypeVar("Method", bound=Callable[..., object])
 
 PARAMETERS = {
     "size": ("int or tuple of int", "The shape of the result, filled in C order."),
@@ -25,9 +25,9 @@ PARAMETERS = {
 
 
 def describes_parameters(**special: str) -> Callable[[Method], Method]:
-    """Insert the section Parameters before the examples of a method, from its signature.
+    """Insert the section Parameters, made from the signature, before the examples of a method.
 
-    `special` replaces the description of a parameter where a method differs.
+    `special` replaces descriptions of parameters that differ in this method.
     """
 
     def insert(method: Method) -> Method:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -17,7 +17,7 @@ __all__ = ["PRIME", "HashFunction", "SignHash"]
 PRIME = _native.hash_prime  # 2**61 - 1
 
 
-def _check_coefficients(coefficients: Any) -> tuple[int, ...]:
+def _check_coefficients(coefficients: Iterable[int]) -> tuple[int, ...]:
     try:
         given = tuple(coefficients)
     except TypeError:
@@ -29,11 +29,11 @@ def _check_coefficients(coefficients: Any) -> tuple[int, ...]:
     return tuple(check_integer(f"coefficients[{i}]", c, 0, PRIME - 1) for i, c in enumerate(given))
 
 
-def _check_indices(indices: ArrayLike) -> NDArray[Any]:
-    """Return the indices as contiguous 64-bit integers, signed or not."""
+def _check_indices(indices: ArrayLike) -> NDArray[np.integer]:
+    """Return the indices as contiguous int64 or uint64."""
     x = np.asarray(indices)
     if x.size == 0 and not isinstance(indices, np.ndarray):
-        x = x.astype(np.int64)  # the dtype of [] is float64
+        x = x.astype(np.int64)  # NumPy makes [] float64.
     if x.dtype.kind not in "iu":
         raise TypeError(
             f"indices must be integers, got dtype {x.dtype}; convert them with .astype(np.int64)"
@@ -42,10 +42,11 @@ def _check_indices(indices: ArrayLike) -> NDArray[Any]:
     return np.require(x, wide, ["C", "A"]).reshape(x.shape)
 
 
-def _raise_if_outside(indices: NDArray[Any], place: int) -> None:
-    if place >= 0:
+def _check_range(indices: NDArray[np.integer], outside: int) -> None:
+    """Raise an error if native code found an index outside of the range, at this position."""
+    if outside >= 0:
         raise ValueError(
-            f"indices must lie in [0, 2**61 - 1); got {int(indices.reshape(-1)[place])}"
+            f"indices must lie in [0, 2**61 - 1); got {int(indices.reshape(-1)[outside])}"
         )
 
 
@@ -54,9 +55,9 @@ class HashFunction:
     """A hash function from the integers [0, 2**61 - 1) to the buckets 0, ..., n_buckets - 1.
 
     h(x) = floor(n_buckets v(x) / 2**61) with the polynomial v(x) = c[0] + c[1] x + ... modulo
-    p = 2**61 - 1 (Carter & Wegman 1979, Wegman & Carter 1981). If the k coefficients are uniform in
-    [0, p), then the values v of any k distinct indices are exactly independent and uniform in
-    [0, p), and their buckets are independent; the probability of a bucket differs from 1/n_buckets
+    p = 2**61 - 1 (Carter & Wegman, 1979; Wegman & Carter, 1981). If the k coefficients are uniform
+    in [0, p), then the values v of any k distinct indices are exactly independent and uniform in
+    [0, p), and their buckets are independent. The probability of a bucket differs from 1/n_buckets
     by less than 2/p, and the distribution from the uniform one by at most n_buckets/p in total
     variation. `Stream.hash_function` draws one.
 
@@ -94,10 +95,10 @@ class HashFunction:
         """Return the bucket of each index, as int64 in the shape of `indices`."""
         x = _check_indices(indices)
         out = np.empty(x.shape, np.int64)
-        place = _native.hash_buckets(
+        outside = _native.hash_buckets(
             self.coefficients, self.n_buckets, x, out, resolve_threads(n_threads)
         )
-        _raise_if_outside(x, place)
+        _check_range(x, outside)
         return out
 
 
@@ -134,13 +135,13 @@ class SignHash:
 
     def __call__(
         self, indices: ArrayLike, *, dtype: DTypeLike = np.int64, n_threads: int | None = None
-    ) -> NDArray[Any]:
+    ) -> NDArray[np.number]:
         """Return the sign of each index, in the shape of `indices`.
 
         `dtype` is int64, int8, float64 or float32.
         """
         x = _check_indices(indices)
         out = np.empty(x.shape, check_dtype(dtype, ("int64", "int8", "float64", "float32")))
-        place = _native.hash_signs(self.coefficients, x, out, resolve_threads(n_threads))
-        _raise_if_outside(x, place)
+        outside = _native.hash_signs(self.coefficients, x, out, resolve_threads(n_threads))
+        _check_range(x, outside)
         return out

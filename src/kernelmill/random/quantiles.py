@@ -14,7 +14,7 @@ __all__ = ["normal_quantile"]
 def normal_quantile(p: ArrayLike, *, n_threads: int | None = None) -> NDArray[np.float64]:
     """Return the x with P(Z <= x) = p for a standard normal Z, elementwise.
 
-    Algorithm AS 241 (PPND16) of Wichura (1988), with relative error below 2e-15; it is increasing
+    Algorithm AS 241 (PPND16) of Wichura (1988), with relative error below 2e-15. It is increasing
     in p up to that error, and bit-identical on every machine.
 
     Parameters

@@ -1,10 +1,10 @@
-"""Streams: draws from any distribution, at any position, as functions of a key."""
+"""Streams: draws from many distributions, at any position, as functions of a key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -22,27 +22,31 @@ from kernelmill.random.docstrings import describes_parameters
 from kernelmill.random.hashing import HashFunction, SignHash
 from kernelmill.random.seeding import (
     KEY_BITS,
+    RandomState,
     key_from_random_state,
     key_from_seed,
     key_of_substream,
 )
 from kernelmill.runtime.threads import resolve_threads
 
+Draws: TypeAlias = NDArray[Any]
+"""An array of the requested dtype."""
+
 REALS = ("float64", "float32")
 SIGNS = (*REALS, "int8")
 INTEGERS = ("int64", "int32")
 LAST_INDEX = 2**64 - 1
-MOST_INDEPENDENCE = 1000
+MAX_INDEPENDENCE = 1000
 
 
 @dataclass(frozen=True, repr=False)
 class Stream:
     """An immutable source of random numbers: a 128-bit key of the Philox4x64-10 generator.
 
-    A draw is a pure function of the key, the distribution and the position. Hence
+    A draw is a pure function of the key, the distribution and the position. Therefore
 
-    - drawing has no side effects: the same call returns the same numbers, and independent numbers
-      come from another position (`start`), another distribution or another substream;
+    - drawing has no side effects: the same call returns the same numbers, and another position
+      (`start`), another distribution or another substream gives independent numbers;
     - element i of ``stream.normals(n, start=s)`` is element s + i of ``stream.normals(s + n)``, for
       any n, any shape and any number of threads;
     - the bits are the same on every machine.
@@ -54,7 +58,7 @@ class Stream:
     Parameters
     ----------
     key : int
-        In [0, 2**128). `from_seed` and `from_random_state` derive one from what a user passes.
+        In [0, 2**128). `from_seed` and `from_random_state` derive it from user input.
 
     Examples
     --------
@@ -94,10 +98,8 @@ class Stream:
         return cls(key_from_seed(seed))
 
     @classmethod
-    def from_random_state(
-        cls, random_state: int | np.random.RandomState | np.random.Generator | Stream | None
-    ) -> Stream:
-        """Return the stream that the `random_state` of a scikit-learn estimator stands for.
+    def from_random_state(cls, random_state: RandomState | Stream) -> Stream:
+        """Return the stream of the `random_state` of a scikit-learn estimator.
 
         An integer is a seed; a RandomState or Generator supplies 128 bits and advances; None means
         NumPy's global RandomState, as in scikit-learn; a Stream is returned unchanged.
@@ -150,7 +152,7 @@ class Stream:
         n_threads: int | None,
         *parameters: float,
         dtypes: tuple[str, ...] = REALS,
-    ) -> NDArray[Any]:
+    ) -> Draws:
         start, threads = check_start(start), resolve_threads(n_threads)
         out = np.empty(shape_from_size(size), check_dtype(dtype, dtypes))
         fill(self._native_key(), start, *parameters, out, threads)
@@ -164,8 +166,8 @@ class Stream:
         start: int = 0,
         dtype: DTypeLike = np.float64,
         n_threads: int | None = None,
-    ) -> NDArray[Any]:
-        """+1 and -1, each with probability 1/2; `dtype` may also be int8.
+    ) -> Draws:
+        """Draw +1 and -1, each with probability 1/2; `dtype` may also be int8.
 
         Examples
         --------
@@ -184,10 +186,11 @@ class Stream:
         start: int = 0,
         dtype: DTypeLike = np.float64,
         n_threads: int | None = None,
-    ) -> NDArray[Any]:
-        """Uniform in the open interval (0, 1): (k + 1/2) / 2**52 with k uniform in [0, 2**52).
+    ) -> Draws:
+        """Draw from the uniform distribution on the open interval (0, 1).
 
-        Neither end occurs, not even in float32: what would round to 1 becomes 1 - 2**-24.
+        A value is (k + 1/2) / 2**52 with k uniform in [0, 2**52). Neither end occurs, not even in
+        float32: values that would round to 1 become 1 - 2**-24.
 
         Examples
         --------
@@ -205,10 +208,11 @@ class Stream:
         start: int = 0,
         dtype: DTypeLike = np.float64,
         n_threads: int | None = None,
-    ) -> NDArray[Any]:
-        """Standard normal: the quantile (see `normal_quantile`) of one 64-bit word each.
+    ) -> Draws:
+        """Draw from the standard normal distribution.
 
-        Values reach to 9.1 standard deviations on both sides.
+        Each value is the quantile (see `normal_quantile`) of one 64-bit word. Values reach 9.1
+        standard deviations on both sides.
 
         Examples
         --------
@@ -227,11 +231,11 @@ class Stream:
         start: int = 0,
         dtype: DTypeLike = np.float64,
         n_threads: int | None = None,
-    ) -> NDArray[Any]:
-        """Gamma variables of the given shape > 0 and scale 1, by Marsaglia & Tsang (2000).
+    ) -> Draws:
+        """Draw gamma variables of the given shape and scale 1, by Marsaglia & Tsang (2000).
 
-        The cost of a draw does not depend on the shape. Values below the smallest double are 0:
-        almost half of them for a shape of 0.001.
+        The cost of a draw does not depend on the shape. Values below the smallest double become
+        0, almost half of them for a shape of 0.001.
 
         Examples
         --------
@@ -251,8 +255,8 @@ class Stream:
         start: int = 0,
         dtype: DTypeLike = np.float64,
         n_threads: int | None = None,
-    ) -> NDArray[Any]:
-        """Chi variables: the length of a normal vector of `df` dimensions, for any real df > 0.
+    ) -> Draws:
+        """Draw chi variables: lengths of normal vectors of `df` dimensions, for any real df > 0.
 
         The cost of a draw does not depend on `df`.
 
@@ -273,8 +277,8 @@ class Stream:
         start: int = 0,
         dtype: DTypeLike = np.float64,
         n_threads: int | None = None,
-    ) -> NDArray[Any]:
-        """Standard Cauchy: tan(pi (u - 1/2)) for u uniform in (0, 1).
+    ) -> Draws:
+        """Draw standard Cauchy variables: tan(pi (u - 1/2)) for u uniform in (0, 1).
 
         Examples
         --------
@@ -293,11 +297,11 @@ class Stream:
         start: int = 0,
         dtype: DTypeLike = np.float64,
         n_threads: int | None = None,
-    ) -> NDArray[Any]:
-        """Student's t with `df` degrees of freedom, any real df > 0.
+    ) -> Draws:
+        """Draw from Student's t distribution with `df` degrees of freedom, any real df > 0.
 
-        Values above the largest float are infinite. This hardly ever happens for df of at least
-        0.06 in float64, and of at least about 0.2 in float32.
+        Values above the largest float are infinite, which hardly ever happens for df of at least
+        0.06 in float64 and about 0.2 in float32.
 
         Examples
         --------
@@ -320,8 +324,8 @@ class Stream:
         start: int = 0,
         dtype: DTypeLike = np.float64,
         n_threads: int | None = None,
-    ) -> NDArray[Any]:
-        """Vectors uniform on the unit sphere of R**dim, as an array of shape (size, dim).
+    ) -> Draws:
+        """Draw vectors uniformly on the unit sphere of R**dim, as an array of shape (size, dim).
 
         `start` counts vectors.
 
@@ -349,8 +353,8 @@ class Stream:
         start: int = 0,
         dtype: DTypeLike = np.float64,
         n_threads: int | None = None,
-    ) -> NDArray[Any]:
-        """Vectors uniform in the unit ball of R**dim, as an array of shape (size, dim).
+    ) -> Draws:
+        """Draw vectors uniformly in the unit ball of R**dim, as an array of shape (size, dim).
 
         The radius is u**(1 / dim) for u uniform in (0, 1). `start` counts vectors.
 
@@ -377,8 +381,8 @@ class Stream:
         start: int = 0,
         dtype: DTypeLike = np.int64,
         n_threads: int | None = None,
-    ) -> NDArray[Any]:
-        """Integers uniform in [0, high), without bias; `dtype` is int64 or int32.
+    ) -> Draws:
+        """Draw integers uniformly from [0, high), without bias; `dtype` is int64 or int32.
 
         Examples
         --------
@@ -392,7 +396,7 @@ class Stream:
         return self._draw(fill, size, start, kind, n_threads, high, dtypes=INTEGERS)
 
     @describes_parameters(dtype="int64 or int32.")
-    def permutation(self, n: int, *, index: int = 0, dtype: DTypeLike = np.int64) -> NDArray[Any]:
+    def permutation(self, n: int, *, index: int = 0, dtype: DTypeLike = np.int64) -> Draws:
         """Return a uniform permutation of 0, ..., n - 1; `dtype` is int64 or int32.
 
         Each `index` from 0 to 2**64 - 1 gives an independent one.
@@ -420,8 +424,7 @@ class Stream:
 
         Each `index` from 0 to 2**64 - 1 gives an independent one. Unlike the QR decomposition of a
         normal matrix, whose bits depend on LAPACK, it is the same on every machine. It takes
-        4/3 dim**3 operations (Stewart 1980) and, while it runs, half the memory of the result
-        again.
+        4/3 dim**3 operations (Stewart, 1980), and half the memory of the result temporarily.
 
         Examples
         --------
@@ -459,7 +462,8 @@ class Stream:
     def sign_hash(self, *, independence: int = 2, index: int = 0) -> SignHash:
         """Return an `independence`-wise independent hash function to +1 and -1.
 
-        Each `index` from 0 to 2**64 - 1 gives an independent one, also of `hash_function`.
+        Each `index` from 0 to 2**64 - 1 gives an independent one, independent also of
+        `hash_function`.
 
         Examples
         --------
@@ -471,6 +475,6 @@ class Stream:
         return SignHash(self._coefficients(1, independence, index))
 
     def _coefficients(self, use: int, independence: int, index: int) -> tuple[int, ...]:
-        count = check_integer("independence", independence, 2, MOST_INDEPENDENCE)
+        count = check_integer("independence", independence, 2, MAX_INDEPENDENCE)
         index = check_integer("index", index, 0, LAST_INDEX)
         return tuple(_native.hash_coefficients(self._native_key(), use, index, count))

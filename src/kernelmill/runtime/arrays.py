@@ -1,12 +1,12 @@
-"""Arrays for native code: checks, contiguous rows, coefficients in the precision of the data."""
+"""Types of matrices; arrays for native code: checks, contiguous rows, rounded coefficients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol, TypeAlias, TypeVar, overload
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
-import scipy  # scipy.sparse is loaded when it is first used
+import scipy  # Imports scipy.sparse on first use.
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from kernelmill import _native
@@ -18,6 +18,7 @@ __all__ = [
     "PerDtype",
     "Rows",
     "SparseRows",
+    "Transformer",
     "as_real",
     "blocks_of_rows",
     "check_axis",
@@ -36,7 +37,7 @@ Floats: TypeAlias = NDArray[np.floating]
 
 
 class SparseRows(Protocol):
-    """What is used of a CSR matrix of SciPy, which has no types."""
+    """The interface of SciPy's CSR matrices that kernelmill uses; SciPy has no types."""
 
     data: Floats
     indices: NDArray[np.integer]
@@ -51,7 +52,7 @@ class SparseRows(Protocol):
 
     def __getitem__(self, rows: slice | NDArray[np.integer], /) -> SparseRows: ...
     def __matmul__(self, other: Floats, /) -> Floats: ...
-    def astype(self, dtype: type[np.floating]) -> SparseRows: ...
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> SparseRows: ...
     def copy(self) -> SparseRows: ...
     def sum_duplicates(self) -> None: ...
     def toarray(self) -> Floats: ...
@@ -64,7 +65,7 @@ T = TypeVar("T")
 
 
 class PerDtype(dict[str, T]):
-    """Coefficients for rows of each dtype: made when first needed, and not pickled.
+    """Coefficients for rows of each dtype, computed on first use and not pickled.
 
     Examples
     --------
@@ -86,6 +87,15 @@ class PerDtype(dict[str, T]):
 
     def __reduce__(self) -> tuple[type[PerDtype[T]], tuple[()]]:
         return type(self), ()
+
+
+class Transformer(Protocol):
+    """A map of kernelmill, or another transformer such as scikit-learn's `RBFSampler`."""
+
+    def fit(self, X: Rows, /) -> Self: ...
+    def transform(self, X: Rows, /) -> Floats: ...
+    def get_params(self, deep: bool = True) -> Mapping[str, object]: ...
+    def set_params(self, **parameters: object) -> Self: ...
 
 
 _BLOCK_BYTES = 1 << 21
@@ -138,7 +148,7 @@ def check_axis(axis: object, ndim: int) -> int:
 def check_out(
     out: object, shape: tuple[int, ...], dtype: np.dtype[np.floating], name: str = "out"
 ) -> Floats:
-    """Return ``out`` if a result of this shape and dtype can be written to it."""
+    """Return ``out``; raise an error unless a result of this shape and dtype can be written."""
     if not isinstance(out, np.ndarray):
         raise TypeError(f"{name} must be a numpy array, got {type(out).__name__}.")
     if out.shape != shape:
@@ -153,16 +163,16 @@ def check_out(
 
 
 def native_rows(X: Rows) -> _native.Rows:
-    """Return a dense matrix itself, a CSR matrix as (data, indices, indptr, number of columns)."""
+    """Return a dense matrix, or the data, indices, indptr and number of columns of a CSR matrix."""
     if isinstance(X, np.ndarray):
         return X
     return (X.data, X.indices, X.indptr, X.shape[1])
 
 
-def blocks_of_rows(X: Rows, out: Floats, *, most_rows: int = 0) -> Iterator[tuple[Rows, Floats]]:
-    """Yield rows of X that native code can read, with their part of the output.
+def blocks_of_rows(X: Rows, out: Floats, *, max_rows: int = 0) -> Iterator[tuple[Rows, Floats]]:
+    """Yield rows of X in a layout that native code can read, with their part of the output.
 
-    Contiguous rows are yielded as one block, others as copies of bounded size. `most_rows` limits
+    Contiguous rows are yielded as one block, others as copies of bounded size. `max_rows` limits
     the size of a block if the caller needs memory for each row.
     """
     n_rows = X.shape[0]
@@ -174,8 +184,8 @@ def blocks_of_rows(X: Rows, out: Floats, *, most_rows: int = 0) -> Iterator[tupl
     step = n_rows
     if not readable:
         step = max(1, _BLOCK_BYTES // max(1, X.shape[1] * X.dtype.itemsize))
-    if most_rows:
-        step = min(step, most_rows)
+    if max_rows:
+        step = min(step, max_rows)
     if step >= n_rows and readable:
         yield X, out
         return
@@ -187,9 +197,9 @@ def blocks_of_rows(X: Rows, out: Floats, *, most_rows: int = 0) -> Iterator[tupl
 def row_products(
     X: Rows, vector: NDArray[np.float64] | None = None, *, n_threads: int = 0
 ) -> NDArray[np.float64]:
-    """Return the inner product of each row with a vector, or without one its squared length.
+    """Return the inner product of each row with a vector, by default with itself.
 
-    In float64, and to the last bit the same for dense and sparse rows on every machine.
+    Results are float64, and bit-identical for dense and sparse rows on every machine.
     """
     out = np.empty(X.shape[0])
     like = np.empty(0, X.dtype)
@@ -199,23 +209,23 @@ def row_products(
 
 
 def rows_in_cache(n_columns: int) -> int:
-    """Return the number of rows of `n_columns` columns that stay in the cache between two steps."""
+    """Return the number of rows of `n_columns` columns that fit in the cache between operations."""
     return max(32, _CACHED_ELEMENTS // n_columns)
 
 
 def divide_by_length_scale(
     frequencies: NDArray[np.float64], length_scale: LengthScale
 ) -> NDArray[np.float64]:
-    """Return frequencies of length scale 1 for another length scale, or for one per column."""
+    """Return frequencies of length scale 1, divided by a length scale or by one per column."""
     with np.errstate(over="ignore"):
         return np.asarray(frequencies / length_scale)
 
 
 def split_length_scale(length_scale: LengthScale) -> tuple[float, NDArray[np.float64] | None]:
-    """Return the least length scale c, and a weight c / length_scale for each column.
+    """Return the smallest length scale c, and a weight c / length_scale for each column.
 
-    Weights are at most 1, so that nothing overflows, and 1 if all length scales are equal. There
-    are none for a single number.
+    Weights are at most 1, so that nothing overflows, and 1 if all length scales are equal. They
+    are None for a single length scale.
 
     Examples
     --------
@@ -226,10 +236,10 @@ def split_length_scale(length_scale: LengthScale) -> tuple[float, NDArray[np.flo
     """
     if not isinstance(length_scale, np.ndarray):
         return length_scale, None
-    least = float(length_scale.min())
-    if least == np.inf:  # all columns are ignored
+    smallest = float(length_scale.min())
+    if smallest == np.inf:  # All columns are ignored.
         return 1.0, np.zeros_like(length_scale)
-    return least, least / length_scale
+    return smallest, smallest / length_scale
 
 
 @overload
@@ -237,7 +247,7 @@ def weigh_columns(X: Floats, weights: NDArray[np.float64] | None) -> Floats: ...
 @overload
 def weigh_columns(X: Rows, weights: NDArray[np.float64] | None) -> Rows: ...
 def weigh_columns(X: Rows, weights: NDArray[np.float64] | None) -> Rows:
-    """Return a matrix, dense or CSR, with its columns times the weights, rounded to its dtype."""
+    """Return a matrix with columns multiplied by weights, in the dtype of the matrix."""
     if weights is None:
         return X
     if isinstance(X, np.ndarray):

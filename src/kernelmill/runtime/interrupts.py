@@ -1,4 +1,4 @@
-"""Deferred interrupts: no Ctrl-C between steps that belong together."""
+"""Deferred interrupts: changes that belong together complete before Ctrl-C is handled."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["defer_interrupts"]
 
 @contextmanager
 def defer_interrupts() -> Iterator[None]:
-    """Defer SIGINT to the end of the block, where it is then handled as usual.
+    """Defer SIGINT to the end of the block, where it is handled as usual.
 
-    For a few lines that change an object in several steps. Python delivers signals only to the
-    main thread, so nothing is deferred in other threads, nor if SIGINT is ignored or handled
-    outside Python. Blocks may be nested; the outermost one counts.
+    This protects a few statements that change an object together. Python delivers signals only to
+    the main thread, so nothing is deferred in other threads, nor if SIGINT is ignored or handled
+    outside Python. In nested blocks, the outermost one handles the signal.
 
     Examples
     --------

@@ -25,7 +25,7 @@ def available_isas() -> list[str]:
 
 
 def get_isa() -> str:
-    """Return the instruction set in use: the strongest available unless another was chosen.
+    """Return the instruction set in use, by default the strongest available.
 
     Examples
     --------
@@ -40,8 +40,8 @@ def set_isa(name: str) -> None:
     """Set the instruction set of all threads of the process.
 
     The environment variable ``KERNELMILL_ISA`` sets it when kernelmill is imported. Random
-    coefficients and Walsh-Hadamard transforms are bit-identical on all of them; sines, cosines and
-    convolutions agree to rounding.
+    coefficients and Walsh-Hadamard transforms are bit-identical on all instruction sets; sines,
+    cosines and convolutions agree to rounding.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def set_isa(name: str) -> None:
 
 
 def apply_environment() -> None:
-    """Choose the instruction set that ``KERNELMILL_ISA`` names, if it names one."""
+    """Use the instruction set of ``KERNELMILL_ISA`` if the variable is set."""
     name = os.environ.get(ENVIRONMENT_VARIABLE, "")
     if name:
         _native.set_isa(_check_name(name, f"value of {ENVIRONMENT_VARIABLE}"))

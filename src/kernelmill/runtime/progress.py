@@ -1,4 +1,4 @@
-"""Progress of long-running work: the interface that receives its reports."""
+"""Progress of long-running work, and receivers of its reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
 from kernelmill.formatting import plain
@@ -31,44 +31,44 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 class Progress(Protocol):
-    """Receives reports of long-running work; the command line draws bars from them."""
+    """A receiver of reports of long-running work, such as the progress bars of the command line."""
 
     def start(self, stage: str, total: int | None = None, unit: str = "rows") -> None:
         """Begin a stage such as "Reading"; `total` is the amount of work, if known."""
 
     def advance(self, amount: int, status: str = "") -> None:
-        """Add to the amount of work done; `status` is a short text such as "loss 0.31"."""
+        """Add to the amount of completed work; `status` is a short text such as "loss 0.31"."""
 
     def end_pass(self, summary: str) -> None:
         """End one pass over the data, with a summary such as "epoch 1/4: loss 0.31"."""
 
     def note(self, message: Message | str) -> None:
-        """Show a finding that the user should know, such as "no header: columns are numbered"."""
+        """Show a finding for the user, such as "no header: columns are numbered"."""
 
 
 class SilentProgress:
-    """Shows nothing."""
+    """Ignores all reports."""
 
     def start(self, stage: str, total: int | None = None, unit: str = "rows") -> None:
-        """Show nothing."""
+        """Do nothing."""
 
     def advance(self, amount: int, status: str = "") -> None:
-        """Show nothing."""
+        """Do nothing."""
 
     def end_pass(self, summary: str) -> None:
-        """Show nothing."""
+        """Do nothing."""
 
     def note(self, message: Message | str) -> None:
-        """Show nothing."""
+        """Do nothing."""
 
 
 class WarningProgress(SilentProgress):
-    """Issues notes as warnings and shows nothing else.
+    """Issues notes as warnings and ignores other reports.
 
     Parameters
     ----------
     only_doubts : bool, default=False
-        Whether to show only notes of type `Doubt`: for calls whose results list all notes.
+        Whether to issue only notes of type `Doubt`, if the results of the call list all notes.
 
     Examples
     --------
@@ -85,13 +85,13 @@ class WarningProgress(SilentProgress):
         self._only_doubts = only_doubts
 
     def note(self, message: Message | str) -> None:
-        """Warn, at the line of the user's call."""
+        """Issue a warning at the line of the user's call."""
         if not self._only_doubts or isinstance(message, Doubt):
             warnings.warn(str(message), UserWarning, stacklevel=_count_own_frames())
 
 
 def _count_own_frames() -> int:
-    """Return the level of the first frame outside of kernelmill, as `warnings.warn` counts them."""
+    """Return the `stacklevel` of the first frame outside of kernelmill, for `warnings.warn`."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
@@ -99,12 +99,12 @@ def _count_own_frames() -> int:
 
 
 class LogProgress:
-    """Writes lines: notes, a line when a stage ends, and the progress of stages at intervals.
+    """Writes lines: notes, the ends of stages, and the progress of stages at intervals.
 
     Parameters
     ----------
     write : callable, optional
-        Receives each line, without its end; by default it is printed on stderr.
+        Receives each line without its end; by default lines are printed on stderr.
     seconds : float, default=30.0
         The minimum time between two lines about a stage.
 
@@ -133,12 +133,12 @@ class LogProgress:
         self._ended = threading.Event()
 
     def start(self, stage: str, total: int | None = None, unit: str = "rows") -> None:
-        """Write a line about the stage that ends here, if any, and begin to count."""
+        """Write a line about the previous stage, if any, and begin to count."""
         self.end_stage()
         self._stage, self._total, self._unit, self._done = stage, total, unit, 0
         self._begin = self._shown = time.monotonic()
         if self._seconds > 0:
-            # Some steps take minutes: lines come in time, whether or not the work advances.
+            # A thread writes lines on time even if the work does not advance for minutes.
             self._ended = threading.Event()
             threading.Thread(target=self._watch, args=(self._ended,), daemon=True).start()
 
@@ -149,16 +149,16 @@ class LogProgress:
                     self._report("")
 
     def advance(self, amount: int, status: str = "") -> None:
-        """Count, and write a line if the last one is long ago."""
+        """Count, and write a line if the interval has passed."""
         with self._lock:
             self._done += amount
-            if self._total:  # some totals are estimates
+            if self._total:  # Some totals are estimates.
                 self._total = max(self._total, self._done)
             if time.monotonic() - self._shown >= self._seconds:
                 self._report(status)
 
     def _report(self, status: str) -> None:
-        """Write how far the stage is."""
+        """Write a line about the progress of the stage."""
         now = self._shown = time.monotonic()
         took = max(now - self._begin, 1e-9)
         parts = [f"{plain.count(self._done)} {self._unit}" if self._done else plain.duration(took)]
@@ -173,7 +173,7 @@ class LogProgress:
         self._write(f"{self._stage}: {', '.join(parts)}")
 
     def end_pass(self, summary: str) -> None:
-        """Write nothing: the stage continues."""
+        """Write nothing, since the stage continues."""
 
     def note(self, message: Message | str) -> None:
         """Write a line."""
@@ -185,7 +185,7 @@ class LogProgress:
             self._ended.set()
 
     def end_stage(self) -> None:
-        """Write a line about the current stage, and leave it."""
+        """Write a line about the current stage and end it."""
         self.stop()
         if self._stage:
             amount = f"{plain.count(self._done)} {self._unit}, " if self._done else ""
@@ -195,7 +195,7 @@ class LogProgress:
 
 
 def percent_done(done: float, total: float) -> int:
-    """Return how much of a stage that has not ended is done: at most 99 %.
+    """Return the progress of an unfinished stage in percent, at most 99.
 
     Examples
     --------
@@ -218,9 +218,8 @@ _Returned = TypeVar("_Returned")
 def reports_progress(work: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Returned]:
     """Decorate a function with arguments `progress` and `verbose`, whose results list notes.
 
-    The function is called with the given receiver, or with one that prints lines on stderr if
-    `verbose`, or else with one that issues doubts as warnings. The last stage ends when the
-    function returns.
+    By default, the receiver prints lines on stderr if `verbose`, and issues doubts as warnings
+    otherwise. The last stage ends when the function returns.
 
     Examples
     --------
@@ -235,7 +234,7 @@ def reports_progress(work: Callable[_Parameters, _Returned]) -> Callable[_Parame
 
     @wraps(work)
     def call(*args: _Parameters.args, **settings: _Parameters.kwargs) -> _Returned:
-        progress: Any = settings.get("progress")
+        progress = settings.get("progress")
         if progress is None:
             is_verbose = settings.get("verbose", False)
             progress = LogProgress(seconds=5.0) if is_verbose else WarningProgress(only_doubts=True)
@@ -254,8 +253,8 @@ def reports_progress(work: Callable[_Parameters, _Returned]) -> Callable[_Parame
     return call
 
 
-def end_stage(progress: Progress) -> None:
-    """Let a receiver that writes lines write the one of the last stage."""
+def end_stage(progress: object) -> None:
+    """Write the line of the last stage, if the receiver is a `LogProgress`."""
     if isinstance(progress, LogProgress):
         progress.end_stage()
 
@@ -289,7 +288,7 @@ class StderrProgress:
         self._total, self._unit, self._done = total, unit, 0
 
     def advance(self, amount: int, status: str = "") -> None:
-        """In a terminal, rewrite the line: status, rate, time left."""
+        """Rewrite the line in a terminal: status, rate, remaining time."""
         self._done += amount
         now = time.monotonic()
         if not self._in_terminal or now - self._shown < _SECONDS_BETWEEN_LINES:

@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import threadpoolctl
 from threadpoolctl import LibController, ThreadpoolController, register
@@ -16,14 +16,14 @@ MOST_THREADS = 2**31 - 1
 """The largest number of threads, an int in C++."""
 
 _FEW_ROWS = 2000
-"""Matrices with fewer rows are not worth several BLAS threads."""
+"""Matrices with fewer rows get one BLAS thread."""
 
 
 def get_num_threads() -> int:
-    """Return the number of threads that calls use when they are not given ``n_threads``.
+    """Return the number of threads of calls without ``n_threads``.
 
-    The default is the number of CPUs that the process may run on, or ``OMP_NUM_THREADS`` if that
-    is smaller.
+    The default is the number of CPUs that the process may use, or ``OMP_NUM_THREADS`` if that is
+    smaller.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Set the number of threads for calls that are not given ``n_threads``.
+    """Set the number of threads of calls without ``n_threads``.
 
     Results do not depend on this number. ``threadpoolctl.threadpool_limits`` sets the same number
     within a block.
@@ -63,7 +63,7 @@ def resolve_threads(n_threads: int | None) -> int:
 
 
 class _ThreadpoolctlController(LibController):  # type: ignore[misc] # threadpoolctl is untyped
-    """Lets threadpoolctl see and limit the pool through symbols of the extension module."""
+    """Lets threadpoolctl inspect and limit the pool through symbols of the extension module."""
 
     user_api = "kernelmill"
     internal_api = "kernelmill"
@@ -85,12 +85,12 @@ register(_ThreadpoolctlController)
 
 def limit_blas_threads(
     n_threads: int | None, n_rows: int | None = None
-) -> AbstractContextManager[Any]:
+) -> AbstractContextManager[None]:
     """Return a context in which BLAS uses this number of threads; None changes nothing.
 
-    If `n_rows` is given and small, the number is one. Several threads may enter such contexts at
-    the same time. The number applies to the whole process: it is the smallest of the requested
-    ones, and it is restored when the last thread leaves.
+    The number is one if `n_rows` is given and small. Several threads may enter such contexts at
+    the same time. The number applies to the whole process: it is the smallest requested one, and
+    is restored when the last thread leaves.
     """
     resolve_threads(n_threads)
     if n_rows is not None and n_rows < _FEW_ROWS:
@@ -98,33 +98,35 @@ def limit_blas_threads(
     return nullcontext() if n_threads is None else _BlasLimit(n_threads)
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+def one_blas_thread() -> AbstractContextManager[None]:
     """Return a context in which BLAS uses one thread.
 
-    BLAS threads that wait for work or for each other spin. They take CPU time from native code and
-    other programs: up to ten times the time of the work if the CPUs are busy.
+    Waiting BLAS threads spin. They take CPU time from native code and other programs, up to ten
+    times the time of the work on busy CPUs.
     """
     return _BlasLimit(1)
 
 
 class _BlasLimit:
-    """A limit of the BLAS threads.
+    """A limit of the number of BLAS threads.
 
-    Those of threadpoolctl are not for several threads. Since version 3.8 only one thread can limit
-    a pool that threads share, the first that does, and others are ignored; before, the last one to
-    leave restores what it found, which may be the limit of another. A library that is built with
-    OpenMP has a limit for each thread.
+    The limits of threadpoolctl do not support several threads. Since version 3.8, only the first
+    thread can limit a shared pool, and others are ignored; before, the last thread to leave
+    restored the number that it found, which may have been the limit of another thread. Libraries
+    that are built with OpenMP have a limit for each thread.
     """
 
     _lock = threading.Lock()
-    _limits: ClassVar[list[int]] = []  # of all threads that are inside
-    _libraries: ClassVar[list[Any]] = []
-    _n_modules: ClassVar[int] = 0  # when the libraries were found, which takes milliseconds
-    _originals: ClassVar[dict[str, int]] = {}  # of the libraries with shared threads
+    _limits: ClassVar[list[int]] = []  # Limits of all threads inside such contexts.
+    _libraries: ClassVar[list[LibController]] = []
+    # Number of imported modules at the last search for libraries, which takes milliseconds.
+    _n_modules: ClassVar[int] = 0
+    _originals: ClassVar[dict[str, int]] = {}  # Numbers of threads of libraries with shared pools.
 
     def __init__(self, n_threads: int) -> None:
         self._n_threads = n_threads
-        self._own: dict[str, int] = {}  # before, of the libraries with limits for each thread
+        # Previous numbers of threads of libraries with a limit for each thread.
+        self._own: dict[str, int] = {}
 
     def __enter__(self) -> None:
         with self._lock:
@@ -157,7 +159,7 @@ class _BlasLimit:
 
 
 def _forget_limits() -> None:
-    """Leave the contexts of other threads, which a forked process does not have."""
+    """Leave the contexts of threads that do not exist in a forked process."""
     limit = _BlasLimit
     limit._lock = threading.Lock()
     limit._limits.clear()
@@ -171,7 +173,7 @@ os.register_at_fork(after_in_child=_forget_limits)
 
 
 def _release_blas() -> None:
-    """Let any thread limit BLAS next."""
+    """Allow any thread to limit BLAS next."""
     release = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
     if release is not None:
         release(force=True)

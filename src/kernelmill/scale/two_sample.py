@@ -22,8 +22,8 @@ from kernelmill.scale.pieces import KeyedSample, Pieces, merge_samples
 from kernelmill.stats.permutations import (
     BinnedSample,
     BinnedSamples,
+    choose_max_bins,
     divide_into_bins,
-    most_bins_for,
 )
 from kernelmill.stats.two_sample import (
     ROWS_TO_FIT,
@@ -96,7 +96,7 @@ def two_sample_test(
     fitted, dtype = _fit(unfitted, samples)
     n_features = compute_features(fitted, np.ones((1, fitted.n_features_in_), dtype)).shape[1]
     n_x, n_y = (sum(sample.counts.values()) for sample in samples)
-    bin_rows, n_bins = divide_into_bins(n_x, n_y, most_bins_for(n_features))
+    bin_rows, n_bins = divide_into_bins(n_x, n_y, choose_max_bins(n_features))
     block_rows = rows_per_block(n_features, 8)
     x, y = (
         _collect(pieces, sample, _BinFold(fitted, dtype, bin_rows, kept, {}, block_rows))

@@ -1,42 +1,43 @@
 """The permutation test of two samples, on sums of features over bins of rows.
 
-All bins have the same number of rows in both samples, so that they are exchangeable if all rows
-have one distribution. The number of bins is bounded: if there are too many, neighbors are merged.
+All bins of both samples have the same number of rows, so that they are exchangeable if all rows
+have one distribution. Neighboring bins are merged if there are too many.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.random import Stream
+from kernelmill.runtime.arrays import Floats
 
 __all__ = [
     "BinnedSample",
     "BinnedSamples",
     "PermutedNorms",
+    "choose_max_bins",
     "divide_into_bins",
-    "most_bins_for",
     "permute_norms",
 ]
 
-_BYTES = 1 << 26  # of sums
-_MOST_BINS = 1024
-_FEWEST_BINS = 128
-_LEAST_SHARE = 16  # the smaller sample has one bin of this number at least, if its rows suffice
+_SUM_BYTES = 1 << 26
+_MAX_BINS = 1024
+_MIN_BINS = 128  # For very many features.
+_MAX_RATIO = 16  # The smaller sample keeps at least 1/16 of the bins, if it has enough rows.
 _PERMUTATIONS_AT_ONCE = 256
 
 
-def most_bins_for(n_features: int) -> int:
-    """Return the number of bins to keep: 1024, or a smaller power of two for very many features."""
-    fitting = max(1, _BYTES // (8 * n_features))
-    return max(_FEWEST_BINS, min(_MOST_BINS, 1 << (fitting.bit_length() - 1)))
+def choose_max_bins(n_features: int) -> int:
+    """Return the maximum number of bins: 1024, or a smaller power of two for many features."""
+    fitting = max(1, _SUM_BYTES // (8 * n_features))
+    return max(_MIN_BINS, min(_MAX_BINS, 1 << (fitting.bit_length() - 1)))
 
 
 class BinnedSample:
-    """Sums over one sample: over complete bins, the last bin begun, and rows outside of bins."""
+    """Sums over one sample: complete bins, an incomplete bin, and rows outside of bins."""
 
     def __init__(self, n_features: int, capacity: int) -> None:
         self._sums = np.empty((min(capacity, 16), n_features))
@@ -46,14 +47,14 @@ class BinnedSample:
         self.rest = np.zeros(n_features)
         self.rest_rows = 0
         self.squares = 0.0
-        self._begun = np.zeros(n_features)
-        self._begun_rows = 0
+        self._open = np.zeros(n_features)
+        self._open_rows = 0
 
     @classmethod
     def from_sums(
         cls, sums: NDArray[np.float64], n_bins: int, bin_rows: int, n_rows: int, squares: float
     ) -> Self:
-        """Return a complete sample: sums over its bins and, below, over the rows outside of them.
+        """Return a complete sample from sums over its bins, followed by sums over its other rows.
 
         `squares` is the sum of all squared features.
         """
@@ -71,8 +72,8 @@ class BinnedSample:
 
     @property
     def unpermuted(self) -> tuple[NDArray[np.float64], int]:
-        """The sum over all rows that are in no complete bin, and their number."""
-        return self.rest + self._begun, self.rest_rows + self._begun_rows
+        """The sum over all rows outside of complete bins, and their number."""
+        return self.rest + self._open, self.rest_rows + self._open_rows
 
     @property
     def total(self) -> NDArray[np.float64]:
@@ -81,23 +82,23 @@ class BinnedSample:
         return total
 
     def add(self, Z: NDArray[np.float64], bin_rows: int) -> None:
-        """Add rows, in their order, to bins of this size."""
+        """Add rows, in order, to bins of `bin_rows` rows."""
         self.n_rows += Z.shape[0]
         self.squares += float(np.vdot(Z, Z))
         while Z.shape[0]:
-            if self._begun_rows == 0 and Z.shape[0] >= bin_rows:
+            if self._open_rows == 0 and Z.shape[0] >= bin_rows:
                 whole = Z.shape[0] // bin_rows
                 split = Z[: whole * bin_rows].reshape(whole, bin_rows, -1)
                 self._append(Z if bin_rows == 1 else split.sum(axis=1))
                 Z = Z[whole * bin_rows :]
                 continue
-            taken = min(bin_rows - self._begun_rows, Z.shape[0])
-            self._begun += Z[:taken].sum(axis=0)
-            self._begun_rows += taken
+            taken = min(bin_rows - self._open_rows, Z.shape[0])
+            self._open += Z[:taken].sum(axis=0)
+            self._open_rows += taken
             Z = Z[taken:]
-            if self._begun_rows == bin_rows:
-                self._append(self._begun[np.newaxis])
-                self._begin_bin()
+            if self._open_rows == bin_rows:
+                self._append(self._open[np.newaxis])
+                self._clear_open_bin()
 
     def _append(self, sums: NDArray[np.float64]) -> None:
         needed = self.n_bins + sums.shape[0]
@@ -108,17 +109,17 @@ class BinnedSample:
         self._sums[self.n_bins : needed] = sums
         self.n_bins = needed
 
-    def _begin_bin(self) -> None:
-        self._begun[:] = 0
-        self._begun_rows = 0
+    def _clear_open_bin(self) -> None:
+        self._open[:] = 0
+        self._open_rows = 0
 
     def merge_neighbors(self, bin_rows: int) -> None:
-        """Merge pairs of bins of `bin_rows` rows; a single last one becomes the bin begun."""
+        """Merge pairs of bins of `bin_rows` rows; an unpaired last bin becomes incomplete."""
         pairs = self.n_bins // 2
         if self.n_bins % 2:
-            self._begun += self._sums[self.n_bins - 1]
-            self._begun_rows += bin_rows
-        for i in range(pairs):  # in place: a copy of the sums would be the largest array of all
+            self._open += self._sums[self.n_bins - 1]
+            self._open_rows += bin_rows
+        for i in range(pairs):  # In place: the sums are the largest array.
             np.add(self._sums[2 * i], self._sums[2 * i + 1], out=self._sums[i])
         self.n_bins = pairs
 
@@ -129,10 +130,10 @@ class BinnedSample:
         self.n_bins -= surplus
 
 
-def divide_into_bins(n_x: int, n_y: int, most_bins: int) -> tuple[int, tuple[int, int]]:
-    """Return the number of rows of a bin, and of bins of two samples whose sizes are known.
+def divide_into_bins(n_x: int, n_y: int, max_bins: int) -> tuple[int, tuple[int, int]]:
+    """Return the number of rows of a bin, and the numbers of bins of two samples of known sizes.
 
-    By the rules of `BinnedSamples`: a sample far larger than the other has its surplus outside.
+    `BinnedSamples` follows the same rules. The surplus of a far larger sample is outside of bins.
 
     Examples
     --------
@@ -141,27 +142,27 @@ def divide_into_bins(n_x: int, n_y: int, most_bins: int) -> tuple[int, tuple[int
     ((1, (500, 500)), (2048, (488, 488)))
     """
     bin_rows = 1
-    while n_x // bin_rows + n_y // bin_rows > most_bins:
-        if min(n_x, n_y) // (2 * bin_rows) < most_bins // _LEAST_SHARE:
+    while n_x // bin_rows + n_y // bin_rows > max_bins:
+        if min(n_x, n_y) // (2 * bin_rows) < max_bins // _MAX_RATIO:
             break
         bin_rows *= 2
     bins = [n_x // bin_rows, n_y // bin_rows]
     larger = int(n_y > n_x)
-    bins[larger] -= max(0, sum(bins) - most_bins)
+    bins[larger] -= max(0, sum(bins) - max_bins)
     return bin_rows, (bins[0], bins[1])
 
 
 class BinnedSamples:
-    """Two samples in bins of one size, which grows by factors of two with the number of rows.
+    """Two samples in bins of one size, which doubles as the number of rows grows.
 
-    The bin of a row depends on the numbers of rows alone. A sample far larger than the other has
-    its surplus outside of bins: with larger bins the smaller sample would have too few.
+    The bin of a row depends only on the numbers of rows. The surplus of a far larger sample is
+    outside of bins: with larger bins, the smaller sample would have too few.
     """
 
-    def __init__(self, n_features: int, most_bins: int, block_rows: int) -> None:
-        self.most_bins = most_bins
+    def __init__(self, n_features: int, max_bins: int, block_rows: int) -> None:
+        self.max_bins = max_bins
         self.bin_rows = 1
-        self.samples = tuple(BinnedSample(n_features, most_bins + block_rows) for _ in range(2))
+        self.samples = tuple(BinnedSample(n_features, max_bins + block_rows) for _ in range(2))
 
     @classmethod
     def from_samples(cls, x: BinnedSample, y: BinnedSample, bin_rows: int) -> Self:
@@ -170,12 +171,12 @@ class BinnedSamples:
         samples.bin_rows, samples.samples = bin_rows, (x, y)
         return samples
 
-    def add(self, which: int, Z: NDArray[Any]) -> None:
-        """Add rows to sample 0 or 1: at most a quarter of `most_bins`, from both in turn."""
+    def add(self, which: int, Z: Floats) -> None:
+        """Add at most a quarter of `max_bins` rows to sample 0 or 1; samples take turns."""
         self.samples[which].add(np.asarray(Z, np.float64), self.bin_rows)
-        while (surplus := sum(sample.n_bins for sample in self.samples) - self.most_bins) > 0:
+        while (surplus := sum(sample.n_bins for sample in self.samples) - self.max_bins) > 0:
             smaller = min(sample.n_rows for sample in self.samples)
-            if smaller // (2 * self.bin_rows) < self.most_bins // _LEAST_SHARE:
+            if smaller // (2 * self.bin_rows) < self.max_bins // _MAX_RATIO:
                 self.samples[which].release(surplus, self.bin_rows)
                 return
             for sample in self.samples:
@@ -184,7 +185,7 @@ class BinnedSamples:
 
 
 class PermutedNorms(NamedTuple):
-    """Norms of sum over X minus n_x times the mean over all rows: a multiple of the discrepancy."""
+    """Norms of the sum over X minus n_x times the mean, which are multiples of the discrepancy."""
 
     observed: float
     permuted: NDArray[np.float64]
@@ -196,8 +197,8 @@ def permute_norms(
 ) -> PermutedNorms:
     """Return the norm for the given labels, and for labels permuted among the bins of a stratum.
 
-    Rows outside of bins keep their labels. `rounding` bounds how far apart two norms can be that
-    are equal in exact arithmetic: any sum here has at most n_bins + block_rows + blocks terms.
+    Rows outside of bins keep their labels. `rounding` bounds the difference of two norms that are
+    equal in exact arithmetic: each sum has at most n_bins + block_rows + blocks terms.
     """
     n_rows = sum(sample.n_rows for stratum in strata for sample in stratum.samples)
     totals = [sample.total for stratum in strata for sample in stratum.samples]
@@ -247,7 +248,7 @@ def _norms(
 
 
 def _observed_labels(strata: list[BinnedSamples]) -> NDArray[np.float64]:
-    parts: list[Any] = []
+    parts: list[NDArray[np.float64]] = []
     for stratum in strata:
         x, y = stratum.samples
         parts += [np.ones(x.n_bins), np.zeros(y.n_bins)]
@@ -257,7 +258,7 @@ def _observed_labels(strata: list[BinnedSamples]) -> NDArray[np.float64]:
 def _permute_labels(
     strata: list[BinnedSamples], first: int, count: int, stream: Stream
 ) -> NDArray[np.float64]:
-    """Return 1 for bins that count as X, else 0: the number of each stratum, in random places."""
+    """Return random labels, 1 for X and 0 for Y, with the numbers of bins of each stratum."""
     n_bins = sum(sample.n_bins for stratum in strata for sample in stratum.samples)
     labels = np.zeros((count, n_bins))
     begin = 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _get_feature_names
 
@@ -27,8 +27,10 @@ from kernelmill.maps.random_fourier import ShiftInvariantMap
 from kernelmill.maps.scales import typical_length_scale
 from kernelmill.maps.transformers import check_data, make_feature_map
 from kernelmill.random import Stream
+from kernelmill.random.seeding import RandomState
+from kernelmill.runtime.arrays import Rows, SparseRows, Transformer
 from kernelmill.runtime.threads import resolve_threads
-from kernelmill.stats.permutations import BinnedSamples, most_bins_for, permute_norms
+from kernelmill.stats.permutations import BinnedSamples, choose_max_bins, permute_norms
 
 __all__ = [
     "ROWS_TO_FIT",
@@ -39,13 +41,16 @@ __all__ = [
     "two_sample_test",
 ]
 
-ROWS_TO_FIT = 1000  # the number of rows that the median distance is estimated from
-_FIRST_ROWS = 512  # of two streams together
+ROWS_TO_FIT = 1000  # Number of rows from which the median distance is estimated.
+_FIRST_ROWS = 512  # Number of first rows of two streams, together.
 _ROWS_AT_ONCE = 1024
+
+MatrixLike: TypeAlias = ArrayLike | SparseRows
+SampleLike: TypeAlias = MatrixLike | Iterable[MatrixLike]
 
 
 class TwoSampleTest(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
-    """Stands for the estimator that scikit-learn's checks need."""
+    """The estimator that the error messages of scikit-learn's checks name."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,11 +61,10 @@ class TwoSampleResult:
     ----------
     p_value : float
         If both samples have the same distribution, it is at most u with probability at most u,
-        for every u. Its least value is 1 / (n_permutations + 1).
+        for every u. It is at least 1 / (n_permutations + 1).
     statistic : float
-        n_x n_y / (n_x + n_y) times `mmd2`, which is compared with its values under permutations.
-        Its distribution hardly depends on the numbers of rows if both samples have the same
-        distribution.
+        n_x n_y / (n_x + n_y) times `mmd2`, which is compared with its values under permutations. If
+        both samples have the same distribution, its own hardly depends on the numbers of rows.
     mmd2 : float
         The squared distance between the mean features of X and of Y; it is biased upwards by
         about the variance of the means.
@@ -72,8 +76,8 @@ class TwoSampleResult:
     n_features : int
     n_permutations : int
     bin_rows : int
-        The number of rows of a sample that change their labels together: 1, as in a classical
-        permutation test, for up to 1024 rows.
+        The number of rows that change their labels together: 1, as in a classical permutation test,
+        for up to 1024 rows.
     length_scale : float or None
         The length scale of the kernel, if the map has one; the geometric mean if there is one for
         each column.
@@ -97,7 +101,7 @@ class TwoSampleResult:
     length_scale: float | None
     null_statistics: NDArray[np.float64] = field(repr=False)
     mean_difference: NDArray[np.float64] = field(repr=False)
-    feature_map: Any = field(repr=False)
+    feature_map: Transformer = field(repr=False)
 
     def __repr__(self) -> str:
         scale = "" if self.length_scale is None else f", length_scale={self.length_scale:.4g}"
@@ -108,7 +112,7 @@ class TwoSampleResult:
             f"n_permutations={self.n_permutations}{scale})"
         )
 
-    def witness(self, rows: Any) -> NDArray[np.float64]:
+    def witness(self, rows: MatrixLike) -> NDArray[np.float64]:
         """Return where the samples differ: positive where X has more mass than Y, else negative.
 
         The witness function of Gretton et al. (2012, section 2.3): the inner product of a row's
@@ -133,56 +137,54 @@ class TwoSampleResult:
         >>> np.sign(result.witness([[-1.0], [1.0]]))
         array([-1.,  1.])
         """
-        rows = check_data(TwoSampleTest(), rows, reset=True, keep_integers=True)
-        expected = getattr(self.feature_map, "n_features_in_", rows.shape[1])
-        if rows.shape[1] != expected:
+        X: Rows = check_data(TwoSampleTest(), rows, reset=True, keep_integers=True)
+        expected = getattr(self.feature_map, "n_features_in_", X.shape[1])
+        if X.shape[1] != expected:
             raise ArgumentError(
-                f"must have {expected} columns like the samples, got {rows.shape[1]}",
+                f"must have {expected} columns like the samples, got {X.shape[1]}",
                 parameter="rows",
             )
-        values = np.empty(count_rows(rows))
+        values = np.empty(X.shape[0])
         for block in slice_rows(values.size, rows_per_block(self.n_features, 8)):
-            values[block] = compute_features(self.feature_map, take_rows(rows, block)) @ (
-                self.mean_difference
-            )
+            Z = compute_features(self.feature_map, take_rows(X, block))
+            values[block] = Z @ self.mean_difference
         return values
 
 
 def two_sample_test(
-    X: Any,
-    Y: Any,
+    X: SampleLike,
+    Y: SampleLike,
     *,
-    feature_map: Any = "fastfood",
+    feature_map: str | Transformer = "fastfood",
     n_permutations: int = 999,
     shuffle: bool = True,
-    random_state: Any = None,
+    random_state: RandomState | Stream = None,
     n_threads: int | None = None,
 ) -> TwoSampleResult:
     """Test whether the rows of X and the rows of Y have the same distribution.
 
     The statistic is the maximum mean discrepancy (Gretton et al., 2012) of the kernel of the
     features: the distance between the mean features of X and of Y. Its distribution under the null
-    hypothesis is estimated by permuting labels. Features are computed a block at a time. Only their
-    sums over bins of rows are kept, with the same number of rows in each bin; labels are permuted
+    hypothesis is estimated by permuting labels. Features are computed in blocks. Only their
+    sums over bins of rows are stored, with the same number of rows in each bin. Labels are permuted
     among the bins (Domingo-Enrich, Dwivedi & Mackey, 2023), so that the cost of permutations does
-    not depend on the number of rows. Up to 1024 rows, bins are single rows and this is the
-    classical permutation test.
+    not depend on the number of rows. Up to 1024 rows, each bin is a row and this is the classical
+    permutation test.
 
     Parameters
     ----------
     X, Y : array_like, sparse matrix, data frame, or iterable of such, with the same columns
         The samples, of any sizes. An iterable of blocks (a generator, a list of matrices) is a
-        stream: it is read once, in turn with the other one, and never stored.
+        stream: it is read once, alternating with the other one, and never stored.
     feature_map : str or transformer, default="fastfood"
         A map of kernelmill, any other transformer of numeric matrices, or the name of a map, such
-        as "random_fourier", which stands for that map with 2048 components and, if it has a length
-        scale, with ``length_scale="median"``. A copy of it is fitted on at most 1000 rows of both
-        samples together.
+        as "random_fourier". A named map has 2048 components and, if it has a length scale,
+        ``length_scale="median"``. A copy is fitted to at most 1000 rows of both samples together.
     n_permutations : int, default=999
-        The least p-value is 1 / (n_permutations + 1).
+        The smallest possible p-value is 1 / (n_permutations + 1).
     shuffle : bool, default=True
-        Whether rows of matrices are assigned to bins at random, so that their order does not
-        matter. Otherwise, and in streams, a bin has consecutive rows.
+        Whether to assign rows of matrices to bins at random, so that their order does not matter.
+        Otherwise, and in streams, a bin has consecutive rows.
     random_state : int, RandomState, Generator or Stream, default=None
         The seed of the map, the bins and the permutations.
     n_threads : int, default=None
@@ -196,20 +198,19 @@ def two_sample_test(
 
     Notes
     -----
-    The p-value (1 + #{permuted >= observed}) / (1 + n_permutations) is valid at any numbers of
-    rows, not only in the limit, if rows are independent: under the null hypothesis bins of one size
-    are exchangeable. Rows outside of complete bins count for the statistic and keep their labels.
-    The rows that the map is fitted on are chosen independently of labels. For streams they are the
-    first ones, 256 of each. These rows become bins of one row each and exchange labels only among
-    each other. This keeps the test valid but reduces its power if one of the samples has few other
-    rows. A map with a given `length_scale` needs no such rows.
+    The p-value (1 + #{permuted >= observed}) / (1 + n_permutations) is valid for any numbers of
+    rows, not only in the limit, if rows are independent: under the null hypothesis, bins of one
+    size are exchangeable. Rows outside of complete bins count for the statistic and keep their
+    labels. The rows to which the map is fitted are chosen independently of labels. For streams they
+    are the first ones, 256 of each. These rows become bins of one row each and exchange labels only
+    with each other. This keeps the test valid but reduces its power if one of the samples has few
+    other rows. A map with a given `length_scale` needs no such rows.
 
     Rows of a stream should come in random order. Otherwise (sorted, drifting, correlated in time),
-    bins of consecutive rows differ more than random ones, and the test tends to be conservative
-    rather than to detect differences that do not exist.
+    bins of consecutive rows differ more than random ones, and the test tends to be conservative.
 
-    The time is that of computing the features plus one addition per feature. The memory is 1024
-    numbers per feature (fewer if there are more than 8192 features), for any number of rows, and
+    The test takes the time of computing the features and one addition per feature. It needs memory
+    for 1024 numbers per feature (fewer with more than 8192 features), for any number of rows, and
     with `shuffle` 8 bytes per row of a matrix.
 
     References
@@ -259,12 +260,12 @@ def two_sample_test(
     fitted = unfitted.fit(rows.astype(dtype, copy=False))
     n_features = compute_features(fitted, rows[:1].astype(dtype, copy=False)).shape[1]
 
-    most_bins = most_bins_for(n_features)
-    block_rows = _block_rows(n_features, most_bins)
-    strata = [BinnedSamples(n_features, most_bins, block_rows)]
-    with np.errstate(over="ignore", invalid="ignore"):  # an error below suggests a remedy
+    max_bins = choose_max_bins(n_features)
+    block_rows = _block_rows(n_features, max_bins)
+    strata = [BinnedSamples(n_features, max_bins, block_rows)]
+    with np.errstate(over="ignore", invalid="ignore"):  # `result_of_bins` raises an error.
         if first is not None and _depends_on_data(fitted):
-            strata.append(BinnedSamples(n_features, most_bins, block_rows))
+            strata.append(BinnedSamples(n_features, max_bins, block_rows))
             readers = (RowReader([first[0]]), RowReader([first[1]]))
             _read_in_turn(strata[1], readers, block_rows, fitted, dtype)
         elif first is not None:
@@ -274,16 +275,18 @@ def two_sample_test(
         return result_of_bins(strata, n_permutations, block_rows, stream, fitted)
 
 
-def prepare_map(feature_map: Any, stream: Stream, n_threads: int | None) -> Any:
-    """Return the map, with the length scale that is usual for this test if it was a name."""
-    unfitted = make_feature_map(feature_map, stream, n_threads)
+def prepare_map(
+    feature_map: str | Transformer, stream: Stream, n_threads: int | None
+) -> Transformer:
+    """Return the unfitted map, with the median length scale if it was given by name."""
+    unfitted: Transformer = make_feature_map(feature_map, stream, n_threads)
     if isinstance(feature_map, str) and "length_scale" in unfitted.get_params():
         unfitted.set_params(length_scale="median")
     return unfitted
 
 
-def _depends_on_data(fitted: Any) -> bool:
-    """Return whether the map may depend on the rows that it was fitted on."""
+def _depends_on_data(fitted: Transformer) -> bool:
+    """Return whether the map may depend on the rows to which it was fitted."""
     if not isinstance(fitted, ShiftInvariantMap) or isinstance(fitted, PrincipalFourierMap):
         return True
     return not any(
@@ -310,27 +313,30 @@ def _check_columns(x: _SampleRows, y: _SampleRows) -> None:
                 )
 
 
-def _common_dtype(*parts: Any) -> np.dtype[Any]:
-    """Return float32 if all rows are: rounding of one sample alone would make it different."""
+def _common_dtype(*parts: Rows) -> np.dtype[np.floating]:
+    """Return float32 if all rows have it; rounding only one sample would make it different."""
     return np.result_type(*(p.dtype if p.dtype in REAL else np.dtype(np.float64) for p in parts))
 
 
-def _sample_both(X: Any, Y: Any, stream: Stream) -> Any:
+def _sample_both(X: Rows, Y: Rows, stream: Stream) -> Rows:
     """Return a uniform sample of all rows together, independent of the labels."""
     n_x = X.shape[0]
     chosen = stream.permutation(n_x + Y.shape[0])[:ROWS_TO_FIT]
     chosen.sort()
     split = int(np.searchsorted(chosen, n_x))
     parts = [X[chosen[:split]], Y[chosen[split:] - n_x]]
-    return concatenate_rows([part for part in parts if part.shape[0]])
+    both: Rows = concatenate_rows([part for part in parts if part.shape[0]])
+    return both
 
 
-def _take_first(x: _SampleRows, y: _SampleRows) -> tuple[Any, Any]:
-    """Return the first rows of both: the same number if possible, else more of the longer one."""
-    halves = [x.take(_FIRST_ROWS // 2), y.take(_FIRST_ROWS // 2)]
-    for source, rows in zip((x, y), halves, strict=True):
+def _take_first(x: _SampleRows, y: _SampleRows) -> tuple[Rows, Rows]:
+    """Return the first rows of both; more of one sample if the other one has too few."""
+    halves: list[Rows] = []
+    for source in (x, y):
+        rows = source.take(_FIRST_ROWS // 2)
         if rows is None:
             raise ArgumentError("must have at least one row, got none", parameter=source.name)
+        halves.append(rows)
     _check_columns(x, y)
     for i, source in enumerate((x, y)):
         missing = _FIRST_ROWS // 2 - halves[1 - i].shape[0]
@@ -339,20 +345,20 @@ def _take_first(x: _SampleRows, y: _SampleRows) -> tuple[Any, Any]:
     return halves[0], halves[1]
 
 
-def _block_rows(n_features: int, most_bins: int) -> int:
-    """Return the number of rows to map at a time: a power of two, so that bins align with it."""
+def _block_rows(n_features: int, max_bins: int) -> int:
+    """Return the number of rows mapped at a time, a power of two so that bins align with blocks."""
     fitting = rows_per_block(n_features, 8)
-    return int(min(1 << (fitting.bit_length() - 1), most_bins // 4))
+    return int(min(1 << (fitting.bit_length() - 1), max_bins // 4))
 
 
 def _read_in_turn(
     samples: BinnedSamples,
     readers: tuple[RowReader, RowReader],
     block_rows: int,
-    fitted: Any,
-    dtype: np.dtype[Any],
+    fitted: Transformer,
+    dtype: np.dtype[np.floating],
 ) -> None:
-    """Take a block of each sample in turn until both are read."""
+    """Add blocks of both samples, alternating, until both are read."""
     unread = dict(enumerate(readers))
     while unread:
         for which, reader in list(unread.items()):
@@ -368,9 +374,9 @@ def result_of_bins(
     n_permutations: int,
     block_rows: int,
     stream: Stream,
-    fitted: Any,
+    fitted: Transformer,
 ) -> TwoSampleResult:
-    """Return the result of permuting the labels of bins; `block_rows` are summed at a time."""
+    """Permute the labels of bins, whose rows were summed `block_rows` at a time."""
     counts = [sum(stratum.samples[i].n_rows for stratum in strata) for i in range(2)]
     squares = [sum(stratum.samples[i].squares for stratum in strata) for i in range(2)]
     totals: list[NDArray[np.float64]] = [
@@ -388,7 +394,7 @@ def result_of_bins(
 
     n_x, n_y = counts
     factor = (n_x + n_y) / (n_x * n_y)
-    # Equal means differ by rounding errors, which do not count.
+    # Differences within the rounding error count as 0.
     observed, permuted = (
         np.where(values <= norms.rounding, 0.0, values)
         for values in (norms.observed, norms.permuted)
@@ -429,11 +435,11 @@ class _SampleRows:
         None until the first block has been read.
     """
 
-    def __init__(self, name: str, X: Any, order: Stream | None) -> None:
+    def __init__(self, name: str, X: SampleLike, order: Stream | None) -> None:
         self.name = name
         self.n_columns: int | None = None
-        self.column_names: NDArray[Any] | None = None
-        self.X: Any = None
+        self.column_names: NDArray[np.object_] | None = None
+        self.X: Rows | None = None
         if isinstance(X, (str, bytes, dict)):
             raise ArgumentTypeError(
                 f"must be a matrix or an iterable of blocks of rows, got {type(X).__name__}",
@@ -442,14 +448,15 @@ class _SampleRows:
         if _is_stream(X):
             self.reader = RowReader(self._read_blocks(X))
         else:
-            self.X = self._check(X)
+            self.X = self._check(X)  # type: ignore[arg-type] # It is not a stream.
             self.reader = RowReader(_read_matrix(self.X, order))
 
-    def take(self, n_rows: int) -> Any:
+    def take(self, n_rows: int) -> Rows | None:
         """Return the next rows: fewer at the end, and None after it."""
-        return self.reader.take(n_rows)
+        rows: Rows | None = self.reader.take(n_rows)
+        return rows
 
-    def _read_blocks(self, blocks: Any) -> Iterator[Any]:
+    def _read_blocks(self, blocks: Iterable[MatrixLike]) -> Iterator[Rows]:
         for block in blocks:
             if not hasattr(block, "shape") and not isinstance(block, (list, tuple)):
                 raise ArgumentTypeError(
@@ -459,14 +466,14 @@ class _SampleRows:
                     parameter=self.name,
                 )
             if count_rows(block):
-                # A copy: the source of the blocks may fill the same array again.
+                # Copy: the source of the blocks may overwrite the array.
                 yield self._check(block).copy()
 
-    def _check(self, rows: Any) -> Any:
-        """Return the rows as maps take them; all blocks must have the same columns."""
+    def _check(self, block: MatrixLike) -> Rows:
+        """Return checked rows; raise an error if their columns differ from earlier blocks."""
         try:
-            names = _get_feature_names(rows)
-            rows = check_data(TwoSampleTest(), rows, reset=True, keep_integers=True)
+            names = _get_feature_names(block)
+            rows: Rows = check_data(TwoSampleTest(), block, reset=True, keep_integers=True)
         except (TypeError, ValueError) as error:
             kind = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
             problem = str(error).removesuffix(".")
@@ -482,15 +489,15 @@ class _SampleRows:
         return rows
 
 
-def _is_stream(X: Any) -> bool:
+def _is_stream(X: SampleLike) -> TypeGuard[Iterable[MatrixLike]]:
     if hasattr(X, "shape") or hasattr(X, "__array__"):
         return False
-    if isinstance(X, (list, tuple)):  # a list of matrices, or a matrix as a list of rows
+    if isinstance(X, (list, tuple)):  # A list of matrices, or a matrix as a list of rows.
         return bool(X) and len(getattr(X[0], "shape", ())) == 2
     return hasattr(X, "__iter__")
 
 
-def _read_matrix(X: Any, order: Stream | None) -> Iterator[Any]:
+def _read_matrix(X: Rows, order: Stream | None) -> Iterator[Rows]:
     permutation = None if order is None else order.permutation(X.shape[0])
     for rows in slice_rows(X.shape[0], _ROWS_AT_ONCE):
         yield take_rows(X, rows if permutation is None else permutation[rows])

@@ -4,44 +4,42 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
 
 import numpy as np
-import scipy  # scipy.fft is loaded when it is first used
-from numpy.typing import ArrayLike, NDArray
+import scipy  # Imports scipy.fft on first use.
+from numpy.typing import ArrayLike
 
 from kernelmill import _native
-from kernelmill.runtime.arrays import as_real, check_axis, check_out
+from kernelmill.runtime.arrays import Floats, as_real, check_axis, check_out
 from kernelmill.runtime.threads import get_num_threads, resolve_threads
 
-# Elements that scipy.fft transforms at a time, so that the spectra stay small.
-_BLOCK = 1 << 18
+_BLOCK_ELEMENTS = 1 << 18  # Transformed by scipy.fft at a time; bounds the memory of spectra.
 
 
 def circular_convolve(
     *arrays: ArrayLike,
     axis: int = -1,
-    out: NDArray[Any] | None = None,
+    out: Floats | None = None,
     n_threads: int | None = None,
-) -> NDArray[Any]:
-    r"""Circular convolution of two or more arrays along one axis.
+) -> Floats:
+    r"""Return the circular convolution of two or more arrays along one axis.
 
     For two arrays of length n,
 
     .. math:: z_k = \sum_{j=0}^{n-1} x_j \, y_{(k - j) \bmod n};
 
-    for more, the convolution of all of them: the product of their spectra is transformed back once.
+    The spectra of more than two arrays are multiplied, and their product is transformed back once.
 
     Parameters
     ----------
     *arrays : array_like
         Two or more, real, with shapes that broadcast against each other and the same length along
-        ``axis``. float16 counts as float32, integers and booleans as float64; the result is float32
-        if all are, else float64.
+        ``axis``. float16 counts as float32, integers and booleans as float64. The result is
+        float32 if all arrays are, otherwise float64.
     axis : int, default=-1
         The axis to convolve along.
     out : ndarray, optional
-        Where to put the result. It may be one of the arrays; any other overlap costs a copy.
+        The array for the result. It may be one of the inputs; any other overlap costs a copy.
     n_threads : int, optional
         By default :func:`kernelmill.get_num_threads`.
 
@@ -53,11 +51,10 @@ def circular_convolve(
     Notes
     -----
     Lengths that are powers of two run in native code, with two rows of scratch memory per thread
-    and tables of roots of unity, about as large as a row, that are kept for the next call. Other
-    lengths use :mod:`scipy.fft`, in blocks of rows, and take several times as long. The result of a
-    row does not depend on other rows. The error, relative to the product of the norms, is a small
-    multiple of the rounding unit, unless the first array is so small that it becomes subnormal when
-    divided by its length.
+    and cached tables of roots of unity about as large as a row. Other lengths use
+    :mod:`scipy.fft`, in blocks of rows, and take several times as long. The result of a row does
+    not depend on other rows. The error, relative to the product of the norms, is a small multiple
+    of the rounding unit, unless the first array becomes subnormal when divided by its length.
 
     Examples
     --------
@@ -74,7 +71,7 @@ def circular_convolve(
     advice = "convolve real and imaginary parts separately and combine the products"
     operands = [as_real(a, f"array {i}", advice) for i, a in enumerate(arrays)]
     threads = resolve_threads(n_threads)
-    if out is None and type(axis) is int and axis == -1 and _simple(operands):
+    if out is None and type(axis) is int and axis == -1 and _is_simple(operands):
         result = np.empty(operands[0].shape, operands[0].dtype)
         _native.circular_convolve(tuple(operands), result, threads)
         return result
@@ -97,8 +94,8 @@ def circular_convolve(
     return result
 
 
-def _common_shape(operands: list[NDArray[Any]], axis: int) -> tuple[int, ...]:
-    """Return the shape of the result, or raise an error that explains why there is none."""
+def _common_shape(operands: list[Floats], axis: int) -> tuple[int, ...]:
+    """Return the shape of the result; raise an error if the arrays cannot be convolved."""
     shapes = ", ".join(str(a.shape) for a in operands)
     try:
         shape = np.broadcast_shapes(*(a.shape for a in operands))
@@ -120,8 +117,8 @@ def _common_shape(operands: list[NDArray[Any]], axis: int) -> tuple[int, ...]:
     return shape
 
 
-def _simple(operands: list[NDArray[Any]]) -> bool:
-    """Return whether native code takes the arrays directly: the case whose overhead matters."""
+def _is_simple(operands: list[Floats]) -> bool:
+    """Return whether the arrays can go to native code unchanged, with minimal overhead."""
     first = operands[0]
     if first.ndim == 0 or any(a.shape != first.shape or a.dtype != first.dtype for a in operands):
         return False
@@ -129,9 +126,9 @@ def _simple(operands: list[NDArray[Any]]) -> bool:
     return n > 0 and n & (n - 1) == 0
 
 
-def _convolve_through_scipy(operands: list[NDArray[Any]], out: NDArray[Any], workers: int) -> None:
+def _convolve_through_scipy(operands: list[Floats], out: Floats, workers: int) -> None:
     n = out.shape[-1]
-    rows_at_a_time = max(1, _BLOCK // n)
+    rows_at_a_time = max(1, _BLOCK_ELEMENTS // n)
     leading = out.shape[:-1]
     for start in range(0, math.prod(leading), rows_at_a_time):
         stop = min(start + rows_at_a_time, math.prod(leading))

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from kernelmill import _native
-from kernelmill.runtime.arrays import as_real, check_out
+from kernelmill.runtime.arrays import Floats, as_real, check_out
 from kernelmill.runtime.threads import resolve_threads
 
 
 def sincos(
     x: ArrayLike,
     *,
-    out: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    out: tuple[Floats, Floats] | None = None,
     n_threads: int | None = None,
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sine and cosine of every element, for little more than the cost of one of them.
+) -> tuple[Floats, Floats]:
+    """Return the sine and cosine of each element, for little more than the cost of one of them.
 
     The error is below 2 units in the last place for arguments up to 1e5 in float32 and 1e9 in
-    float64; larger ones are correct too, but slower. The sine and cosine of NaN and of infinity
-    are NaN.
+    float64; larger arguments are also correct, but slower. NaN and infinity give NaN.
 
     Parameters
     ----------
     x : array_like
         Real, any shape and strides. float16 becomes float32, integers and booleans become float64.
     out : tuple of two ndarrays, optional
-        Where to put the sines and the cosines: arrays with the shape of x and the dtype of the
-        results. One of them may be x.
+        The arrays for the sines and the cosines, with the shape of x and the dtype of the results.
+        One of them may be x.
     n_threads : int, optional
         By default :func:`kernelmill.get_num_threads`.
 
@@ -75,9 +72,9 @@ def sincos(
     return out
 
 
-def _share_memory(a: NDArray[Any], b: NDArray[Any]) -> bool:
+def _share_memory(a: Floats, b: Floats) -> bool:
     """Return whether two outputs share elements; the halves of one matrix do not."""
     try:
-        return np.shares_memory(a, b, max_work=100_000)  # type: ignore[arg-type] # a stub too strict
+        return np.shares_memory(a, b, max_work=100_000)  # type: ignore[arg-type] # The stub is too strict.
     except np.exceptions.TooHardError:
         return True

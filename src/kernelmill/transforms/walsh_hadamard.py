@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from kernelmill import _native
 from kernelmill.arguments import check_flag
-from kernelmill.runtime.arrays import as_real, check_axis, check_out
+from kernelmill.runtime.arrays import Floats, as_real, check_axis, check_out
 from kernelmill.runtime.threads import resolve_threads
 
 
@@ -18,12 +16,12 @@ def fwht(
     *,
     axis: int = -1,
     normalize: bool = False,
-    out: NDArray[Any] | None = None,
+    out: Floats | None = None,
     n_threads: int | None = None,
-) -> NDArray[Any]:
+) -> Floats:
     r"""Fast Walsh-Hadamard transform along one axis, in :math:`n \log_2 n` additions.
 
-    Multiplies by the Hadamard matrix :math:`H_n` in natural order, ``scipy.linalg.hadamard(n)``:
+    It multiplies by the Hadamard matrix :math:`H_n` in natural order, ``scipy.linalg.hadamard(n)``:
 
     .. math:: H_1 = (1), \qquad H_{2n} = \begin{pmatrix} H_n & H_n \\ H_n & -H_n \end{pmatrix}.
 
@@ -32,15 +30,14 @@ def fwht(
     Parameters
     ----------
     x : array_like
-        Real. float32 and float64 are transformed as they are, with any strides; float16 becomes
-        float32, integers and booleans become float64.
+        Real, with any strides. float16 becomes float32; integers and booleans become float64.
     axis : int, default=-1
         The axis to transform. Its length must be a power of two.
     normalize : bool, default=False
         Divide by :math:`\sqrt n`, which makes the transform orthogonal.
     out : ndarray, optional
-        Where to put the result: an array with the shape of x and the dtype of the result. With
-        ``out=x`` the transform is in place. Any other overlap with x costs a copy of x.
+        The array for the result, with the shape of x and the dtype of the result. With ``out=x``
+        the transform is in place. Any other overlap costs a copy of x.
     n_threads : int, optional
         By default :func:`kernelmill.get_num_threads`.
 
@@ -51,10 +48,9 @@ def fwht(
 
     Notes
     -----
-    The result is the same to the last bit on every instruction set, for every number of threads
-    and every memory layout. Scratch memory is at most a few rows per thread, and none for
-    contiguous rows. ``normalize`` scales the input, so that large values do not overflow; values
-    that become subnormal lose digits.
+    The result is bit-identical for every instruction set, number of threads and memory layout.
+    Scratch memory is at most a few rows per thread, and none for contiguous rows. ``normalize``
+    scales the input, so that large values do not overflow; subnormal values lose digits.
 
     Examples
     --------
@@ -85,8 +81,8 @@ def fwht(
     return result
 
 
-def _explain(x: NDArray[Any], axis: int, out: object) -> None:
-    """Raise an error that explains why a transform with these arguments failed."""
+def _explain(x: Floats, axis: int, out: object) -> None:
+    """Raise an error for invalid arguments of a transform."""
     if x.ndim == 0:
         raise ValueError("x must have at least one dimension, got a scalar; wrap it in a list.")
     check_axis(axis, x.ndim)
