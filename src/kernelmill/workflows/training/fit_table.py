@@ -529,6 +529,7 @@ def _choose_settings(
                 seed=settings.seed,
                 n_threads=settings.n_threads,
                 sample_weight=_tuning_weights(survey, settings.class_weight),
+                sample_keys=survey.sample_keys,
             )
         for note in chosen.notes:
             progress.note(note)

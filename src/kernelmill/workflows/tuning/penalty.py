@@ -24,6 +24,7 @@ from kernelmill.learners.solvers.exact import solve_statistics
 from kernelmill.learners.solvers.lbfgs import solve_lbfgs
 from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.random import Stream
+from kernelmill.random.row_hashes import Keys
 from kernelmill.workflows.records import TuningPoint
 from kernelmill.workflows.tuning.kernel_search import Sample, typical_scale
 from kernelmill.workflows.tuning.map_choice import MapChoice
@@ -65,6 +66,7 @@ def choose_penalty(
     seed: int,
     n_threads: int | None,
     sample_weight: NDArray[np.float64] | None = None,
+    sample_keys: Keys | None = None,
 ) -> ChosenPenalty:
     """Choose the penalty of a model that is trained on `n_rows` rows.
 
@@ -81,7 +83,8 @@ def choose_penalty(
     default = 1.0 if n_classes is None else default_alpha(n_rows, loss)
     if not are_comparable(target):
         return ChosenPenalty(default, [], ())
-    sample = Sample.of(X[rows], target[rows], n_classes, weight)
+    keys = None if sample_keys is None else sample_keys[rows]
+    sample = Sample.of(X[rows], target[rows], n_classes, weight, keys)
     if is_named:
         n_features = min(n_features, max(_FEWEST_FEATURES, len(sample.Y) // 4))
     folds: list[_FoldFeatures] = []
