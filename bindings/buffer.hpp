@@ -1,4 +1,4 @@
-// A NumPy array seen through the buffer protocol: no copy, no conversion, any strides.
+// A view of a NumPy array through the buffer protocol: no copy, no conversion, any strides.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -22,7 +22,7 @@ class Buffer {
         const int flags = access == Access::write ? PyBUF_RECORDS : PyBUF_RECORDS_RO;
         if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) throw nb::python_error();
         if (view_.ndim > 0 &&
-            (!view_.shape || !view_.strides)) {  // not all exporters keep to the rules
+            (!view_.shape || !view_.strides)) {  // some exporters violate the protocol
             PyBuffer_Release(&view_);
             throw nb::type_error("expected a numpy array");
         }
@@ -43,7 +43,7 @@ class Buffer {
         const auto [other_low, other_high] = other.bounds();
         return low < other_high && other_low < high;
     }
-    // Might two elements lie in one place? Always false for slices and transposes.
+    // Whether two elements may share memory; false for slices and transposes.
     bool overlaps_itself() const {
         std::vector<std::pair<ptrdiff_t, ptrdiff_t>> steps;  // (distance, extent), nearest first
         for (int d = 0; d < view_.ndim; ++d) {
@@ -84,8 +84,8 @@ class Buffer {
     Py_buffer view_{};
 };
 
-// Would writing `to` change parts of `from` that are still to be read? Exactly the same elements
-// are no danger: every kernel reads a line before it writes it.
+// Whether writing `to` would change elements of `from` before they are read. Identical views are
+// safe, since every kernel reads a line before it writes it.
 inline bool clash(const Buffer& from, const Buffer& to) {
     return from.overlaps(to) && !from.same_elements(to);
 }

@@ -79,7 +79,7 @@ class Input {
         }
     }
 
-    // Starts and indices are not checked: what is out of range does not count (see SparseRows).
+    // Starts and indices are not checked: entries out of range are ignored (see SparseRows).
     template <class Index>
     void take_sparse_of() {
         rows = SparseRows<T, Index>{

@@ -13,13 +13,13 @@ namespace kernelmill::bindings {
 
 namespace nb = nanobind;
 
-// Work that is done sooner than the GIL can be handed over keeps it.
+// Work that takes less time than handing over the GIL keeps it.
 constexpr size_t elements_worth_releasing = 2048;
 
-// Calls take(), which takes the GIL. If the interpreter is being finalized, CPython up to 3.13 ends
-// the thread instead, by an exception that must not pass through C++ functions: it would abort the
-// process. The thread then waits for the end of the process, as CPython 3.14 lets it wait. Only
-// daemon threads get there.
+// Calls take(), which acquires the GIL. If the interpreter is being finalized, CPython up to 3.13
+// instead ends the thread with an exception that would abort the process in C++ functions. The
+// thread then waits for the end of the process, as in CPython 3.14. This only happens in daemon
+// threads.
 template <class Take>
 auto take_gil(Take&& take) {
     try {
@@ -29,7 +29,7 @@ auto take_gil(Take&& take) {
     }
 }
 
-// Returns what call() does, without the GIL.
+// Returns the result of call(), executed without the GIL.
 template <class Call>
 auto without_gil(Call&& call) {
     std::optional<decltype(call())> result;
@@ -45,9 +45,9 @@ auto without_gil(Call&& call) {
     return *result;
 }
 
-// Runs call(execution), a core function that works through `elements` elements and returns false
-// when interrupted. The interpreter's signal handlers run on the way; if one raises (Ctrl-C), the
-// work stops and the exception goes on.
+// Runs call(execution), a core function that processes `elements` elements and returns false if it
+// is interrupted. The interpreter's signal handlers run in between; if one raises (Ctrl-C), the
+// work stops and the exception propagates.
 template <class Call>
 void run(int n_threads, size_t elements, Call&& call) {
     Execution execution;

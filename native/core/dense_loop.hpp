@@ -1,5 +1,5 @@
-// The loop over tiles of a product z = W x: computes one, hands its rows to a finisher while they
-// are in the cache, goes on. A template, so that what becomes of z (cosines, say) is fused with it.
+// The loop over tiles of a product z = W x. Each tile's rows go to a finisher while they are in the
+// cache. It is a template, so that operations on z (such as cosines) are fused with it.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +23,14 @@ struct TileGrid {
     size_t rows_per_piece, panels_per_piece;
     size_t pieces_across;  // blocks of panels
     size_t pieces;
-    size_t grain;  // pieces to take at a time, where they are small
+    size_t grain;  // number of pieces taken at a time; more than one if they are small
 };
 
 // `work`: multiply-adds for one row and one panel.
 TileGrid tile_grid(size_t rows, size_t panels, double work, const Execution& execution);
 
-// A tile of dense rows. A block of the rows is copied first, to known distances. One that holds all
-// coordinates serves for all tiles of these rows: `again` says that it is there.
+// A tile of dense rows. A block of the rows is first copied to fixed distances. A block with all
+// coordinates is used for all tiles of these rows: `again` means that it is available.
 template <class T>
 void compute_tile(const KernelTable<T>& kernel, const DenseRows<T>& x, const Frequencies<T>& w,
                   size_t row, size_t rows, size_t panel, size_t panels, T* block, T* tile,
@@ -38,7 +38,7 @@ void compute_tile(const KernelTable<T>& kernel, const DenseRows<T>& x, const Fre
     const size_t panel_stride = w.dim * panel_width<T>;
     const T* packed = w.packed + panel * panel_stride;
     size_t k = 0;
-    do {  // once for dim = 0 too: sums of nothing are 0
+    do {  // also once for dim = 0, where sums are 0
         const size_t count = std::min(coordinates_per_block<T>, w.dim - k);
         if (!again || w.dim > coordinates_per_block<T>) {
             for (size_t r = 0; r < rows && count > 0; ++r) {
@@ -80,7 +80,7 @@ double work_per_sum(const SparseRows<T, Index>& x, const Frequencies<T>&) {
 // Calls finish(row, first, count, z) for parts of all rows, in any order and on any thread: z[i] is
 // the product of the row with frequency first + i, for i < count <= tile_stride. `first` is a
 // multiple of tile_stride; z is aligned to 64 bytes, has room for tile_stride elements and may be
-// overwritten. `work_of_finish`: what finish costs for one z, in multiply-adds. Rows is DenseRows
+// overwritten. `work_of_finish`: the cost of finish for one z, in multiply-adds. Rows is DenseRows
 // or SparseRows.
 template <class T, class Rows, class Finish>
 bool project_tiles(const Rows& x, const Frequencies<T>& w, double work_of_finish,

@@ -1,4 +1,4 @@
-// What a target offers: plain function pointers, filled in by native/kernels/target.cpp.
+// The kernels of a target: plain function pointers, filled in by native/kernels/target.cpp.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct KernelTable {
     // Steps of a circular convolution of power-of-two length n: forward on each operand, multiply
     // into the first, inverse. One row at a time from length 2 width^2 up, in a buffer of
     // n + 2 width^2 elements; below that `width` rows side by side, in one of n * width elements.
-    // `src` and `dst` are what goes in and comes out, in the same layout, and may be the buffer.
+    // `src` and `dst` are the input and the output, in the same layout, and may be the buffer.
     // `real_scale` applies to the part of the spectrum that stays real.
     struct Convolution {
         void (*forward)(const T* src, T* buffer, size_t n, T scale, const Twiddles<T>& twiddles);

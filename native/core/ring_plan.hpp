@@ -1,4 +1,4 @@
-// Which steps split z^n - 1, and with which constants.
+// The steps that split z^n - 1, and their constants.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ struct RingPlan {
     std::vector<RingSegment> segments;
 };
 
-// For a length of which ring_roots_size is not 0.
+// For a length whose ring_roots_size is not 0.
 //
 // The roots that fill_ring_roots writes are first, for each odd radix r in the order above, cos and
 // sin of 2 pi k / r, k = 1, ..., (r - 1) / 2. Then e^(i t k / r), k = 1, ..., r - 1, for each ring

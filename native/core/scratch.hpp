@@ -1,4 +1,4 @@
-// Memory for pieces of work, aligned for every vector width and freed on every way out.
+// Memory for pieces of work, aligned for every vector width and freed on every exit.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +32,9 @@ class Scratch {
     T* data_;
 };
 
-// Scratch of `count` elements for each thread that takes part in a job: allocated when one first
-// asks, and used for all its pieces. The execution must name its number of threads, and be that of
-// the job: the number for all callers may change between this and that.
+// Scratch of `count` elements for each thread of a job, allocated on first use and used for all its
+// pieces. The execution must be that of the job and state its number of threads, since the default
+// number may change in between.
 template <class T>
 class ScratchPerThread {
   public:

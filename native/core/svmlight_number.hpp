@@ -1,5 +1,5 @@
-// Decimal numbers at the front of a text that has a line end somewhere behind them: every loop
-// stops there, so that no other bound is needed.
+// Decimal numbers at the beginning of a text that contains a line end. Every loop stops there, so
+// that no other bound is needed.
 #pragma once
 
 #include <bit>
@@ -15,10 +15,10 @@ inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; 
 
 // A number as it is written: digits * 10^exponent, with a sign.
 struct Decimal {
-    const char* end = nullptr;  // one past it; where a digit is missing if it is not a number
+    const char* end = nullptr;  // one past the number, or the place of a missing digit
     bool valid = false;
     bool negative = false;
-    bool all_digits = false;  // `digits` has all of them: there are at most 19
+    bool all_digits = false;  // whether `digits` has all of them, at most 19
     uint64_t digits = 0;
     int64_t exponent = 0;
 };
@@ -27,7 +27,7 @@ inline Decimal scan_decimal(const char* p) {
     Decimal number;
     number.negative = *p == '-';
     p += *p == '-' || *p == '+';
-    uint64_t digits = 0;  // wraps around if there are many; `all_digits` says so
+    uint64_t digits = 0;  // wraps around unless `all_digits`
     const char* const whole = p;
     for (; is_digit(*p); ++p) digits = digits * 10 + static_cast<uint64_t>(*p - '0');
     auto count = p - whole;
@@ -79,9 +79,9 @@ inline bool convert_in_one_operation(const Decimal& number, double& value) {
     return true;
 }
 
-// Rounding to double and then to float errs only where the double lies half-way between two floats:
-// otherwise it is on the same side of that point as the number itself. In the range of subnormal
-// floats those points are elsewhere.
+// Rounding to double and then to float is wrong only if the double is half-way between two floats;
+// otherwise it is on the same side of that point as the number. Subnormal floats have other such
+// points.
 inline bool convert_in_one_operation(const Decimal& number, float& value) {
     double wide;
     if (!convert_in_one_operation(number, wide)) return false;
@@ -94,9 +94,9 @@ inline bool convert_in_one_operation(const Decimal& number, float& value) {
     return true;
 }
 
-// Is the number at least 1? Asked of those that are not zero.
+// Whether the number, which is not zero, is at least 1.
 inline bool is_large(const char* p, const Decimal& number) {
-    int64_t significant = 0;  // digits from the first that is not 0
+    int64_t significant = 0;  // number of digits from the first one that is not 0
     for (; p != number.end && *p != 'e' && *p != 'E'; ++p) {
         significant += is_digit(*p) && (significant > 0 || *p != '0');
     }
@@ -104,7 +104,7 @@ inline bool is_large(const char* p, const Decimal& number) {
 }
 
 // The value of the decimal that scan_decimal found at `p`, rounded once. False if it is too large
-// for T; what is too small becomes a zero with its sign.
+// for T; values that are too small become zeros with their sign.
 template <class T>
 bool convert(const char* p, const Decimal& number, T& value) {
     if (convert_in_one_operation(number, value)) return true;

@@ -1,5 +1,5 @@
-// The vector vocabulary of one instruction set: every kernel is written in these words and nothing
-// else, and is compiled once per target with another KM_TARGET, KM_VECTOR_BYTES and set of flags.
+// The vector operations of one instruction set. Every kernel uses only these, and is compiled once
+// per target with another KM_TARGET, KM_VECTOR_BYTES and set of flags.
 //
 // Rules for everything below native/kernels: live in namespace kernelmill::KM_TARGET, call no
 // standard-library function and no inline function that is shared between targets. The linker keeps
@@ -65,7 +65,7 @@ KM_INLINE void store(T* p, Vec<T> v) {
     *reinterpret_cast<typename Lanes<T>::unaligned*>(p) = v;
 }
 
-// x - 0 is x for every x, so compilers drop the subtraction; 0 + x would have to make 0 of -0.
+// Compilers remove x - 0, since it is x for every x; 0 + x would have to turn -0 into 0.
 template <class T>
 KM_INLINE Vec<T> broadcast(T x) {
     return x - Vec<T>{};
@@ -84,7 +84,7 @@ KM_INLINE void store_first(T* p, Vec<T> v, int count) {
     for (int i = 0; i < count; ++i) p[i] = v[i];
 }
 
-// a * b + c: rounded once where the target has a fused multiply-add, twice where it has not.
+// a * b + c: rounded once on targets with a fused multiply-add, otherwise twice.
 #if KM_HAS_FMA && defined(__x86_64__) && KM_VECTOR_BYTES == 64
 KM_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
     return (Vec<float>)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
@@ -126,7 +126,7 @@ KM_INLINE Vec<T> select_by_sign(Bits<T> which, Vec<T> a, Vec<T> b) {
 #endif
 }
 
-// Is any bit of the mask set?
+// Whether any bit of the mask is set.
 template <class T>
 KM_INLINE bool any_set(Bits<T> mask) {
 #if defined(__AVX512F__) && KM_VECTOR_BYTES == 64

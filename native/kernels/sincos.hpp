@@ -1,7 +1,7 @@
 // Sine and cosine of the same argument, sharing one reduction to |r| <= pi/4.
 //
-// Within `sincos_limit` the error is below 2 units in the last place; beyond it, and for what is
-// not finite, lanes are redone one by one. Constants: tools/derive_sincos_constants.py.
+// Within `sincos_limit` the error is below 2 units in the last place. Larger, infinite and NaN
+// lanes are computed again one by one. Constants: tools/derive_sincos_constants.py.
 #pragma once
 
 #include "simd.hpp"
@@ -43,7 +43,7 @@ struct SincosConstants<double> {
                                              0x1.1eeb68e93b64cp-29, -0x1.907da367a37cbp-37};
 };
 
-// q[i] becomes x[i] - q[i] pi/2, to about one unit in the last place however much cancels.
+// q[i] becomes x[i] - q[i] pi/2, to about one unit in the last place despite cancellation.
 //
 // With a fused multiply-add x - q A is exact (|x - q A| < 1 is a multiple of the last bit of A) and
 // each further part is rounded once.
@@ -63,7 +63,7 @@ KM_INLINE void minus_quarter_turns(const Vec<T>* x, Vec<T>* q) {
     for (int i = 0; i < N; ++i) q[i] = r[i];
 }
 #else
-// Without one, float32 has float64 to compute in.
+// Without one, float32 computes in float64.
 KM_INLINE Vec<float> minus_quarter_turns_of(Vec<float> x, Vec<float> q) {
     typedef double Wide __attribute__((vector_size(2 * KM_VECTOR_BYTES)));
     const Wide x2 = __builtin_convertvector(x, Wide), q2 = __builtin_convertvector(q, Wide);
@@ -78,7 +78,7 @@ KM_INLINE Vec<double> subtract_exactly(Vec<double> a, Vec<double> b, Vec<double>
     return difference;
 }
 
-// And float64 takes parts short enough for q times each to be exact.
+// For float64, parts are so short that their products with q are exact.
 KM_INLINE Vec<double> minus_quarter_turns_of(Vec<double> x, Vec<double> q) {
     Vec<double> lost3, lost4;
     Vec<double> r = (x - q * 0x1.921fb4p+0) - q * 0x1.4442d0p-24;  // exact
@@ -96,8 +96,8 @@ KM_INLINE void minus_quarter_turns(const Vec<T>* x, Vec<T>* q) {
 }
 #endif
 
-// 1 - z/2 + z^2 p. The first two terms carry nearly all of it; where their sum is not fused, what
-// it rounds off is added back.
+// 1 - z/2 + z^2 p. The first two terms dominate; without a fused multiply-add, the rounding error
+// of their sum is added back.
 template <class T>
 KM_INLINE Vec<T> cosine_sum(Vec<T> z, Vec<T> p) {
 #if KM_HAS_FMA
@@ -108,9 +108,8 @@ KM_INLINE Vec<T> cosine_sum(Vec<T> z, Vec<T> p) {
 #endif
 }
 
-// N vectors at once, step by step: one alone is a chain of some sixty cycles, and the steps of
-// several fill each other's gaps. Lanes with |x| <= limit are right; the others hold nothing of
-// use.
+// N vectors at once: a single one is a dependency chain of about sixty cycles, and the operations
+// of several fill each other's gaps. Lanes with |x| <= limit are correct; the others are undefined.
 template <class T, int N>
 KM_INLINE void sincos_in_range(const Vec<T>* x, Vec<T>* sine, Vec<T>* cosine) {
     using C = SincosConstants<T>;
@@ -164,7 +163,7 @@ KM_INLINE Bits<T> sincos_out_of_range(Vec<T> x) {
     return ~((Vec<T>)magnitude <= SincosConstants<T>::limit);  // NaN counts as out of range
 }
 
-// Kept out of line: it is hardly ever needed, and would cost the callers registers.
+// Not inlined: it is rarely needed, and would cost the callers registers.
 template <class T>
 __attribute__((noinline)) void redo_lanes(const T* x, const T* which, T* sine, T* cosine) {
     for (int i = 0; i < width<T>; ++i) {
@@ -187,7 +186,7 @@ KM_INLINE void redo_sincos(Vec<T> x, Bits<T> which, Vec<T>& sine, Vec<T>& cosine
     cosine = load(lanes[3]);
 }
 
-// N vectors of any arguments.
+// N vectors of arbitrary arguments.
 template <class T, int N>
 KM_INLINE void sincos(const Vec<T>* x, Vec<T>* sine, Vec<T>* cosine) {
     sincos_in_range<T, N>(x, sine, cosine);

@@ -1,8 +1,8 @@
 // Philox4x64-10: Salmon, Moraes, Dror & Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011).
 //
-// The counter is (block, attempt, row, tag). A distribution has its own tag, so that two of them
-// drawn from one key at one position are independent. What is written here can never change:
-// saved models regenerate their coefficients from it.
+// The counter is (block, attempt, row, tag). Each distribution has its own tag, so that draws of
+// different distributions from one key at one position are independent. Nothing here can ever
+// change: saved models regenerate their coefficients from it.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ class Philox {
     Key round_keys_[rounds];
 };
 
-// The endless sequence of 64-bit words of one key, tag and row: word i is word i mod 4 of block
+// The infinite sequence of 64-bit words of one key, tag and row: word i is word i mod 4 of block
 // i div 4. A rejected word is replaced by the word at the same place with the next attempt number.
 class Words {
   public:

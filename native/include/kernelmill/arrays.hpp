@@ -1,5 +1,5 @@
-// Views of strided n-dimensional arrays. Strides are in bytes and may be anything, also zero,
-// negative or not a multiple of the element size.
+// Views of strided n-dimensional arrays. Strides are in bytes; they may be zero, negative or not a
+// multiple of the element size.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct ArrayView {
     const ptrdiff_t* shape;
     const ptrdiff_t* strides;
 
-    // Elements one after another in C order, at addresses fit for T.
+    // Whether elements are contiguous in C order, at addresses aligned for T.
     bool contiguous() const {
         auto step = static_cast<ptrdiff_t>(sizeof(T));
         for (int d = ndim - 1; d >= 0; --d) {

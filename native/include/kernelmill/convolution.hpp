@@ -9,7 +9,7 @@
 namespace kernelmill {
 
 // out[..., k] = sum over j_1 + ... + j_p = k (mod n) of x_1[..., j_1] ... x_p[..., j_p]. The views
-// have one shape; out may be one of the operands and must not overlap them otherwise. Throws
+// have one shape; out may be one of the operands, and must not overlap any other. Throws
 // std::invalid_argument unless n is a power of two. A row's result does not depend on the other
 // rows. Scratch: two buffers of O(n) a thread. Returns false if it was interrupted.
 template <class T>

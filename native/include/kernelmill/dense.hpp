@@ -1,10 +1,9 @@
 // Features of the product z = W x of many rows x with a matrix of frequencies W.
 //
 // z[j] is the sum of x[k] W[j][k] over ascending k (over the stored entries in their order), one
-// multiply-add after the other from 0. So a row's result does not depend on the rows around it, on
-// the number of threads, or on where it lies in a tile; a matrix product of BLAS promises none of
-// this. Between instruction sets results differ by rounding, as those have a fused multiply-add or
-// not.
+// multiply-add after the other from 0. A row's result therefore does not depend on other rows, on
+// the number of threads, or on its place in a tile, which BLAS does not guarantee. Results of
+// instruction sets with and without a fused multiply-add differ by rounding.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
 // One step of descent of a linear model with few outputs, from the derivatives of a batch.
 //
-// The weights of an output are those of D features and, behind them, that of a constant. A step is
-// a move along the gradient, damped along some directions, and shorter where a parabola above the
-// objective of the batch has its minimum before it. Weights are passed once for the gradient, once
-// for the damping and once for the update of them and of their average. Sums have one order,
-// whatever the number of threads.
+// The weights of an output are those of D features, followed by that of a constant. A step moves
+// along the gradient, damped along some directions, but not beyond the minimum of a parabola that
+// bounds the objective of the batch from above. The weights are read once for the gradient, once
+// for the damping and once for updating them and their average. Sums have the same order for any
+// number of threads.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,21 @@ namespace kernelmill {
 template <class T>
 struct Batch {
     DenseRows<T> rows;  // features, D of each
-    const T* factors;   // contiguous: for each row, the derivative of the mean loss by each score
+    const T* factors;   // derivatives of the mean loss by each score, one contiguous row per row
 };
 
 template <class T>
 struct Preconditioner {
     DenseRows<T> directions;  // of D + 1 elements
-    const T* damping;         // what it takes away along each of them
+    const T* damping;         // the share of the move that is removed along each direction
 };
 
 struct StepRule {
     double step;
-    double alpha;      // of the penalty alpha / 2 |weights|^2, that of the constant left out
+    double alpha;      // the penalty is alpha / 2 |weights|^2 without the weight of the constant
     double constant;   // the last feature of every row
-    double curvature;  // of the loss; 0: the whole step is taken
-    double averaging;  // the share of the new weights in the average; 1: it is a copy of them
+    double curvature;  // curvature of the loss; 0: take the whole step
+    double averaging;  // share of the new weights in the average; 1 copies them
 };
 
 // Rows of D + 1 elements, one for each output. `move` is scratch.

@@ -1,4 +1,4 @@
-// Structured random projections and their features, without ever storing a matrix.
+// Structured random projections and their features, without storing a matrix.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,20 @@
 namespace kernelmill {
 
 // z = S H G P H B x for every block of p = 2^log2_size frequencies, where x is padded with zeros to
-// length p. Blocks come in groups that share their signs B and their permutation P, and with them
-// the first transform. In the first group they take turns in the order of the frequencies, of
-// `first_turn` rows each, so that few frequencies come from all of them; in the others they follow
-// each other.
+// length p. Groups of blocks share their signs B and their permutation P, and therefore the first
+// transform. In the first group, blocks contribute `first_turn` rows each in turn, so that few
+// frequencies come from all blocks; in other groups, blocks are consecutive.
 template <class T>
 struct FastfoodFactors {
     int log2_size;
     size_t dim;  // columns of x, at most p
     size_t blocks, blocks_per_group;
     size_t first_turn;           // a power of two from 8 to p, or p
-    int sign_stages;             // H B is applied so often, with signs of its own each time
+    int sign_stages;             // number of times that H B is applied, each with its own signs
     const T* signs;              // [group][stage][p]
     const int32_t* permutation;  // [group][p], or null for none; entries below p
     const T* inner;              // G: [block][p]
-    const T* outer;              // S with all normalization: [block][p]
+    const T* outer;              // S, including all normalization: [block][p]
 };
 
 // Scores of rows by few outputs: score_rows of their features, `dim` numbers each.

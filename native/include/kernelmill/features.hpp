@@ -1,4 +1,4 @@
-// What becomes of a projection z = V x, and where it goes in a row of the output.
+// The features of a projection z = V x, and their places in a row of the output.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ enum class FeatureKind : int {
     times,       // column j is multiplied by z_j; of dense products only
 };
 
-// Plain data: the kernels are compiled several times and may share no inline function.
+// Plain data, since kernels are compiled several times and must not share inline functions.
 //
 // `pairs` frequencies fill two columns each with cos_sin and complex. With cos_sin one more
 // frequency may follow, for an odd number of columns: column 2 pairs is then cos(z + phase).
@@ -22,8 +22,8 @@ struct Features {
     FeatureKind kind;
     size_t frequencies;
     size_t pairs;
-    T scale;          // of all columns but those of projection and times
-    const T* phases;  // one for each frequency; null where the kind has none
+    T scale;          // factor of all columns except for projection and times
+    const T* phases;  // one for each frequency; null for kinds without phases
 };
 
 }  // namespace kernelmill

@@ -1,8 +1,8 @@
 // Products of rows of features with few outputs: scores of rows, and sums of weighted rows.
 //
-// A linear model on D features has some outputs (1 to 64, say). Its products are too narrow for the
-// blocks of a BLAS. Sums have one order, whatever the number of threads: scores are added in lanes
-// of 64 bytes over blocks of 8192 features, sums of rows over ascending rows.
+// The products of a linear model with few outputs (1 to 64, say) are too narrow for the blocks of a
+// BLAS. Sums have the same order for any number of threads: scores are added in lanes of 64 bytes
+// over blocks of 8192 features, sums of rows over ascending rows.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ template <class T>
 bool score_rows(const DenseRows<T>& rows, const DenseRows<T>& weights, size_t dim,
                 const MutableRows<T>& out, const Execution& execution);
 
-// The same for rows `begin` to `end` alone, on the calling thread.
+// The same for rows `begin` to `end`, on the calling thread.
 template <class T>
 void score_some_rows(const DenseRows<T>& rows, const DenseRows<T>& weights, size_t dim,
                      const MutableRows<T>& out, size_t begin, size_t end);

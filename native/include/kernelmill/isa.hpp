@@ -1,4 +1,4 @@
-// The instruction sets this build knows, and the one in use.
+// The instruction sets of this build, and the one in use.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace kernelmill {
 
 std::vector<std::string> built_isas();      // compiled in, weakest first
-std::vector<std::string> available_isas();  // of those, the ones this CPU can run
+std::vector<std::string> available_isas();  // those that this CPU supports
 
 std::string get_isa();
 // Throws std::invalid_argument for a name that is not available.

@@ -1,10 +1,9 @@
-// Sums over rows that determine least squares: products of all pairs of columns, and of columns
-// with targets.
+// Sums over rows for least squares: products of all pairs of columns, and of columns with targets.
 //
-// This is the product of a matrix with its transpose, which a BLAS offers as syrk. Here rows are
-// centered, weighted and converted while they are packed, so that features in single precision are
-// never copied to double precision; and a sum has one order, whatever the number of threads: over
-// ascending rows, in slabs of rows_per_slab.
+// This is the product of a matrix with its transpose, syrk in a BLAS. Here rows are centered,
+// weighted and converted while they are packed, so that features in single precision are never
+// copied to double precision. Sums have the same order for any number of threads: over ascending
+// rows, in slabs of rows_per_slab.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +14,13 @@
 
 namespace kernelmill {
 
-// Rows z of `dim` features: what counts is (z - center) * factor, and a last row as it is given.
+// Rows z of `dim` features, which count as (z - center) * factor, and a last row that is unchanged.
 template <class T>
 struct MomentRows {
     DenseRows<T> rows;
     size_t dim;
     const double* center;
-    const double* factors;  // one for each row, or null for factors of one
+    const double* factors;  // one for each row; null: all are one
     const double* last;
 };
 
@@ -31,8 +30,8 @@ struct MomentTargets {
     size_t count;
 };
 
-// The elements of scratch that add_moments needs at most, for a number of rows without the last. If
-// that number does not fit in a size_t, the largest size_t.
+// The maximum number of scratch elements that add_moments needs for this number of rows, without
+// the last; the largest size_t if the number does not fit.
 constexpr size_t moments_scratch(size_t rows, size_t dim, size_t targets) {
     constexpr size_t widest_panel = 64;  // on any target
     constexpr size_t to_align = 16;
@@ -44,8 +43,8 @@ constexpr size_t moments_scratch(size_t rows, size_t dim, size_t targets) {
 }
 
 // moments[i][j] += the products of columns i and j <= i over all rows, cross[t][j] += those of
-// target t and column j. Products are in the precision P. Not interrupted: half of the sums would
-// be of no use.
+// target t and column j. Products are in the precision P. Cannot be interrupted, since partial sums
+// would be useless.
 template <class P, class T>
 void add_moments(const MomentRows<T>& rows, const MomentTargets& targets, P* scratch,
                  const MutableRows<double>& moments, const MutableRows<double>& cross,

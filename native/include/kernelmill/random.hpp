@@ -1,9 +1,9 @@
 // Counter-based random streams: a draw is a pure function of (key, distribution, position).
 //
-// Every fill writes elements start, start + 1, ... of the endless sequence that its key and its
-// distribution have, so any chunking and any number of threads gives the same bits. Only IEEE basic
-// operations and the square root are used, so every machine gives the same bits too. All fills
-// return false if they were interrupted.
+// Each fill writes elements start, start + 1, ... of the infinite sequence of its key and its
+// distribution, so results are bit-identical for any chunks and any number of threads. Only basic
+// IEEE operations and the square root are used, so they are bit-identical on every machine. All
+// fills return false if they were interrupted.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ void philox_block(Key key, const uint64_t counter[4], uint64_t out[4]);
 template <class T>
 bool fill_signs(Key key, uint64_t start, T* out, size_t n, const Execution& execution);
 
-// In the rest, T is double or float, and a float is the double rounded.
+// In the following functions, T is double or float, and a float is the rounded double.
 
 // (k + 1/2) 2^-52, k uniform in [0, 2^52): never 0, and never 1, also as float.
 template <class T>
@@ -36,7 +36,7 @@ bool fill_normals(Key key, uint64_t start, T* out, size_t n, const Execution& ex
 template <class T>
 bool fill_cauchys(Key key, uint64_t start, T* out, size_t n, const Execution& execution);
 
-// The one parameter of a family is positive and finite.
+// The parameter of a family is positive and finite.
 template <class T>
 bool fill_gammas(Key key, uint64_t start, double shape, T* out, size_t n,
                  const Execution& execution);
@@ -70,7 +70,7 @@ template <class T>
 bool fill_permutation(Key key, uint64_t index, T* out, size_t n, const Execution& execution);
 
 // out = orthogonal matrix number `index` of R^dim, contiguous rows, uniform in the sense of Haar.
-// dim >= 1. Takes memory for half as many elements again.
+// dim >= 1. Takes extra memory for half as many elements.
 bool fill_orthogonal(Key key, uint64_t index, double* out, size_t dim, const Execution& execution);
 
 constexpr uint64_t hash_prime = (uint64_t(1) << 61) - 1;
@@ -98,8 +98,8 @@ bool hash_to_signs(HashPolynomial h, const uint64_t* x, T* out, size_t n, size_t
 // The x with P(Z <= x) = p for a standard normal Z; -inf and inf at 0 and 1, NaN outside [0, 1].
 double normal_quantile(double p);
 
-// The elementary functions under the distributions, for tests and for callers that need the same
-// bits everywhere.
+// The elementary functions that the distributions use, for tests and for callers that need
+// bit-identical results on all machines.
 double portable_log(double x);     // 0 < x < inf
 double portable_exp(double x);     // not NaN
 double portable_tan_pi(double x);  // tan(pi x), 0 < x < 1/2

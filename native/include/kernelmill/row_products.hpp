@@ -8,9 +8,9 @@
 
 namespace kernelmill {
 
-// out[i] = <row i, vector>, or the square of row i where there is no vector. In double precision,
-// and added in one order, whether rows are dense or sparse and whatever the machine. Returns false
-// if it was interrupted.
+// out[i] = <row i, vector>, or the square of row i without a vector. Sums are in double precision
+// and in the same order for dense and sparse rows on every machine. Returns false if it was
+// interrupted.
 template <class T>
 bool row_products(const Rows<T>& rows, size_t dim, const double* vector, double* out,
                   const Execution& execution);

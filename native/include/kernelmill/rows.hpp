@@ -28,9 +28,9 @@ struct SparseRows {
     const T* values;
     const Index* indices;
     const Index* starts;
-    size_t count;    // of rows
-    size_t columns;  // which indices are below
-    size_t stored;   // elements of values and of indices
+    size_t count;    // number of rows
+    size_t columns;  // upper bound of the indices, exclusive
+    size_t stored;   // number of values and of indices
 
     // Calls visit(column, value) for each entry of a row, in order.
     template <class Visit>
@@ -50,7 +50,7 @@ struct SparseRows {
   private:
     // Where the entries of a row start.
     size_t place(size_t row) const { return std::min(read_once(starts + row), stored); }
-    // Negative numbers are large ones here.
+    // Negative numbers become large unsigned ones.
     static size_t read_once(const Index* from) {
         return static_cast<size_t>(__atomic_load_n(from, __ATOMIC_RELAXED));
     }

@@ -7,22 +7,23 @@
 
 namespace kernelmill {
 
-// How many rows and entries a text can hold at most: its line ends and its colons. Comments and
-// blank lines make it hold fewer.
+// Upper bounds of the numbers of rows and entries of a text: its line ends and its colons. Comments
+// and blank lines reduce the actual numbers.
 struct SvmlightBounds {
     size_t rows = 0, entries = 0;
 };
 
 SvmlightBounds svmlight_bounds(const char* text, size_t size);
 
-// Where a text is written as a matrix in compressed rows: `starts` has one element more than rows.
+// The arrays of a matrix in compressed rows, to which a text is written; `starts` has one element
+// more than rows.
 template <class T>
 struct SvmlightArrays {
     double* labels;
     int32_t* starts;
     int32_t* indices;
     T* values;
-    size_t rows, entries;  // the space there is
+    size_t rows, entries;  // available space
 };
 
 enum class SvmlightProblem {
@@ -40,10 +41,10 @@ enum class SvmlightProblem {
     separator,    // something else than a blank after a label or a value
 };
 
-// The name of a problem as above.
+// The name of a problem.
 const char* name_of(SvmlightProblem problem);
 
-// What was read: all of the text, or what comes before the line with a problem.
+// The part of the text that was read: all of it, or the lines before the one with a problem.
 struct SvmlightOutcome {
     size_t rows = 0, entries = 0;
     size_t lines = 0;              // line ends passed

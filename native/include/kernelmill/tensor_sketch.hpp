@@ -33,8 +33,8 @@ template <class T>
 bool tensor_sketch(const Rows<T>& x, const CountSketches<T>& sketches, const T* row_scales, T* out,
                    ptrdiff_t out_stride, const Execution& execution);
 
-// How many constants transforms of this length take from their caller, in T; 0 for powers of two
-// and for lengths that are folded.
+// The number of constants of type T that transforms of this length take from their caller; 0 for
+// powers of two and for lengths that are folded.
 size_t ring_roots_size(size_t length);
 template <class T>
 void fill_ring_roots(size_t length, T* out);

@@ -9,16 +9,16 @@
 
 namespace kernelmill {
 
-// CPUs this process may run on, lowered by OMP_NUM_THREADS where that is set.
+// The number of CPUs that this process may use, or OMP_NUM_THREADS if that is smaller.
 int default_num_threads();
 
 int get_num_threads();
 void set_num_threads(int count);  // count >= 1
 
-// How one call runs: on how many threads, and whether it is to stop.
+// The number of threads of a call, and a check whether it should stop.
 struct Execution {
     int n_threads = 0;  // 0: get_num_threads()
-    // Asked by the calling thread between pieces of work, several times a second; true stops.
+    // Called by the calling thread between pieces of work, several times a second; true stops.
     bool (*interrupted)(void* context) = nullptr;
     void* context = nullptr;
 };

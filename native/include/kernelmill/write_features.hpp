@@ -1,4 +1,4 @@
-// Features of projections that are computed elsewhere.
+// Features of given projections.
 #pragma once
 
 #include <cstddef>
