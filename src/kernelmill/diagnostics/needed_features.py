@@ -225,9 +225,9 @@ def required_features(
     if tolerance < _MIN_SINGLE_TOLERANCE:
         rows = rows.astype(np.float64)
     n_rows = rows.shape[0] if n_rows is None else check_integer("n_rows", n_rows, 1)
-    most = check_integer("most_features", most_features, 1)
-    least = min_features(feature_map, rows.shape[1])
-    fitted = _fit(feature_map, rows, max(least, 16), random_state)
+    largest = check_integer("most_features", most_features, 1)
+    smallest = min_features(feature_map, rows.shape[1])
+    fitted = _fit(feature_map, rows, max(smallest, 16), random_state)
     kernel = exact_kernel_of(fitted, None)
     unit = float(exact_values(kernel, rows[:n_pairs], rows[:n_pairs]).mean())
     if not unit > 0 or not math.isfinite(unit):
@@ -241,7 +241,7 @@ def required_features(
         sized = clone(feature_map).set_params(length_scale=fitted.length_scale_, gamma=None)
         if rows.shape[0] >= 4:
             training, rows = rows[::2], rows[1::2]
-        most = min(most, training.shape[0])
+        largest = min(largest, training.shape[0])
     theory = _Theory(
         fitted, *draw_pairs(rows, n_pairs, random_state), tolerance * unit, probability
     )
@@ -259,7 +259,7 @@ def required_features(
         )
         return errors.quantile(probability) / unit
 
-    search = _FeatureSearch(measure, tolerance, least, most)
+    search = _FeatureSearch(measure, tolerance, smallest, largest)
     measured, low, high = search.numbers()
     is_extrapolated = search.is_extrapolated
     size = None if measured is None else round_up(measured)
@@ -273,7 +273,7 @@ def required_features(
             size = None
     seconds = map_bytes = None
     if size is not None:
-        timed = _fit(sized, training, max(least, min(size, most)), random_state)
+        timed = _fit(sized, training, max(smallest, min(size, largest)), random_state)
         seconds, map_bytes = _measure_cost(timed, rows, size, n_rows)
     found = [(size, search.found[size]) for size in sorted(search.found)]
     return FeatureRequirement(
@@ -463,13 +463,13 @@ class _FeatureSearch:
     """Measures errors of some numbers of features, until the tolerance is between two of them."""
 
     def __init__(
-        self, measure: Callable[[int], Measured], tolerance: float, least: int, most: int
+        self, measure: Callable[[int], Measured], tolerance: float, smallest: int, largest: int
     ) -> None:
         self.tolerance = tolerance
-        self.least = least
-        self.most = max(least, most)
+        self.smallest = least
+        self.largest = max(smallest, largest)
         self.found: dict[int, Measured] = {}
-        size: int | None = max(least, min(_FIRST_SIZE, self.most))
+        size: int | None = max(smallest, min(_FIRST_SIZE, self.largest))
         while size is not None and size not in self.found and len(self.found) < _MAX_MEASUREMENTS:
             self.found[size] = measure(size)
             size = self._choose_next(size)
@@ -493,11 +493,11 @@ class _FeatureSearch:
             return None
         below, above = self._bracket()
         if below is None:
-            return None if last <= self.least else max(self.least, last // 4)
+            return None if last <= self.smallest else max(self.smallest, last // 4)
         if above is None:
             factor = (self.found[below].value / self.tolerance) ** 2
-            guess = min(self.most, max(below + 1, math.ceil(factor * below)))
-            return None if below >= self.most else guess
+            guess = min(self.largest, max(below + 1, math.ceil(factor * below)))
+            return None if below >= self.largest else guess
         if above <= _NARROW * below or above - below < 2:
             return None
         return min(max(round(self._interpolate(below, above)), below + 1), above - 1)
@@ -539,7 +539,11 @@ class _FeatureSearch:
             else size * (max(0.0, each) / near.value) ** (1 / self._power(at))
             for each in (near.low, near.high)
         )
-        return max(self.least, math.ceil(size)), max(self.least, math.ceil(low)), math.ceil(high)
+        return (
+            max(self.smallest, math.ceil(size)),
+            max(self.smallest, math.ceil(low)),
+            math.ceil(high),
+        )
 
 
 def _measure_cost(fitted: MapTransformer, rows: Rows, size: int, n_rows: int) -> tuple[float, int]:

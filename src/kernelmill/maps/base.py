@@ -20,7 +20,7 @@ from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Integer, Null
 from kernelmill.maps.fields import SeedKind
 from kernelmill.random import Stream
-from kernelmill.runtime.threads import MOST_THREADS, resolve_threads
+from kernelmill.runtime.threads import MAX_THREADS, resolve_threads
 
 __all__ = ["MOST_COMPONENTS", "REAL", "FeatureMap"]
 
@@ -66,7 +66,7 @@ class FeatureMap(ABC):
     @property
     def _threads(self) -> int:
         """The number of threads for native code; 0 stands for the default."""
-        return min(self.n_threads or 0, MOST_THREADS)
+        return min(self.n_threads or 0, MAX_THREADS)
 
     @abstractmethod
     def _check_parameters(self) -> None:

@@ -12,7 +12,7 @@ from threadpoolctl import LibController, ThreadpoolController, register
 from kernelmill import _native
 from kernelmill.arguments import check_integer
 
-MOST_THREADS = 2**31 - 1
+MAX_THREADS = 2**31 - 1
 """The largest number of threads, an int in C++."""
 
 _FEW_ROWS = 2000
@@ -54,12 +54,12 @@ def set_num_threads(count: int) -> None:
     1
     >>> kernelmill.set_num_threads(before)
     """
-    _native.set_num_threads(min(check_integer("count", count, 1), MOST_THREADS))
+    _native.set_num_threads(min(check_integer("count", count, 1), MAX_THREADS))
 
 
 def resolve_threads(n_threads: int | None) -> int:
     """Check the argument ``n_threads`` and return it for native code: 0 stands for the default."""
-    return 0 if n_threads is None else min(check_integer("n_threads", n_threads, 1), MOST_THREADS)
+    return 0 if n_threads is None else min(check_integer("n_threads", n_threads, 1), MAX_THREADS)
 
 
 class _ThreadpoolctlController(LibController):  # type: ignore[misc] # threadpoolctl is untyped
