@@ -466,7 +466,7 @@ class _FeatureSearch:
         self, measure: Callable[[int], Measured], tolerance: float, smallest: int, largest: int
     ) -> None:
         self.tolerance = tolerance
-        self.smallest = least
+        self.smallest = smallest
         self.largest = max(smallest, largest)
         self.found: dict[int, Measured] = {}
         size: int | None = max(smallest, min(_FIRST_SIZE, self.largest))
