@@ -46,26 +46,33 @@ def run(command: list[str], seconds: int = 900) -> str:
     return done.stdout
 
 
-def candidates(name: str) -> list[Path]:
+def is_version(name: str) -> bool:
+    """Whether an argument is a version rather than a path."""
+    return re.fullmatch(r"3\.\d+", name) is not None
+
+
+def list_candidates(name: str) -> list[Path]:
     """Return the files that may be the interpreter: of a path, or of a version."""
-    if not re.fullmatch(r"3\.\d+", name):
+    if not is_version(name):
         return [Path(name)]
     folders = [Path(folder) for folder in os.get_exec_path()]
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     versions = [p for p in pyenv.glob(f"versions/{name}.*") if p.name.rpartition(".")[2].isdigit()]
     versions.sort(key=lambda path: int(path.name.rpartition(".")[2]), reverse=True)
     folders += [version / "bin" for version in versions]
-    return [folder / f"python{name}" for folder in folders]
+    unnamed = [folder / "python3" for folder in folders]
+    return [*(folder / f"python{name}" for folder in folders), *unnamed, Path(sys.executable)]
 
 
 def find_interpreter(name: str) -> tuple[str, str]:
     """Return the version and the path of an interpreter that runs and has the module venv."""
-    for path in candidates(name):
+    for path in list_candidates(name):
         try:  # a shim of pyenv exists for versions that are not selected, too
             version, executable = json.loads(run([str(path), "-c", DESCRIBE]))
         except (OSError, RuntimeError, ValueError):
             continue
-        return version, executable
+        if not is_version(name) or version.startswith(f"{name}."):
+            return version, executable
     raise NotTestable("not available")
 
 

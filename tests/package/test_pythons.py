@@ -33,6 +33,17 @@ def test_newest_of_pyenv_is_found_behind_a_shim_that_fails(tool, tmp_path, monke
     assert tool.find_interpreter("3.97") == ("3.97.10", "/the/python")
 
 
+def test_interpreters_without_a_version_in_their_name(tool, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "none"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    write_program(tmp_path / "python3", """echo '["3.97.1", "/the/python"]'""")
+    assert tool.find_interpreter("3.97") == ("3.97.1", "/the/python")
+    with pytest.raises(tool.NotTestable, match="not available"):
+        tool.find_interpreter("3.96")
+    here = f"3.{sys.version_info.minor}"
+    assert tool.find_interpreter(here)[0] == sys.version.split()[0], "the one that runs the tests"
+
+
 def test_path_of_an_interpreter(tool):
     version, executable = tool.find_interpreter(sys.executable)
     assert sys.version.startswith(version)
