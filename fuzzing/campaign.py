@@ -15,8 +15,8 @@ import numpy as np
 
 __all__ = ["Subject", "Tally", "run_campaign"]
 
-_HANGS_AFTER = 60  # seconds
-_MOST_MEMORY = 1 << 20  # KiB that a file may take
+_MAX_SECONDS = 60  # A longer call hangs.
+_MAX_MEMORY = 1 << 20  # Memory in KiB that reading a file may take.
 
 
 @dataclass(frozen=True)
@@ -97,15 +97,15 @@ def _watch() -> Iterator[None]:
     """
 
     def stop(*_: Any) -> None:
-        raise TimeoutError(f"no end after {_HANGS_AFTER} s")
+        raise TimeoutError(f"no end after {_MAX_SECONDS} s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(_HANGS_AFTER)
+    signal.alarm(_MAX_SECONDS)
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         yield
         taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most
-        if taken > _MOST_MEMORY:
+        if taken > _MAX_MEMORY:
             raise MemoryError(f"it took {taken >> 10} MiB")
     finally:
         signal.alarm(0)

@@ -23,7 +23,7 @@ from kernelmill import Fastfood, KernelClassifier, KernelRegressor, TensorSketch
 
 N_THREADS = 8
 N_SAMPLES = 12
-LARGEST_GROWTH = 16 << 20  # bytes, from the first quarter to the end: the noise of allocators
+MAX_GROWTH = 16 << 20  # Bytes that memory may grow after the first quarter: noise of allocators.
 
 
 def _digest(*arrays: Any) -> str:
@@ -34,7 +34,7 @@ def _digest(*arrays: Any) -> str:
 
 
 def make_tasks() -> dict[str, Callable[[], str]]:
-    """Functions whose results are the same in every call, whoever calls them."""
+    """Return functions that give the same result in every call and thread."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((600, 12)).astype(np.float32)
     y = X[:, 0] * X[:, 1] + np.sin(X[:, 2])
@@ -44,7 +44,7 @@ def make_tasks() -> dict[str, Callable[[], str]]:
     regressor = KernelRegressor(TensorSketch(n_components=256, random_state=0)).fit(X, y)
 
     def train() -> str:
-        # Without a seed it would use NumPy's global generator, whose lock a fork may leave locked.
+        # A seed, since a fork may leave the lock of NumPy's global generator locked.
         features = Fastfood(n_components=64, length_scale=3.0, random_state=0)
         model = KernelRegressor(features, alpha=1, random_state=0)
         for begin in range(0, len(X), 150):
@@ -69,7 +69,7 @@ class Soak:
 
     def __init__(self, tasks: dict[str, Callable[[], str]], pause: float = 0.0) -> None:
         self.tasks = tasks
-        self.pause = pause  # seconds after every call, to leave a machine to others
+        self.pause = pause  # Seconds after every call, to leave time to other programs.
         self.expected = {name: task() for name, task in tasks.items()}
         self.calls = 0
         self.forks = 0
@@ -102,7 +102,7 @@ class Soak:
             self.differences.append(f"child with status {status}")
 
     def run(self, seconds: float) -> list[int]:
-        """Work for a time; return samples of the resident memory in bytes."""
+        """Run the tasks for some time; return samples of the resident memory in bytes."""
         threads = [threading.Thread(target=self._work, args=(i,)) for i in range(N_THREADS)]
         for thread in threads:
             thread.start()
@@ -137,7 +137,7 @@ def main() -> int:
     print("resident memory in MB:", ", ".join(f"{size / 1e6:.0f}" for size in sizes))
     for difference in soak.differences[:5]:
         print(difference)
-    return int(bool(soak.differences) or growth > LARGEST_GROWTH)
+    return int(bool(soak.differences) or growth > MAX_GROWTH)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ PLANTED = {  # a bug, and the subject that must find it
     "it hangs": (
         "sparse.arrays",
         lambda patch: (
-            patch.setattr(campaign, "_HANGS_AFTER", 1),
+            patch.setattr(campaign, "_MAX_SECONDS", 1),
             patch.setattr(arrays, "_generator", lambda _: time.sleep(60)),
         ),
     ),

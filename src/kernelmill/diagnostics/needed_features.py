@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from timeit import Timer
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -81,7 +81,7 @@ _MIN_SINGLE_TOLERANCE = 1e-4  # Below it, rounding of float32 features would be 
 _TIMED_ROWS = 256  # Doubled until a call takes long enough.
 _MIN_SECONDS = 0.005  # Shorter calls measure overhead.
 _MAX_TIMED_FEATURES = 1 << 23  # Feature values computed in a call.
-_TIMED_AGAIN = 4
+_TIMED_CALLS = 5
 
 _EQUAL_SECONDS = 1e-3  # Shorter times are considered equal.
 _MAX_DENSE_COLUMNS = 8192  # With more, dense matrices and landmarks take gigabytes.
@@ -557,21 +557,13 @@ def _measure_cost(fitted: MapTransformer, rows: Rows, size: int, n_rows: int) ->
     if np.isfinite(single.sum()):
         some = single
     n_features = fitted.transform(some).shape[1]  # The first call also draws coefficients.
-    times = [_time_once(fitted, some)]
-    while times[-1] < _MIN_SECONDS and some.shape[0] * n_features < _MAX_TIMED_FEATURES:
+    timer = Timer(lambda: fitted.transform(some))
+    while timer.timeit(1) < _MIN_SECONDS and some.shape[0] * n_features < _MAX_TIMED_FEATURES:
         some = some[np.arange(2 * some.shape[0]) % some.shape[0]]  # Dense or sparse.
-        times = [_time_once(fitted, some)]
-    times += [_time_once(fitted, some) for _ in range(_TIMED_AGAIN)]
     # The landmarks of `Nystroem` are whitened by a triangular matrix.
     factor = (size / n_features) ** (2 if isinstance(fitted, Nystroem) else 1)
-    seconds = min(times) / some.shape[0] * factor * n_rows
+    seconds = min(timer.repeat(_TIMED_CALLS, 1)) / some.shape[0] * factor * n_rows
     return seconds, round(coefficient_bytes(fitted) * factor)
-
-
-def _time_once(fitted: MapTransformer, rows: Rows) -> float:
-    begin = time.perf_counter()
-    fitted.transform(rows)
-    return time.perf_counter() - begin
 
 
 def coefficient_bytes(fitted_map: MapTransformer) -> int:
