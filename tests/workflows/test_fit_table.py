@@ -488,8 +488,28 @@ def test_few_rows(folder):
     path.write_text("a,y\n1,p\n2,q\n3,p\n4,q\n")
     model = fit_table(path, "y", n_components=16)
     assert model.summary.held_out is None
-    assert any("fewer than 100 rows" in note for note in model.summary.notes)
+    notes = str(model.summary.notes)
+    assert "the table has fewer than 100 rows.'" in notes  # too few for folds
     assert set(model.predict(path)) <= {"p", "q"}
+
+
+@pytest.mark.parametrize("target", ["label", "value"])
+def test_a_dozen_rows_suggest_folds(few_epochs, monkeypatch, target):
+    """Rows without a held-out error: the remedy works, and is not repeated when it is followed."""
+    values = np.arange(12.0)
+    rows = {"a": values, "value": np.sin(values), "label": np.where(values < 5, "p", "q")}
+    rows = {name: column for name, column in rows.items() if name in ("a", target)}
+    settings = {"n_components": 16, "tune": False}
+    reason = "No rows are held out to measure the error: the table has fewer than 100 rows"
+    found = fit_table(rows, target, **settings).summary
+    assert f"{reason}; estimate it by cross-validation (folds=5)." in found.notes
+    followed = fit_table(rows, target, folds=5, **settings).summary
+    assert f"{reason}." in followed.notes
+    assert len(followed.cross_validation.errors) == 5
+    assert np.isfinite(followed.cross_validation.mean)
+    monkeypatch.delattr("kernelmill.workflows.training.plan.TrainingPlan.fit")
+    with pytest.raises(ArgumentError, match="folds must be at most 12"):  # before the training
+        fit_table(rows, target, folds=13, **settings)
 
 
 def test_progress_receives_every_row(rings_csv):

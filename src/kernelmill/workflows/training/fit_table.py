@@ -309,6 +309,7 @@ def fit_table(
                 stream=Stream.from_seed(seed).substream("table"),
                 progress=progress,
                 tune=tune and length_scale is None,
+                suggests_folds=folds is None,
             )
         with clock.stage("tune"):
             survey = choose_unit(survey, Stream.from_seed(seed).substream("table"), progress)
@@ -342,7 +343,9 @@ def fit_table(
                 in_memory=count_encoded_bytes(survey) <= memory,
             )
             settings = settings.with_tuned(tuned)
-        plan = TrainingPlan(settings, tuned, survey, table, encoded, progress, pieces)
+        plan = TrainingPlan(settings, tuned, survey, table, encoded, progress, pieces).check_folds(
+            folds
+        )
         with clock.stage("train"):
             learner = plan.fit(run, watched=True)
         with clock.stage("evaluate"), one_blas_thread():

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -298,6 +298,12 @@ class TrainingPlan:
             half = float(stdtrit(n_folds - 1, 0.975)) * deviation * math.sqrt(factor / n_folds)
             low, high = max(0.0, mean - half), mean + half
         return CrossValidation(n_folds, metric, errors, mean, low, high)
+
+    def check_folds(self, n_folds: int | None) -> Self:
+        """Return the plan; raise if there are too few rows for the folds, if any are wanted."""
+        if n_folds is not None:
+            next(iter(self._fold_rows(n_folds)))
+        return self
 
     def _fold_rows(self, n_folds: int) -> Iterator[tuple[HeldOut, EncodedTable | None]]:
         """Yield which rows each fold holds out, and all rows so divided if they are in memory."""

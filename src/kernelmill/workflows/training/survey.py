@@ -69,6 +69,7 @@ _UNENCODED_ROWS = 2000
 _MOST_HELD_OUT = 10_000
 _FEWEST_ROWS = 100
 _FEW_OF_CLASS = 5
+_FEW_FOLDS = 5
 _ROWS_OF_UNIT, _LANDMARKS_OF_UNIT = 1000, 256
 _WORTH_UNIT = 0.05  # one unit for all columns must lower the squared error by more than that
 
@@ -274,6 +275,7 @@ def survey_table(
     day_first: bool | None = None,
     fold: Callable[[SurveyPlan], SurveyPass] | None = None,
     tune: bool = True,
+    suggests_folds: bool = False,
 ) -> Survey:
     """Pass over the table once, and report the notes about it.
 
@@ -298,6 +300,8 @@ def survey_table(
         As in `fit_table`.
     tune : bool, default=True
         Whether to prepare for `choose_unit`.
+    suggests_folds : bool, default=False
+        Whether a note that no rows are held out suggests cross-validation.
     fold : callable, optional
         Makes the pass in another way, such as on a cluster: the result is that of passes over
         pieces of the table, merged in order.
@@ -329,7 +333,9 @@ def survey_table(
     keys = plan.keys.of(sampled, positions)
     share = 0.0 if n_rows < _FEWEST_ROWS else min(default_holdout, _MOST_HELD_OUT / n_rows)
     share = share if holdout is None else float(holdout)
-    held_out, division_notes = _hold_out(found, share, plan.held_out_stream, reader, keys)
+    held_out, division_notes = _hold_out(
+        found, share, plan.held_out_stream, reader, keys, suggests_folds=suggests_folds
+    )
     if requires_holdout and held_out.share == 0:
         raise TableError(
             f"{', '.join(map(str, table.files))} has {n_rows} rows with a target, but at least "
@@ -497,17 +503,25 @@ def _list_classes(counts: Mapping[Any, int]) -> str:
 
 
 def _hold_out(
-    found: SurveyPass, share: float, stream: Stream, reader: TargetReader, sampled: Keys
-) -> tuple[HeldOut, list[str]]:
+    found: SurveyPass,
+    share: float,
+    stream: Stream,
+    reader: TargetReader,
+    sampled: Keys,
+    *,
+    suggests_folds: bool,
+) -> tuple[HeldOut, list[Message | str]]:
     """Return which rows are held out, and notes if these are none or not random."""
     lasts = found.target.lasts if reader.classes is not None else {}
     held_out, kept = choose_held_out(found.counts, share, stream, lasts, sampled)
     if held_out.share > 0:
-        return held_out, _note_kept_classes(found.target, kept)
-    reason = "all rows with the same inputs are needed for training"
+        return held_out, [*_note_kept_classes(found.target, kept)]
+    reason, remedies = "all rows with the same inputs are needed for training", list[Remedy]()
     if share == 0:
         reason = f"the table has fewer than {_FEWEST_ROWS} rows"
-    return held_out, [f"No rows are held out to measure the error: {reason}."]
+        if suggests_folds and found.counts.n_keys >= 2 * _FEW_FOLDS:
+            remedies.append(Remedy("estimate it by cross-validation", folds=_FEW_FOLDS))
+    return held_out, [Message(f"No rows are held out to measure the error: {reason}", *remedies)]
 
 
 def _note_kept_classes(target: TargetLearner, kept: Iterable[Any]) -> list[str]:
