@@ -129,3 +129,76 @@ def test_length_of_a_line_of_json(tmp_path):
             assert "rows.jsonl.gz, line 2: the line is longer than 16 MiB" in said, end
     path.write_bytes(gzip.compress(b'{"a": 1}\n' + b" " * (2 * LONGEST_VALUE) + b'\n{"a": 2}\n', 1))
     assert np.concatenate([b.data["a"] for b in open_table(path).blocks()]).tolist() == [1.0, 2.0]
+
+
+def compressed(path, *pieces):
+    """Write a compressed text, pieces of which may be very long."""
+    with gzip.open(path, "wb", 1) as file:
+        file.writelines(pieces)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("pieces", "problem"),
+    [
+        (
+            (b"7,", b"9" * LONGEST_VALUE),
+            "the line is longer than 16 MiB, and its longest value is ",
+        ),
+        (
+            (b'7,"', b"x\n" * LONGEST_VALUE),
+            "a value begins with a quote that is not closed in",
+        ),
+        ((b'7,"', b"x" * LONGEST_VALUE, b'"\n7,8\n'), "a value begins with a quote that is not "),
+    ],
+)
+def test_long_values_in_text(tmp_path, pieces, problem):
+    path = compressed(tmp_path / "rows.csv.gz", b"a,b\n1,2\n3,4\n", *pieces)
+    for block_bytes in (1 << 20, 1 << 26):
+        said = problem_of(path, block_bytes=block_bytes)
+        assert said.startswith(f"{path}, line 4: {problem}")
+        assert ("column 'b' (index 1)" in said) == ("longest" in problem)
+
+
+def test_the_longest_line_of_text(tmp_path):
+    """A line just below the limit is read, in blocks of any size; empty ones may be before it."""
+    path = tmp_path / "rows.csv"
+    line = b"1," + b"x" * (LONGEST_VALUE - 4) + b"\n"
+    path.write_bytes(b"a,b\n" + b"\n" * 100 + line + b"2,y\n" + line)
+    for block_bytes in (1 << 20, 1 << 26):
+        blocks = open_table(path, block_bytes=block_bytes, categorical=["b"]).blocks()
+        rows = [value for block in blocks for value in block.data["b"].to_pylist()]
+        assert list(map(len, rows)) == [LONGEST_VALUE - 4, 1, LONGEST_VALUE - 4]
+
+
+@pytest.mark.parametrize("header", [None, True, False])
+def test_columns_of_text(tmp_path, header):
+    path = tmp_path / "rows.csv"
+    path.write_text(",".join("1" * (MOST_COLUMNS + 1)) + "\n")
+    said = problem_of(path, header=header)
+    assert said.startswith(f"{path} has 131073 columns, more than the 131072 that a table may have")
+
+
+def test_long_lines_are_not_the_only_one(tmp_path):
+    """The first 64 KiB held one line: it was read as the header, whatever was below."""
+    path = tmp_path / "rows.csv"
+    names = ",".join(f"name{i:04d}" for i in range(5000))
+    assert len(names) > 40_000
+    rows = [",".join(f"{i % 7 + row / 8:.5f}" for i in range(5000)) for row in range(3)]
+    path.write_text("\n".join([names, *rows]))
+    table = open_table(path)
+    assert table.notes == []
+    assert [column.kind for column in table.columns[:2]] == ["numeric", "numeric"]
+    assert sum(block.n_rows for block in table.blocks()) == 3
+    strings = ",".join(f"a{i % 9}" for i in range(12_000))
+    path.write_text(f"{strings}\n" * 4)
+    assert "No header was detected" in str(open_table(path).notes[0])
+    path.write_text(names)
+    assert open_table(path).notes == ["The only line is read as the column names."]
+
+
+def test_one_line_before_a_very_long_one(tmp_path):
+    """Only the beginning of a file is inspected: a line that is alone in it is not the only one."""
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1," + "x" * (5 << 20) + "\n2,y\n")
+    assert "The only line" not in "".join(map(str, open_table(path).notes))

@@ -1,5 +1,6 @@
 """Small files take bounded time and memory, whatever they hold."""
 
+import gzip
 import os
 import re
 import re._parser as sre
@@ -179,6 +180,24 @@ def test_memory_of_wide_text(tmp_path):
     size, said = measure(path)
     assert said.strip() == ""
     assert size < 20 * 6000  # it was 40 kB a column
+
+
+@pytest.mark.parametrize(
+    ("name", "begin", "piece"),
+    [
+        ("digits.csv.gz", b"a,b\n1,", b"9"),
+        ("quote.csv.gz", b'a,b\n1,"', b"x"),
+        ("string.jsonl.gz", b'{"a": "', b"x"),
+        ("digits.svm.gz", b"1 1:", b"9"),
+    ],
+)
+def test_memory_of_an_endless_value(tmp_path, name, begin, piece):
+    """A value of 300 MB, compressed to 300 kB."""
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(begin) + 30 * gzip.compress(piece * 10_000_000, 1))
+    size, said = measure(path)
+    assert "16 MiB" in said
+    assert size < 300_000  # it was 1.1 GB for digits, and 1.6 GB for quotes
 
 
 def bomb(path, **settings):

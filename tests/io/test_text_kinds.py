@@ -1,12 +1,17 @@
 """Which columns of text are numeric, with errors or with decimal commas among the values."""
 
 import pickle
+import re
 
+import pyarrow as pa
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from kernelmill.errors import ArgumentError
 from kernelmill.io import TableError, open_table
 from kernelmill.io.errors import NotANumberError
+from kernelmill.io.text import amounts
 
 
 @pytest.fixture
@@ -341,3 +346,50 @@ def test_a_suggestion_for_amounts_with_decimal_commas_works(tmp_path, negative, 
             assert block.data["v"].to_pylist() == [377.19, -1396.31, 1921.27, -2.5]
         assert settings
         assert is_last or "numeric" not in settings
+
+
+PARTS = (
+    "1",
+    "1.5",
+    "234",
+    ",",
+    ".",
+    "'",
+    " ",
+    "\u00a0",
+    "(",
+    ")",
+    "-",
+    "\u2212",
+    "+",
+    "e5",
+    "inf",
+    "NaN",
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    parts=st.lists(st.sampled_from([*PARTS, "%", "$", "US$", "EUR", "a"]), min_size=1, max_size=6),
+    decimal=st.sampled_from([".", ","]),
+)
+@example(["US$", "(", "1", ",", "234", ")"], ".")
+@example(["EUR", " ", "1", "e5", "-"], ".")
+def test_no_style_is_overlooked(parts, decimal):
+    """The first look at a word, which most strings do not pass, lets all numbers pass."""
+    words = pa.array(["".join(parts).strip()])
+    found = amounts.detect_style(words, decimal)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(amounts, "_DIGITS", re.compile(".*", re.DOTALL))
+        assert amounts.detect_style(words, decimal) == found
+
+
+def test_strings_are_looked_at_once(tmp_path, monkeypatch):
+    """A table of 12,000 columns of strings such as a1 took a minute to open."""
+    path, tried = tmp_path / "rows.csv", []
+    path.write_text(
+        ",".join(f"c{i}" for i in range(50)) + 3 * ("\n" + ",".join("a1" for _ in range(50)))
+    )
+    monkeypatch.setattr(amounts.NumberStyle, "to_numbers", lambda self, _: tried.append(self))
+    assert kinds(open_table(path)) == ["category"] * 50
+    assert tried == []

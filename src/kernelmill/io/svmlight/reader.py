@@ -12,6 +12,7 @@ from kernelmill.errors import ArgumentError
 from kernelmill.io.compression import open_stream
 from kernelmill.io.errors import TableError
 from kernelmill.io.file_parts import Part, open_range
+from kernelmill.io.limits import LONGEST_VALUE
 from kernelmill.io.svmlight.parser import (
     LARGEST_INDEX,
     Buffers,
@@ -21,7 +22,6 @@ from kernelmill.io.svmlight.parser import (
 )
 
 __all__ = [
-    "LARGEST_WIDTH",
     "LONGEST_LINE",
     "IndexRange",
     "Numbering",
@@ -29,9 +29,6 @@ __all__ = [
     "TextSpan",
     "split_lines",
 ]
-
-# A vector of this number of float64 takes 1 GiB; a wider table is most likely damaged.
-LARGEST_WIDTH = 2**27
 
 
 @dataclass
@@ -120,11 +117,9 @@ def split_lines(
         cut = filled if at_end else buffer.rfind(b"\n", 0, filled) + 1
         if cut == 0 and not at_end:
             if filled > longest_line:
-                raise TableError(
-                    f"{path} has a line of more than {longest_line} bytes, starting at byte "
-                    f"{start + 1}",
-                    "check that this is a text file with one row per line",
-                )
+                raise _line_error(path, start, f"{longest_line} bytes")
+            if _ends_in_long_value(buffer, filled):
+                raise _line_error(path, start, f"{LONGEST_VALUE >> 20} MiB without a space")
             larger = bytearray(2 * (len(buffer) - 1) + 1)
             larger[:filled] = memoryview(buffer)[:filled]
             buffer = larger
@@ -142,6 +137,19 @@ def split_lines(
         size = max(piece_bytes, 2 * filled) + 1
         if len(buffer) > size:  # after a long line
             buffer = buffer[:filled] + bytearray(size - filled)
+
+
+def _line_error(path: Path, start: int, most: str) -> TableError:
+    return TableError(
+        f"{path} has a line of more than {most}, starting at byte {start + 1}",
+        "check that this is a text file with one row per line",
+    )
+
+
+def _ends_in_long_value(buffer: bytearray, filled: int) -> bool:
+    """Return whether the last of the bytes are one value that is too long."""
+    begin = filled - LONGEST_VALUE
+    return begin > 0 and all(buffer.rfind(blank, begin, filled) < 0 for blank in (b" ", b"\t"))
 
 
 def _fill_buffer(stream: Any, buffer: bytearray, filled: int) -> tuple[bool, int]:

@@ -22,9 +22,9 @@ from kernelmill.io.compression import (
 )
 from kernelmill.io.errors import TableError
 from kernelmill.io.file_parts import Part, align_part, cut_evenly
+from kernelmill.io.limits import MOST_SPARSE_FEATURES
 from kernelmill.io.svmlight.parser import Buffers, RowCollector, SvmlightRows
 from kernelmill.io.svmlight.reader import (
-    LARGEST_WIDTH,
     IndexRange,
     Numbering,
     SvmlightPass,
@@ -78,7 +78,7 @@ class SvmlightFile(TableFile):
     ) -> None:
         super().__init__(path, options, first)
         self.carries_labels = True
-        self._numbering = Numbering(options.n_features, options.zero_based, LARGEST_WIDTH)
+        self._numbering = Numbering(options.n_features, options.zero_based, MOST_SPARSE_FEATURES)
         self._seen = IndexRange()
         self._copy: TemporaryCopy | None = None
         self._scan()

@@ -376,15 +376,19 @@ class TextParser:
             f"{self.path}, line {line}: expected {expected} {noun}, got {got}", *remedies
         )
 
+    def describe_column(self, position: int) -> str:
+        """Return the name of a column with its index, for messages."""
+        names = self.dialect.names
+        if position >= len(names) or names[position] == str(position):
+            return f"column {position}"
+        return f"column {names[position]!r} (index {position})"
+
     def _number_error(
         self, line: int, position: int, value: str, sign: str = ""
     ) -> NotANumberError:
         """Return the error for a value; others of the column may have the sign."""
         name = self.dialect.names[position]
         shown = value if len(value) <= 60 else value[:57] + "..."
-        column = f"column {name!r} (index {position})"
-        if name == str(position):
-            column = f"column {position}"
         style = self._styles.get(name, NumberStyle(decimal=self.dialect.decimal))
         style = self._loose if name in self._declared else style
         why, remedy = style.describe(value), "correct it"
@@ -397,7 +401,8 @@ class TextParser:
             why = ": other values of the column do not have its symbol or its digit groups"
             remedy = "write all values of the column in the same format"
         return NotANumberError(
-            f"{self.path}, line {line}, {column}: {shown!r} is not a number{why}",
+            f"{self.path}, line {line}, {self.describe_column(position)}: {shown!r} is not a "
+            f"number{why}",
             remedy,
             *suggest_codes(shown),
             Remedy("read the column as categories", categorical=[name]),

@@ -21,6 +21,7 @@ __all__ = [
     "NUMBER_PATTERN",
     "Record",
     "count_lines",
+    "find_long_record",
     "find_open_quote",
     "is_date",
     "is_large_integer",
@@ -161,6 +162,17 @@ def last_record_end(data: bytes, delimiter: bytes, *, quotes: bool) -> int:
             return end
         stop = int(places[quotes_before - 1])  # the newline is in the value that opens here
     return 0
+
+
+def find_long_record(data: bytes, delimiter: bytes, longest: int, *, quotes: bool) -> int | None:
+    """Return the offset of a record of more than `longest` bytes; `data` begins with a record."""
+    begin = 0
+    while len(data) - begin > longest:
+        end = last_record_end(data[begin : begin + longest + 1], delimiter, quotes=quotes)
+        if end == 0:
+            return begin
+        begin += end
+    return None
 
 
 def _last_line_end(data: bytes, stop: int, start: int = 0) -> int:

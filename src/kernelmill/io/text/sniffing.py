@@ -6,8 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from kernelmill.errors import ArgumentError, Message
+from kernelmill.io.limits import check_n_columns
 from kernelmill.io.table_file import make_unique
 from kernelmill.io.text.amounts import is_amount
 from kernelmill.io.text.records import (
@@ -94,12 +96,15 @@ def first_records(text: str, delimiter: str, first_line: int) -> list[Record]:
 
 def detect_dialect(
     text: str,
+    path: Path,
     first_line: int,
     delimiter: str | None,
     header: bool | None,
     decimal: str | None = None,
+    *,
+    is_whole: bool = False,
 ) -> Dialect:
-    """Detect the dialect of a text that holds the first complete records of a file.
+    """Detect the dialect of a text that holds the first complete records of a file, or all of them.
 
     Without a given `decimal` it is the point, until the columns are inspected.
     """
@@ -115,12 +120,13 @@ def detect_dialect(
     if not found:
         return Dialect(delimiter, False, (), point, notes)
     width = _most_common_width(found)[0]
+    check_n_columns(path, max(width, len(found[0])))
     if header is None:
         decimals = ("." if delimiter == "," else ".,") if decimal is None else decimal
         header = _detect_header(found, width, decimals)
         if not header:
             notes.append("No header was detected: columns are numbered from 0.")
-        elif len(found) == 1:
+        elif len(found) == 1 and is_whole:
             notes.append("The only line is read as the column names.")
     if not header:
         return Dialect(delimiter, False, tuple(str(i) for i in range(width)), point, notes)

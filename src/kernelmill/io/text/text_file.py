@@ -24,6 +24,7 @@ from kernelmill.io.compression import (
 )
 from kernelmill.io.errors import TableError
 from kernelmill.io.file_parts import Part, cut_evenly, line_start
+from kernelmill.io.limits import LONGEST_VALUE
 from kernelmill.io.table_file import (
     SAME_COLUMNS,
     Original,
@@ -41,20 +42,26 @@ from kernelmill.io.text.parser import TextParser, decode
 from kernelmill.io.text.records import (
     MISSING_MARKERS,
     count_lines,
+    find_long_record,
     find_open_quote,
     last_record_end,
     split_records,
 )
-from kernelmill.io.text.sniffing import Dialect, detect_dialect, first_records
+from kernelmill.io.text.sniffing import (
+    Dialect,
+    detect_dialect,
+    first_records,
+    squeeze_spaces,
+)
 
 __all__ = ["TextFile"]
 
 _DIALECT_BYTES = 64 << 10  # inspected for the delimiter and the header
 _KINDS_BYTES = 4 << 20  # inspected for the column kinds
-_LONGEST_RECORD = 256 << 20
+_FEWEST_LINES = 10  # inspected for the delimiter and the header, if the file has as many
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_CHECK_FORMAT = "check that this is a text file"
+_CHECK_FORMAT = "check that this is a text file whose lines are rows"
 
 
 class TextFile(TableFile):
@@ -208,16 +215,26 @@ class TextFile(TableFile):
     def _detect_dialect(self, head: bytes, complete: bool) -> Dialect:
         options = self.options
         header = options.default_header if options.header is None else options.header
-        text = self._decode_first_lines(head, complete)
-        return detect_dialect(text, self._first_line, options.delimiter, header, options.decimal)
+        lines = self._find_first_lines(head, complete)
+        text = decode(lines, self.path, self._first_line)
+        is_whole = complete and len(lines) == len(head)
+        return detect_dialect(
+            text,
+            self.path,
+            self._first_line,
+            options.delimiter,
+            header,
+            options.decimal,
+            is_whole=is_whole,
+        )
 
-    def _decode_first_lines(self, head: bytes, complete: bool) -> str:
+    def _find_first_lines(self, head: bytes, complete: bool) -> bytes:
         """A range of complete lines; the last one may end inside a quoted value."""
         size = _DIALECT_BYTES
         while size < len(head):
             cut = last_record_end(head[:size], b",", quotes=False)
-            if cut:
-                return decode(head[:cut], self.path, self._first_line)
+            if count_lines(head[:cut]) >= _FEWEST_LINES:
+                return head[:cut]
             size *= 2
         if not complete:
             head = head[: last_record_end(head, b",", quotes=False)]
@@ -227,11 +244,12 @@ class TextFile(TableFile):
                     f"{_KINDS_BYTES >> 20} MiB",
                     _CHECK_FORMAT,
                 )
-        return decode(head, self.path, self._first_line)
+        return head
 
     def _adopt_dialect(self, head: bytes, complete: bool, first: TextFile) -> Dialect:
         """Return the dialect of a file after the first, which must have the same columns."""
-        text = self._decode_first_lines(head, complete)
+        lines = self._find_first_lines(head, complete)
+        text = decode(lines, self.path, self._first_line)
         found = first_records(text, first._dialect.delimiter, self._first_line)
         names = first._dialect.names
         if not first._dialect.header:
@@ -424,14 +442,8 @@ class TextFile(TableFile):
                 self._check_closed(data, line)
             else:
                 cut = last_record_end(data, separator, quotes=quotes)
+            self._check_lengths(data[:cut] if cut else data, line)
             if cut == 0:
-                if wanted > _LONGEST_RECORD:
-                    self._check_closed(data, line)
-                    raise TableError(
-                        f"{self.path}, line {line}: the record is longer than "
-                        f"{_LONGEST_RECORD >> 20} MiB",
-                        _CHECK_FORMAT,
-                    )
                 rest, wanted = data, 2 * wanted
                 continue
             piece = data[:cut]
@@ -441,14 +453,33 @@ class TextFile(TableFile):
             line += count_lines(piece)
             rest, wanted = data[cut:], max(self._piece_bytes, len(data) - cut + 1)
 
-    def _check_closed(self, data: bytes, line: int) -> None:
+    def _check_lengths(self, data: bytes, line: int) -> None:
+        """Raise an error for a record that would exhaust the memory."""
+        separator, quotes = self._dialect.separator, self._dialect.quotes
+        begin = find_long_record(data, separator.encode(), LONGEST_VALUE, quotes=quotes)
+        if begin is None:
+            return
+        line += count_lines(data[:begin])
+        record, most = data[begin : begin + LONGEST_VALUE], f"{LONGEST_VALUE >> 20} MiB"
+        self._check_closed(record, line, f" in {most}")
+        text = (record if quotes else squeeze_spaces(record)).decode(errors="replace")
+        _, values = next(split_records(text, separator, line, quotes=quotes))
+        longest = max(range(len(values)), key=lambda place: len(values[place]))
+        raise TableError(
+            f"{self.path}, line {line}: the line is longer than {most}, and its longest value is "
+            f"in {self._parser.describe_column(longest)}",
+            _CHECK_FORMAT,
+            "shorten the value",
+        )
+
+    def _check_closed(self, data: bytes, line: int, where: str = "") -> None:
         if not self._dialect.quotes or b'"' not in data:
             return
         quote = find_open_quote(data, self._dialect.separator.encode())
         if quote is not None:
             line += count_lines(data[:quote])
             raise TableError(
-                f"{self.path}, line {line}: a value begins with a quote that is not closed",
+                f"{self.path}, line {line}: a value begins with a quote that is not closed{where}",
                 "close the quote",
                 "write two quotes for one inside a quoted value",
             )
