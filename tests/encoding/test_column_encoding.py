@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from kernelmill.encoding import column_statistics
 from kernelmill.encoding.column_statistics import CategoryCounts, NumericMoments, fewest_rows
 from kernelmill.encoding.columns import CategoryEncoding, NumericEncoding
 from kernelmill.encoding.encoder import ColumnEncoder, ColumnLearner
@@ -203,6 +204,25 @@ def test_identifiers_are_rejected_with_a_remedy():
     with pytest.raises(TableError, match="identifier or free text") as caught:
         fit_encoder([batch(key=names)], [("key", "category")])
     assert [remedy.settings for remedy in caught.value.message.remedies] == [{"drop": ["key"]}]
+
+
+def test_long_strings_are_no_categories(monkeypatch):
+    """All different strings are in memory: a file of 60 kB took 4.6 GB."""
+    monkeypatch.setattr(column_statistics, "MOST_TEXT_BYTES", 1000)
+    texts = [letter * 300 for letter in "abcd"]
+    problem = (
+        r"4 different strings in 6 rows \('bbb.*\.\.\.\), of 1,200 characters together: it appears"
+    )
+    with pytest.raises(TableError, match=problem) as caught:
+        fit_encoder([batch(key=texts[:3]), batch(key=texts[1:])], [("key", "category")])
+    assert len(str(caught.value)) < 300
+    fit_encoder([batch(key=texts[:3]), batch(key=texts[:3])], [("key", "category")])
+    counts = [column_statistics.CategoryCounts("key") for _ in range(3)]
+    for each, strings in zip(counts, (texts[:2], texts[1:3], texts[2:]), strict=True):
+        each.update(pa.array(strings).dictionary_encode())
+    counts[0].merge(counts[1])
+    with pytest.raises(TableError, match="4 different strings"):
+        counts[0].merge(counts[2])
 
 
 def notes_of(data, kinds):

@@ -2,14 +2,21 @@
 
 import gzip
 import json
+import re
+import struct
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelmill.io import TableError, json_lines, open_table
-from kernelmill.io.limits import LONGEST_VALUE, MOST_COLUMNS, MOST_LEVELS
+from kernelmill.io import TableError, json_lines, limits, open_table
+from kernelmill.io.columnar import columnar_files
+from kernelmill.io.limits import LONGEST_VALUE, MOST_COLUMNS, MOST_FEATURES, MOST_LEVELS
+from kernelmill.io.pieces import cut_table
 
 
 def problem_of(path, **options):
@@ -202,3 +209,121 @@ def test_one_line_before_a_very_long_one(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n1," + "x" * (5 << 20) + "\n2,y\n")
     assert "The only line" not in "".join(map(str, open_table(path).notes))
+
+
+def write_columns(path, columns, **settings):
+    """Write a table as Parquet or as a compressed Arrow file."""
+    if path.suffix == ".parquet":
+        pa.parquet.write_table(pa.table(columns), path, compression="zstd", **settings)
+    else:
+        pa.feather.write_feather(pa.table(columns), path, compression="zstd")
+    return path
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow"])
+def test_long_strings_of_columns(tmp_path, name):
+    values = ["a", None, "x" * (LONGEST_VALUE + 1), "b"]
+    shared = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1, 0]), pa.array(["a", values[2]]))
+    for strings in (values, shared):
+        path = write_columns(tmp_path / name, {"n": [1.0, 2, 3, 4], "s": strings})
+        table = open_table(path)
+        with pytest.raises(TableError) as caught:
+            list(table.blocks())
+        assert str(caught.value).startswith(
+            f"{path}, row 3, column 's': a string of 16777217 bytes is longer than the 16777216 "
+        )
+        assert "drop=['s']" in str(caught.value)
+        (block,) = table.with_unused(["s"]).blocks()  # as remedied
+        assert block.data["n"].to_pylist() == [1, 2, 3, 4]
+        with pytest.raises(TableError, match="row 3, column 's'"):
+            list(table.with_originals("values").blocks())
+
+
+def to_rows(blocks):
+    return {
+        block.first_row + place: row
+        for block in blocks
+        for place, row in enumerate(block.data.to_pylist())
+    }
+
+
+@pytest.mark.parametrize("kind", ["strings", "dictionary", "runs"])
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow"])
+def test_long_strings_are_read_in_small_blocks(tmp_path, monkeypatch, name, kind):
+    monkeypatch.setattr(columnar_files, "MOST_TEXT_BYTES", 8000)
+    rng = np.random.default_rng(0)
+    values = [None if i % 9 == 0 else str(i) * rng.integers(1, 1000) for i in range(120)]
+    strings = pa.array(values)
+    if kind == "dictionary":
+        strings = strings.dictionary_encode()
+    elif kind == "runs":
+        if name == "rows.parquet":
+            pytest.skip("Parquet has no runs")
+        strings = pa.RunEndEncodedArray.from_arrays(pa.array(range(1, 121), pa.int32()), strings)
+    path = write_columns(tmp_path / name, {"n": np.arange(120.0), "s": strings})
+    table = open_table(path, block_bytes=900)
+    blocks = list(table.blocks())
+    expected = {row: {"n": row, "s": value} for row, value in enumerate(values)}
+    assert to_rows(blocks) == expected
+    assert to_rows(table.blocks(seed=1)) == expected
+    assert len(blocks) > 10
+    for block in blocks:
+        lengths = [len(each or "") for each in block.data["s"].to_pylist()]
+        assert sum(lengths) <= 8000
+    read = [block for piece in cut_table(table) for block in piece.blocks()]
+    assert [row for block in read for row in block.data["n"].to_pylist()] == list(range(120))
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow"])
+def test_rows_of_long_strings(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(columnar_files, "MOST_TEXT_BYTES", 8000)
+    columns = {f"c{i}": ["a", "b" * (3000 if i < 3 else 2)] for i in range(9)}
+    path = write_columns(tmp_path / name, columns)
+    said = problem_of(path, block_bytes=900)
+    assert said.startswith(f"{path}, row 2: its strings have 9012 bytes, more than the 8000 that")
+    columns["c0"] = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1]), pa.array(["a" * 5000, "b" * 5000]), ordered=True
+    )
+    path = write_columns(tmp_path / "ordered.arrow", columns)
+    said = problem_of(path, block_bytes=900)
+    assert re.search(
+        "categories of column 'c0' would take .* memory, more than the limit of 8", said
+    )
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow"])
+def test_columns_of_typed_files(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(limits, "MOST_COLUMNS", 5)
+    path = write_columns(tmp_path / name, {f"c{i}": [1.0] for i in range(5)})
+    assert len(open_table(path).columns) == 5
+    path = write_columns(tmp_path / name, {f"c{i}": [1.0] for i in range(6)})
+    assert (
+        "has 6 columns, more than the 5 that a table may have; write the numbers as a matrix"
+        in (problem_of(path))
+    )
+
+
+def test_columns_of_matrices(tmp_path, monkeypatch):
+    """Matrices have no names and kinds of columns: there may be far more of them."""
+    wide = np.zeros((2, MOST_COLUMNS + 1), np.uint8)
+    np.save(tmp_path / "rows.npy", wide)
+    (block,) = open_table(tmp_path / "rows.npy").blocks()
+    assert block.data.shape == wide.shape
+    (tmp_path / "rows.svm").write_text("1 1:1\n2 100000000:3\n")
+    (block,) = open_table(tmp_path / "rows.svm").blocks()
+    assert block.data.shape == (2, 10**8)
+    widest = np.zeros((1, MOST_FEATURES + 1), np.uint8)
+    np.savez_compressed(tmp_path / "rows.npz", X=widest)
+    header = struct.pack(">HBB2I", 0, 8, 2, *widest.shape)
+    (tmp_path / "images.idx.gz").write_bytes(gzip.compress(header + widest.tobytes(), 1))
+    for name in ("rows.npz", "images.idx.gz"):
+        assert "has rows of 16777217 numbers, more than the 16777216" in problem_of(tmp_path / name)
+
+
+def test_long_labels_of_npz(tmp_path):
+    path = tmp_path / "rows.npz"
+    np.savez_compressed(path, X=np.zeros((1, 2)), y=np.array(["a" * (5 << 20)]))
+    assert "the strings of y have 20971520 bytes" in problem_of(path)
+    np.savez(path, X=np.zeros((500, 2)), y=np.array(["a" * 100, *(499 * "b")]))
+    lengths = [block.n_rows for block in open_table(path, block_bytes=4000).blocks()]
+    assert lengths == [10] * 50  # 400 bytes each

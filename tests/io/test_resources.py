@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
@@ -217,6 +218,31 @@ def test_repeated_strings_of_parquet(tmp_path, options, problem):
     assert path.stat().st_size < 1000
     size, said = measure(path, options)
     assert size < 300_000
+    assert problem in said
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("rows.arrow", "row 1, column 's': a string of 150000000 bytes is longer than"),
+        ("rows.parquet", "the strings of row group 0 would take 150 MB in memory"),
+        ("row.arrow", "row 1: its strings have 150000010 bytes, more than"),
+    ],
+)
+def test_memory_of_long_strings(tmp_path, name, problem):
+    """Files of about 10 kB, of one string of 150 MB, or of a row of ten of 15 MB."""
+    path = tmp_path / name
+    many = ["a" * 15_000_000 + str(i) for i in range(10)]
+    row = {f"c{i}": [each] for i, each in enumerate(many)}
+    table = pa.table(row if name == "row.arrow" else {"s": ["a" * 150_000_000]})
+    if path.suffix == ".parquet":
+        pa.parquet.write_table(table, path, compression="zstd", use_dictionary=False)
+    else:
+        pa.feather.write_feather(table, path, compression="zstd")
+    del table, row, many
+    assert path.stat().st_size < 20_000
+    size, said = measure(path)
+    assert size < 450_000  # it was 1.2 GB for one string
     assert problem in said
 
 

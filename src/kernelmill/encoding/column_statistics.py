@@ -17,6 +17,7 @@ from kernelmill.encoding.monotone import choose_transform
 from kernelmill.errors import Doubt, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
+from kernelmill.io.limits import MOST_TEXT_BYTES
 
 __all__ = ["CategoryCounts", "NumericMoments", "fewest_rows"]
 
@@ -209,6 +210,7 @@ class CategoryCounts:
         self.count = 0
         self.missing = 0
         self.counts: Counter[str] = Counter()
+        self._length = 0  # of all different strings, in characters
 
     def update(self, values: Any) -> None:
         """Add a dictionary array of strings."""
@@ -219,9 +221,9 @@ class CategoryCounts:
         found = np.bincount(indices, minlength=len(values.dictionary))
         for string, times in zip(values.dictionary.to_pylist(), found.tolist(), strict=True):
             if times and string is not None:
+                self._length += 0 if string in self.counts else len(string)
                 self.counts[string] += times
-        if len(self.counts) > MOST_DISTINCT:
-            raise self._identifier_error()
+        self._check_distinct()
         if self._orders is not None and len(self._orders) < _MOST_ORDERS:
             levels = values.dictionary.to_pylist()
             self._orders.add(tuple(level for level in levels if level is not None))
@@ -230,18 +232,26 @@ class CategoryCounts:
         """Add the counts of the rows that follow."""
         self.missing += later.missing
         self.count += later.count
+        self._length += sum(len(each) for each in later.counts if each not in self.counts)
         self.counts.update(later.counts)
-        if len(self.counts) > MOST_DISTINCT:
-            raise self._identifier_error()
+        self._check_distinct()
         if self._orders is not None:
             self._orders |= later._orders or set()
 
+    def _check_distinct(self) -> None:
+        """Raise an error for strings that are too many, or too long, to be categories."""
+        if len(self.counts) > MOST_DISTINCT or self._length > MOST_TEXT_BYTES:
+            raise self._identifier_error()
+
     def _identifier_error(self) -> TableError:
-        some = ", ".join(repr(string) for string, _ in self.counts.most_common(3))
+        frequent = [string for string, _ in self.counts.most_common(3)]
+        some = ", ".join(repr(each if len(each) <= 40 else f"{each[:37]}...") for each in frequent)
+        is_long = self._length > MOST_TEXT_BYTES
+        length = f", of {plain.count(self._length, 'character')} together" if is_long else ""
         return TableError(
             f"column {self.name!r} has {plain.count(len(self.counts))} different strings in "
-            f"{plain.count(self.count, 'row')} ({some}, ...): it appears to be an identifier or "
-            "free text",
+            f"{plain.count(self.count, 'row')} ({some}, ...){length}: it appears to be an "
+            "identifier or free text",
             Remedy("leave the column out", drop=[self.name]),
         )
 

@@ -19,6 +19,7 @@ __all__ = [
     "MOST_SPARSE_FEATURES",
     "MOST_TEXT_BYTES",
     "check_n_columns",
+    "check_n_features",
 ]
 
 LONGEST_VALUE = 16 << 20
@@ -50,4 +51,15 @@ def check_n_columns(path: Path, n_columns: int) -> None:
             f"{path} has {n_columns} columns, more than the {MOST_COLUMNS} that a table may have",
             "write the numbers as a matrix (NPY), or as svmlight if most are 0",
             "transpose the table if its rows are columns",
+        )
+
+
+def check_n_features(path: Path, n_features: int) -> None:
+    """Raise an error if a dense matrix in a file has more columns than it may have."""
+    if n_features > MOST_FEATURES:
+        raise TableError(
+            f"{path} has rows of {n_features} numbers, more than the {MOST_FEATURES} that a matrix "
+            "may have",
+            "write svmlight if most are 0",
+            "transpose the matrix if its rows are columns",
         )

@@ -67,6 +67,9 @@ def open_table(
     style; in `numeric` columns, the symbol or the groups are optional. Percentages are not divided
     by 100: 5 % is read as 5. `Table.notes` reports what was detected.
 
+    Lines of text and JSON, and strings, may have up to 16 MiB, and tables up to 131,072 columns
+    with names. Lines of JSON may be nested 64 levels deep.
+
     Parameters
     ----------
     source : path, list of paths, glob pattern, or data in memory

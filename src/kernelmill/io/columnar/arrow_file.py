@@ -12,15 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from kernelmill.files.remote_path import RemotePath
-from kernelmill.io.columnar.columnar_files import (
-    INSPECTED_ROWS,
-    MOST_BLOCK_BYTES,
-    ColumnarFile,
-    arrow_errors,
-)
+from kernelmill.io.columnar.columnar_files import INSPECTED_ROWS, ColumnarFile, arrow_errors
 from kernelmill.io.compression import read_head
 from kernelmill.io.errors import TableError
 from kernelmill.io.file_parts import Part, cut_evenly
+from kernelmill.io.limits import MOST_BLOCK_BYTES, check_n_columns
 from kernelmill.io.table_file import TableOptions
 
 __all__ = ["ArrowFile", "decompressed_bytes"]
@@ -55,6 +51,7 @@ class ArrowFile(ColumnarFile):
             found = self._count_batches(source, file.num_record_batches)
             if found != file.num_record_batches:
                 raise self.damage_error(f"{found} record batches", file.num_record_batches)
+            check_n_columns(self.path, len(file.schema))
             return file.schema
 
     def _count_batches(self, source: Any, listed: int) -> int:
@@ -128,10 +125,16 @@ class ArrowFile(ColumnarFile):
         with self._open() as file:
             for number in range(part.begin, part.end or 0):
                 batch = self._read_batch(file, number)
-                for start in range(0, batch.num_rows, self._block_rows):
-                    rows = batch.slice(start, self._block_rows)
-                    yield self.convert(rows, before + start), None
+                for start, rows in self._cut_batch(batch, before):
+                    yield self.convert(rows, before + start, checked=True), None
                 before += batch.num_rows
+
+    def _cut_batch(self, batch: Any, before: int) -> Iterator[tuple[int, Any]]:
+        """Check a batch; yield the rows of each block, with the number of rows before them."""
+        self.check_batch(batch)  # before it is cut: slices have no count of nulls
+        for start in range(0, batch.num_rows, self._block_rows):
+            for more, rows in self.split(batch.slice(start, self._block_rows), before + start):
+                yield start + more, rows
 
     def _read_batch(self, file: Any, number: int) -> Any:
         with arrow_errors(self.path):
@@ -144,12 +147,9 @@ class ArrowFile(ColumnarFile):
         with self._open() as file:
             for number in range(file.num_record_batches):
                 batch = self._read_batch(file, number)
-                if batch.num_rows > self._block_rows:
-                    self.check_batch(batch)  # slices have no count of nulls that could be wrong
-                for start in range(0, batch.num_rows, self._block_rows):
-                    part = batch.slice(start, self._block_rows)
+                for start, part in self._cut_batch(batch, before):
                     places.append((number, before, start, part.num_rows))
-                    yield self.convert(part, before + start), None
+                    yield self.convert(part, before + start, checked=True), None
                 before += batch.num_rows
         self._places = places
 
@@ -157,8 +157,10 @@ class ArrowFile(ColumnarFile):
         """Read a block again."""
         batch_number, before, start, count = self._places[number]
         with self._open() as file:
-            batch = self._read_batch(file, batch_number)
-            return self.convert(batch.slice(start, count), before + start), None
+            batch = self._read_batch(file, batch_number).slice(start, count)
+            self.check_batch(batch)
+            [(_, rows)] = self.split(batch, before + start)
+            return self.convert(rows, before + start, checked=True), None
 
 
 def _count_rows(file: Any) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kernelmill.io.table_file import LARGEST_EXACT
 from kernelmill.io.text.records import MISSING_MARKERS, is_number
@@ -23,6 +24,8 @@ __all__ = [
     "is_text",
     "nan_to_null",
     "plain_type",
+    "row_bytes",
+    "text_bytes",
     "to_categories",
     "to_numbers",
     "to_plain",
@@ -75,6 +78,41 @@ def decoded_bytes(array: Any) -> int:
     else:
         return 0
     return int((counts * lengths).sum())
+
+
+def text_bytes(array: Any) -> int:
+    """Return the bytes of the strings that an array holds: each once, if rows share them."""
+    strings = _shared_values(array)
+    if not (pa.types.is_string(strings.type) or pa.types.is_large_string(strings.type)):
+        return int(_string_bytes(strings).sum())
+    width = np.int32 if pa.types.is_string(strings.type) else np.int64
+    if len(strings) == 0:
+        return 0
+    offsets = np.frombuffer(strings.buffers()[1], width)[strings.offset :]
+    return int(offsets[len(strings)] - offsets[0])
+
+
+def row_bytes(array: Any) -> NDArray[np.int64]:
+    """Return the bytes of the string of each row."""
+    lengths = np.append(_string_bytes(_shared_values(array)), 0)  # null is -1
+    return np.asarray(lengths[_row_values(array)], np.int64)
+
+
+def _shared_values(array: Any) -> Any:
+    """Return the values that rows share, or those of the rows."""
+    if pa.types.is_dictionary(array.type):
+        return array.dictionary
+    return array.values if pa.types.is_run_end_encoded(array.type) else array
+
+
+def _row_values(array: Any) -> Any:
+    """Return for each row where its value is in the shared ones; -1 if it is null."""
+    if pa.types.is_dictionary(array.type):
+        return array.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    if pa.types.is_run_end_encoded(array.type):
+        rows = np.arange(array.offset, array.offset + len(array))
+        return np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
+    return np.arange(len(array))
 
 
 def _string_bytes(strings: Any) -> Any:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kernelmill.errors import Message, Remedy
 from kernelmill.formatting import plain
@@ -21,12 +23,15 @@ from kernelmill.io.columnar.arrow_values import (
     find_inexact_integer,
     is_text,
     plain_type,
+    row_bytes,
+    text_bytes,
     to_categories,
     to_numbers,
     to_plain,
 )
 from kernelmill.io.compression import GET_AGAIN
 from kernelmill.io.errors import NotANumberError, TableError, suggest_codes
+from kernelmill.io.limits import LONGEST_VALUE, MOST_BLOCK_BYTES, MOST_TEXT_BYTES
 from kernelmill.io.table_file import (
     Original,
     TableColumn,
@@ -49,11 +54,11 @@ from kernelmill.io.text.evidence import (
 from kernelmill.io.text.records import DATE_PATTERN, MISSING_MARKERS, NUMBER_PATTERN, is_number
 from kernelmill.io.text.words import Words
 
-__all__ = ["INSPECTED_ROWS", "MOST_BLOCK_BYTES", "ColumnarFile", "arrow_errors"]
+__all__ = ["INSPECTED_ROWS", "ColumnarFile", "arrow_errors"]
 
 
 INSPECTED_ROWS = 10_000  # for strings that are dates or numbers
-MOST_BLOCK_BYTES = 1 << 29  # the largest size that the rows of a block may expand to
+_LONGEST_INSPECTED = 1 << 16  # bytes of a string
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,14 @@ class _StringColumn:
     style: NumberStyle | None = None
     separator: str = ""
     note: Message | None = None
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A column of strings, and the bytes of those that are in memory at once."""
+
+    array: Any
+    bytes: int
 
 
 class ColumnarFile(TableFile):
@@ -112,6 +125,7 @@ class ColumnarFile(TableFile):
         return {
             name: _inspect_strings(name, column, self.options.missing_codes)
             for name, column in zip(rows.schema.names, rows.columns, strict=True)
+            if not _is_long(column)
         }
 
     @abstractmethod
@@ -159,6 +173,7 @@ class ColumnarFile(TableFile):
         ).difference(given)
         row = sum(8 if column.kind == "numeric" else 16 for column in columns)
         self._block_rows = max(1, self.options.block_bytes // row)
+        self._most_text = max(MOST_TEXT_BYTES, 8 * self.options.block_bytes)
         self.originals = {} if self.options.originals is None else self._find_originals()
 
     def _find_originals(self) -> dict[str, Original]:
@@ -218,13 +233,17 @@ class ColumnarFile(TableFile):
         message = self.unreadable[name]
         return TableError(f"{self.path}: {message.problem}", *message.remedies)
 
-    def convert(self, batch: Any, first_row: int, *, copied: bool = False) -> Any:
+    def convert(
+        self, batch: Any, first_row: int, *, copied: bool = False, checked: bool = False
+    ) -> Any:
         """Convert the columns of a batch to those of a block; `first_row` counts in the file.
 
         A batch that was converted before, and `copied`, has the columns in the order of the table.
+        One that was not `checked` is.
         """
         assert self.columns is not None
-        self.check_batch(batch)
+        if not checked:
+            self.check_batch(batch)
         names = [each.name for each in self.columns] if copied else self._names
         positions = enumerate_names(names)
         arrays = []
@@ -256,17 +275,90 @@ class ColumnarFile(TableFile):
             names.append(original.name)
         return pa.record_batch(arrays, names=names)
 
+    def split(self, batch: Any, first_row: int) -> Iterator[tuple[int, Any]]:
+        """Yield parts of a batch whose strings fit into memory, with the rows before each.
+
+        There is one part, unless strings are very long; those that are too long raise an error. The
+        batch has been checked.
+        """
+        texts = self._find_strings(batch)
+        for name, text in texts.items():
+            if text.bytes > LONGEST_VALUE:
+                self._check_lengths(row_bytes(text.array), first_row, name)
+        held = sum(text.bytes for text in texts.values())
+        if held <= self._most_text:
+            yield 0, batch
+            return
+        if ordered := self.ordered.intersection(texts):  # their order is that of the dictionary
+            what = f"the categories of column {min(ordered)!r}"
+            raise self.expansion_error(what, held, self._most_text)
+        lengths = np.sum([row_bytes(text.array) for text in texts.values()], axis=0)
+        self._check_lengths(lengths, first_row)
+        ends, start = np.cumsum(lengths), 0
+        while start < batch.num_rows:
+            before = ends[start - 1] if start else 0
+            stop = int(np.searchsorted(ends, before + self._most_text, side="right"))
+            rows = batch.slice(start, stop - start)
+            arrays = [
+                to_plain(array) if name in texts else array
+                for name, array in zip(self._names, rows.columns, strict=True)
+            ]
+            yield start, pa.record_batch(arrays, names=batch.schema.names)
+            start = stop
+
+    def _check_lengths(
+        self, lengths: NDArray[np.int64], first_row: int, column: str | None = None
+    ) -> None:
+        """Raise an error for the first row with too many bytes of strings, maybe of one column."""
+        most = self._most_text if column is None else LONGEST_VALUE
+        place = int(np.argmax(lengths > most))
+        if lengths[place] <= most:
+            return
+        what = f"{self.path}, row {first_row + place + 1}"
+        if column is None:
+            raise TableError(
+                f"{what}: its strings have {lengths[place]} bytes, more than the {most} that those "
+                "of a row may have",
+                "shorten them",
+                Remedy("leave some of their columns out", drop=...),
+            )
+        raise TableError(
+            f"{what}, column {column!r}: a string of {lengths[place]} bytes is longer than the "
+            f"{most} that a value may have",
+            "shorten it",
+            Remedy("leave the column out", drop=[column]),
+        )
+
+    def _find_strings(self, batch: Any) -> dict[str, _Text]:
+        """Return the columns of strings that are converted, and how much of them."""
+        found = {}
+        kinds = {each.name: each.kind for each in self.columns or ()}
+        for name, array in zip(self._names, batch.columns, strict=True):
+            if not self.originals and kinds[name] == "other":
+                continue
+            size = text_bytes(array)
+            if (
+                self.originals
+                or kinds[name] != "category"
+                or not pa.types.is_dictionary(array.type)
+            ):
+                self.check_expansion(name, array)
+                size = max(size, decoded_bytes(array))
+            if size:
+                found[name] = _Text(array, size)
+        return found
+
     def check_expansion(self, name: str, array: Any) -> None:
         """Raise an error for strings of a dictionary that would fill the memory one by one."""
         size = decoded_bytes(array)
         if size > MOST_BLOCK_BYTES:
             raise self.expansion_error(f"column {name!r} of {len(array)} rows", size)
 
-    def expansion_error(self, what: str, size: int) -> TableError:
+    def expansion_error(self, what: str, size: int, most: int = MOST_BLOCK_BYTES) -> TableError:
         """Return the error for a file of few bytes that would take much memory."""
         return TableError(
-            f"{self.path}: {what} would take {plain.size(size)} in memory, more than the "
-            f"{plain.size(MOST_BLOCK_BYTES)} that a block may take",
+            f"{self.path}: {what} would take {plain.size(size)} in memory, more than the limit of "
+            f"{plain.size(most)}",
             "do not use the file unless you trust its source",
             "write it again in smaller row groups or batches",
         )
@@ -329,6 +421,13 @@ def arrow_errors(path: Path) -> Iterator[None]:
             GET_AGAIN,
             Remedy("if the format was given, leave it out: it is detected", format=None),
         ) from None
+
+
+def _is_long(column: Any) -> bool:
+    """Return whether the strings of an array, maybe a chunked one, are too long to be inspected."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    long = any(row_bytes(each).max(initial=0) > _LONGEST_INSPECTED for each in chunks)
+    return long or sum(map(text_bytes, chunks)) > MOST_TEXT_BYTES
 
 
 def _inspect_strings(name: str, column: Any, codes: Sequence[str]) -> _StringColumn:

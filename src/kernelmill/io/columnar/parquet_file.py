@@ -10,20 +10,17 @@ import pyarrow.compute as pc
 
 from kernelmill.files.remote_path import RemotePath
 from kernelmill.io.columnar.arrow_values import is_text
-from kernelmill.io.columnar.columnar_files import (
-    INSPECTED_ROWS,
-    MOST_BLOCK_BYTES,
-    ColumnarFile,
-    arrow_errors,
-)
+from kernelmill.io.columnar.columnar_files import INSPECTED_ROWS, ColumnarFile, arrow_errors
 from kernelmill.io.columnar.parquet_pages import read_footer, scan_groups
 from kernelmill.io.compression import TemporaryCopy, copy_errors
 from kernelmill.io.errors import TableError
 from kernelmill.io.file_parts import Part
+from kernelmill.io.limits import MOST_BLOCK_BYTES, MOST_TEXT_BYTES, check_n_columns
 
 __all__ = ["ParquetFile"]
 
 _MOST_EXPANSION = 20  # of the pages of a row group, beyond MOST_BLOCK_BYTES
+_PAGES_OF_TEXT = 2 * MOST_TEXT_BYTES  # of a row group; a dictionary and a page of each column
 _BLOCKS_OF_TEXT = 4  # a block with long strings may take this many times its usual size
 _BUFFER = 1 << 16  # read at once of each column, rather than all of it
 
@@ -54,7 +51,10 @@ class ParquetFile(ColumnarFile):
                 (g.total_byte_size // max(1, g.num_rows) for g in groups), default=0
             )
             schema = file.schema_arrow
+            check_n_columns(self.path, len(schema))
         self._stored_types = tuple(zip(schema.names, schema.types, strict=True))
+        if any(map(is_text, schema.types)):
+            self._check_pages()  # which determine how many rows are read at once
         return schema
 
     def _check_pages(self) -> None:
@@ -67,13 +67,17 @@ class ParquetFile(ColumnarFile):
             return
         with self.path.open("rb") as file, arrow_errors(self.path):
             for number, pages in enumerate(scan_groups(read_footer(file), file)):
-                if pages.held > max(MOST_BLOCK_BYTES, _MOST_EXPANSION * pages.stored):
+                compressed = _MOST_EXPANSION * pages.stored
+                if pages.held > max(MOST_BLOCK_BYTES, compressed):
                     raise self.expansion_error(f"row group {number}", pages.held)
+                if pages.text > max(_PAGES_OF_TEXT, compressed):  # pyarrow makes copies
+                    what = f"the strings of row group {number}"
+                    raise self.expansion_error(what, pages.text, _PAGES_OF_TEXT)
+                self._row_bytes = max(self._row_bytes, pages.row)
         self._has_checked_pages = True
 
     def read_first_rows(self, names: list[str]) -> Any:
         """Read the first rows of the first row group that has some."""
-        self._check_pages()
         groups = [group for group, n_rows in enumerate(self._group_rows) if n_rows][:1]
         most = _BLOCKS_OF_TEXT * self.options.block_bytes // max(1, self._row_bytes)
         n_rows = max(1, min(INSPECTED_ROWS, most))
@@ -91,7 +95,8 @@ class ParquetFile(ColumnarFile):
             most = max(1, _BLOCKS_OF_TEXT * self.options.block_bytes // self._row_bytes)
             self._block_rows = min(self._block_rows, most)
         self._batches_copy: Any = None  # blocks in an Arrow file, converted
-        self._places: list[tuple[int, int]] = []  # the group and the first row of each block
+        # The group of each block, the rows of the file before it, those of the group, and its own.
+        self._places: list[tuple[int, int, int, int]] = []
 
     def _open(self) -> Any:
         from pyarrow.parquet import ParquetFile  # noqa: PLC0415 # other files do without it
@@ -116,10 +121,11 @@ class ParquetFile(ColumnarFile):
         first_row = 0
         with self._open() as file:
             for group in range(len(self._group_rows)):
-                for batch in self._read_group(file, group):
-                    places.append((group, first_row))
-                    yield self.convert(batch, first_row), None
-                    first_row += batch.num_rows
+                before = first_row
+                for rows in self._read_blocks(file, group, before):
+                    places.append((group, first_row, first_row - before, rows.num_rows))
+                    yield self.convert(rows, first_row, checked=True), None
+                    first_row += rows.num_rows
         self._places = places
 
     def cut(self, n_bytes: int) -> list[Part]:
@@ -143,9 +149,17 @@ class ParquetFile(ColumnarFile):
         first_row = part.row
         with self._open() as file:
             for group in range(part.begin, part.end or 0):
-                for batch in self._read_group(file, group):
-                    yield self.convert(batch, first_row), None
-                    first_row += batch.num_rows
+                for rows in self._read_blocks(file, group, first_row):
+                    yield self.convert(rows, first_row, checked=True), None
+                    first_row += rows.num_rows
+
+    def _read_blocks(self, file: Any, group: int, before: int) -> Iterator[Any]:
+        """The rows of each block of a row group; `before` counts the rows of the file before it."""
+        for batch in self._read_group(file, group):
+            self.check_batch(batch)
+            for _, rows in self.split(batch, before):
+                yield rows
+            before += batch.num_rows
 
     def _read_group(self, file: Any, group: int) -> Iterator[Any]:
         """The batches of a row group, which have as many rows as its metadata declares."""
@@ -216,12 +230,14 @@ class ParquetFile(ColumnarFile):
         """Read a block again."""
         if self._batches_copy is not None:
             return self.convert(self._batches_copy.get_batch(number), 0, copied=True), None
-        group, first_row = self._places[number]
+        group, first_row, start, count = self._places[number]
         with self._open() as file:
             batches = list(self._read_group(file, group))
         if len(batches) != 1:
             raise self.changed_error()
-        return self.convert(batches[0], first_row), None
+        self.check_batch(batches[0])
+        [(_, rows)] = self.split(batches[0].slice(start, count), first_row)
+        return self.convert(rows, first_row, checked=True), None
 
 
 def _decode_dictionaries(batch: Any) -> Any:

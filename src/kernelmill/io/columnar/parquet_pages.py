@@ -28,6 +28,7 @@ _INTEGERS = (4, 5, 6)
 _SIZES = {_TRUE: 0, _FALSE: 0, _BYTE: 1, _DOUBLE: 8}
 
 _DICTIONARY_PAGE = 2
+_BYTE_ARRAY = 6
 _DEEPEST = 32
 
 
@@ -41,10 +42,17 @@ class GroupPages:
         The largest page of each column, decompressed, and its dictionary.
     stored : int
         The compressed bytes of all pages.
+    text : int
+        As `held`, of the columns of strings and bytes alone.
+    row : int
+        An upper bound of the mean bytes of strings in some consecutive rows: for each column, the
+        page with the most bytes for each of its values.
     """
 
     held: int
     stored: int
+    text: int
+    row: int
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,7 @@ class _Chunk:
     begin: int
     n_bytes: int
     n_values: int
+    is_text: bool
 
 
 def read_footer(file: IO[bytes]) -> bytes:
@@ -90,11 +99,12 @@ def scan_groups(footer: bytes, file: IO[bytes]) -> Iterator[GroupPages]:
             reader.skip(kind)
             continue
         for _ in range(reader.list_of(_STRUCT)):
-            held = stored = 0
+            held = stored = text = row = 0
             for chunk in _read_chunks(reader):
-                largest, n_bytes = _scan_pages(file, chunk)
-                held, stored = held + largest, stored + n_bytes
-            yield GroupPages(held, stored)
+                pages = _scan_pages(file, chunk)
+                held, stored = held + pages.held, stored + pages.stored
+                text, row = text + pages.text, row + pages.row
+            yield GroupPages(held, stored, text, row)
 
 
 def _read_chunks(reader: _Reader) -> list[_Chunk]:
@@ -119,18 +129,19 @@ def _read_chunk(reader: _Reader) -> _Chunk:
     begin, dictionary = found.get(9, 0), found.get(11, 0)
     if 0 < dictionary < begin:
         begin = dictionary
-    return _Chunk(begin, found.get(7, 0), found.get(5, 0))
+    is_text = found.get(1, 0) == _BYTE_ARRAY
+    return _Chunk(begin, found.get(7, 0), found.get(5, 0), is_text)
 
 
-def _scan_pages(file: IO[bytes], chunk: _Chunk) -> tuple[int, int]:
-    """The bytes of the dictionary and the largest page, decompressed; the compressed ones of all.
+def _scan_pages(file: IO[bytes], chunk: _Chunk) -> GroupPages:
+    """Return the sizes of the pages of a column.
 
     Pages are read until all values of the chunk are seen, as pyarrow does.
     """
     place, end = chunk.begin, chunk.begin + chunk.n_bytes
     if place < 0 or chunk.n_bytes < 0:
         raise pa.ArrowInvalid("a column of a row group has a negative offset or size")
-    seen = dictionary = largest = stored = 0
+    seen = dictionary = largest = stored = row = 0
     while seen < chunk.n_values and place < end:
         header, length = _read_header(file, place, end)
         if header.full < 0 or header.stored < 0 or header.n_values < 0:
@@ -139,10 +150,12 @@ def _scan_pages(file: IO[bytes], chunk: _Chunk) -> tuple[int, int]:
             dictionary += header.full
         else:
             largest = max(largest, header.full)
+            row = max(row, header.full // max(1, header.n_values))
             seen += header.n_values
         stored += header.stored
         place += length + header.stored
-    return dictionary + largest, stored
+    held = dictionary + largest
+    return GroupPages(held, stored, held, row) if chunk.is_text else GroupPages(held, stored, 0, 0)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from kernelmill.io.compression import (
 )
 from kernelmill.io.errors import TableError
 from kernelmill.io.file_parts import Part, cut_evenly
+from kernelmill.io.limits import check_n_features
 from kernelmill.io.table_file import (
     LARGEST_EXACT,
     TableFile,
@@ -49,7 +50,8 @@ class MatrixFile(TableFile):
         super().__init__(path, options, first)
         matrix, labels = self.find_arrays()
         self.n_rows = matrix.shape[0]
-        self.n_features = int(np.prod(matrix.shape[1:]))
+        self.n_features = math.prod(matrix.shape[1:])
+        check_n_features(path, self.n_features)
         self.carries_labels = labels is not None
         if labels is not None and labels.shape != (self.n_rows,):
             raise TableError(
@@ -70,7 +72,9 @@ class MatrixFile(TableFile):
                     "leave it out",
                     parameter=name,
                 )
-        self._block_rows = max(1, self.options.block_bytes // max(1, self._matrix.array.row_bytes))
+        # Strings of labels may be longer than rows.
+        row = max(each.array.row_bytes for each in (self._matrix, self._labels) if each)
+        self._block_rows = max(1, self.options.block_bytes // max(1, row))
 
     @abstractmethod
     def find_arrays(self) -> tuple[RawArray, RawArray | None]:

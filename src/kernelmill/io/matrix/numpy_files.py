@@ -16,6 +16,7 @@ import numpy as np
 
 from kernelmill.io.compression import GET_AGAIN, detect_compression, open_stream
 from kernelmill.io.errors import TableError
+from kernelmill.io.limits import LONGEST_VALUE
 from kernelmill.io.matrix.matrix_file import MatrixFile, RawArray, check_matrix
 
 __all__ = ["NpyFile", "NpzFile", "read_npy_header"]
@@ -161,6 +162,12 @@ class NpzFile(MatrixFile):
                     f"{labels.dtype} (object arrays are not read because reading them can run "
                     "code)",
                     f"save {label_name}.astype(str)",
+                )
+            if labels.dtype.itemsize > LONGEST_VALUE:
+                raise TableError(
+                    f"{self.path}: the strings of {label_name} have {labels.dtype.itemsize} bytes "
+                    f"(dtype {labels.dtype}), more than the {LONGEST_VALUE} that a value may have",
+                    "use shorter labels",
                 )
             return matrix, labels
 
