@@ -230,6 +230,66 @@ def test_damaged_files_are_rejected(tmp_path, data, damage):
     assert path.read_bytes() == damaged
 
 
+def within(place, value):
+    """A change of one number of an array."""
+
+    def change(array):
+        array[place] = value
+        return array
+
+    return change
+
+
+CRAFTED = {  # members of a state, and what no training has
+    "other epochs": {"integers": within(1, 4)},
+    "too many epochs": {"integers": within(1, 2**40), "loss_curve": lambda curve: curve[:0]},
+    "a block too far": {"integers": within(2, 7)},
+    "a batch too far": {"integers": within(3, 2**40)},
+    "no batch": {"integers": within(3, 0)},
+    "no decay": {"integers": within(0, 0)},
+    "no loss": {"integers": within(4, 0)},
+    "no rows": {"integers": within(5, 0)},
+    "many rows": {"integers": within(5, 2**49)},
+    "a huge number": {"integers": within(5, 2**62)},
+    "stale": {"integers": within(6, 3)},
+    "no weight": {"floats": within(1, 0.0)},
+    "little weight": {"floats": within(1, 1e-300)},
+    "much weight": {"floats": within(1, 1e300)},
+    "fewer losses": {"loss_curve": lambda curve: curve[:-1]},
+    "scores": {"validation_curve": lambda _: np.ones(1)},
+    "negative losses": {"losses": within(0, -1.0)},
+    "damping": {"damping": within(0, 1.5)},
+    "directions": {"vectors": lambda vectors: vectors[:, :-1]},
+    "a negative size": {"scalars": within(2, -1.0)},
+    "a huge constant": {"scalars": within(2, 1e200)},
+    "best": {"best": lambda _: np.zeros((33, 1))},
+    "steps": {"counts": within(0, 2**40)},
+    "text": {"counts": lambda _: np.array(["a", "b"])},
+    "nothing": {"last": lambda _: None},
+    "too large": {"last": lambda weights: weights + 1e308},
+    "not finite": {"average": within((0, 0), np.nan)},
+    "a sample": {"sample": lambda _: np.zeros((2001, 32))},
+    "no form": {"header": lambda _: np.frombuffer(b'{"format": 1}', np.uint8)},
+    "depth": {"header": lambda _: np.frombuffer(b"[" * 10**5, np.uint8)},
+}
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+@pytest.mark.parametrize("name", CRAFTED)
+def test_states_that_cannot_be_are_rejected(tmp_path, data, name):
+    """With valid checksums; nobody can tell other numbers that could have been."""
+    path = tmp_path / "state.npz"
+    interrupted_training(path, data, 5)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    assert arrays["integers"].tolist() == [32768, 1, 0, 12, 600, 600, 0]
+    for member, change in CRAFTED[name].items():
+        arrays[member] = change(arrays.get(member, np.zeros(0)))
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+    with pytest.raises(CheckpointError, match="delete it"):
+        training(path).fit(*data)
+
+
 def test_needs_a_folder_and_repeatable_blocks(tmp_path, data):
     with pytest.raises(FileNotFoundError, match="existing folder"):
         training(tmp_path / "nowhere" / "state.npz").fit(*data)

@@ -308,11 +308,20 @@ DAMAGES = {
     "dtype": lambda path: rewritten(path, cross=lambda values: values.astype(np.float32)),
     "missing": lambda path: rewritten(path, feature_mean=lambda _: None),
     "negative": lambda path: rewritten(path, counts=lambda values: -values),
+    "huge": lambda path: rewritten(path, counts=lambda values: values + (1 << 60)),
+    "no weight": lambda path: rewritten(path, weights=lambda values: 0 * values),
+    "negative weight": lambda path: rewritten(path, weights=lambda values: -values),
+    "no rows": lambda path: rewritten(path, counts=lambda values: 0 * values),
+    "other rows": lambda path: rewritten(path, counts=lambda values: values + 3000),
+    "negative squares": lambda path: rewritten(path, target_moments=lambda values: -1 - values),
+    "infinite": lambda path: rewritten(path, cross=lambda values: values + np.inf),
+    "too large": lambda path: rewritten(path, feature_mean=lambda values: values + 1e300),
     "stream": lambda path: rewritten(path, stream=lambda values: values[:3]),
     "probe": lambda path: rewritten(path, probe=lambda values: values + 1),
 }
 
 
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 @pytest.mark.parametrize("solver", ["exact", "cg"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_files_are_rejected(tmp_path, data, solver, damage):

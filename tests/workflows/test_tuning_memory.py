@@ -187,16 +187,52 @@ def test_damaged_results_are_an_error(tmp_path, content):
         TuningMemory(Run(tmp_path / "state")).open({})
 
 
+@pytest.mark.parametrize("content", ["[" * 10**5, '{"identity": {}, "results": [[[], 1]]}'])
+def test_records_of_another_form_are_an_error(tmp_path, content):
+    run = Run(tmp_path / "state")
+    run.keep("tuning", content.encode())
+    run.save()
+    with pytest.raises(CheckpointError, match="it is damaged"):
+        TuningMemory(Run(tmp_path / "state")).open({})
+    np.savez(tmp_path / "state", tuning=np.zeros(3))
+    (tmp_path / "state.npz").rename(tmp_path / "state")
+    with pytest.raises(CheckpointError):
+        TuningMemory(Run(tmp_path / "state")).open({})
+
+
+@pytest.mark.parametrize("kind", ["list", "dict", "float"])
+@pytest.mark.parametrize("value", [None, "text", [], {}, [[1.0]], [[-1.0, 1.0]], [0.0], True, 1])
+def test_crafted_results_are_an_error(tmp_path, columns, kind, value):
+    """Every result of this kind is replaced by a value that no step has."""
+    path = tmp_path / "state"
+    settings = {**SETTINGS, "checkpoint": path}
+    with pytest.raises(KeyboardInterrupt):
+        fit_table(columns, "y", **settings, progress=Interrupting("Training", 0))
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    record = json.loads(arrays["tuning"].tobytes())
+    found = {type(each).__name__ for each in record["results"].values()}
+    assert found == {"list", "dict", "float"}
+    for key, result in record["results"].items():
+        if type(result).__name__ == kind:
+            record["results"][key] = value
+    arrays["tuning"] = np.frombuffer(json.dumps(record).encode(), np.uint8)
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+    with pytest.raises(CheckpointError, match="a result of tuning in it is damaged"):
+        fit_table(columns, "y", **settings)
+
+
 def test_results_survive_exactly(tmp_path):
     values = [0.1, 1e-300, float("inf"), [1 / 3, [2**0.5, 5e-324]]]
     memory = TuningMemory(Run(tmp_path / "state", checkpoint_seconds=1000))
     memory.open({"a": 1})
     with memory.save_at_end():
-        assert memory.recall("step", lambda: values) == values
+        assert memory.recall("step", lambda: values, list) == values
     again = TuningMemory(Run(tmp_path / "state"))
     again.open({"a": 1})
-    assert again.recall("step", lambda: pytest.fail("computed again")) == values
-    assert json.dumps(values) == json.dumps(again.recall("step", lambda: None))
+    assert again.recall("step", lambda: pytest.fail("computed again"), list) == values
+    assert json.dumps(values) == json.dumps(again.recall("step", lambda: None, list))
 
 
 def test_digests_tell_values_apart():

@@ -117,6 +117,12 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
             source.digests = BlockDigests(run, digest)
         return run.draw_stream(self.random_state)
 
+    def _check_resumed(self, source: BlockSource, run: Run, *results: NDArray[Any]) -> None:
+        """Raise if a fit that has resumed is not one of these rows, or if it is not finite."""
+        source.compare_rest()
+        if run.has_resumed and not all(np.isfinite(each).all() for each in results):
+            raise run.explain(ArgumentError("its weights are not finite"))
+
     def _fit_map(self, X: Any, y: Any, stream: Stream | None = None) -> Any:
         """Check X, draw the stream, fit the map on X; return the checked rows.
 

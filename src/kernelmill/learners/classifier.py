@@ -525,7 +525,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc] # 
             if run.watch is not None:
                 run.watch.X = compute_features(self.feature_map_, run.watch.X)
         fit = solver.solve(objective, source, run, stream=self.stream_, n_rows=n_rows)
-        source.compare_rest()
+        self._check_resumed(source, run, fit.coef, fit.intercept)
         self._take_fit(fit)
 
     def _take_fit(self, fit: ClassifierFit) -> None:

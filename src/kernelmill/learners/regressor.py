@@ -542,7 +542,7 @@ class KernelRegressor(
         )
         solver = self._solver().resolve(probe.shape[1], adding=adding)
         fit, statistics = solver.solve(objective, source, run, stream=self.stream_)
-        source.compare_rest()
+        self._check_resumed(source, run, fit.coef, fit.intercept, fit.noise())
         self._take_fit(fit, statistics, objective.penalty)
         least = float(np.min(self.alpha_))
         is_single = probe.dtype == np.float32 and map_name(self.feature_map_) == "nystroem"

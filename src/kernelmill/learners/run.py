@@ -27,6 +27,7 @@ from kernelmill.runtime.progress import Progress, WarningProgress
 
 __all__ = [
     "CHECKPOINT_SECONDS",
+    "LARGEST",
     "CheckpointError",
     "Run",
     "SavedState",
@@ -41,6 +42,9 @@ CHECKPOINT_SECONDS = 60.0
 
 _FORMAT = "kernelmill checkpoint 4"  # 2 and 3 have digests of some of the rows
 _KEY_BYTES = 16
+_MOST_COUNTED = 1 << 50  # rows, or anything else
+LARGEST = 1e150
+"""Numbers below have finite squares, also some of them together."""
 _MAP_TOLERANCE = 1e-3  # other instruction sets round differently; another map differs by its size
 
 
@@ -120,12 +124,23 @@ class SavedState:
             raise self.error(f"{name!r} in it must be finite, got NaN or infinity")
         return array
 
+    def means(self, name: str, length: int) -> NDArray[np.float64]:
+        """Return numbers whose squares are finite."""
+        means = self.array(name, (length,), np.float64)
+        self.check(bool((np.abs(means) < LARGEST).all()), repr(name))
+        return means
+
     def counts(self, name: str, length: int) -> list[int]:
         """Return integers, none of which is negative."""
         counts: list[int] = self.array(name, (length,), np.int64).tolist()
-        if min(counts) < 0:
-            raise self.error(f"{name!r} in it must not be negative, got {counts}")
+        if min(counts) < 0 or max(counts) > _MOST_COUNTED:
+            raise self.error(f"{name!r} in it must be numbers of things, got {counts}")
         return counts
+
+    def check(self, is_possible: bool, what: str) -> None:
+        """Raise an error about the checkpoint unless a condition holds."""
+        if not is_possible:
+            raise self.error(f"{what} in it is not possible")
 
     def error(self, reason: str, *remedies: Remedy | str) -> CheckpointError:
         """Return an error about this checkpoint."""
@@ -218,6 +233,8 @@ class Run:
         Returns arrays that identify the data, which every state is saved with.
     keeps_last : bool
         Whether the last state is written, too: the result of the training is needed later.
+    has_resumed : bool
+        Whether the solver has taken a saved state.
 
     Examples
     --------
@@ -248,6 +265,7 @@ class Run:
         self.watch: Watch | None = None
         self.describe_data: Callable[[], Mapping[str, NDArray[Any]]] | None = None
         self.keeps_last = True
+        self.has_resumed = False
         self._has_begun = False
         self._is_interrupted = False
         self._seconds, self._last = 0.0, time.monotonic()
@@ -323,7 +341,9 @@ class Run:
         content = _read(self.path)
         self._was_training = content.identity is not None
         found = content.arrays.get(name)
-        return None if found is None else found.astype(np.uint8, casting="no").tobytes()
+        if found is not None and found.dtype != np.uint8:
+            raise CheckpointError(self.path, f"{name!r} in it must be bytes, got {found.dtype}")
+        return None if found is None else found.tobytes()
 
     def draw_stream(self, random_state: Any) -> Stream | None:
         """Return the stream for everything random, which a resumed run has to repeat.
@@ -448,7 +468,20 @@ class Run:
     def take_saved(self) -> SavedState | None:
         """Return the state to resume from, once: it is large."""
         saved, self.saved = self.saved, None
+        self.has_resumed = saved is not None
         return saved
+
+    def explain(self, error: ArgumentError) -> KernelmillError:
+        """Return the error to raise where either the data or the state of the training is wrong.
+
+        It is about the checkpoint if the run has resumed: from the beginning, data are to blame.
+        """
+        if not self.has_resumed:
+            return error
+        assert self.path is not None
+        return CheckpointError(
+            self.path, f"training cannot continue from it: {error.message.problem}"
+        )
 
     def finish(self) -> None:
         """Delete the checkpoint: the result of the run is safe. A link to it stays."""
@@ -486,7 +519,8 @@ def _read(path: Path) -> _Content:
             identity, is_last = None if found is None else dict(found), bool(header["last"])
             arrays = {name: file[name] for name in file.files if name != "header"}
     except Exception as error:  # damaged files raise many kinds of errors
-        raise CheckpointError(path, "it is damaged or not a checkpoint") from error
+        another = Remedy("choose another file", checkpoint=...)
+        raise CheckpointError(path, "it is damaged or not a checkpoint", another) from error
     if written != _FORMAT:
         raise CheckpointError(path, f"its format is {written!r}, not {_FORMAT!r}")
     return _Content(identity, arrays, is_last)

@@ -48,7 +48,13 @@ def solve_averaged_sgd(
     """
     saved = run.take_saved()
     if saved is not None:
-        state = state_from_arrays(saved, state.stream, objective)
+        state = state_from_arrays(
+            saved,
+            state.stream,
+            objective,
+            settings.n_epochs,
+            holds_out=settings.validation_fraction > 0,
+        )
     training = Training(objective, settings, run, state)
     if state.weights is None:
         training.begin(blocks.take_first())

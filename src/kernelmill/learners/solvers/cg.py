@@ -161,8 +161,9 @@ def solve_cg(
     passes = _Passes(objective, blocks, run)
     saved = run.take_saved()
     if saved is not None:
-        max_iter = 0 if saved.is_last else max_iter
         iteration = _iteration_from_arrays(saved, objective.n_features, objective.n_targets)
+        saved.check(iteration.n_iter <= max_iter, "the number of iterations")
+        max_iter = iteration.n_iter if saved.is_last else max_iter
         del saved
     else:
         iteration = _prepare(passes, alpha, fit_intercept=objective.fit_intercept, stream=stream)
@@ -307,11 +308,12 @@ def _multiply(directions: _Array, passes: _Passes, means: Means, alpha: float) -
     shift = means.features @ directions
     image = passes.sum(partial(_project, directions, shift), _add_images)
     if image.n_seen != means.n_seen:
-        raise ArgumentError(
+        error = ArgumentError(
             f"must have the same rows in each pass, got {image.n_seen} rows after {means.n_seen}",
             "give a list or an object whose __iter__ starts again",
             parameter="blocks",
         )
+        raise passes.run.explain(error)
     product = alpha * directions + image.product
     return np.asarray(product - np.outer(means.features, image.total))
 
@@ -346,13 +348,15 @@ def _iterate(
     """Solve for all outputs together, each until it converges; return the largest residual."""
     norms = np.linalg.norm(at.cross, axis=0)
     if not np.isfinite(norms).all():
-        raise ArgumentError(_TOO_LARGE, _SMALLER)
+        raise passes.run.explain(ArgumentError(_TOO_LARGE, _SMALLER))
     norms[norms == 0] = 1.0
     relative = np.linalg.norm(at.residuals, axis=0) / norms
     while relative.max() > tol and at.n_iter < max_iter:
         images = _multiply(at.directions, passes, at.means, alpha)
         at.n_iter += 1
         curvature = np.einsum("dt,dt->t", at.directions, images)
+        if not np.isfinite(curvature).all():
+            raise passes.run.explain(ArgumentError(_TOO_LARGE, _SMALLER))
         moving = (relative > tol) & (curvature > 0)
         if not moving.any():
             break
@@ -361,7 +365,7 @@ def _iterate(
         at.residuals -= steps * images
         relative = np.linalg.norm(at.residuals, axis=0) / norms
         if not np.isfinite(relative).all():
-            raise ArgumentError(_TOO_LARGE, _SMALLER)
+            raise passes.run.explain(ArgumentError(_TOO_LARGE, _SMALLER))
         passes.run.progress.end_pass(f"iteration {at.n_iter}: residual {relative.max():.2e}")
         preconditioned = _precondition(at.residuals, at.eigenvalues, at.vectors, alpha)
         before, at.energy = at.energy, np.einsum("dt,dt->t", at.residuals, preconditioned)
@@ -500,16 +504,20 @@ def _iteration_from_arrays(saved: SavedState, n_features: int, n_targets: int) -
     n_seen, n_rows, n_iter = saved.counts("counts", 3)
     matrix, row = (n_features, n_targets), (n_targets,)
     eigenvalues = saved.array("eigenvalues", (None,), np.float64)
+    weight = float(saved.array("weights", (1,), np.float64)[0])
+    target_moments = saved.array("target_moments", row, np.float64)
+    saved.check(0 < n_rows <= n_seen and weight > 0, "the weight of the rows")
+    saved.check(bool((target_moments >= 0).all() and (eigenvalues >= 0).all()), "'target_moments'")
     return Iteration(
         means=Means(
             n_seen,
             n_rows,
-            float(saved.array("weights", (1,), np.float64)[0]),
-            saved.array("feature_mean", (n_features,), np.float64),
-            saved.array("target_mean", row, np.float64),
+            weight,
+            saved.means("feature_mean", n_features),
+            saved.means("target_mean", n_targets),
         ),
         cross=saved.array("cross", matrix, np.float64),
-        target_moments=saved.array("target_moments", row, np.float64),
+        target_moments=target_moments,
         eigenvalues=eigenvalues,
         vectors=saved.array("vectors", (len(eigenvalues), n_features), np.float64),
         solution=saved.array("solution", matrix, np.float64),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelmill.errors import ArgumentError
 from kernelmill.files import ModelFileError
 from kernelmill.learners.blocks import (
     Block,
@@ -203,13 +204,18 @@ def _add_blocks(
             run.save(_fold_to_arrays(state))
         return is_due
 
-    total = blocks.fold(
-        partial(_fold_statistics, add, *shape),
-        RidgeStatistics.merge,
-        progress=run.progress,
-        state=None if saved is None else _fold_from_arrays(saved, *shape),
-        save=None if run.path is None else save,
-    )
+    try:
+        total = blocks.fold(
+            partial(_fold_statistics, add, *shape),
+            RidgeStatistics.merge,
+            progress=run.progress,
+            state=None if saved is None else _fold_from_arrays(saved, *shape),
+            save=None if run.path is None else save,
+        )
+    except ArgumentError as error:
+        if error.message.parameter == "blocks":  # there are other groups of them than in the state
+            raise run.explain(error) from None
+        raise
     return statistics.merge(total)
 
 
@@ -370,19 +376,21 @@ def _statistics_from_arrays(
     """Return the statistics that were saved, and the number of rows passed."""
     n_passed, n_rows = saved.counts("counts", 2)
     weight, log_weight = saved.array("weights", (2,), np.float64).tolist()
-    if n_rows > n_passed or not weight >= 0:
+    if n_rows > n_passed or weight < 0 or (n_rows > 0) != (weight > 0):
         raise saved.error(f"in it {n_rows} of {n_passed} rows have a weight of {weight}")
     moments = saved.array("moments", (n_features, n_features), np.float64)
+    target_moments = saved.array("target_moments", (n_targets,), np.float64)
+    saved.check(bool((target_moments >= 0).all()), "'target_moments'")
     statistics = RidgeStatistics.__new__(RidgeStatistics)  # without a matrix of zeros
     vars(statistics).update(
         n_rows=n_rows,
         weight=weight,
         log_weight=log_weight,
-        feature_mean=saved.array("feature_mean", (n_features,), np.float64),
-        target_mean=saved.array("target_mean", (n_targets,), np.float64),
+        feature_mean=saved.means("feature_mean", n_features),
+        target_mean=saved.means("target_mean", n_targets),
         moments=np.require(moments, requirements=["F", "A", "W"]),
         cross=np.asfortranarray(saved.array("cross", (n_features, n_targets), np.float64)),
-        target_moments=saved.array("target_moments", (n_targets,), np.float64),
+        target_moments=target_moments,
         single_precision=single_precision,
         _scratch=None,
     )

@@ -67,11 +67,12 @@ def solve_lbfgs(
         value, gradient, total = fold_blocks(blocks, fold, _add_sums)
         value, gradient = value / total, gradient / total
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            raise ArgumentError(
+            error = ArgumentError(
                 "the loss is not finite: features or scores of some rows are too large",
                 "scale the columns of X",
                 "look for outliers",
             )
+            raise run.explain(error)
         gradient[:-1] += objective.alpha * weights[:-1]
         value += 0.5 * objective.alpha * float(np.sum(weights[:-1] ** 2))
         by_coordinates = basis.gradient(gradient).ravel()

@@ -41,6 +41,7 @@ PLAIN_EPOCHS, _PLAIN_BATCH, PLAIN_LEARNING_RATE = 20, 10, 0.001
 # Steps become shorter by the square root of two in this number of passes over the first rows.
 _DECAY_EPOCHS, _FEWEST_DECAY_ROWS = 4, 1 << 13
 _LARGEST_BATCH = 256
+_MOST_VISITS = 1 << 24  # of the rows of a block in an epoch, by the weights of a checkpoint
 
 
 def default_epochs(n_rows: int | None) -> int:
@@ -111,7 +112,13 @@ def solve_sgd(
     """
     saved = run.take_saved()
     if saved is not None:
-        state = state_from_arrays(saved, state.stream, objective)
+        state = state_from_arrays(
+            saved,
+            state.stream,
+            objective,
+            settings.n_epochs,
+            holds_out=settings.validation_fraction > 0,
+        )
     training = Training(objective, settings, run, state)
     training.pass_over(blocks)
     return training.finish()
@@ -157,7 +164,9 @@ class Training:
     def visit(self, blocks: Iterable[Block]) -> None:
         """Take the steps of one epoch, or of the rest of it."""
         state = self.state
+        resumed, n_blocks = (state.block if state.batch else -1), 0
         for index, block in enumerate(blocks):
+            n_blocks += 1
             if index < state.block:
                 continue
             for n_rows in self._steps(block, index):
@@ -170,6 +179,7 @@ class Training:
                 if self.run.is_due():
                     self.run.save(state_to_arrays(state))
             state.block, state.batch = index + 1, 0
+        self._check_position(resumed < n_blocks)
 
     def end_epoch(self, count_correct: Callable[[], tuple[float, float]]) -> None:
         """Record the loss of the epoch and the held-out score.
@@ -178,7 +188,8 @@ class Training:
         """
         state, fraction = self.state, self.settings.validation_fraction
         if state.loss_rows == 0:
-            raise ArgumentError("are all zero: no rows to train on", parameter="sample_weight")
+            error = ArgumentError("are all zero: no rows to train on", parameter="sample_weight")
+            raise self.run.explain(error)
         state.loss_curve.append(state.loss_sum / state.loss_rows)
         state.loss_sum, state.loss_rows = 0.0, 0
         text = f"pass {state.epoch + 1}/{self.settings.n_epochs}  loss {state.loss_curve[-1]:.5g}"
@@ -247,8 +258,7 @@ class Training:
             return
         if weights is None and mean_weight != 1.0:
             weights = np.ones(len(chosen))  # of a block without weights among others with some
-        order_stream = state.stream.substream("order", state.epoch, index)
-        order = chosen[visiting_order(len(chosen), weights, mean_weight, order_stream)]
+        order = chosen[self._visiting_order(len(chosen), weights, mean_weight, index)]
         if len(order) == 0:
             return
         if state.batch == 0:
@@ -258,6 +268,7 @@ class Training:
         descent = self._descent(state.spectrum, state.decay_rows)
         usual = _PLAIN_BATCH if self.settings.plain else _batch_size(len(order))
         size = self.settings.batch_size or usual
+        self._check_position((state.batch - 1) * size < len(order))
         n_features = len(state.weights.last) - 1
         # Batches that fit into the cache together are mapped together.
         fitting = rows_per_block(n_features, state.weights.last.itemsize)
@@ -282,16 +293,32 @@ class Training:
                 loss = descent.step(state.weights, Z[batch], codes, scores)
                 state.is_limited |= descent.has_shortened
                 if not np.isfinite(loss):
-                    raise ArgumentError(
+                    error = ArgumentError(
                         "the loss of a batch is not finite: features or scores of some rows are "
                         "too large",
                         "scale the columns of X",
                         "look for outliers",
                     )
+                    raise self.run.explain(error)
                 state.loss_sum += loss
                 state.loss_rows += len(codes)
                 state.batch += 1
                 yield len(codes)
+
+    def _visiting_order(
+        self, n_rows: int, weights: NDArray[np.float64] | None, mean_weight: float, index: int
+    ) -> NDArray[np.intp]:
+        """Return the order of the rows of a block in this epoch."""
+        state = self.state
+        if self.run.has_resumed and weights is not None:  # the mean is that of the checkpoint
+            self._check_position(float(weights.sum()) <= mean_weight * max(_MOST_VISITS, n_rows))
+        stream = state.stream.substream("order", state.epoch, index)
+        return visiting_order(n_rows, weights, mean_weight, stream)
+
+    def _check_position(self, is_possible: bool) -> None:
+        """Raise an error about the checkpoint if its position is not one of these rows."""
+        if not is_possible:
+            raise self.run.explain(ArgumentError("its position is not one of the data"))
 
     def _descent(self, spectrum: TopSpectrum, decay_rows: int) -> Descent:
         objective = self.objective

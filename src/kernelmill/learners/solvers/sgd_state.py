@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.learners.losses import Objective
-from kernelmill.learners.run import SavedState
+from kernelmill.learners.run import LARGEST, SavedState
 from kernelmill.learners.solvers.descent import Weights
-from kernelmill.learners.solvers.spectrum import TopSpectrum
+from kernelmill.learners.solvers.spectrum import MOST_SAMPLED, TopSpectrum
 from kernelmill.random import Stream
 
 __all__ = ["SgdState", "state_from_arrays", "state_to_arrays"]
@@ -115,12 +115,14 @@ def state_to_arrays(state: SgdState) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def state_from_arrays(saved: SavedState, stream: Stream, objective: Objective) -> SgdState:
-    """Return the state that was saved."""
+def state_from_arrays(
+    saved: SavedState, stream: Stream, objective: Objective, n_epochs: int, *, holds_out: bool
+) -> SgdState:
+    """Return the state that was saved, of a training with these epochs and held-out rows."""
     n_features, dtype = objective.n_features, objective.dtype
     shape = (n_features + 1, objective.n_outputs)
     damping = saved.array("damping", (None,), np.float64)
-    n_steps, n_rows = map(int, saved.array("counts", (2,), np.int64))
+    n_steps, n_rows = saved.counts("counts", 2)
     scalars = saved.array("scalars", (len(_SCALARS),), np.float64).tolist()
     last = saved.array("last", shape, dtype)
     average = saved.array("average", shape, dtype)
@@ -137,7 +139,7 @@ def state_from_arrays(saved: SavedState, stream: Stream, objective: Objective) -
             saved.array("vectors", (n_features + 1, len(damping)), dtype),
             damping,
             **dict(zip(_SCALARS, scalars, strict=True)),
-            n_rows=int(saved.array("sample_rows", (1,), np.int64)[0]),
+            n_rows=saved.counts("sample_rows", 1)[0],
         ),
         sample=sample,
         constant=scalars[_SCALARS.index("constant")],
@@ -152,4 +154,33 @@ def state_from_arrays(saved: SavedState, stream: Stream, objective: Objective) -
     floats = saved.array("floats", (len(_FLOATS),), np.float64)
     for name, number in zip(_FLOATS, floats, strict=True):
         setattr(state, name, float(number))
+    _check(saved, state, n_epochs, holds_out)
     return state
+
+
+def _check(saved: SavedState, state: SgdState, n_epochs: int, holds_out: bool) -> None:
+    """Raise if no training has such a state; what is in it is used without further checks."""
+    weights, spectrum = state.weights, state.spectrum
+    assert weights is not None
+    assert spectrum is not None
+    n_scored = state.epoch if holds_out else 0
+    saved.check(len(state.loss_curve) == state.epoch <= n_epochs, "the number of epochs")
+    saved.check(len(state.validation_curve) == n_scored, "the number of held-out scores")
+    saved.check((state.best is not None) == (n_scored > 0), "'best'")
+    saved.check(state.n_stale <= n_scored, "'n_stale'")
+    # States are saved after a batch, or after an epoch.
+    is_within = state.batch > 0
+    saved.check((state.loss_rows > 0) == is_within >= (state.block > 0), "the position")
+    saved.check(state.epoch < n_epochs or not is_within, "the position")
+    saved.check(state.weight_rows > 0 and state.weight_sum > 0, "the weight of the rows")
+    saved.check(weights.n_steps <= weights.n_rows and state.decay_rows > 0, "the number of steps")
+    saved.check(min(weights.first_loss, weights.recent_loss) >= 0, "'losses'")
+    damping = spectrum.damping
+    saved.check(bool(((damping >= 0) & (damping <= 1)).all()), "'damping'")
+    sizes = spectrum.largest_left, spectrum.longest_left, spectrum.constant
+    saved.check(min(sizes) > 0 <= min(spectrum.longest, spectrum.mean_square), "'scalars'")
+    saved.check(spectrum.constant < LARGEST, "'scalars'")
+    sample = np.zeros((0, 1)) if state.sample is None else state.sample
+    squares = spectrum.constant**2 + np.einsum("ij,ij->i", sample, sample, dtype=np.float64)
+    is_small = not len(squares) or float(squares.sum()) < np.finfo(weights.last.dtype).max / 8
+    saved.check(spectrum.n_rows > 0 and len(sample) <= MOST_SAMPLED and is_small, "the sample")

@@ -25,9 +25,9 @@ from kernelmill.learners.blocks import slice_rows
 from kernelmill.learners.few_outputs import lay_out_columns
 from kernelmill.runtime.threads import get_num_threads
 
-__all__ = ["MOST_DIRECTIONS", "TopSpectrum", "rows_to_sample"]
+__all__ = ["MOST_DIRECTIONS", "MOST_SAMPLED", "TopSpectrum", "rows_to_sample"]
 
-_MOST_ROWS = 2000  # if these are all; of more rows, a sample of some
+MOST_SAMPLED = 2000  # rows, if these are all; of more rows, a sample of some
 _SAMPLED_ROWS = 1280
 MOST_DIRECTIONS = 200
 _ROWS_PER_DIRECTION = 8  # eigenvectors of a sample are worth something while there are many rows
@@ -46,7 +46,7 @@ _LANCZOS_TOLERANCE = (
 
 def rows_to_sample(n_features: int, itemsize: int, n_rows: int | None = None) -> int:
     """Return how many of `n_rows` rows estimate the spectrum; their features stay below 256 MiB."""
-    most = _MOST_ROWS if n_rows is not None and n_rows <= _MOST_ROWS else _SAMPLED_ROWS
+    most = MOST_SAMPLED if n_rows is not None and n_rows <= MOST_SAMPLED else _SAMPLED_ROWS
     return int(min(most, max(50, _SAMPLE_BYTES // (n_features * itemsize))))
 
 

@@ -163,6 +163,7 @@ def learn_scales_again(
                 n_frequencies=_SEARCHED_FREQUENCIES,
                 sample_weight=weights,
             ),
+            sample.X.shape[1],
         )
         progress.advance(1)
         return learned.length_scale

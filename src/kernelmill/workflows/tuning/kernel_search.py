@@ -50,7 +50,7 @@ from kernelmill.workflows.tuning.map_choice import (
     STEPS,
     MapChoice,
 )
-from kernelmill.workflows.tuning.memory import TuningMemory
+from kernelmill.workflows.tuning.memory import TuningMemory, read_number, read_size
 
 __all__ = [
     "LEAST_RIDGE",
@@ -415,6 +415,7 @@ class KernelSearch:
                     sample_weight=weights,
                     max_evaluations=evaluations if learns else 1,
                 ),
+                sample.X.shape[1],
             )
             self._progress.advance(FIRST_SEARCH if start is None else NEXT_SEARCH)
             return learned
@@ -449,11 +450,11 @@ class KernelSearch:
     def _measure(self, candidate: Candidate, n_components: int | None = None) -> Candidate:
         size = n_components or self._n_components
         scales = candidate.length_scale, candidate.folds
-        found = self._memory.recall(
+        errors = self._memory.recall(
             ("errors", candidate.choice, scales, candidate.ridge, size),
             lambda: list(self._errors(candidate, size).items()),
+            _read_errors,
         )
-        errors: dict[float, float] = dict(found)
         best = min(errors, key=lambda ridge: errors[ridge])
         typical = typical_scale(candidate.length_scale)
         tried = tuple(
@@ -575,6 +576,14 @@ class KernelSearch:
         while size > 1024 and estimate_seconds(name, size, n_rows, n_classes) > budget:
             size //= 2
         return max(1, min(size, n_rows) if name == "nystroem" else size)
+
+
+def _read_errors(found: Any) -> dict[float, float]:
+    """Return errors by ridge from pairs of a JSON record."""
+    errors = {read_size(ridge): read_number(error) for ridge, error in found}
+    if not errors:
+        raise ValueError("there are no errors")
+    return errors
 
 
 def _without_steps(candidate: Candidate) -> Candidate:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy  # scipy.sparse is loaded when it is first used
@@ -24,10 +24,13 @@ from kernelmill.learners import Run
 from kernelmill.learners.run import CheckpointError, check_identity
 from kernelmill.learners.tuning.length_scales import LearnedScales
 
-__all__ = ["TuningMemory", "digest"]
+__all__ = ["TuningMemory", "digest", "read_number", "read_size"]
+
+_Result = TypeVar("_Result")
 
 _NAME = "tuning"
 _SECONDS = 2.0  # between two writes: they are small, and steps are short
+_SMALLEST = 1e-30  # length scale, or penalty
 
 
 class TuningMemory:
@@ -42,7 +45,7 @@ class TuningMemory:
     --------
     >>> from kernelmill.workflows.tuning.memory import TuningMemory
     >>> memory = TuningMemory()
-    >>> [memory.recall(("step", 1), lambda: print("computed") or 2.5) for _ in range(2)]
+    >>> [memory.recall(("step", 1), lambda: print("computed") or 2.5, float) for _ in range(2)]
     computed
     [2.5, 2.5]
     """
@@ -64,7 +67,7 @@ class TuningMemory:
         try:
             found = json.loads(data)
             known, results = dict(found["identity"]), dict(found["results"])
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise CheckpointError(self._run.path, "it is damaged") from error
         check_identity(self._run.path, known, self._identity)
         self._results = results
@@ -73,10 +76,18 @@ class TuningMemory:
             steps = plain.count(len(results), "step")
             self._run.progress.note(f"Resumed tuning: {steps} in the checkpoint.")
 
-    def recall(self, step: Any, compute: Callable[[], Any]) -> Any:
+    def recall(
+        self, step: Any, compute: Callable[[], Any], read: Callable[[Any], _Result]
+    ) -> _Result:
         """Return the result of a step, which JSON can write: from memory, or computed.
 
-        `step` are the arguments that determine it, of any types that `digest` knows.
+        Parameters
+        ----------
+        step : any types that `digest` knows
+            The arguments that determine the result.
+        compute, read : callable
+            Return the value for JSON, and the result of the step from it. `read` raises
+            ValueError, TypeError or KeyError for other values, which a crafted file may have.
         """
         key = digest(step)
         if key not in self._results:
@@ -86,17 +97,30 @@ class TuningMemory:
                 self._is_saved = False
                 if self._run.is_due(_SECONDS):
                     self._save()
-        return self._results[key]
+        try:
+            return read(self._results[key])
+        except (ValueError, TypeError, KeyError) as error:
+            if self._run.path is None:
+                raise
+            raise CheckpointError(self._run.path, "a result of tuning in it is damaged") from error
 
-    def recall_scales(self, step: Any, compute: Callable[[], LearnedScales]) -> LearnedScales:
-        """Return the result of a search for length scales."""
+    def recall_scales(
+        self, step: Any, compute: Callable[[], LearnedScales], n_columns: int
+    ) -> LearnedScales:
+        """Return the result of a search for length scales of so many columns."""
 
         def search() -> dict[str, Any]:
             found = asdict(compute())
             return found | {"length_scale": found["length_scale"].tolist()}
 
-        found = self.recall(step, search)
-        return LearnedScales(**found | {"length_scale": np.array(found["length_scale"])})
+        def read(found: Any) -> LearnedScales:
+            scales = np.array([read_size(each) for each in found["length_scale"]])
+            if len(scales) != n_columns:
+                raise ValueError(f"{len(scales)} length scales")
+            isotropic, alpha = read_size(found["isotropic"]), read_size(found["alpha"])
+            return LearnedScales(scales, isotropic, alpha, read_number(found["log_evidence"]))
+
+        return self.recall(step, search, read)
 
     @contextmanager
     def save_at_end(self) -> Iterator[None]:
@@ -116,6 +140,21 @@ class TuningMemory:
     def _keep(self) -> None:
         record = {"identity": self._identity, "results": self._results}
         self._run.keep(_NAME, json.dumps(record).encode())
+
+
+def read_number(value: Any) -> float:
+    """Return a number of a JSON record."""
+    if not isinstance(value, float):
+        raise TypeError(f"{value!r} is not a number")
+    return value
+
+
+def read_size(value: Any) -> float:
+    """Return a length scale or a penalty of a JSON record, which is positive."""
+    number = read_number(value)
+    if not (_SMALLEST < number < 1 / _SMALLEST or number == math.inf):
+        raise ValueError(f"{number} is not possible")
+    return number
 
 
 def digest(value: Any) -> str:

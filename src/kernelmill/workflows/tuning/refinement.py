@@ -20,7 +20,7 @@ from kernelmill.workflows.records import TuningPoint
 from kernelmill.workflows.tuning.budget import budget_factor, count_seconds_of_landmarks
 from kernelmill.workflows.tuning.kernel_search import MOST_STEPS, Sample, typical_scale
 from kernelmill.workflows.tuning.map_choice import LINE, MapChoice
-from kernelmill.workflows.tuning.memory import TuningMemory
+from kernelmill.workflows.tuning.memory import TuningMemory, read_number
 
 __all__ = ["Refined", "Refinement"]
 
@@ -213,6 +213,7 @@ class Refinement:
             loss = self._memory.recall(
                 step,
                 lambda: float(np.mean([self._measure(fold, scale, C) for fold, scale in pairs])),
+                read_number,
             )
             solver = "L-BFGS" if self._lbfgs else ""
             criterion = "log loss" if self._loss == "log_loss" else "error"
