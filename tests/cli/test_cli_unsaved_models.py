@@ -33,7 +33,7 @@ def test_a_failure_after_training_keeps_the_checkpoint(
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "a folder"
     folder.mkdir()
-    arguments = ["fit", rings, "-t", target, "--no-tune", "-n", "64", *options]
+    arguments = ["fit", rings, "-t", target, "--no-tune", "--alpha", "0.01", *SMALL, *options]
     assert run(*arguments, "-o", "whole.kmill")[0] == 0
     whole = load("whole.kmill").learner.coef_
     with monkeypatch.context() as patched:

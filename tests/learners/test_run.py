@@ -1,8 +1,10 @@
 """A training run on its own: checkpoint, progress, and who deletes the file."""
 
+import io
 import json
 import pickle
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -191,7 +193,7 @@ def header(**fields):
         {"header": np.array(3 * 10**9)},
         {"header": np.zeros(10, np.uint8)},
         {"header": header(format=1, identity=2)},
-        {"header": header(format="kernelmill checkpoint 1", identity={})},
+        {"header": header(format="kernelmill checkpoint 3", identity={}, last=False)},
         {},
     ],
     ids=["number", "zeros", "odd", "old", "none"],
@@ -202,11 +204,21 @@ def test_files_of_other_content_are_rejected(content, tmp_path):
         Run(tmp_path / "state.npz").open({})
 
 
+def test_members_that_are_no_arrays_are_rejected(tmp_path):
+    with zipfile.ZipFile(tmp_path / "state.npz", "w") as file:
+        text = io.BytesIO()
+        np.save(text, header(format="kernelmill checkpoint 4", identity={}, last=False))
+        file.writestr("header.npy", text.getvalue())
+        file.writestr("counts.npy", b"no array")
+    with pytest.raises(CheckpointError, match="delete it"):
+        Run(tmp_path / "state.npz").open({})
+
+
 def test_compressed_files_are_rejected(tmp_path):
     """A small file could become large in memory."""
     np.savez_compressed(
         tmp_path / "state.npz",
-        header=header(format="kernelmill checkpoint 2", identity={}),
+        header=header(format="kernelmill checkpoint 4", identity={}, last=False),
         many=np.zeros(10**6),
     )
     with pytest.raises(CheckpointError, match="delete it"):

@@ -518,6 +518,8 @@ def _read(path: Path) -> _Content:
             written, found = str(header["format"]), header["identity"]
             identity, is_last = None if found is None else dict(found), bool(header["last"])
             arrays = {name: file[name] for name in file.files if name != "header"}
+            if not all(isinstance(each, np.ndarray) for each in arrays.values()):
+                raise ValueError("it has other members than arrays")
     except Exception as error:  # damaged files raise many kinds of errors
         another = Remedy("choose another file", checkpoint=...)
         raise CheckpointError(path, "it is damaged or not a checkpoint", another) from error
