@@ -258,6 +258,22 @@ def test_nothing_is_printed_before_an_error_of_the_first_rows(run, fitted, tmp_p
     assert "wrong.csv, line 1002, column 'a'" in err
 
 
+@pytest.mark.parametrize(
+    "arguments", [("fit", "-", "-t", "y"), ("predict", "MODEL", "-", "-o", "-"), ("compare", "-")]
+)
+def test_a_closed_stdin_is_one_line(fitted, arguments):
+    arguments = [fitted / "rings.kmill" if each == "MODEL" else each for each in arguments]
+    command = f"{shlex.join(map(str, [*COMMAND, *arguments]))} <&-"
+    ended = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, cwd=fitted, check=False
+    )
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "error: '-' is the standard input, which is closed\n"
+        "try: send a table to it, or pass the path of a file\n"
+    )
+
+
 def test_stdin_of_other_commands(run, fitted, tmp_path, monkeypatch):
     def give(arguments):
         text = io.BytesIO((fitted / "rings.csv").read_bytes())

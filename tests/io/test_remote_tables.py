@@ -1,6 +1,7 @@
 """Tables, predictions and models at URLs, in a store in memory and by file://."""
 
 import gzip
+import json
 import pickle
 import sys
 
@@ -14,6 +15,7 @@ import scipy.sparse
 import kernelmill
 from kernelmill.errors import ArgumentError
 from kernelmill.files.remote_path import RemotePath
+from kernelmill.formatting import plain
 from kernelmill.io import TableError, open_table, open_writer
 from kernelmill.io.pieces import cut_table
 
@@ -110,15 +112,39 @@ def test_change_while_reading(store):
         list(table.blocks())
 
 
-def test_protocols_whose_packages_are_missing(monkeypatch):
-    with pytest.raises(ArgumentError, match="Protocol not known: nosuch"):
-        open_table("nosuch://bucket/rows.csv")
-    monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(ArgumentError, match=r"needs a package that is not installed: .*s3fs"):
-        open_table("s3://bucket/rows.csv")
+@pytest.mark.parametrize("read", [open_table, kernelmill.load])
+def test_protocols_whose_packages_are_missing(monkeypatch, read):
+    with pytest.raises(ArgumentError, match=r"Protocol not known: nosuch; use a URL .* s3://"):
+        read("nosuch://bucket/rows.csv")
+    for name in ("s3fs", "aiohttp"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for module in [name for name in sys.modules if name.startswith("fsspec.implementations.http")]:
+        monkeypatch.delitem(sys.modules, module)
+    for url, packages in (("s3://bucket/rows", "s3fs"), ("https://a.b/rows", "aiohttp requests")):
+        with pytest.raises(
+            ArgumentError, match="needs a package that is not installed: "
+        ) as caught:
+            read(url)
+        assert f"; install it: pip install fsspec {packages}, or download" in str(caught.value)
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(ArgumentError, match="install it: pip install fsspec"):
-        open_table("gs://bucket/rows.csv")
+    with pytest.raises(ArgumentError, match="install it: pip install fsspec gcsfs"):
+        read("gs://bucket/rows.csv")
+
+
+@pytest.mark.parametrize("read", [open_table, kernelmill.load])
+def test_file_systems_that_cannot_be_opened(monkeypatch, read):
+    """Each raises its own errors, some of several lines."""
+
+    def fail(url):
+        raise OSError("Unable to load libjvm\ndlopen() failed")
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", fail)
+    with pytest.raises(ArgumentError) as caught:
+        read("hdfs://host/rows.csv")
+    said = str(caught.value)
+    assert (
+        "hdfs://host/rows.csv cannot be opened: OSError: Unable to load libjvm; use a URL" in said
+    )
 
 
 def test_models_and_predictions(store, tmp_path):
@@ -161,6 +187,16 @@ def test_commands_write_models_to_urls(store, tmp_path, monkeypatch, capfd):
     predict = ["predict", "memory://models/a.kmill", "memory://data/rows.csv"]
     assert main([*predict, "--out", "memory://out/a.csv"]) == 0
     assert store.exists("/out/a.csv")
+    capfd.readouterr()
+    assert main(["inspect", "memory://models/a.kmill"]) == 0
+    size = store.size("/models/a.kmill")
+    assert f"memory://models/a.kmill ({plain.size(size)})" in capfd.readouterr().out
+    store.get_file("/models/a.kmill", tmp_path / "a.kmill")
+    assert main(["inspect", f"file://{tmp_path}/a.kmill", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["bytes"] == size
+    (tmp_path / "a.kmill").unlink()
+    assert main(["inspect", "nowhere://a.kmill"]) == 1
+    assert "error: nowhere://a.kmill cannot be opened: Protocol not known" in capfd.readouterr().err
     assert list(tmp_path.iterdir()) == []  # neither a checkpoint nor its lock
     capfd.readouterr()
     assert main([*fit, "--out", "memory://models"]) == 1

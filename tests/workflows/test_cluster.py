@@ -15,8 +15,10 @@ from kernelmill.workflows import spread_table
 
 distributed = pytest.importorskip("distributed")
 import dask  # noqa: E402
+import psutil  # noqa: E402 # which Dask requires
 
 from kernelmill.scale import ClusterError, PieceError  # noqa: E402
+from kernelmill.scale.connection import connect  # noqa: E402
 
 RIDGE = {"target": "y", "n_components": 64, "tune": False, "alpha": 1e-3}
 LBFGS = {"target": "place", "n_components": 32, "tune": False, "solver": "lbfgs", "alpha": 1e-3}
@@ -288,6 +290,21 @@ def test_the_last_state_is_kept_until_the_model_is_saved(
 def test_wrong_clusters(waves_csv, given, error, words):
     with pytest.raises(error, match=words):
         fit_table(waves_csv, **RIDGE, cluster=given)
+
+
+def test_local_clusters_listen_on_this_machine_only(client):  # whose workers start quickly
+    """The dashboard was served to the network."""
+
+    def listening(process):
+        found = process.net_connections()
+        return {each.laddr for each in found if each.status == psutil.CONN_LISTEN}
+
+    before = listening(psutil.Process())
+    with connect("local:1") as cluster:
+        (worker,) = cluster.client.run(os.getpid).values()
+        opened = listening(psutil.Process()) - before | listening(psutil.Process(worker))
+    assert len(opened) > 2
+    assert {each.ip for each in opened} == {"127.0.0.1"}
 
 
 def test_no_scheduler(waves_csv, monkeypatch):

@@ -55,6 +55,19 @@ def parse_path(path: Any) -> Path:
     return cast("Path", RemotePath(text))
 
 
+# What fsspec needs for a protocol.
+_PACKAGES = {
+    **dict.fromkeys(("http", "https"), "aiohttp requests"),
+    **dict.fromkeys(("s3", "s3a"), "s3fs"),
+    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
+    **dict.fromkeys(("az", "abfs", "abfss", "adl"), "adlfs"),
+}
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".") or "unknown reason"
+
+
 class RemotePath(os.PathLike[str]):
     """A file that fsspec finds; it has those methods of `pathlib.Path` that readers use.
 
@@ -88,14 +101,22 @@ class RemotePath(os.PathLike[str]):
 
                 self._opened = fsspec.core.url_to_fs(self._url)
             except ImportError as error:
+                packages = _PACKAGES.get(self._protocol.lower(), "")
                 raise ArgumentError(
-                    f"{self._url} needs a package that is not installed: {error}",
-                    "install it: pip install fsspec, and s3fs for s3://, gcsfs for gs://, adlfs "
-                    "for abfs://",
+                    f"{self._url} needs a package that is not installed: {_first_line(error)}",
+                    f"install it: pip install fsspec {packages}".rstrip(),
+                    "download the file, and pass its path",
                 ) from None
-            except ValueError as error:
-                reason = str(error).rstrip(".")
-                raise ArgumentError(f"{self._url} cannot be opened: {reason}") from None
+            except Exception as error:  # each file system raises its own errors
+                reason = _first_line(error)
+                if not isinstance(error, ValueError):
+                    reason = f"{type(error).__name__}: {reason}"
+                known = ", ".join(f"{name}://" for name in ("s3", "gs", "abfs", "https", "file"))
+                raise ArgumentError(
+                    f"{self._url} cannot be opened: {reason}",
+                    f"use a URL that the package fsspec can open, such as {known}",
+                    "download the file, and pass its path",
+                ) from None
         return self._opened
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -195,6 +195,12 @@ def _expand(text: str | bytes) -> list[Path]:
     """Return the files of one path or pattern."""
     text = os.fsdecode(text)
     if text == STDIN:
+        if sys.stdin is None or sys.stdin.closed:  # None if it was closed when Python started
+            raise TableError(
+                f"{STDIN!r} is the standard input, which is closed",
+                "send a table to it",
+                "pass the path of a file",
+            )
         return [spool(sys.stdin.buffer)]
     path = parse_path(text)
     if isinstance(path, RemotePath):

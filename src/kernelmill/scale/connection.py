@@ -74,7 +74,7 @@ def _open_client(given: Any) -> Iterator[Any]:
                     distributed.LocalCluster(
                         n_workers=n_workers,
                         threads_per_worker=1,
-                        dashboard_address=":0",
+                        dashboard_address="127.0.0.1:0",
                         silence_logs=logging.CRITICAL,
                     )
                 )

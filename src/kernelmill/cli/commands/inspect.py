@@ -3,7 +3,6 @@
 # ruff: noqa: PLC0415 # files and workflows are imported when the command runs
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,6 +51,7 @@ __all__ = ["command"]
 def command(context: click.Context, model: str) -> None:
     """Show the content of the file MODEL: task, target, columns, map, training, held-out error."""
     from kernelmill.files import read_model_file
+    from kernelmill.files.remote_path import parse_path
 
     terminal = get_terminal(context)
     with explain_wrong_file(model):
@@ -62,7 +62,7 @@ def command(context: click.Context, model: str) -> None:
     }
     about: dict[str, Any] = {
         "file": model,
-        "bytes": Path(model).stat().st_size,
+        "bytes": parse_path(model).stat().st_size,
         "kind": content.kind,
         "format_version": content.format_version,
     }
